@@ -116,3 +116,39 @@ def test_results_of_another_benchmark_are_refused_whatever_is_asked(bank):
     foreign = ResponseMatrix.create(np.ones((2, 2)), item_ids=["x/1", "x/2"])
     with pytest.raises(DataError, match="2 of 2 are not"):
         ib.estimate(bank, foreign, ignore_unknown=True)
+
+
+ONE_MODELS = {
+    "a mapping": lambda ids, values: dict(zip(ids, values, strict=True)),
+    "an array": lambda _, values: np.array(values),
+    "a list": lambda _, values: values,
+    "a series": lambda _, values: pl.Series(values),
+    "a table": lambda ids, values: pl.DataFrame({"item_id": ids, "response": values}),
+    "a table of pandas": lambda ids, values: pl.DataFrame({"item_id": ids, "response": values}).to_pandas(),
+}
+
+
+@pytest.mark.parametrize("give", ONE_MODELS.values(), ids=ONE_MODELS)
+def test_answers_of_one_model_come_as_anything_that_has_them(bank, new_models, give):
+    selection = ib.select(bank, 12, method="stratified", rng=0)
+    one = new_models.take(models=np.array([0]), items=bank.responses.item_indices(selection.item_ids))
+    given = give(list(selection.item_ids), one.responses[0].tolist())
+    found = ib.estimate(bank, given, selection=selection, method="p-irt")
+    assert found.model_ids == ("model",)
+    expected = ib.estimate(bank, one, selection=selection, method="p-irt")
+    np.testing.assert_array_equal(found.scores.value, expected.scores.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "has_selection", "words"),
+    [
+        ([1.0] * 5, True, "one for each of the 12 items of the selection, in its order, got 5"),
+        ([1.0] * 5, False, "by the order of a selection, got none"),
+        ({"model a": {"x": 1}}, True, "responses of one model must be numbers"),
+        ({"i0": 2.0}, False, r"must lie in \[0, 1\]"),
+    ],
+)
+def test_answers_of_one_model_that_fit_nothing_are_refused(bank, given, has_selection, words):
+    selection = ib.select(bank, 12, method="stratified", rng=0) if has_selection else None
+    with pytest.raises((DataError, ParameterError), match=words):
+        ib.estimate(bank, given, selection=selection, method="p-irt")

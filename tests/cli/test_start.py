@@ -5,6 +5,10 @@ import json
 import numpy as np
 import pytest
 
+import itembank as ib
+from tests.readers.logs import answers, write_run
+from tests.readers.tiny_benchmarks import write_tiny_benchmarks
+
 
 @pytest.fixture
 def items(tmp_path):
@@ -84,3 +88,48 @@ def test_check_of_a_bank_without_models(run, tmp_path, items, rng):
     assert outcome.code in {0, 3}
     assert "Traceback" not in outcome.err
     assert np.char.count(outcome.out, "new") > 0
+
+
+def test_from_the_file_of_tiny_benchmarks_to_the_estimate_of_a_log(run, tmp_path, rng):
+    write_tiny_benchmarks(tmp_path / "tinyBenchmarks.pkl")
+    words = ("calibrate", "--items", tmp_path / "tinyBenchmarks.pkl", "--parameters")
+    outcome = run(*words, "-o", tmp_path / "bank")
+    assert outcome.code == 2
+    assert "must be named (--benchmark NAME). There are 'lb' (scenarios 'truthfulqa', 'arc'); 'mmlu'" in outcome.err
+    outcome = run(*words, "--benchmark", "mmlu", "-o", tmp_path / "bank")
+    assert outcome.code == 0
+    assert f"itembank estimate {tmp_path / 'bank'} RESULTS" in outcome.err
+    assert ib.Selection.load(tmp_path / "bank" / "selection.json").item_ids[9] == "tinyMMLU/9"
+    assert "known parameters, no past models" in run("info", tmp_path / "bank").out
+    right = (rng.random(10) < 0.6).astype(float).tolist()
+    # of a run whose results_*.json is not there; the folder tells the model, as lm_eval names it
+    log = write_run(tmp_path, "org/m", {"tinyMMLU": answers(*right, metric="acc_norm")}, results=False)
+    outcome = run("estimate", tmp_path / "bank", *log.glob("samples_tinyMMLU_*.jsonl"), "--format", "json")
+    assert outcome.code == 0
+    rows = json.loads(outcome.out)
+    assert {(row["model_id"], row["method"], row["interval"]) for row in rows} == {("org/m", "gp-irt", "model-based")}
+    assert rows[0]["estimate"] == ib.estimate(tmp_path / "bank", right).scores.value[0, 0]
+    assert "no past models whose errors could calibrate intervals" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("past.csv", "--parameters"), "has no past models. Leave RESPONSES out"),
+        (("--benchmark", "mmlu"), "--benchmark goes with --parameters"),
+    ],
+)
+def test_choices_that_do_not_go_with_known_parameters_are_refused(run, tmp_path, items, rng, words, says):
+    results(tmp_path / "past.csv", ["m1"], rng)
+    given = [tmp_path / word if word.endswith(".csv") else word for word in words]
+    outcome = run("calibrate", *given, "--items", items, "-o", tmp_path / "bank")
+    assert (outcome.code, says in outcome.err) == (2, True)
+
+
+def test_a_table_that_names_no_model_is_of_one_called_as_its_file(run, tmp_path, items, rng):
+    run("calibrate", "--items", items, "-o", tmp_path / "bank")
+    table = results(tmp_path / "my-model.csv", ["m"], rng)
+    table.write_text("".join(line.partition(",")[2] for line in table.read_text().splitlines(keepends=True)))
+    outcome = run("estimate", tmp_path / "bank", table, "--format", "json")
+    assert {row["model_id"] for row in json.loads(outcome.out)} == {"my-model"}
+    assert "no column names a model, so that these are the results of one, called 'my-model'" in outcome.err

@@ -205,7 +205,11 @@ WRONG = [
         spec={"response_column": "acc"},
     ),
     Wrong("no id column", {"r.csv": "who,x,y\na,1,0\n"}, ("model_id or item_id", "'who', 'x', 'y'", "--column")),
-    Wrong("a long table without model", {"r.csv": "item_id,response\nx,1\n"}, ("none called 'model_id'", "--model-id")),
+    Wrong(
+        "a long table without model",
+        {"r.csv": "item_id,response\nx,1\nx,0\n"},
+        ("none called 'model_id'", "--model-id"),
+    ),
     Wrong("a column twice", {"r.csv": "model_id,x,x\na,1,0\n"}, ("column names must be unique", "'x'")),
     Wrong("nothing but ids", {"r.csv": "model_id\na\n"}, ("one column of responses at least",)),
     Wrong(

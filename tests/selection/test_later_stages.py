@@ -9,11 +9,12 @@ from scipy.stats import norm
 
 from itembank.errors import DataError
 from itembank.irt.bernoulli import probability
+from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.irt.parameters import ItemParameters
 from itembank.publishing import without_responses
 from itembank.selection.later_stages import LocalDesign
-from itembank.selection.local_model import LocalModel, _expected_curve
+from itembank.selection.local_model import LocalModel
 from itembank.selection.select import select
 from itembank.selection.selector_specs import VOptimal
 from tests.bank.banks import make_bank, with_family
@@ -83,7 +84,7 @@ def test_excluded_items_and_those_that_tell_nothing_are_not_chosen(bank):
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, 1.0), (0.25, 0.95)])
 def test_curves_are_integrals_over_ability(lower, upper):
     parameters = ItemParameters.create(np.array([[1.3]]), np.array([-0.4]), lower, upper)
-    found = _expected_curve(parameters, np.array([0.7]), np.array([0.9]))
+    found = expected_curve(parameters, np.array([0.7]), np.array([0.9]))
 
     def mean(x):
         return lower + (upper - lower) / (1.0 + np.exp(-x))

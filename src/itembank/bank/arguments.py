@@ -1,8 +1,10 @@
 """What callers give to the verbs: a bank, responses or a selection, or the path of one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
+
+import numpy as np
 
 from itembank.bank.bank_files import load_bank
 from itembank.bank.bank_places import is_bank_name
@@ -10,15 +12,20 @@ from itembank.bank.bank_records import RECORD
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, remedy
+from itembank.numerics.arrays import FloatArray
 from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import how_to_mix
 from itembank.responses.responses import ResponseMatrix
 
+ONE_MODEL = "model"
+"""Id of a model whose answers are given without one."""
 GivenBank: TypeAlias = Bank | str | Path
 """A bank, the path of its folder, or its name: ``bank:name`` of a ready bank, ``hf:owner/name`` of one on the Hub."""
 GivenResponses: TypeAlias = ResponseMatrix | str | Path | Sequence[str | Path]
 """Responses, or the path or paths of files and log folders that `read_responses` reads."""
+NewResponses: TypeAlias = GivenResponses | Mapping[str, float] | Sequence[float] | FloatArray | Any
+"""Or, in memory: one model's ``{item_id: response}``, or its responses in the order of a selection; or a table."""
 GivenSelection: TypeAlias = Selection | str | Path
 """A selection, or the path of its file."""
 
@@ -46,7 +53,7 @@ def as_responses(responses: GivenResponses) -> ResponseMatrix:
 
 def as_new_responses(
     bank: Bank,
-    responses: GivenResponses,
+    responses: NewResponses,
     selection: Selection | None = None,
     *,
     same_content: bool = True,
@@ -54,11 +61,15 @@ def as_new_responses(
 ) -> ResponseMatrix:
     """Return responses of new models themselves, or read them as the bank's items were read.
 
-    Of files, only the items of the selection are kept where there is one, and must be those of the bank; with
-    `same_content` their content, too, and their prompts unless `allow_mixed_prompts`.
+    One model's may be ``{item_id: response}``, or in the order of the selection, or of the bank's own. Of files, only the items of the
+    selection are kept where there is one, and must be those of the bank; with `same_content` their content, too, and
+    their prompts unless `allow_mixed_prompts`.
     """
     if isinstance(responses, ResponseMatrix):
         return responses
+    in_memory = _in_memory(bank, responses, selection)
+    if in_memory is not None:
+        return in_memory
     spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts)
     matrix = read_new_responses(_paths(responses), bank.responses.items, spec=spec)
     if selection is not None:
@@ -69,6 +80,41 @@ def as_new_responses(
             advice = "To take them all the same, give what read_responses(...) returns in place of the path."
             check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
     return matrix
+
+
+def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None) -> ResponseMatrix | None:
+    """Make responses of a mapping, an array of one model's or a table; None of anything else."""
+    is_list = isinstance(responses, list | tuple) and any(not isinstance(one, str | Path) for one in responses)
+    if isinstance(responses, Mapping):
+        ids, values = [str(item) for item in responses], [*responses.values()]
+    elif is_list or len(getattr(responses, "shape", ())) == 1:
+        if selection is None:  # the bank's own of so many items, else its usual one, of which the length is then told
+            own = (one for one in bank.own_selections if one.n_items == len(responses))
+            selection = next(own, bank.items_to_run)
+        if selection is None:
+            raise ParameterError(
+                "an array of one model's responses goes by the order of a selection, got none: give the selection, or "
+                "{item_id: response}."
+            )
+        ids, values = [*selection.item_ids], [*cast("Sequence[float]", responses)]
+        if len(values) != len(ids):
+            raise ParameterError(
+                f"an array of one model's responses must have one for each of the {len(ids)} items of the selection, "
+                f"in its order, got {len(values)}. Where some are missing, give {{item_id: response}}."
+            )
+    elif _is_table(responses):
+        from itembank.readers.read import responses_from_frame, to_polars  # noqa: PLC0415
+        from itembank.readers.table import of_one_model  # noqa: PLC0415
+
+        table = to_polars(responses)
+        return responses_from_frame(table, spec=of_one_model(Path(ONE_MODEL), table.columns, ReadingSpec()))
+    else:
+        return None
+    try:
+        numbers = np.array([[float(value) for value in values]])
+    except (TypeError, ValueError) as error:
+        raise DataError(f"responses of one model must be numbers in [0, 1], got another: {error}.") from error
+    return ResponseMatrix.create(numbers, model_ids=[ONE_MODEL], item_ids=ids)
 
 
 def as_selection(selection: GivenSelection | None, *, may_be_later: bool = False) -> Selection | None:
@@ -113,11 +159,15 @@ def _paths(responses: object) -> list[str | Path]:
     if isinstance(responses, list | tuple) and responses and all(isinstance(one, str | Path) for one in responses):
         return list(responses)
     advice = "Read files with read_responses('results.csv')."
-    if hasattr(responses, "__arrow_c_stream__") or type(responses).__module__.partition(".")[0] == "pandas":
+    if _is_table(responses):
         advice = "Turn a table into responses with responses_from_frame(table)."
     elif hasattr(responses, "shape"):
         advice = "Turn an array into responses with ResponseMatrix.create(array)."
     raise ParameterError(f"responses must be a ResponseMatrix or the path of results, got {_kind(responses)}. {advice}")
+
+
+def _is_table(value: object) -> bool:
+    return hasattr(value, "__arrow_c_stream__") or type(value).__module__.partition(".")[0] == "pandas"
 
 
 def _kind(value: object) -> str:

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import BEYOND, FEW_MODELS, Bank, PublishedSubset
+from itembank.bank.banks import BEYOND, FEW_MODELS, KNOWN_PARAMETERS, Bank, PublishedSubset
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import installed_methods
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -14,7 +14,7 @@ from itembank.responses.coded_responses import CodedResponses
 from itembank.responses.responses import check_ids, check_response_matrix
 from itembank.responses.score_names import RESERVED_NAMES, Across, Within
 
-METHODS = ("variational", "map", "mml", FEW_MODELS)
+METHODS = ("variational", "map", "mml", FEW_MODELS, KNOWN_PARAMETERS)
 ITEM_MODELS = ("1pl", "2pl", "mirt", "nested", "bifactor")
 ROUNDING = 1e-6
 """How far sums of weights may be from one, and a covariance from its transpose."""
@@ -88,7 +88,7 @@ def _shape_problems(bank: Bank) -> Iterator[str]:
 def _response_problems(bank: Bank) -> Iterator[str]:
     """Ids must be unique, responses in [0, 1], trials counts, costs amounts."""
     matrix = bank.responses
-    if not (bank.n_models or bank.calibration.is_fitted):
+    if not bank.n_models and bank.calibration.method in {FEW_MODELS, KNOWN_PARAMETERS}:
         yield from _item_id_problems(bank)
         return
     ids = matrix.model_ids, matrix.item_ids

@@ -5,8 +5,9 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import Bank
+from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration
 from itembank.irt.discrepancy import Discrepancy, measure_discrepancy, with_columns, with_discrepancy
+from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import Columns, FactorModel, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.coded_responses import CELLS_AT_ONCE, CodedResponses
@@ -15,6 +16,8 @@ from itembank.responses.siblings import order_by_answers
 
 LEAST_LEVEL = 0.03
 """What new models may differ even where calibration models are many: these say nothing of what comes after them."""
+MANY_NODES = 61
+"""Of the ability prior, along which curves may be steep."""
 
 
 def bank_factor_model(
@@ -41,6 +44,8 @@ def fitted_factor_model(bank: Bank, n_factors: int | Literal["auto"] = "auto") -
     """Linear-Gaussian model of the calibration responses as they are, fitted once for a bank and kept in its cache."""
     if bank.published is not None and n_factors in {"auto", bank.published.factor_model.n_factors}:
         return bank.published.factor_model
+    if bank.calibration.method == KNOWN_PARAMETERS and n_factors in {"auto", bank.calibration.n_dims}:
+        return bank.cache.remember("implied factor model", lambda: implied_factor_model(bank.calibration))
     bank.check_responses("A factor model of past responses needs")
 
     def fit() -> dict[str, FloatArray]:
@@ -56,10 +61,25 @@ def fitted_factor_model(bank: Bank, n_factors: int | Literal["auto"] = "auto") -
     return FactorModel(**bank.cache.arrays(f"factor-model-{n_factors}", fit, fits=fits))
 
 
+def implied_factor_model(calibration: Calibration) -> FactorModel:
+    """Return the best linear description of responses that the item model and its prior of ability imply.
+
+    Means and covariances of responses with abilities are exact (Stein's lemma: ``Cov(y, theta) = E[p'] a Sigma``).
+    """
+    parameters, prior = calibration.parameters, calibration.prior
+    along = parameters.loadings @ np.linalg.cholesky(prior.covariance)
+    logit = parameters.loadings @ prior.mean + parameters.intercept
+    mean, slope, _ = expected_curve(parameters, logit, np.linalg.norm(along, axis=1), n_nodes=MANY_NODES)
+    loadings = slope[:, None] * along
+    return FactorModel(mean, loadings, mean * (1.0 - mean) - np.sum(loadings**2, axis=1))
+
+
 def measured_discrepancy(bank: Bank) -> Discrepancy:
     """Measure on calibration models left out what new models may differ by, once for a bank, and keep it."""
     if bank.published is not None:
         return bank.published.discrepancy
+    if bank.calibration.method == KNOWN_PARAMETERS:
+        return Discrepancy(0.0)
 
     def measure() -> dict[str, FloatArray]:
         rows = bank.distinct_models  # what others did not answer would be filled in, and seem not to shift

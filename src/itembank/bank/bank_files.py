@@ -26,6 +26,7 @@ from itembank.bank.bank_records import (
     FAMILY_SCHEMA_VERSION,
     FEW_MODELS_SCHEMA_VERSION,
     FILES,
+    KNOWN_PARAMETERS_SCHEMA_VERSION,
     PUBLISHED_SCHEMA_VERSION,
     RECORD,
     SCHEMA_VERSION,
@@ -34,7 +35,7 @@ from itembank.bank.bank_records import (
     record_digest,
 )
 from itembank.bank.bank_views import view_of, whole_bank
-from itembank.bank.banks import Bank, Calibration, data_fingerprint, read_published
+from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration, data_fingerprint, read_published
 from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, quoted
 from itembank.files.atomic import check_destination, replacing_folder, user_cache_folder
 from itembank.files.documents import digest_of, regular_size
@@ -220,6 +221,8 @@ def _schema_version(bank: Bank) -> int:
         return PUBLISHED_SCHEMA_VERSION
     if not bank.calibration.is_fitted:
         return FEW_MODELS_SCHEMA_VERSION
+    if bank.calibration.method == KNOWN_PARAMETERS:
+        return KNOWN_PARAMETERS_SCHEMA_VERSION
     return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
 
 

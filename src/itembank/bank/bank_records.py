@@ -31,12 +31,16 @@ ASIDE_SCHEMA_VERSION = 4
 FEW_MODELS_SCHEMA_VERSION = 5
 """Of banks that were begun with few past models, or none, and have no item model that was fitted."""
 
+KNOWN_PARAMETERS_SCHEMA_VERSION = 7
+"""Of banks that were made of known item parameters and have no past models."""
+
 READABLE = (
     SCHEMA_VERSION,
     FAMILY_SCHEMA_VERSION,
     PUBLISHED_SCHEMA_VERSION,
     ASIDE_SCHEMA_VERSION,
     FEW_MODELS_SCHEMA_VERSION,
+    KNOWN_PARAMETERS_SCHEMA_VERSION,
 )
 RECORD = "bank.json"
 FILES = ("items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")

@@ -22,6 +22,7 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
+from itembank.responses.score_names import SELECTION_WEIGHT
 from itembank.responses.siblings import one_of_each, order_by_answers, sibling_groups
 from itembank.responses.targets import ScoreTargets
 from itembank.tabular import Compact
@@ -91,6 +92,8 @@ def _canonical(array: FloatArray) -> bytes:
 
 FEW_MODELS = "few-models"
 """The method where fewer than ten past models say too little of items for an item model (`calibration_of_few`)."""
+KNOWN_PARAMETERS = "known-parameters"
+"""The method of banks whose item parameters were given, which have no past models (`calibration_of_known`)."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,7 +115,7 @@ class Calibration(Compact):
     thresholds : mapping of scenario to threshold, or empty
         Where responses were made binary by ``Y >= threshold`` (tinyBenchmarks 4.3).
     method, item_model : str
-        'variational', 'map', 'mml' or 'few-models'; '1pl', '2pl', 'mirt', 'nested' or 'bifactor'.
+        'variational', 'map', 'mml', 'few-models' or 'known-parameters'; '1pl', '2pl', 'mirt', 'nested' or 'bifactor'.
     converged : bool
     n_iterations : int
     message : str
@@ -384,6 +387,31 @@ class Bank(Compact):
         return self.calibration.parameters
 
     @property
+    def items_to_run(self) -> Selection | None:
+        """The items that the bank was published with to be run where nobody says how many; None where any may be."""
+        return next(iter(self.own_selections), None)
+
+    @property
+    def own_selections(self) -> tuple[Selection, ...]:
+        """The items that the bank was published with to be run, of several numbers; none where any may be run."""
+        if self.published is not None:
+            return tuple(one.selection for one in self.published.subsets)
+        if self.calibration.method != KNOWN_PARAMETERS or SELECTION_WEIGHT not in self.responses.items.columns:
+            return ()
+        rows = self.responses.items.filter(pl.col(SELECTION_WEIGHT).is_not_null())
+        ids, scenarios, weights = (rows[name] for name in ("item_id", "scenario", SELECTION_WEIGHT))
+        chosen = Selection(
+            tuple(ids),
+            tuple(scenarios),
+            weights.cast(pl.Float64).to_numpy(),
+            "published",
+            self.bank_id,
+            target=self.target_id,
+            target_digest=self.target_digest,
+        )
+        return (chosen,)
+
+    @property
     def ids(self) -> tuple[str, ...]:
         """Ids of the banks whose selections fit: its own, and that of the bank it was published from."""
         return (self.bank_id,) if self.published is None else (self.bank_id, self.published.whole_bank)
@@ -500,6 +528,11 @@ class Bank(Compact):
 
     def check_responses(self, what: str) -> None:
         """Raise `DataError` where the bank has next to no responses; `what` begins the message: "A plan needs"."""
+        if self.calibration.method == KNOWN_PARAMETERS:
+            raise DataError(
+                f"{what} past models' responses, and this bank was made of known item parameters and has none. "
+                "For that, calibrate a bank from results: itembank calibrate RESPONSES."
+            )
         if self.published is not None:
             raise DataError(
                 f"{what} past models' responses, and this bank was published without them. "

@@ -1,11 +1,11 @@
-"""Item parameters where past models are too few to fit an item model to: from none to nine."""
+"""Item parameters where past models are too few to fit an item model to, from none to nine; and known ones."""
 
 import numpy as np
 import polars as pl
 from scipy.special import expit, logit, polygamma
 
-from itembank.bank.banks import FEW_MODELS, Calibration
-from itembank.errors import DataError, shown
+from itembank.bank.banks import FEW_MODELS, KNOWN_PARAMETERS, Calibration
+from itembank.errors import DataError, ParameterError, shown
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix
@@ -67,6 +67,42 @@ def calibration_of_few(responses: ResponseMatrix, scenario_index: IntArray) -> C
         converged=True,
         n_iterations=0,
         message=f"{n_models} past models are too few to fit an item model",
+        history=np.zeros(0),
+    )
+
+
+def calibration_of_known(parameters: ItemParameters, prior: AbilityPrior | None = None) -> Calibration:
+    """Take item parameters as they were given, without error and without past models.
+
+    Parameters
+    ----------
+    parameters : ItemParameters
+        Of n_items items in n_dims dimensions.
+    prior : AbilityPrior, optional
+        Of the ability that they were fitted with; else standard normal.
+
+    Raises
+    ------
+    ParameterError
+        When the prior has another number of dimensions.
+    """
+    n_items, n_dims = parameters.loadings.shape
+    prior = AbilityPrior.standard(n_dims) if prior is None else prior
+    if prior.n_dims != n_dims:
+        raise ParameterError(f"the ability prior must have the items' {n_dims} dimensions, got {prior.n_dims}.")
+    return Calibration(
+        parameters=parameters,
+        item_covariance=np.zeros((n_items, n_dims + 1, n_dims + 1)),
+        abilities=np.zeros((0, n_dims)),
+        ability_covariance=np.zeros((0, n_dims, n_dims)),
+        prior=prior,
+        is_degenerate=np.zeros(n_items, dtype=bool),
+        thresholds={},
+        method=KNOWN_PARAMETERS,
+        item_model="2pl" if n_dims == 1 else "mirt",
+        converged=True,
+        n_iterations=0,
+        message="known parameters, no past models",
         history=np.zeros(0),
     )
 

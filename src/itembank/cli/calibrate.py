@@ -90,6 +90,13 @@ external_options = headed(
     "subscenario, weight and difficulty_prior (in logits, for an average model).",
     FILE,
 )
+@option(
+    "--parameters",
+    "--items holds item parameters that others fitted: difficulty and discrimination, loading_1, ... and intercept, "
+    "a1, ... and d of R's mirt; or it is best_parameters.json of py-irt or tinyBenchmarks.pkl.",
+    bool,
+)
+@option("--benchmark NAME", "--parameters: the one to take of a file that holds several benchmarks.")
 @method_option(
     MethodName(METHODS),
     "Variational Bayes, joint MAP, or marginal ML (1 ability).",
@@ -121,6 +128,8 @@ def calibrate_command(
     force: bool,
     each: bool,
     items: Path | None,
+    parameters: bool,
+    benchmark: str | None,
     method: str,
     dims: int | str | None,
     spec_file: Path | None,
@@ -154,14 +163,28 @@ def calibrate_command(
     \b
       itembank calibrate --items items.csv -o bank
       itembank calibrate first-model-full.csv --items items.csv -o bank --force
+
+    With --parameters there are no past models; estimates and intervals rest on these parameters, and the bank is
+    as good as they are.
+
+    \b
+      itembank calibrate --items parameters.csv --parameters -o bank
+      itembank calibrate --items tinyBenchmarks.pkl --parameters --benchmark mmlu -o tiny-mmlu
     """  # noqa: D301
     from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
 
+    refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
     if items is not None:
         fitted = ("each", "method", "dims", "spec_file", *choices, "scores", "external", "folds")
         refuse_unused(*((name, False, "past results that are many, not with --items") for name in fitted))
         check_bank_destination(output, overwrite=force)
-        _start(items, responses, output, {"within": within, "across": across, "rng": seed}, output_format, force=force)
+        choices = {"within": within, "across": across}
+        if parameters:
+            if responses:
+                raise click.UsageError("A bank of known --parameters has no past models. Leave RESPONSES out.")
+            _start_known(items, output, {**choices, "benchmark": benchmark or ""}, output_format, force=force)
+        else:
+            _start(items, responses, output, {**choices, "rng": seed}, output_format, force=force)
         return
     if not responses:
         raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
@@ -449,6 +472,21 @@ def _start(
     if plan is not None:
         _say_what_to_expect(bank, plan)
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
+
+
+def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_format: str, *, force: bool) -> None:
+    """Make a bank of known item parameters, and write the items to run beside it where the file names them."""
+    with warnings_as_notes():
+        bank = ib.banks.start(items, parameters=True, **choices)
+    ib.save_bank(bank, output, overwrite=force)
+    own = bank.items_to_run
+    if own is not None:
+        own.save(output / "selection.json")
+    print_rows([_summary(bank)], output_format, title=f"Bank {output}")
+    if own is None:
+        note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
+    else:
+        note(f"Items to run: {own.n_items}, in {output / 'selection.json'}. Next: itembank estimate {output} RESULTS")
 
 
 def _about_start(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:

@@ -102,6 +102,12 @@ def note_overall(bank: "Bank") -> None:
 
 def why_not_calibrated(bank: "Bank") -> str:
     """Say why intervals could not be calibrated."""
+    from itembank.bank.banks import KNOWN_PARAMETERS  # noqa: PLC0415
+
+    if bank.calibration.method == KNOWN_PARAMETERS:
+        return (
+            "The bank was made of known item parameters: it has no past models whose errors could calibrate intervals."
+        )
     if bank.published is None:
         n_models = f"{bank.n_models} past model{'' if bank.n_models == 1 else 's'}"
         return f"The bank has {n_models}, too few to leave some out and calibrate intervals."

@@ -105,11 +105,10 @@ def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) 
     """Keep a session to the items that a bank was published with, where it was and no items are left out by name."""
     from itembank.files.documents import read_toml  # noqa: PLC0415
 
-    subsets = () if bank.published is None else bank.published.subsets
     content = {} if choices["session_file"] is None else read_toml(choices["session_file"])
-    if not subsets or "excluded" in content.get("constraints", {}):
+    if not bank.own_selections or "excluded" in content.get("constraints", {}):
         return spec
-    own = {item for one in subsets for item in one.selection.item_ids}
+    own = {item for one in bank.own_selections for item in one.item_ids}
     others = tuple(item for item in bank.item_ids if item not in own)
     note(
         f"Asked are items among the {len(own)} that the bank was published with. With constraints.excluded in the file "

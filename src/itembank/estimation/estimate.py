@@ -8,8 +8,8 @@ import numpy as np
 
 from itembank.bank.arguments import (
     GivenBank,
-    GivenResponses,
     GivenSelection,
+    NewResponses,
     as_bank,
     as_whole_selection,
 )
@@ -62,7 +62,7 @@ MOST_KEPT = 8
 @one_blas_thread()
 def estimate(
     bank: GivenBank,
-    responses: GivenResponses,
+    responses: NewResponses,
     *,
     selection: GivenSelection | None = None,
     method: EstimationSpec | str = "auto",
@@ -87,8 +87,9 @@ def estimate(
     Parameters
     ----------
     bank : Bank or path
-    responses : ResponseMatrix, path or paths
-        Of the new models, over any items of the bank, in any order.
+    responses : ResponseMatrix, path or paths, table, mapping or array
+        Of the new models, over any items of the bank, in any order: a matrix, files, or a table (polars, pandas or
+        pyarrow). Of one model also ``{item_id: response}``, or its responses in the order of the selection.
     selection : Selection or path, optional
         Use only these items, with their weights; others are left out. Of a later stage, the items of all stages up to
         there. Without it every response counts, as a random sample; of a bank that was published with the items to run,
@@ -141,6 +142,7 @@ def estimate(
     Examples
     --------
     >>> estimates = estimate(bank, responses, selection=selection)  # doctest: +SKIP
+    >>> estimates = estimate(bank, {"q7": 1, "q12": 0.5, "q31": 0})  # doctest: +SKIP
     >>> estimates.rows()[-1]["estimate"]  # doctest: +SKIP
     """
     spec = METHODS.resolve(method)

@@ -28,6 +28,8 @@ MEANING = {
 
 
 IntervalKind = Literal["calibrated", "model-based", "design"]
+ANCHOR_FACTOR = 4.0
+"""How much smaller the variance of anchor points' weighted mean is than a random sample's (tinyBenchmarks 4.2)."""
 Towards = Literal["weights", "zero"]
 
 
@@ -76,7 +78,7 @@ class GPIRT(PointSpec):
         what is measured, so that the observed responses get the greater say.
     """
 
-    anchor_variance_factor: float | Literal["estimated"] = 4.0
+    anchor_variance_factor: float | Literal["estimated"] = ANCHOR_FACTOR
     unmeasured_bias: float = 0.05
 
     def __post_init__(self) -> None:

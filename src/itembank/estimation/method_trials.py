@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import Bank
+from itembank.bank.banks import KNOWN_PARAMETERS, Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimator_specs import GPIRT, IN_STAGES, METHODS, PointSpec, Stacked
@@ -220,8 +220,8 @@ def choose_method(
     if not folds(bank, progress=progress):
         return Chosen(
             FALLBACK,
-            f"gp-irt, since {too_few(bank)}. Intervals of the item model alone are too narrow with so few: draw items "
-            "at random and leave method and interval as they are.",
+            f"gp-irt, since {too_few(bank)}. Intervals of the item model alone are too narrow where it is wrong: of "
+            "items drawn at random, method and interval left as they are do not rest on it.",
         )
     recipe = None if selection is None else read_recipe(selection)
     stacked = IN_STAGES if recipe is not None and recipe.stages else Stacked()
@@ -243,6 +243,8 @@ def has_too_few(bank: Bank) -> bool:
 
 def too_few(bank: Bank) -> str:
     """Say why the bank's models cannot be left out in turn."""
+    if bank.calibration.method == KNOWN_PARAMETERS:
+        return "the bank was made of known item parameters and has no past models"
     known, why = bank.n_compared_models, "to leave some out and compare methods"
     if known >= MINIMUM_FOR_FOLDS:
         return f"{known} calibration models are too unlike in what they answered {why}"

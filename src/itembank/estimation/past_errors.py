@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import polars as pl
 
-from itembank.bank.arguments import GivenResponses, as_new_responses
+from itembank.bank.arguments import NewResponses, as_new_responses
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import repeatable
@@ -406,18 +406,15 @@ def selection_or_published(
     """
     if selection is not None:
         return repeatable(bank, selection)
-    if bank.published is None or not bank.published.subsets:
-        return None
-    usual, known = bank.published.subset, set(answered or ())
-    found = max(
-        ((len(known.intersection(one.selection.item_ids)), one) for one in bank.published.subsets),
-        key=lambda pair: (pair[0] / pair[1].selection.n_items >= MOSTLY, pair[0], -pair[1].selection.n_items),
-    )
-    return found[1].selection if found[0] else usual.selection if usual else None
+    known = set(answered or ())
+    counts = [(len(known.intersection(one.item_ids)), one) for one in bank.own_selections]
+    if not any(count for count, _ in counts):
+        return bank.items_to_run
+    return max(counts, key=lambda pair: (pair[0] / pair[1].n_items >= MOSTLY, pair[0], -pair[1].n_items))[1]
 
 
 def answers_to_items(
-    bank: Bank, responses: GivenResponses, selection: Selection | None
+    bank: Bank, responses: NewResponses, selection: Selection | None
 ) -> tuple[ResponseMatrix, Selection | None]:
     """Read the responses of new models, and find the items that they are to: `selection_or_published`."""
     given = as_new_responses(bank, responses, selection)

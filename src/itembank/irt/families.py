@@ -147,6 +147,22 @@ def information_weights(parameters: ItemParameters, x: FloatArray, n_trials: Flo
     return ResponseModel.of(parameters).information_weights(x, n_trials)
 
 
+N_NODES = 7
+"""Gauss-Hermite nodes over a model's uncertain ability: exact for polynomials of degree 13 in the logit."""
+
+
+def expected_curve(
+    parameters: ItemParameters, logit: FloatArray, spread: FloatArray, n_nodes: int = N_NODES
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Means over a normal logit of each item of p, its slope in the logit, and p (1 - p), each (n_items,)."""
+    model = ResponseModel.of(parameters)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes if spread.any() else 1)
+    result = np.zeros((3, logit.size))
+    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
+        result += weight * np.stack(model.mean(logit + node * spread))
+    return result[0], result[1], result[2]
+
+
 def trials_or_one(n_trials: FloatArray | None) -> FloatArray:
     """Return the number of trials, one by default."""
     return np.array(1.0) if n_trials is None else n_trials

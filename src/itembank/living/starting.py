@@ -1,4 +1,4 @@
-"""The verb `start`: a bank of items that no model, or next to none, has answered."""
+"""The verb `start`: a bank of items that no model, or next to none, has answered, or whose parameters are known."""
 
 from typing import Any
 
@@ -7,17 +7,21 @@ import numpy.typing as npt
 import polars as pl
 
 from itembank.bank.arguments import GivenResponses
-from itembank.bank.banks import Bank, bank_fingerprint
+from itembank.bank.banks import Bank, Calibration, bank_fingerprint
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import CalibrationSpec
-from itembank.calibration.few_models import calibration_of_few
+from itembank.calibration.few_models import calibration_of_few, calibration_of_known
 from itembank.calibration.item_model_bias import response_variance
-from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.errors import DataError, DataWarning, ParameterError, shown, warn
+from itembank.estimation.point_methods import bias_of_share
+from itembank.irt.parameters import AbilityPrior
+from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import check_same_content, in_both, read_new_responses
+from itembank.readers.known_parameters import LAMBDA, KnownItems, read_known_parameters
 from itembank.readers.read import known_things, paths_of
 from itembank.responses.responses import DEFAULT_SCENARIO, ResponseMatrix
-from itembank.responses.score_names import Across, Within
+from itembank.responses.score_names import SELECTION_WEIGHT, Across, Within
 from itembank.responses.targets import ScoreTargets
 
 FEWEST_TO_FIT = 10
@@ -34,6 +38,9 @@ def start(
     items: Any,
     responses: GivenResponses | None = None,
     *,
+    parameters: bool = False,
+    benchmark: str = "",
+    prior: AbilityPrior | None = None,
     spec: CalibrationSpec | str = "variational",
     within: Within = "micro",
     across: Across = "scenarios",
@@ -47,13 +54,23 @@ def start(
     design-based intervals, which hold whatever the items are like. From ten models on the item model is fitted as by
     `build_bank`.
 
+    With `parameters` the table holds those of an item model that others fitted (`read_known_parameters`), which are
+    taken as they are. Estimates and intervals then rest on the item model alone, or on how items were drawn.
+
     Parameters
     ----------
     items : polars, pandas or pyarrow table, or path of one
         One row an item: `item_id`, and where known `scenario`, `subscenario`, `weight`, `difficulty_prior` (logits, for
         an average model) and anything else. All items count in the score, answered or not.
     responses : ResponseMatrix, path or paths, optional
-        Past results on some or all of these items.
+        Past results on some or all of these items; none with `parameters`.
+    parameters : bool
+        The table, or a file of py-irt or tinyBenchmarks, holds item parameters: `difficulty` and `discrimination`, or
+        `loading_1`, ... and `intercept`, and other usual names. A column `weight` then counts within scenarios.
+    benchmark : str
+        With `parameters`: which to take of a file that holds several.
+    prior : AbilityPrior, optional
+        With `parameters`: of ability; else standard normal.
     spec : CalibrationSpec or str
         Of the item model, from ten models on.
     within, across : str
@@ -83,13 +100,16 @@ def start(
     >>> bank.n_items, bank.n_models
     (500, 0)
     """
+    if parameters:
+        if responses is not None:
+            raise ParameterError("a bank of known parameters has no past models: leave the responses out, got some.")
+        return _of_known(read_known_parameters(items, benchmark), prior, within, across)
+    if benchmark or prior is not None:
+        raise ParameterError("benchmark and prior go with parameters=True. Leave them out.")
     table, _ = known_things(items, "item_id")
     if not table.height:
         raise DataError("the table of items must have at least one row, got none.")
-    if "scenario" in table.columns:
-        table = table.with_columns(pl.col("scenario").fill_null(DEFAULT_SCENARIO))
-    one = ResponseMatrix.create(np.full((1, table.height), np.nan), items=table)
-    matrix = one.take(models=np.zeros(0, dtype=np.int64))
+    matrix = _nobody(table)
     if responses is not None:
         if not isinstance(responses, ResponseMatrix):
             responses = read_new_responses(paths_of(responses), matrix.items)
@@ -103,6 +123,38 @@ def start(
     if matrix.n_models:
         variance = response_variance(matrix, targets)
     variance = np.where(np.isnan(variance), UNKNOWN_VARIANCE, variance)
+    return _bank(matrix, calibration, targets, bias, variance)
+
+
+def _nobody(table: pl.DataFrame) -> ResponseMatrix:
+    """Return the responses of no models to the items of a table."""
+    if "scenario" in table.columns:
+        table = table.with_columns(pl.col("scenario").fill_null(DEFAULT_SCENARIO))
+    one = ResponseMatrix.create(np.full((1, table.height), np.nan), items=table)
+    return one.take(models=np.zeros(0, dtype=np.int64))
+
+
+def _of_known(known: KnownItems, prior: AbilityPrior | None, within: Within, across: Across) -> Bank:
+    """Make a bank of known parameters; of published lambdas of gp-IRT it takes the bias that gives them."""
+    matrix = _nobody(known.items)
+    is_weighted = within == "micro" and "weight" in known.items.columns
+    targets = ScoreTargets.create(matrix.items, within="custom" if is_weighted else within, across=across)
+    variance = np.full(targets.n_scenarios, UNKNOWN_VARIANCE)
+    bias = np.full(targets.n_scenarios, np.nan)
+    if {LAMBDA, SELECTION_WEIGHT} <= set(known.items.columns):
+        rows = known.items.select(LAMBDA, pl.col(SELECTION_WEIGHT).is_not_null())
+        share, is_chosen = rows[LAMBDA].to_numpy(), rows[SELECTION_WEIGHT].to_numpy()
+        share_of = np.zeros(targets.n_scenarios)
+        share_of[targets.scenario_index] = share
+        n_chosen = np.bincount(targets.scenario_index, weights=is_chosen, minlength=targets.n_scenarios)
+        bias = bias_of_share(share_of, variance, np.maximum(n_chosen, 1.0))
+    return _bank(matrix, calibration_of_known(known.parameters, prior), targets, bias, variance)
+
+
+def _bank(
+    matrix: ResponseMatrix, calibration: Calibration, targets: ScoreTargets, bias: FloatArray, variance: FloatArray
+) -> Bank:
+    """Put a bank together; bias and variance are (n_scenarios,)."""
     prior = calibration.prior
     return Bank(
         bank_id=bank_fingerprint(matrix, calibration.parameters, targets, prior.mean, prior.covariance, bias, variance),

@@ -54,7 +54,7 @@ def accuracy_section(bank: Bank, found: Accuracy | None) -> Section:
     if not can_be_measured(bank):
         why = (
             "This cannot be measured with fewer than ten past models whose full scores are known: some have to be left "
-            "out to play the new ones. Intervals then rest on how items are drawn, and are wide."
+            "out to play the new ones. Intervals then rest on how items are drawn, or on the item model alone."
         )
     return Section(TITLE, (Text(why),))
 

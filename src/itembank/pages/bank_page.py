@@ -9,7 +9,7 @@ from itembank.auditing.item_audit import audit_items
 from itembank.auditing.panel import LEAST_MODELS
 from itembank.auditing.run_conditions import told_conditions
 from itembank.bank.bank_records import read_record
-from itembank.bank.banks import Bank
+from itembank.bank.banks import KNOWN_PARAMETERS, Bank
 from itembank.bank.costs import costs_of_items
 from itembank.errors import ItembankError
 from itembank.numerics.arrays import IntArray
@@ -110,6 +110,8 @@ def _cautions(bank: Bank) -> Iterator[Block]:
             f"The bank was begun with {models}, too few for an item model. Estimates from it are means of the items "
             "that were run, with the wide intervals of random draws; they get narrower as models are added."
         )
+    elif calibration.method == KNOWN_PARAMETERS:
+        yield Caution("The bank was made of known item parameters, without past models: it is as good as they are.")
     elif not calibration.converged:
         yield Caution(f"The calibration did not end where it should: {calibration.message}")
     if bank.published is not None:

@@ -77,10 +77,9 @@ def choose_selection(
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
     recipe = Recipe(aimed_at_headline(bank), n_items, per_scenario, *ids)
-    measured = () if bank.published is None else bank.published.subsets
-    for one in measured:
-        if one.selection.n_items == n_items and not (per_scenario or excluded or included):
-            return one.selection
+    own = next((one for one in bank.own_selections if one.n_items == n_items), None)
+    if own is not None and not (per_scenario or excluded or included):
+        return own
     if bank.rest is not None:
         raise ParameterError(
             f"this bank holds only the items of its own selections, by method 'auto' and without further wishes, got "

@@ -68,11 +68,11 @@ def without_responses(
     Raises
     ------
     ParameterError
-        When the bank has no responses already, or only the chosen items are to stay and none are chosen, or the item
+        When the bank has no responses, or only the chosen items are to stay and none are chosen, or the item
         model does not allow it.
     """
     bank, chosen = as_bank(bank), [as_selection(one) for one in selections]
-    if bank.published is not None:
+    if not bank.n_models:
         raise ParameterError(
             f"the bank must have past models' responses to be published without, bank {bank.bank_id}"
             " has none. Push it as it is."

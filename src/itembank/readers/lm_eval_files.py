@@ -353,9 +353,9 @@ def _outermost(subtasks: dict[str, Any]) -> dict[str, str]:
 
 
 def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
-    folder = path.parent.name.replace("__", "/")
+    folder = path.absolute().parent.name.replace("__", "/")
     name = {"name": run.model_name, "args": run.model_arguments, "folder": folder}[spec.model_id_from]
-    if not name and spec.model_id_from == "name" and "__" in path.parent.name:
+    if not name and spec.model_id_from == "name" and "/" in folder:
         name = folder  # the harness names the folder after the model, with __ for /
     if not name:
         from_folder = remedy("model_id_from='folder'", "model_id_from = 'folder' in the file of --spec")

@@ -16,7 +16,7 @@ from itembank.readers.columns import ResponseNumbers, examples, id_labels, optio
 from itembank.readers.json_files import first_record
 from itembank.readers.long_table import Known, check_columns, rows_of_long, text_columns, wanted_columns
 from itembank.readers.reading_specs import Format, ReadingSpec
-from itembank.readers.rows import ResponseRows, row_problems
+from itembank.readers.rows import ResponseRows, rename_model, row_problems
 from itembank.readers.table_files import probable_header, read_table_file, table_batches
 from itembank.responses.labels import Labels
 from itembank.responses.opening import Kind, Table, file_kind, read_parquet_schema
@@ -131,10 +131,10 @@ ROWS_LOOKED_AT = 1000
 
 
 def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
-    """Read one table file, long or wide."""
+    """Read one table file, long or wide; a long one that names no model is of one, which is called as the file."""
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
-        usual = with_usual_names(columns, spec)
+        usual = of_one_model(path, columns, with_usual_names(columns, spec))
         if layout_of(columns, usual) != "long":
             return columns
         check_columns(str(path), columns, usual)
@@ -144,7 +144,23 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
-    return rows_of_table(table, spec)
+    one = of_one_model(path, table.frame.columns, spec)
+    if one is spec:
+        return rows_of_table(table, spec)
+    if table.frame[one.column("item_id")].is_duplicated().any():  # then it has more models, in a column by another name
+        check_columns(table.source, _columns(path, file_kind(path)), spec)
+    warn(
+        f"{path}: no column names a model, so that these are the results of one, called {one.model_id!r}.", DataWarning
+    )
+    return rename_model(rows_of_table(table, one), str(one.model_id))
+
+
+def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
+    """Return the spec with the file's name for the model, where a long table names items and no model."""
+    is_told = spec.model_id is not None or "model_id" in spec.columns or spec.column("model_id") in columns
+    if is_told or spec.column("item_id") not in columns or layout_of(columns, spec) != "long":
+        return spec
+    return replace(spec, model_id=path.name.split(".")[0])
 
 
 def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
@@ -175,7 +191,7 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
     columns = _columns(path, kind)
-    usual = with_usual_names(columns, spec)
+    usual = of_one_model(path, columns, with_usual_names(columns, spec))
     try:
         if layout_of(columns, usual) == "long":
             check_columns(str(path), columns, usual)

@@ -11,6 +11,8 @@ WIN_RATE = "mean_win_rate"
 RESERVED_NAMES = (OVERALL, WIN_RATE)
 EXTERNAL = "score."
 """Begins the columns of a bank's model table that hold external scores of its models."""
+SELECTION_WEIGHT = "selection_weight"
+"""Column of the items of a bank of known parameters: the weight of an item to run in its scenario; empty for others."""
 
 Within = Literal["micro", "macro", "custom"]
 Across = Literal["scenarios", "items"]

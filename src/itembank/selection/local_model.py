@@ -16,14 +16,12 @@ from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model, columns_of, fitted_factor_model
 from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
-from itembank.irt.families import ResponseModel
+from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.selection.selector_specs import VOptimal
 
-N_NODES = 7
-"""Gauss-Hermite nodes over a model's uncertain ability: exact for polynomials of degree 13 in the logit."""
 SCATTER = "scatter"
 SMALLEST_NOISE = 0.02
 """Least noise of an item at any ability, as a fraction of the items' mean: curves are never known to be so flat."""
@@ -96,24 +94,12 @@ class LocalModel:
         """
         parameters, residual = self.parameters, self.residual
         spread = np.sqrt(np.einsum("id,de,ie->i", parameters.loadings, covariance, parameters.loadings))
-        mean, slope, scatter = _expected_curve(parameters, parameters.loadings @ theta + parameters.intercept, spread)
+        mean, slope, scatter = expected_curve(parameters, parameters.loadings @ theta + parameters.intercept, spread)
         ratio = scatter / np.maximum(self.scatter, np.finfo(np.float64).tiny)
         noise = np.maximum(residual.noise * ratio, SMALLEST_NOISE * residual.noise.mean())
         of_ability = slope[:, None] * (parameters.loadings @ self.prior_root)
         of_residual = residual.loadings * np.sqrt(ratio)[:, None]
         return FactorModel(mean, np.column_stack([of_ability, of_residual, self.shifts]), noise)
-
-
-def _expected_curve(
-    parameters: ItemParameters, logit: FloatArray, spread: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Means over a normal logit of each item of p, its slope in the logit, and p (1 - p), each (n_items,)."""
-    model = ResponseModel.of(parameters)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(N_NODES if spread.any() else 1)
-    result = np.zeros((3, logit.size))
-    for node, weight in zip(nodes, weights / weights.sum(), strict=True):
-        result += weight * np.stack(model.mean(logit + node * spread))
-    return result[0], result[1], result[2]
 
 
 PLACES_AHEAD = (0.0, 0.5, 1.0, 1.5, 2.0)
@@ -127,7 +113,7 @@ def models_ahead(bank: Bank, spec: VOptimal) -> tuple[FactorModel, ...]:
     mostly better than those it was made of. They differ on items that past models answered much alike, which
     `bank_factor_model` says tell little.
     """
-    if bank.published is not None or not bank.calibration.is_fitted:
+    if not (bank.n_models and bank.calibration.is_fitted):
         return ()
     abilities = abilities_ahead(bank)
     local, known = LocalModel.of_bank(bank, spec), np.zeros((abilities.shape[1],) * 2)

@@ -261,7 +261,7 @@ def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:
         return spec.n_start
     has_costs = spec.cost is not None or bool(spec.budget.costs)
     is_usual = isinstance(criterion, VOptimality) and not has_costs and isinstance(spec.target, str)
-    return 2 * (spec.budget.n_items or USUAL_BUDGET) // 3 if is_usual and bank.published is None else 0
+    return 2 * (spec.budget.n_items or USUAL_BUDGET) // 3 if is_usual and bank.n_models else 0
 
 
 def cheapest_cost(

@@ -11,6 +11,7 @@ from itembank.responses.response_files import write_responses
 from tests.auditing.panels import make_faulty
 from tests.cli.contract import foreign, harness_world, inspect_world, scaling_world, spec_world
 from tests.readers.logs import sample, write_run
+from tests.readers.tiny_benchmarks import write_tiny_benchmarks
 from tests.studies import simulated as studied
 from tests.studies.files import PREDICTION, STUDY, write_toml
 from tests.studies.prediction import simulated as predicted
@@ -118,6 +119,8 @@ def _tables(folder):
         {"item_id": items, "weight": 1.0 + np.arange(30) % 4, "n_options": 2 + np.arange(30) % 4, "n": np.arange(30)}
     )
     known.drop("n").write_csv(folder / "items.csv")
+    known.select("item_id", difficulty=pl.col("n") / 15 - 1).write_csv(folder / "parameters.csv")
+    write_tiny_benchmarks(folder / "tinyBenchmarks.pkl")
     known.select("item_id", "weight", pl.col("n_options") * 2).write_csv(folder / "other-items.csv")
     known.select("item_id", scenario=pl.col("n") // 15 + 10).write_csv(folder / "halves.csv")
     known.select("item_id", scenario=pl.col("n") // 10 + 10).write_csv(folder / "thirds.csv")

@@ -41,6 +41,14 @@ _CALIBRATE = Case(
             about=("--items", "--output", "--within", "--format", "--folds", "--method", "--dims"),
             then=(("info out/bank --format csv", ""),),
         ),
+        "items with parameters": Mode(
+            "--items parameters.csv -o out/bank", about=("--parameters",), then=(("info out/bank --format csv", ""),)
+        ),
+        "known parameters": Mode(
+            "--items tinyBenchmarks.pkl --parameters --benchmark mmlu -o out/bank",
+            about=("--benchmark",),
+            then=(("info out/bank --format csv", ""),),
+        ),
         "replacing": Mode(
             "past.csv --method map --dims 1 --no-folds -o out/two-bank",
             about=("--force",),
@@ -52,7 +60,7 @@ _CALIBRATE = Case(
         **COMMON,
         **options(
             "--jobs 2 --output out/other --items items.csv --item-model 1pl --dims 2 --method mml --family beta "
-            "--within custom --across items --spec guessing.toml --folds --force --each"
+            "--within custom --across items --spec guessing.toml --folds --force --each --parameters --benchmark lb"
         ),
         "--scores": "--scores models.csv --score size",
         "--score": "--scores models.csv --score size",
