@@ -61,7 +61,9 @@ def test_estimates_and_calibrated_intervals_are_those_of_the_whole_bank(whole, s
 
 
 @pytest.mark.parametrize("method", [*sorted(set(METHODS.kinds) - {*NEED_RESPONSES, "auto"}), Factor(discrepancy=0.1)])
-def test_methods_that_need_no_responses_give_the_estimates_of_the_whole_bank(whole, selection, published, asked, method):
+def test_methods_that_need_no_responses_give_the_estimates_of_the_whole_bank(
+    whole, selection, published, asked, method
+):
     known = {"method": method, "interval": "model-based"}
     expected = ib.estimate(whole, asked, selection=selection, **known)
     found = ib.estimate(published, asked, **known)
@@ -177,9 +179,15 @@ def spoiled(published, **changes):
             "factor_loadings",
         ),
         (lambda kept: {"subsets": (dataclasses.replace(kept.subset, errors=kept.subset.errors[:, :1]),)}, "columns"),
-        (lambda kept: {"subsets": (dataclasses.replace(kept.subset, weights=-kept.subset.weights),)}, "weights must be"),
+        (
+            lambda kept: {"subsets": (dataclasses.replace(kept.subset, weights=-kept.subset.weights),)},
+            "weights must be",
+        ),
         (lambda kept: {"subsets": (dataclasses.replace(kept.subset, scales=-kept.subset.scales),)}, "scales >= 0"),
-        (lambda kept: {"subsets": (dataclasses.replace(kept.subset, misfit=kept.subset.misfit[::-1]),)}, "ascending order"),
+        (
+            lambda kept: {"subsets": (dataclasses.replace(kept.subset, misfit=kept.subset.misfit[::-1]),)},
+            "ascending order",
+        ),
         (
             lambda kept: {"subsets": (dataclasses.replace(kept.subset, beyond={"place": np.ones(4)}),)},
             "of better models must",

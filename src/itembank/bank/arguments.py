@@ -61,9 +61,9 @@ def as_new_responses(
 ) -> ResponseMatrix:
     """Return responses of new models themselves, or read them as the bank's items were read.
 
-    One model's may be ``{item_id: response}``, or in the order of the selection, or of the bank's own. Of files, only the items of the
-    selection are kept where there is one, and must be those of the bank; with `same_content` their content, too, and
-    their prompts unless `allow_mixed_prompts`.
+    One model's may be ``{item_id: response}``, or in the order of the selection, or of the bank's own. Of files, only
+    the items of the selection are kept where there is one, and must be those of the bank; with `same_content` their
+    content, too, and their prompts unless `allow_mixed_prompts`.
     """
     if isinstance(responses, ResponseMatrix):
         return responses
@@ -88,15 +88,16 @@ def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None)
     if isinstance(responses, Mapping):
         ids, values = [str(item) for item in responses], [*responses.values()]
     elif is_list or len(getattr(responses, "shape", ())) == 1:
+        values = [*cast("Sequence[float]", responses)]
         if selection is None:  # the bank's own of so many items, else its usual one, of which the length is then told
-            own = (one for one in bank.own_selections if one.n_items == len(responses))
+            own = (one for one in bank.own_selections if one.n_items == len(values))
             selection = next(own, bank.items_to_run)
         if selection is None:
             raise ParameterError(
                 "an array of one model's responses goes by the order of a selection, got none: give the selection, or "
                 "{item_id: response}."
             )
-        ids, values = [*selection.item_ids], [*cast("Sequence[float]", responses)]
+        ids = [*selection.item_ids]
         if len(values) != len(ids):
             raise ParameterError(
                 f"an array of one model's responses must have one for each of the {len(ids)} items of the selection, "

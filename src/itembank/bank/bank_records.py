@@ -23,7 +23,7 @@ FAMILY_SCHEMA_VERSION = 2
 """Of banks of another family: a release that knows of none must refuse them, not take them for the first kind."""
 
 PUBLISHED_SCHEMA_VERSION = 6
-"""Of banks that were published without past models' responses; those of 3 had double precision and no measured errors."""
+"""Of banks that were published without past models' responses; those of 3 had no measured errors."""
 
 ASIDE_SCHEMA_VERSION = 4
 """Of banks that keep items aside, which count in the score no more."""

@@ -323,7 +323,8 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
     rest = None
     if record["target"] is not None:
         target_id, digest = map(visible, map(str, record["target"]))
-        rest = Rest(**{name: found[f"rest_{name}"] for name in OF_REST}, target_id=target_id, target_digest=digest)
+        sums: dict[str, Any] = {name: found[f"rest_{name}"] for name in OF_REST}
+        rest = Rest(**sums, target_id=target_id, target_digest=digest)
     return Published(
         int(record["n_models"]),
         str(record["whole_bank"]),

@@ -1,7 +1,7 @@
 """Moments of weighted sums of responses under the item model, scenario by scenario."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -109,12 +109,12 @@ class WeightedItems:
             "squares": (self.squares, curves[:, 3]),
             "weighted": (self.weighted, curves[:, 2:3] * curves[:, :1]),
         }
-        arrays = {name: np.concatenate(pair)[order] for name, pair in joined.items()}
+        arrays: dict[str, Any] = {name: np.concatenate(pair)[order] for name, pair in joined.items()}
         return replace(self, **arrays, begins=(0, *np.cumsum(np.bincount(index, minlength=scenarios.size)).tolist()))
 
 
 REACH = 10.0
-"""Abilities up to which stand-ins are as the items: posterior modes lie far within, where the prior's variance is one."""
+"""Abilities up to which stand-ins are as the items: posterior modes lie far within."""
 N_CANDIDATES = 1000
 
 

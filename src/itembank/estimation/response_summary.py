@@ -73,8 +73,10 @@ class ScoreBasis:
         targets = bank.targets if targets is None else targets
         counts, n_scenarios = (targets.weights > 0.0).astype(np.float64), targets.n_scenarios
         weighted = WeightedItems.create(bank.parameters, targets.weights, targets.scenario_index, n_scenarios)
-        n_counting = np.bincount(targets.scenario_index, weights=counts, minlength=n_scenarios).astype(np.float64)
-        squares = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=n_scenarios)
+        n_counting: FloatArray = np.bincount(targets.scenario_index, weights=counts, minlength=n_scenarios).astype(
+            np.float64
+        )
+        squares: FloatArray = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=n_scenarios)
         if bank.rest is not None and targets is bank.targets:
             weighted = weighted.with_curves(bank.rest.curves, bank.rest.curve_scenarios)
             n_counting, squares = n_counting + bank.rest.sizes, squares + bank.rest.squares

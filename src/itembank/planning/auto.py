@@ -110,7 +110,9 @@ def choose_selection(
 def _sizes_in_words(bank: Bank) -> str:
     """Say for how many items a published bank knows the errors of past models."""
     sizes = [] if bank.published is None else [str(one.selection.n_items) for one in bank.published.subsets]
-    return f" Errors on past models, and so calibrated intervals, are known for {', '.join(sizes)} items." if sizes else ""
+    return (
+        f" Errors on past models, and so calibrated intervals, are known for {', '.join(sizes)} items." if sizes else ""
+    )
 
 
 def _widths_in_words(bank: Bank, tried: Tried, seed: int) -> str:

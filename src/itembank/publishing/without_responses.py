@@ -71,7 +71,7 @@ def without_responses(
         When the bank has no responses, or only the chosen items are to stay and none are chosen, or the item
         model does not allow it.
     """
-    bank, chosen = as_bank(bank), [as_selection(one) for one in selections]
+    bank, chosen = as_bank(bank), [one for one in map(as_selection, selections) if one is not None]
     if not bank.n_models:
         raise ParameterError(
             f"the bank must have past models' responses to be published without, bank {bank.bank_id}"
@@ -80,10 +80,10 @@ def without_responses(
     calibration, parameters, model = bank.calibration, bank.parameters, fitted_factor_model(bank)
     parameters = dataclasses.replace(
         parameters,
-        **{
-            name: single(getattr(parameters, name))
-            for name in ("loadings", "intercept", "lower_asymptote", "upper_asymptote")
-        },
+        loadings=single(parameters.loadings),
+        intercept=single(parameters.intercept),
+        lower_asymptote=single(parameters.lower_asymptote),
+        upper_asymptote=single(parameters.upper_asymptote),
         precision=None if parameters.precision is None else single(parameters.precision),
         steps=None if parameters.steps is None else Steps(parameters.steps.levels, single(parameters.steps.places)),
     )
@@ -109,13 +109,12 @@ def without_responses(
         bank,
         responses=ResponseMatrix(np.zeros((0, bank.n_items)), models, bank.responses.items),
         calibration=calibration,
-        published=published,
-        history=None if only_chosen else bank.history,
+        history=None,
         whole=None,
     )
     if only_chosen:
-        bare = _of_chosen(bare, bank, sorted({item for one in chosen for item in one.item_ids}))
-    bank_id = _id_without_responses(bare)
+        bare, published = _of_chosen(bare, published, bank, sorted({item for one in chosen for item in one.item_ids}))
+    bank_id = _id_without_responses(bare, published)
     subsets = [
         _subset(bank, one, bank_id, part_of(progress, number / len(chosen), (number + 1) / len(chosen)))
         for number, one in enumerate(chosen)
@@ -123,7 +122,7 @@ def without_responses(
     return dataclasses.replace(
         bare,
         bank_id=bank_id,
-        published=dataclasses.replace(bare.published, subsets=tuple(subsets)),
+        published=dataclasses.replace(published, subsets=tuple(subsets)),
         history=None if only_chosen else history_of_view(bank, bank_id),
     )
 
@@ -133,9 +132,8 @@ def single(array: FloatArray) -> FloatArray:
     return array.astype(np.float32).astype(np.float64)
 
 
-def _id_without_responses(bank: Bank) -> str:
-    prior, published = bank.calibration.prior, bank.published
-    model = published.factor_model
+def _id_without_responses(bank: Bank, published: Published) -> str:
+    prior, model = bank.calibration.prior, published.factor_model
     numbers = [
         prior.mean,
         prior.covariance,
@@ -157,9 +155,9 @@ def has_simple_curves(parameters: ItemParameters) -> bool:
     return parameters.n_dims == 1 and parameters.family == "bernoulli" and rises
 
 
-def _of_chosen(bare: Bank, bank: Bank, item_ids: Sequence[str]) -> Bank:
-    """Leave out all other items of a bank without responses, but for sums over them."""
-    parameters, targets, published = bare.parameters, bare.targets, bare.published
+def _of_chosen(bare: Bank, published: Published, bank: Bank, item_ids: Sequence[str]) -> tuple[Bank, Published]:
+    """Leave all other items out of a bank without responses and what stands in for these, but for sums over them."""
+    parameters, targets = bare.parameters, bare.targets
     if not item_ids:
         raise ParameterError("only the chosen items are to stay, and none are chosen. Give selections.")
     if not has_simple_curves(parameters):
@@ -211,13 +209,10 @@ def _of_chosen(bare: Bank, bank: Bank, item_ids: Sequence[str]) -> Bank:
         weights=targets.weights[positions],
         rest_sizes=rest.sizes,
     )
-    return dataclasses.replace(
-        bare,
-        responses=bare.responses.take(items=positions),
-        calibration=calibration,
-        targets=kept,
-        published=dataclasses.replace(published, factor_model=model, rest=rest),
+    short = dataclasses.replace(
+        bare, responses=bare.responses.take(items=positions), calibration=calibration, targets=kept
     )
+    return short, dataclasses.replace(published, factor_model=model, rest=rest)
 
 
 def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCallback) -> PublishedSubset:
@@ -232,7 +227,9 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     trials = try_methods(bank, sample, selection, stacked.members)
     past = trials.past(stacked)
     weights, far = trials.weights(stacked), past.estimates.beyond
-    of_past = _shuffled(past.estimates.error, past.estimates.standard_error, past.estimates.scale)
+    errors, standard_errors, scales = map(
+        single, _shuffled(past.estimates.error, past.estimates.standard_error, past.estimates.scale)
+    )
     beyond = {}
     if far is not None and past.place is not None and weights.beyond is not None:
         place = np.array([past.place.best, past.place.middle, *past.place.line])
@@ -242,7 +239,9 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     return PublishedSubset(
         moved,
         single(weights.usual),
-        *map(single, of_past),
+        errors,
+        standard_errors,
+        scales,
         single(np.sort(past.misfit[~np.isnan(past.misfit)])),
         beyond,
         explanation,

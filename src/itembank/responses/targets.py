@@ -131,7 +131,10 @@ class ScoreTargets(Compact):
         """
         if self.last != OVERALL:
             return ""
-        if np.allclose(self.scenario_weights, self.scenario_sizes / self.scenario_sizes.sum()) and self.across == "scenarios":
+        if (
+            np.allclose(self.scenario_weights, self.scenario_sizes / self.scenario_sizes.sum())
+            and self.across == "scenarios"
+        ):
             return ""
         if self.across == "items":
             return "the mean over all items (micro)"
