@@ -71,15 +71,16 @@ class ScoreBasis:
     def of_bank(cls, bank: Bank, targets: ScoreTargets | None = None) -> Self:
         """Take the parts of a bank that are needed; other targets must have the bank's scenarios."""
         targets = bank.targets if targets is None else targets
-        counts, n_scenarios = (targets.weights > 0.0).astype(np.float64), targets.n_scenarios
+        n_scenarios, counts = targets.n_scenarios, (targets.weights > 0.0).astype(np.float64)
         weighted = WeightedItems.create(bank.parameters, targets.weights, targets.scenario_index, n_scenarios)
-        n_counting: FloatArray = np.bincount(targets.scenario_index, weights=counts, minlength=n_scenarios).astype(
-            np.float64
+        n_counting, squares = (
+            np.bincount(targets.scenario_index, weights=one, minlength=n_scenarios).astype(np.float64)
+            for one in (counts, targets.weights**2)
         )
-        squares: FloatArray = np.bincount(targets.scenario_index, weights=targets.weights**2, minlength=n_scenarios)
         if bank.rest is not None and targets is bank.targets:
             weighted = weighted.with_curves(bank.rest.curves, bank.rest.curve_scenarios)
-            n_counting, squares = n_counting + bank.rest.sizes, squares + bank.rest.squares
+            n_counting = n_counting + bank.rest.sizes.astype(np.float64)
+            squares = squares + bank.rest.squares
         return cls(
             bank.parameters,
             bank.calibration.prior,

@@ -51,9 +51,10 @@ def without_responses(
     ----------
     bank : Bank or path
     selections : Selections or paths
-        The items that are to be run, of different numbers, the usual one first. `estimate` takes them where it is given no others, and gives
-        the very estimates and intervals that the whole bank gives from them (to single precision): the weights of its
-        methods and the errors made on past models left out stay, the latter in an order of their own for each score.
+        The items that are to be run, of different numbers, the usual one first. `estimate` takes them where it is given
+        no others, and gives the very estimates and intervals that the whole bank gives from them (to single precision):
+        the weights of its methods and the errors made on past models left out stay, the latter in an order of their own
+        for each score.
     only_chosen : bool
         Keep only sums of the items that no selection has (`Rest`), where the item model has one ability and no
         asymptotes: a bank of thousands of items then takes some tens of kilobytes. Only items of the selections can be
