@@ -118,6 +118,8 @@ def estimate_command(
     if choices["interval"] == "calibrated" and estimates.interval_kind != "calibrated":
         note(why_not_calibrated(loaded))
     note(MEANING[estimates.interval_kind])
+    if loaded.newest is not None:
+        note(f"The bank's newest past model is of {loaded.newest}.")
     if estimates.estimand != RUN:
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
     note_flagged(estimates, loaded.n_compared_models)

@@ -209,5 +209,6 @@ def bank_provenance(bank: "Bank") -> tuple[Pair, ...]:
         ("Score", bank.target_id),
         ("Past models", count(bank.n_calibration_models)),
         ("Items", count(bank.n_total)),
+        *([] if bank.newest is None else [("Newest past model", str(bank.newest))]),
         ("Item model", f"{calibration.item_model}, {plural(calibration.n_dims, 'dimension')}, by {calibration.method}"),
     )
