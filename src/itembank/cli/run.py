@@ -488,6 +488,7 @@ def run_inspect_command(
     n_stages = 1 if n_chosen is None else int(stages)
     check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
+    given |= {"match": match} if match != "auto" else {}
     place = str(bank if is_hub_name(bank) else bank.resolve())
     given |= {"task": task, "bank": place, "scorer": scorer, "task_args": _task_arguments(task_arg)}
     check_arguments(arguments)

@@ -109,10 +109,8 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
     """Raise `DataError` when an item has another content hash than the known item of the same id.
 
-    Items without a hash in either table are not compared, nor those of whose hash one table alone names the fields.
+    Items without a hash in either table are not compared, nor those of whose hash the known table alone names the fields.
     """
-    if CONTENT_FIELDS in known.columns and CONTENT_FIELDS not in items.columns:
-        known = known.filter(pl.col(CONTENT_FIELDS).is_null())
     both = in_both(items, known, CONTENT)
     changed = other_in(both, CONTENT)
     if changed:
@@ -139,8 +137,10 @@ def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str 
 def in_both(items: pl.DataFrame, known: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return the items that both tables have: `item_id`, the column as text, and the known one as `column_known`.
 
-    Without rows where either table lacks the column.
+    Without rows where either table lacks the column. Content hashes of named fields are compared where both name them.
     """
+    if column == CONTENT and CONTENT_FIELDS in known.columns and CONTENT_FIELDS not in items.columns:
+        known = known.filter(pl.col(CONTENT_FIELDS).is_null())
     if column not in items.columns or column not in known.columns:
         return pl.DataFrame(schema=dict.fromkeys(("item_id", column, f"{column}_known"), pl.String))
     ours, theirs = (table.select("item_id", pl.col(column).cast(pl.String)) for table in (items, known))

@@ -47,6 +47,7 @@ class Document:
     name: str  # Its number or id in the task, as logs tell it
     fields: Mapping[str, Any]
     own_hash: Callable[[], str | None]  # As this harness hashes contents
+    is_whole: bool = True  # Whether the fields hold their whole texts, which logs of Inspect cut
 
     @property
     def place(self) -> str:
@@ -54,9 +55,12 @@ class Document:
         return f"{self.task}/{self.name}"
 
     def content(self, fields: str | None) -> str | None:
-        """Return the digest of these fields (a JSON list), or the harness's own hash where none are named."""
-        if fields is None:
-            return self.own_hash()
+        """Return the digest of these fields (a JSON list), or the harness's own hash where none are named.
+
+        None where it cannot be known.
+        """
+        if fields is None or not self.is_whole:
+            return self.own_hash() if fields is None else None
         return content_digest(*(value_at(self.fields, name) for name in json.loads(fields)))
 
 
@@ -210,15 +214,16 @@ def find_items(
 def _not_found(asked: Sequence[_Asked], documents: Sequence[Document], tried: Sequence[_Tried]) -> str:
     best = max(tried, key=lambda one: len(one.found))
     tasks = list(dict.fromkeys(document.task for document in documents))
-    parts = [f"{len(best.absent)} are in none of them: {shown(best.absent)}"] if best.absent else []
-    parts += [f"{len(best.double)} are there more than once: {shown(best.double)}"] if best.double else []
+    n = len(asked)
+    parts = [f"{len(best.absent)} of {n} that are in none: {shown(best.absent)}"] if best.absent else []
+    parts += [f"{len(best.double)} of {n} that are there more than once: {shown(best.double)}"] if best.double else []
     words = (
-        f"every item must be one document of the tasks {shown(tasks)}, which hold {len(documents)}, got {len(asked)} items "
-        f"of which {' and '.join(parts)}. Looked for by {', '.join(one.rule for one in tried)}"
+        f"every item must be one of the {len(documents)} documents of {shown(tasks)}, got {'; '.join(parts)}. Looked for "
+        f"by {', '.join(one.rule for one in tried)}"
     )
     words += f" (these are by {best.rule})" if len(tried) > 1 else ""
     if best.found:
-        return f"{words}. No request was sent. Run the version of the benchmark that the bank was made of."
+        return f"{words}. No request was sent. Run the version of the benchmark that the bank was made of, with the same arguments."
     helping = _best_field(asked, documents)
     if helping:
         how = remedy(f"match='doc.{helping}'", f"--match doc.{helping}")
@@ -279,7 +284,7 @@ def logged_documents(paths: Sequence[Path], spec: ReadingSpec, items: pl.DataFra
         task = run_of(log, spec).task
         if task in known:
             return []
-        for one in (sample_document(task, record) for record in log.samples):
+        for one in (sample_document(task, record, is_whole=False) for record in log.samples):
             found.setdefault(one.place, one)
     return list(found.values())
 
@@ -289,12 +294,12 @@ def _of_lm_eval(task: str, record: Record) -> Document:
     return Document(task, str(record.get("doc_id")), fields if isinstance(fields, dict) else {}, lambda: record.get("doc_hash"))
 
 
-def sample_document(task: str, record: Mapping[str, Any]) -> Document:
+def sample_document(task: str, record: Mapping[str, Any], *, is_whole: bool) -> Document:
     """Make a document of a sample of Inspect, as its logs have it: its metadata are fields beside its own."""
     asked, target, metadata = record.get("input"), record.get("target", ""), record.get("metadata")
     fields = dict(metadata) if isinstance(metadata, dict) else {}
     fields |= {name: record.get(name) for name in ("id", "input", "target", "choices")}
-    return Document(task, str(record.get("id")), fields, lambda: content_hash(asked, target))
+    return Document(task, str(record.get("id")), fields, lambda: content_hash(asked, target), is_whole)
 
 
 def in_harness(items: pl.DataFrame, found: Mapping[str, tuple[str, str]]) -> pl.DataFrame:

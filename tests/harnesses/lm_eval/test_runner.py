@@ -142,7 +142,7 @@ def test_a_changed_document_is_refused_before_a_session_s_first_request(runner, 
 
 def test_items_of_other_banks_are_refused(runner, bank):
     foreign = Selection(("plain id",), ("sums",), np.ones(1), "random", bank.bank_id)
-    with pytest.raises(IntegrityError, match="1 are in none of them: 'plain id'"):
+    with pytest.raises(IntegrityError, match="1 of 1 that are in none: 'plain id'"):
         runner.run(foreign)
 
 
