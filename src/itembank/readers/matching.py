@@ -212,7 +212,7 @@ def find_items(
 
 
 def _not_found(asked: Sequence[_Asked], documents: Sequence[Document], tried: Sequence[_Tried]) -> str:
-    best = max(tried, key=lambda one: len(one.found))
+    best = max(tried, key=lambda one: (len(one.found), len(one.double)))
     tasks = list(dict.fromkeys(document.task for document in documents))
     n = len(asked)
     parts = [f"{len(best.absent)} of {n} that are in none: {shown(best.absent)}"] if best.absent else []

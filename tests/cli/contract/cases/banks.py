@@ -96,7 +96,7 @@ _SELECT = Case(
         "design": Mode("bank-2 -n 7 --method optimal-design --format csv"),
         "d-optimal": Mode("bank-2 -n 7 --method optimal-design --spec design.toml --format csv", about=("--spec",)),
         "random design": Mode("bank -n 7 --method optimal-design --spec random-design.toml --format csv"),
-        "ids": Mode("bank -n 7 --method random --format ids", about=("--output", "--format", "--seed")),
+        "ids": Mode("bank -n 7 --method random --ids list", about=("--output", "--format", "--seed")),
         "file": Mode(
             "bank -n 7 --method random -o out/s.json",
             about=("--output", "--format"),
