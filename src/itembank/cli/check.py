@@ -14,6 +14,7 @@ from itembank.cli.command import Command, gathered, headed
 from itembank.cli.main import EXIT_FAILED, EXIT_IMPRECISE
 from itembank.cli.new_results import (
     ignore_unknown_option,
+    match_option,
     note_known_models,
     note_overall,
     read_new_results,

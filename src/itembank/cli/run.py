@@ -146,7 +146,7 @@ def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
         )
 
 
-def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str) -> None:
+def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
     """Print the estimates, and say what they are."""
     overall_is = overall_of(bank)
     if output_format == "json":
@@ -158,7 +158,8 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
     if (output / SELECTION).is_file():
         chosen = shlex.quote(str(output / SELECTION))
         folder = shlex.quote(str(output))
-        note(f"To see this as a page: itembank estimate BANK {folder} --selection {chosen} --report FILE.html")
+        rule = "" if match == "auto" else f" --match {shlex.quote(match)}"
+        note(f"To see this as a page: itembank estimate BANK {folder} --selection {chosen}{rule} --report FILE.html")
 
 
 _MEANING_OF_OVERALL = {
@@ -300,11 +301,11 @@ def run_lm_eval_command(
                 model_id=name, output=output, has_stages=n_stages > 1, level=choices["level"], batch=batch, match=match,
             )  # fmt: skip
             if scores is not None:
-                _print(scores, loaded, output, output_format)
+                _print(scores, loaded, output, output_format, match)
         elif spec is not None:
             named = {"model_id": name, "output": output, "batch": batch, "match": match}
             with _session(launch, call, loaded, spec, prompts, **named) as session:
-                _print(session.estimate().scores, loaded, output, output_format)
+                _print(session.estimate().scores, loaded, output, output_format, match)
                 end_session(session)
 
 
@@ -418,9 +419,9 @@ def _say(session: "AdaptiveSession", answer: "Answer") -> None:
         note(f"{session.n_items} items: {overall['target']} {overall['estimate']:.4f}, {interval_text(overall)}")
 
 
-def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str) -> None:
+def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
     """Print the estimates, and say which groups of lm_eval have another overall score."""
-    print_run(scores, bank, output, output_format)
+    print_run(scores, bank, output, output_format, match)
     if overall_of(bank) == "macro":
         note(MACRO_AND_GROUPS)
 
@@ -570,7 +571,7 @@ def _print_harness_run(
         scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, level=level)
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
-    print_run(scores, bank, output, output_format)
+    print_run(scores, bank, output, output_format, "auto")  # the samples have the bank's ids in the log
     note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
     if session is not None:
         end_session(session)

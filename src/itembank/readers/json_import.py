@@ -71,7 +71,8 @@ def column_path(text: str) -> ColumnPath:
     if text.startswith("="):
         return ColumnPath(text, "constant", (text[1:],))
     if "==" in text:
-        return ColumnPath(text, "equality", tuple(text.split("==", 1)))
+        both = text.split("==", 1)
+        return ColumnPath(text, "equality", tuple(column_path(one).text for one in both))
     if text.startswith("@"):
         if text[1:] not in NAMES:
             raise ParameterError(f"a path that begins with @ must be one of @{', @'.join(NAMES)}, got {text!r}.")
@@ -167,6 +168,9 @@ class JsonMapping:
         object.__setattr__(self, "paths", {name: column_path(text) for name, text in self.columns.items()})
         object.__setattr__(self, "row_steps", rows_path(self.rows))
         object.__setattr__(self, "content_paths", tuple(map(column_path, self.content)))
+        bad = [one.text for one in self.content_paths if one.origin not in {"row", "record"} or not one.steps]
+        if bad:
+            raise ParameterError(f"content must be paths of keys, such as question, got {shown(bad)}.")
 
 
 def read_json_results(

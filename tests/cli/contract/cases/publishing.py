@@ -17,6 +17,13 @@ _OPTIONS_OF_PUSH = (
 )
 
 CASES = {
+    "export ids": Case(
+        modes={
+            "printed": Mode("bank --selection selection.json", values={"--selection": "--selection random.json"}),
+            "a file": Mode("bank --selection selection.json -o out/ids.txt", about=("--form", "--output")),
+        },
+        values=options("--selection selection.json --form harbor --output out/other.txt"),
+    ),
     "publish-tiny": Case(
         modes={
             "chosen here": Mode("bank -n 9 -o out/tiny"),
