@@ -166,6 +166,7 @@ def test_names_of_files_and_folders(tmp_path):
     assert cells(matrix) == {("a", "task-1"): 1.0, ("b", "task-1"): 0.0}
 
 
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
 def test_answers_are_compared_with_the_key_and_contents_kept_as_a_digest(tmp_path):
     rows = [{"id": k, "pred": pred, "key": "A", "q": {"text": f"Q{k}"}} for k, pred in enumerate(("A", "B", None))]
     columns = {"model_id": "@file", "item_id": "id", "response": "pred==key"}

@@ -32,11 +32,10 @@ LAW, MATH = documents("pro_law", [7, 8]), documents("pro_math", [7, 9])
         (bank(["PRO-law/7", "pack/pro_math/7"]), {}, ["pro_law/0", "pro_math/0"]),  # in the task called so, by its id
         (bank(["8", "9"]), {}, ["pro_law/1", "pro_math/1"]),
         (bank(["pro/8", "pro/9"]), {"pro": {"pro_law", "pro_math"}}, ["pro_law/1", "pro_math/1"]),
-        (bank(["a", "b"], native_id=["8", None]).with_columns(native_id=pl.Series(["8", "9"])), {}, ["pro_law/1", "pro_math/1"]),
         (bank(["a", "b"], task="pro_math", native_id=["7", "9"]), {}, ["pro_math/0", "pro_math/1"]),
         (bank(["a", "b"], content_hash=["hash pro_math 7", "hash pro_law 7"]), {}, ["pro_math/0", "pro_law/0"]),
     ],
-)  # fmt: skip
+)
 def test_items_are_found_by_the_first_rule_that_finds_all(items, groups, found):
     ids = items["item_id"].to_list()
     assert places(find_items(items, ids, [*LAW, *MATH], groups=groups)) == dict(zip(ids, found, strict=True))

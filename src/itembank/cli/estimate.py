@@ -111,9 +111,7 @@ def estimate_command(
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole
     with warnings_as_notes():
-        matrix = _new_results(
-            loaded, responses, chosen, models, match=match, allow_mixed_prompts=allow_mixed_prompts
-        )
+        matrix = _new_results(loaded, responses, chosen, models, match=match, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
             estimates = ib.estimate(loaded, matrix, selection=chosen, progress=advance, **choices)

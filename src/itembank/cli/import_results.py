@@ -87,7 +87,7 @@ _RESPONSE = headed(
     option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
     option(
         "--content PATH",
-        "--as json: what an item asks, and what is right. A digest is kept, by which a run sees what changed. Repeatable.",
+        "--as json: what an item asks, and what is right. A digest is kept, to see what changed. Repeatable.",
         many=True,
     ),
 )

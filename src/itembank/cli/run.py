@@ -303,7 +303,7 @@ def run_lm_eval_command(
             if scores is not None:
                 _print(scores, loaded, output, output_format, match)
         elif spec is not None:
-            named = {"model_id": name, "output": output, "batch": batch, "match": match}
+            named: dict[str, Any] = {"model_id": name, "output": output, "batch": batch, "match": match}
             with _session(launch, call, loaded, spec, prompts, **named) as session:
                 _print(session.estimate().scores, loaded, output, output_format, match)
                 end_session(session)

@@ -12,16 +12,12 @@ import polars as pl
 from itembank.errors import DataError, remedy, shown
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import CONTENT, CONTENT_FIELDS
 from itembank.responses.prompts import how_to_mix, prompt_differences
 from itembank.responses.responses import ResponseMatrix
 
 if TYPE_CHECKING:
     from itembank.readers.matching import Document
-
-CONTENT = "content_hash"
-"""Column of the item table: a digest of what was asked and what is right."""
-CONTENT_FIELDS = "content_fields"
-"""Column of the item table: the fields of a document that the digest is of, as a JSON list; null for a harness's own."""
 
 
 def read_new_responses(
@@ -109,7 +105,7 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
     """Raise `DataError` when an item has another content hash than the known item of the same id.
 
-    Items without a hash in either table are not compared, nor those of whose hash the known table alone names the fields.
+    Items without a hash in either table are not compared, nor those whose hash is of fields that one alone names.
     """
     both = in_both(items, known, CONTENT)
     changed = other_in(both, CONTENT)

@@ -29,14 +29,13 @@ import polars as pl
 
 from itembank.errors import DataError, ParameterError, did_you_mean, quoted, remedy, shown
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.agreement import CONTENT, CONTENT_FIELDS
 from itembank.readers.collecting import read_each
 from itembank.readers.json_files import Record, read_records, table_of_records
 from itembank.readers.logged import content_digest
 from itembank.readers.long_table import check_columns, rows_of_long, text_columns
 from itembank.readers.read import Paths, matrix_of_rows, paths_of
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
-from itembank.readers.rows import ResponseRows, rename_model
+from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows, rename_model
 from itembank.responses.opening import file_kind, read_parquet, read_parquet_schema, translated
 from itembank.responses.responses import ResponseMatrix
 

@@ -1,7 +1,7 @@
 """Which document of a harness is which item of a bank: one rule for runs, and for the logs that come of them.
 
-A rule is ``place`` (the id is ``task/number``, as the harness's logs have it), ``hash`` (the same content), ``doc.FIELD``
-(a field of the document holds the item's own id), or ``auto``: the first of these that finds every item once.
+A rule is ``place`` (the id is ``task/number``, as the harness's logs have it), ``hash`` (the same content),
+``doc.FIELD`` (a field of the document holds the item's own id), or ``auto``: the first that finds every item once.
 """
 
 import json
@@ -14,7 +14,6 @@ from typing import Any, Final
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, IntegrityError, did_you_mean, quoted, remedy, shown, warn
-from itembank.readers.agreement import CONTENT, CONTENT_FIELDS
 from itembank.readers.collecting import find_sources
 from itembank.readers.inspect_runs import inspect_files, read_log, run_of
 from itembank.readers.inspect_samples import content_hash
@@ -22,6 +21,7 @@ from itembank.readers.json_files import Record, read_records
 from itembank.readers.lm_eval_files import find_sample_files
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import CONTENT, CONTENT_FIELDS
 
 AUTO: Final = "auto"
 PLACE: Final = "place"
@@ -111,7 +111,7 @@ class _Asked:
     content_fields: str | None
 
     def keys(self, rule: str) -> tuple[object, ...]:
-        """What it must be called under a rule, the best name first."""
+        """Return what it must be called under a rule, the best name first."""
         if rule == PLACE:
             return (self.item_id,)
         if rule == HASH:
@@ -126,25 +126,32 @@ def _asked(items: pl.DataFrame, wanted: Iterable[str]) -> list[_Asked]:
         item: _Asked(item, task or item.rpartition("/")[0], *rest)
         for item, task, *rest in items.select("item_id", *columns).iter_rows()
     }
-    return [found[item] if item in found else _Asked(item, item.rpartition("/")[0], None, None, None) for item in wanted]
+    return [
+        found[item] if item in found else _Asked(item, item.rpartition("/")[0], None, None, None) for item in wanted
+    ]
+
+
+def _names(document: Document, rule: str, kinds: Collection[str | None]) -> Iterator[object]:
+    """Give what a document is called under a rule; its content by the fields of each of these kinds."""
+    if rule == HASH:
+        yield from ((fields, document.content(fields)) for fields in kinds)
+    elif rule == PLACE:
+        yield document.place
+    else:
+        value = value_at(document.fields, rule.removeprefix("doc."))
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            yield str(value)
 
 
 def _try(
     rule: str, asked: Sequence[_Asked], documents: Sequence[Document], groups: Mapping[str, Collection[str]]
 ) -> _Tried:
     """Look for each item; in the tasks that are called as its own, or are in a group called so, where there are any."""
-    index: dict[object, list[Document]] = defaultdict(list)
     kinds = {one.content_fields for one in asked if one.content is not None}
+    index: dict[object, list[Document]] = defaultdict(list)
     for document in documents:
-        if rule == HASH:
-            for fields in kinds:
-                index[fields, document.content(fields)].append(document)
-        elif rule == PLACE:
-            index[document.place].append(document)
-        else:
-            value = value_at(document.fields, rule.removeprefix("doc."))
-            if isinstance(value, str | int) and not isinstance(value, bool):
-                index[str(value)].append(document)
+        for key in _names(document, rule, kinds):
+            index[key].append(document)
     members: dict[str, set[str]] = defaultdict(set)
     for name in {document.task for document in documents}:
         members[plain(name)].add(name)
@@ -153,7 +160,9 @@ def _try(
     tried = _Tried(rule)
     for one in asked:
         own = members.get(plain(one.task)) if one.task else None
-        named = ([document for document in index.get(key, ()) if not own or document.task in own] for key in one.keys(rule))
+        named = (
+            [document for document in index.get(key, ()) if not own or document.task in own] for key in one.keys(rule)
+        )
         found = next(filter(None, named), [])
         if len(found) == 1:
             tried.found[one.item_id] = found[0]
@@ -180,8 +189,8 @@ def _attempts(
         name = rule.removeprefix("doc.")
         if rule not in {PLACE, HASH} and all(value_at(one.fields, name) is None for one in documents):
             raise DataError(
-                f"{remedy('match', '--match')} must name a field of the documents, 'hash' or 'auto', got {rule!r}; they "
-                f"have the fields {shown(list(fields), MOST_FIELDS)}.{did_you_mean(name, fields)}"
+                f"{remedy('match', '--match')} must name a field of the documents, 'hash' or 'auto', got {rule!r}; "
+                f"they have the fields {shown(list(fields), MOST_FIELDS)}.{did_you_mean(name, fields)}"
             )
     return (_try(one, asked, documents, groups) for one in rules)
 
@@ -218,12 +227,12 @@ def _not_found(asked: Sequence[_Asked], documents: Sequence[Document], tried: Se
     parts = [f"{len(best.absent)} of {n} that are in none: {shown(best.absent)}"] if best.absent else []
     parts += [f"{len(best.double)} of {n} that are there more than once: {shown(best.double)}"] if best.double else []
     words = (
-        f"every item must be one of the {len(documents)} documents of {shown(tasks)}, got {'; '.join(parts)}. Looked for "
-        f"by {', '.join(one.rule for one in tried)}"
+        f"every item must be one of the {len(documents)} documents of {shown(tasks)}, got {'; '.join(parts)}. Looked "
+        f"for by {', '.join(one.rule for one in tried)}"
     )
     words += f" (these are by {best.rule})" if len(tried) > 1 else ""
     if best.found:
-        return f"{words}. No request was sent. Run the version of the benchmark that the bank was made of, with the same arguments."
+        return f"{words}. No request was sent. Run the benchmark that the bank was made of, with the same arguments."
     helping = _best_field(asked, documents)
     if helping:
         how = remedy(f"match='doc.{helping}'", f"--match doc.{helping}")
@@ -233,14 +242,16 @@ def _not_found(asked: Sequence[_Asked], documents: Sequence[Document], tried: Se
     how = remedy("match='doc.FIELD'", "--match doc.FIELD")
     return (
         f"{words}. Ids of the bank look like {quoted(asked[0].item_id)}; the first document has "
-        f"{', '.join(told[:MOST_FIELDS]) or 'no field that could be an id'}. Name the tasks that hold the items, or the "
-        f"field of their ids ({how})."
+        f"{', '.join(told[:MOST_FIELDS]) or 'no field that could be an id'}. Name the tasks that hold the items, or "
+        f"the field of their ids ({how})."
     )
 
 
 def _best_field(asked: Sequence[_Asked], documents: Sequence[Document]) -> str:
     """Return the field by which most items are found, if any is."""
-    names = dict.fromkeys(name for document in documents for name, value in document.fields.items() if value is not None)
+    names = dict.fromkeys(
+        name for document in documents for name, value in document.fields.items() if value is not None
+    )
     counts = {name: len(_try(f"doc.{name}", asked, documents, {}).found) for name in names}
     best = max(counts, key=lambda name: counts[name], default="")
     return best if counts.get(best) else ""
@@ -257,8 +268,8 @@ def find_logged(items: pl.DataFrame, documents: Sequence[Document], rule: str = 
         if rule != AUTO or len(tried.found) == len(documents):
             if tried.double:
                 raise DataError(
-                    f"an item must be one document of the logs, got {len(tried.double)} that {tried.rule} finds more than "
-                    f"once: {shown(tried.double)}. Read the logs of one benchmark alone, or name another field."
+                    f"an item must be one document of the logs, got {len(tried.double)} that {tried.rule} finds more "
+                    f"than once: {shown(tried.double)}. Read the logs of one benchmark alone, or name another field."
                 )
             return tried.found
     return {}
@@ -291,7 +302,9 @@ def logged_documents(paths: Sequence[Path], spec: ReadingSpec, items: pl.DataFra
 
 def _of_lm_eval(task: str, record: Record) -> Document:
     fields = record.get("doc")
-    return Document(task, str(record.get("doc_id")), fields if isinstance(fields, dict) else {}, lambda: record.get("doc_hash"))
+    return Document(
+        task, str(record.get("doc_id")), fields if isinstance(fields, dict) else {}, lambda: record.get("doc_hash")
+    )
 
 
 def sample_document(task: str, record: Mapping[str, Any], *, is_whole: bool) -> Document:

@@ -5,13 +5,24 @@ import json
 import polars as pl
 import pytest
 
+pytest.importorskip("inspect_ai")
+
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset
+from inspect_ai.scorer import match
+from inspect_ai.solver import generate
+
 from itembank.bank.bank_files import save_bank
 from itembank.calibration.build import build_bank
+from itembank.errors import IntegrityError
+from itembank.harnesses.inspect.tasks import subset
 from itembank.planning.select import select
 from itembank.readers.logged import content_digest
 from itembank.responses.responses import ResponseMatrix
 from tests.harnesses.inspect.conftest import simulated_bank
-from tests.harnesses.inspect.running import OF_INSPECT, metrics, run as run_task
+from tests.harnesses.inspect.running import OF_INSPECT, metrics
+from tests.harnesses.inspect.running import run as run_task
+from tests.harnesses.inspect.toys import Calls, samples
 
 pytestmark = OF_INSPECT
 IDS = [f"org__repo-{number}" for number in range(1, 25)]
@@ -32,14 +43,6 @@ def place(tmp_path_factory, few_folds):
 
 @pytest.mark.parametrize("way", ["ids", "metadata", "content"])
 def test_samples_are_found_and_the_log_has_the_bank_s_ids(place, run, tmp_path, way):
-    from inspect_ai import Task, task  # noqa: PLC0415
-    from inspect_ai.dataset import MemoryDataset  # noqa: PLC0415
-    from inspect_ai.scorer import match  # noqa: PLC0415
-    from inspect_ai.solver import generate  # noqa: PLC0415
-
-    from itembank.harnesses.inspect.tasks import subset  # noqa: PLC0415
-    from tests.harnesses.inspect.toys import Calls, samples  # noqa: PLC0415
-
     @task(name="swe_bench_mini")
     def swe_bench_mini(changed: int = 0) -> Task:
         every = samples(range(1, changed + 1))[::-1]
@@ -61,5 +64,5 @@ def test_samples_are_found_and_the_log_has_the_bank_s_ids(place, run, tmp_path, 
     assert read.code == 0, read.err
     assert json.loads(read.out)[-1]["estimate"] == pytest.approx(metrics(log)["overall"])
     if way == "ids":
-        with pytest.raises(Exception, match=r"with another content: 'org__repo-"):
+        with pytest.raises(IntegrityError, match=r"with another content: 'org__repo-"):
             subset("swe_bench_mini", str(place / "bank"), str(place / "chosen.json"), task_args={"changed": 24})

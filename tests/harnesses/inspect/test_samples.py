@@ -32,7 +32,10 @@ def bank(few_folds):
 
 
 def samples(n_samples=12, text="Question"):
-    return [SimpleNamespace(id=None, input=f"{text} {number}", target="x", choices=None, metadata=None) for number in range(1, n_samples + 1)]
+    return [
+        SimpleNamespace(id=None, input=f"{text} {number}", target="x", choices=None, metadata=None)
+        for number in range(1, n_samples + 1)
+    ]
 
 
 def test_a_task_is_found_by_its_name_or_as_the_only_one(bank):

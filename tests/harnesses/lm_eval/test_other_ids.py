@@ -41,11 +41,17 @@ def questions():
         right = 13 + k + 7
         options = [str(right + more) for more in np.roll([-1, 0, 1, 10], k % 4)]
         index = options.index(str(right))
-        rows.append({
-            "question_id": 70 + 3 * k, "question": f"What is {13 + k} + 7? Answer:", "options": options,
-            "answer": LETTERS[index], "answer_index": index, "category": "law" if k % 2 else "computer science",
-            "src": "made",
-        })  # fmt: skip
+        rows.append(
+            {
+                "question_id": 70 + 3 * k,
+                "question": f"What is {13 + k} + 7? Answer:",
+                "options": options,
+                "answer": LETTERS[index],
+                "answer_index": index,
+                "category": "law" if k % 2 else "computer science",
+                "src": "made",
+            }
+        )
     return rows
 
 
@@ -68,7 +74,8 @@ def bank_path(tmp_path_factory):
     difficulty = rng.normal(size=len(rows))
     for k, skill in enumerate(rng.normal(size=N_MODELS)):
         is_right = rng.random(len(rows)) < 1 / (1 + np.exp(difficulty - skill))
-        preds = [row["answer"] if right else LETTERS[row["answer_index"] - 1] for row, right in zip(rows, is_right, strict=True)]
+        shift = np.where(is_right, 0, 1)
+        preds = [LETTERS[row["answer_index"] - more] for row, more in zip(rows, shift, strict=True)]
         told = [{**row, "pred": pred, "model_outputs": "..."} for row, pred in zip(rows, preds, strict=True)]
         (folder / f"model-{k}.json").write_text(json.dumps(told))
     columns = [word for pair in COLUMNS.items() for word in ("--column", "=".join(pair))]
@@ -96,7 +103,8 @@ GIVEN = ("--", *ARGS, "--include_path", "tasks", "--tasks", "my_copy")
 
 
 @pytest.mark.parametrize(
-    ("way", "match"), [*((way, ()) for way in WAYS), ("selection", ("--match", "hash")), ("selection", ("--match", "question_id"))]
+    ("way", "match"),
+    [*((way, ()) for way in WAYS), *(("selection", ("--match", rule)) for rule in ("hash", "question_id"))],
 )
 def test_every_item_is_found_and_results_come_back_under_the_bank_s_ids(run, place, bank_path, way, match):
     words = ("run", "lm-eval", bank_path, *WAYS[way], *match, "-o", "out", "--format", "json")
@@ -126,16 +134,18 @@ def test_a_changed_question_is_refused_before_a_request_and_in_logs(run, place, 
     words = ("run", "lm-eval", bank_path, "--selection", "chosen.json", "--import", "simulated_lm", "-o")
     assert run("select", bank_path, "-n", 10, "--method", "random", "-o", "chosen.json").code == 0
     changed, *_ = Selection.load("chosen.json").item_ids
-    rows = [{**row, "question": "What is 1 + 1? Answer:"} if str(row["question_id"]) == changed else row for row in questions()]
+    rows = questions()
+    rows[(int(changed) - 70) // 3]["question"] = "What is 1 + 1? Answer:"
     write_tasks(place / "tasks", rows, np.random.default_rng(4))
     done = run(*words, "out", *GIVEN)
-    assert (done.code, f"1 of 10 of task 'my_copy_cs', 'my_copy_law' with another content: '{changed}'" in done.err) == (4, True), done.err
+    told = f"1 of 10 of task 'my_copy_cs', 'my_copy_law' with another content: '{changed}'"
+    assert (done.code, told in done.err) == (4, True), done.err
     assert not list(place.rglob("samples_*"))
     write_tasks(place / "tasks", questions(), np.random.default_rng(4))
     assert run(*words, "out", *GIVEN).code == 0
-    (log,) = [path for path in (place / "out").rglob("samples_*.jsonl") if f'"question_id": {changed},' in path.read_text()]
-    question = next(row["question"] for row in questions() if str(row["question_id"]) == changed)
-    log.write_text(log.read_text().replace(json.dumps(question), '"another"'))
+    question = json.dumps(questions()[(int(changed) - 70) // 3]["question"])
+    for log in (place / "out").rglob("samples_*.jsonl"):
+        log.write_text(log.read_text().replace(question, '"another"'))
     read = run("estimate", bank_path, "out")
     assert (read.code, f"another: '{changed}'" in read.err) == (1, True), read.err
 
@@ -156,18 +166,21 @@ def other_text(rows):
     return [{**row, "src": "anew", "options": [*row["options"], "none"]} for row in rows]
 
 
+NONE = "60 of 60 that are in none"
+
+
 @pytest.mark.parametrize(
     ("change", "more", "told"),
     [
         (without_ids, (), ()),  # found by content alone
-        (lambda rows: other_text(without_ids(rows)), (), ("60 of 60 that are in none", "place, hash", "look like '70'", "question='What is")),
+        (lambda rows: other_text(without_ids(rows)), (), (NONE, "place, hash", "look like '70'", "question='What is")),
         (lambda rows: other_text(renamed_field(rows)), (), ("stand in the field 'number'", "--match doc.number")),
-        (lambda rows: other_text(twice(rows)), (), ("59 of 60 that are in none", "1 of 60 that are there more than once: '70'")),
+        (lambda rows: other_text(twice(rows)), (), ("59 of 60 that are in none", "more than once: '70'")),
         (lambda rows: rows[1:], (), ("1 of 60 that are in none: '70'",)),
-        (lambda rows: rows, ("--match", "doc.question"), ("60 of 60 that are in none", "--match doc.question_id")),
+        (lambda rows: rows, ("--match", "doc.question"), (NONE, "--match doc.question_id")),
         (lambda rows: rows, ("--match", "doc.question_if"), ("must name a field", "Did you mean 'question_id'")),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_found_is_told_with_the_way_out(run, place, bank_path, change, more, told):
     write_tasks(place / "tasks", change(questions()), np.random.default_rng(4))
     words = ("run", "lm-eval", bank_path, "-n", 60, *more, "--import", "simulated_lm", "-o", "out", "--dry-run", *GIVEN)

@@ -69,8 +69,8 @@ def chosen_documents(chosen: Selection | Iterable[str]) -> dict[str, list[int]]:
     if foreign:
         raise DataError(
             f"item ids must be 'task/doc_id' to be taken by lm-evaluation-harness as they are, got {len(foreign)} "
-            f"others: {shown(foreign)}. Calibrate on logs of lm-evaluation-harness, or run them by itembank run lm-eval, "
-            "which finds them by other ids."
+            f"others: {shown(foreign)}. Calibrate on logs of it, or take itembank run lm-eval, which "
+            "finds items by other ids."
         )
     return {task: sorted(documents) for task, documents in sorted(samples.items())}
 

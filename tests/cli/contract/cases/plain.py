@@ -48,8 +48,8 @@ _IMPORT = Case(
     values=options(
         "--output out/other.parquet --as wide-items --models models.csv --items items.csv --scenario quiz "
         "--max-response 2 --model-id renamed --repeats mean --skip-unusable --exclude-file other --names names.csv "
-        "--true-value 0 --column response=other --content doc.id --metric acc_norm --filter strict --task quiz --exclude-task quiz "
-        "--allow-mixed-prompts --spec reading.toml --format json"
+        "--true-value 0 --column response=other --content doc.id --metric acc_norm --filter strict "
+        "--task quiz --exclude-task quiz --allow-mixed-prompts --spec reading.toml --format json"
     ),
     never={**MIXED, **LEFT_OUT},
     stops={("long", "--as"): "must hold the responses of a model"},
