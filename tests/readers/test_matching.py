@@ -54,6 +54,15 @@ def test_an_item_that_is_not_one_document_is_refused(ids, message):
         find_items(bank(ids), ids, [*LAW, *MATH])
 
 
+def test_a_place_in_a_task_of_lm_eval_is_no_id_in_another():
+    items = bank(["other/7", "other/8"], task="other", doc_id=[7, 8])
+    assert find_logged(items, LAW) == {}
+    assert places(find_logged(items.with_columns(native_id=pl.Series(["7", "8"])), LAW)) == {
+        "other/7": "pro_law/0",
+        "other/8": "pro_law/1",
+    }
+
+
 def test_of_logs_the_first_rule_counts_that_knows_every_document():
     items = bank(["7", "8", "9", "11"])
     assert places(find_logged(items, LAW)) == {"7": "pro_law/0", "8": "pro_law/1"}

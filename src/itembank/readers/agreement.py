@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, remedy, shown
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS
@@ -49,6 +49,13 @@ def read_new_responses(
         )
     found = matching.find_logged(items_of_bank, documents, match) if documents else {}
     places = {item: (one.task, one.name) for item, one in found.items()}
+    if match == matching.AUTO and CONTENT not in items_of_bank.columns and any(k != d.place for k, d in found.items()):
+        tasks = shown(sorted({one.task for one in found.values()}))
+        message = f"{len(found)} documents of {tasks} are taken for the bank's items by their ids alone"
+        warn(
+            f"{message}: it has no content hashes to compare. Name the field ({remedy('match', '--match')}).",
+            DataWarning,
+        )
     known = matching.in_harness(items_of_bank, places) if found else items_of_bank
     matrix = read_matrix(sources, spec_like(known, spec), models=models, items=items, progress=progress)
     return _by_bank_ids(matrix, items_of_bank, found) if found else matrix

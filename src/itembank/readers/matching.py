@@ -109,6 +109,7 @@ class _Asked:
     native: str | None
     content: str | None
     content_fields: str | None
+    number: str | None  # Its place in a task of lm_eval, which names nothing elsewhere
 
     def keys(self, rule: str) -> tuple[object, ...]:
         """Return what it must be called under a rule, the best name first."""
@@ -116,19 +117,19 @@ class _Asked:
             return (self.item_id,)
         if rule == HASH:
             return () if self.content is None else ((self.content_fields, self.content),)
-        return (self.item_id, self.item_id.rpartition("/")[2]) if self.native is None else (self.native,)
+        if self.native is not None or self.number is not None:
+            return (self.item_id if self.native is None else self.native,)
+        return (self.item_id, self.item_id.rpartition("/")[2])
 
 
 def _asked(items: pl.DataFrame, wanted: Iterable[str]) -> list[_Asked]:
-    names = ("task", NATIVE, CONTENT, CONTENT_FIELDS)
+    names = ("task", NATIVE, CONTENT, CONTENT_FIELDS, MADE_BY["lm-eval"])
     columns = [pl.col(name).cast(pl.String) if name in items.columns else pl.lit(None).alias(name) for name in names]
     found = {
         item: _Asked(item, task or item.rpartition("/")[0], *rest)
         for item, task, *rest in items.select("item_id", *columns).iter_rows()
     }
-    return [
-        found[item] if item in found else _Asked(item, item.rpartition("/")[0], None, None, None) for item in wanted
-    ]
+    return [found[item] if item in found else _Asked(item, item.rpartition("/")[0], *[None] * 4) for item in wanted]
 
 
 def _names(document: Document, rule: str, kinds: Collection[str | None]) -> Iterator[object]:
@@ -293,6 +294,7 @@ def logged_documents(paths: Sequence[Path], spec: ReadingSpec, items: pl.DataFra
     for path in inspect_files(sources.get("inspect", ()), spec):
         log = read_log(path)
         task = run_of(log, spec).task
+        task = spec.task_names.get(task, task)
         if task in known:
             return []
         for one in (sample_document(task, record, is_whole=False) for record in log.samples):
