@@ -87,7 +87,7 @@ COMMANDS = (
 )
 """With every `--format`."""
 MESSAGES = (
-    ("select", "bank", "-n", "45", "--method", "random", "--format", "ids"),
+    ("select", "bank", "-n", "45", "--method", "random", "--ids", "list"),
     ("session", "ask", "run.jsonl", "-n", "9"),
     ("session", "ask", "run.jsonl", "-n", "9", "--format", "table"),
     ("session", "tell", "run.jsonl", "--response", "1", "--", NAMES[0]),

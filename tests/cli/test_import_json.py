@@ -27,6 +27,9 @@ def folder(tmp_path, monkeypatch):
     """One file, or a few, of each tool."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "run.json", {"samples": [{"doc": {"id": k}, "metrics": {"acc": k % 2}} for k in range(4)]})
+    about = {"options": ["1", "2"], "answer": "B", "answer_index": 1, "category": "math"}
+    asked = [{"question_id": 70 + k, "question": f"Q{k}", **about, "pred": "AB"[k]} for k in (0, 1)]
+    write(tmp_path / "outputs" / "llm.json", asked)
     tau = [{"task_id": k, "reward": 1.0, "info": {}, "traj": [], "trial": trial} for k in (0, 1) for trial in (0, 1)]
     write(tmp_path / "tau" / "llm.json", tau)
     for trial in ("t__a", "t__b"):
@@ -51,6 +54,7 @@ def folder(tmp_path, monkeypatch):
 
 EXPECTED = {
     "run.json": [[0.0, 1.0, 0.0, 1.0]],
+    "outputs/*.json": [[0.0, 1.0]],
     "tau/*.json": [[1.0, 1.0]],
     "jobs/*/result.json": [[0.5]],
     "promptfoo.json": [[1.0, 1.0], [0.0, 0.0]],

@@ -64,7 +64,7 @@ def test_a_damaged_bank_has_its_own_exit_code(run, bank_folder):
 
 def test_options_come_from_environment_and_file_and_the_command_line_wins(run, bank_folder, tmp_path, monkeypatch):
     config = tmp_path / "itembank.toml"
-    config.write_text("[select]\nn-items = 3\nformat = 'ids'\n")
+    config.write_text("[select]\nn-items = 3\nids = 'list'\n")
 
     def n_lines(*arguments):
         return len(run(*arguments).out.split())

@@ -68,7 +68,7 @@ def test_per_scenario_counts_for_each(run, bank_folder, tmp_path):
 
 
 def test_emits_plain_ids(run, bank_folder):
-    ids = run("select", bank_folder, "-n", 9, "--format", "ids").out.split()
+    ids = run("select", bank_folder, "-n", 9, "--ids", "list").out.split()
     assert len(ids) == len(set(ids) & set(load_bank(bank_folder).item_ids)) == 9
 
 
@@ -82,7 +82,7 @@ def odd_folder(tmp_path, *ids):
 
 def test_emits_ids_to_the_letter(run, tmp_path):
     folder = odd_folder(tmp_path, "\x1b[31mred\x1b[0m", "-rf", " lead", "line\u2028separator")
-    found = run("select", folder, "-n", 30, "--method", "random", "--format", "ids").out
+    found = run("select", folder, "-n", 30, "--method", "random", "--ids", "list").out
     assert set(found.removesuffix("\n").split("\n")) == set(load_bank(folder).item_ids)
     (tmp_path / "exclude.txt").write_text(found.replace("-rf\n", ""), encoding="utf-8")
     rest = run(
@@ -93,8 +93,8 @@ def test_emits_ids_to_the_letter(run, tmp_path):
         "--method",
         "optimal-design",
         *spec_file(tmp_path, 'criterion = "random"\nat_least = 0'),
-        "--format",
-        "ids",
+        "--ids",
+        "list",
         "--exclude",
         tmp_path / "exclude.txt",
     )
@@ -103,7 +103,7 @@ def test_emits_ids_to_the_letter(run, tmp_path):
 
 def test_ids_that_do_not_fit_on_a_line_leave_nothing_behind(run, tmp_path):
     folder = odd_folder(tmp_path, "new\nline")
-    outcome = run("select", folder, "-n", 30, "--method", "random", "--format", "ids", "-o", tmp_path / "s.json")
+    outcome = run("select", folder, "-n", 30, "--method", "random", "--ids", "list", "-o", tmp_path / "s.json")
     assert (outcome.code, outcome.out) == (1, "")
     assert "line break" in outcome.err
     assert not (tmp_path / "s.json").exists()
@@ -118,7 +118,7 @@ def test_json_prints_the_items(run, bank_folder):
 def test_excluded_items_are_never_chosen(run, bank_folder, tmp_path):
     ids = load_bank(bank_folder).item_ids
     (tmp_path / "exclude.txt").write_text("\n".join(ids[:12]) + "\r\n\n")
-    chosen = run("select", bank_folder, "-n", 18, "--format", "ids", "--exclude", tmp_path / "exclude.txt").out.split()
+    chosen = run("select", bank_folder, "-n", 18, "--ids", "list", "--exclude", tmp_path / "exclude.txt").out.split()
     assert sorted(chosen) == sorted(ids[12:])
 
 
@@ -130,7 +130,7 @@ def test_items_that_must_come_are_chosen_whatever_file_names_them(run, bank_fold
     table.write_csv(tmp_path / "ids.csv")
     table.write_parquet(tmp_path / "ids.parquet")
     select(load_bank(bank_folder), 8, method="random", rng=2, included=ids).save(tmp_path / "chosen.json")
-    outcome = run("select", bank_folder, "-n", 12, "--format", "ids", "--must-include", tmp_path / kind)
+    outcome = run("select", bank_folder, "-n", 12, "--ids", "list", "--must-include", tmp_path / kind)
     chosen = outcome.out.split()
     assert len(chosen) == 12, outcome.err
     assert set(ids) <= set(chosen)
@@ -146,7 +146,7 @@ def test_ids_that_must_come_and_are_not_there_are_named(run, bank_folder, tmp_pa
 
 def test_the_same_seed_chooses_the_same_items(run, bank_folder):
     first, again, other = (
-        run("select", bank_folder, "-n", 9, "--method", "random", "--format", "ids", "--seed", seed).out
+        run("select", bank_folder, "-n", 9, "--method", "random", "--ids", "list", "--seed", seed).out
         for seed in (1, 1, 2)
     )
     assert first == again != other
@@ -293,7 +293,7 @@ def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_p
     assert "Chosen by v-optimal at the ability of new: stage 2 of 2." in outcome.err
     chosen = Selection.load(second)
     assert (chosen.n_items, chosen.whole.n_items) == (10, 15)
-    ids = run("select", bank_folder, "--after", results, "--selection", first, "--format", "ids").out.split()
+    ids = run("select", bank_folder, "--after", results, "--selection", first, "--ids", "list").out.split()
     assert sorted(ids) == sorted(chosen.item_ids)  # what is left to run, and nothing else
     outcome = run("estimate", bank_folder, results, "--selection", second, "--format", "json")
     assert outcome.code == 0, outcome.err

@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from itembank.errors import DataError
+from itembank.errors import DataError, DataWarning
 from itembank.readers.agreement import check_same_content, only_items, read_new_responses, spec_like
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
@@ -54,3 +54,18 @@ def test_items_of_another_content_are_refused():
     check_same_content(pl.DataFrame({"item_id": ["y"]}), known)
     with pytest.raises(DataError, match="got 1 of 2 with another: 'y'"):
         check_same_content(pl.DataFrame({"item_id": ["y", "x"], "content_hash": ["other", "1"]}), known)
+
+
+def test_documents_of_a_task_that_nobody_knows_are_items_by_a_field_of_theirs(tmp_path):
+    rows = [{**sample(k, acc=float(k)), "doc": {"question_id": 70 + k}} for k in (0, 1)]
+    write_run(tmp_path / "new", "org/b", {"copy": rows})
+    known = pl.DataFrame({"item_id": ["71", "70", "72"], "metric": "acc", "task": None}, schema_overrides={"task": str})
+    with pytest.warns(DataWarning, match=r"2 documents of 'copy' are taken for the bank's items by their ids alone"):
+        new = read_new_responses([tmp_path / "new"], known)
+    assert dict(zip(new.item_ids, new.responses[0], strict=True)) == {"70": 0.0, "71": 1.0}
+    few = known.filter(pl.col("item_id") == "70")
+    assert read_new_responses([tmp_path / "new"], few).item_ids == ["copy/0", "copy/1"]  # not all are items: none is
+    assert read_new_responses([tmp_path / "new"], few, match="doc.question_id").item_ids == ["70", "copy/1"]
+    (tmp_path / "new.csv").write_text("model_id,item_id,response\nm,70,1\n")
+    with pytest.raises(DataError, match="items are matched in logs of lm-evaluation-harness and Inspect"):
+        read_new_responses([tmp_path / "new.csv"], known.drop("metric"), match="hash")

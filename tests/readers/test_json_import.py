@@ -1,6 +1,7 @@
 """Results in JSON of any shape, by paths; the layouts of four tools, with rows of our own."""
 
 import gzip
+import hashlib
 import json
 
 import numpy as np
@@ -163,6 +164,27 @@ def test_names_of_files_and_folders(tmp_path):
     mapping = JsonMapping({"model_id": "@folder", "item_id": "@file", "response": "ok"})
     matrix = read_json_results(sorted(tmp_path.glob("*/*.json")), mapping)
     assert cells(matrix) == {("a", "task-1"): 1.0, ("b", "task-1"): 0.0}
+
+
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
+def test_answers_are_compared_with_the_key_and_contents_kept_as_a_digest(tmp_path):
+    rows = [{"id": k, "pred": pred, "key": "A", "q": {"text": f"Q{k}"}} for k, pred in enumerate(("A", "B", None))]
+    columns = {"model_id": "@file", "item_id": "id", "response": "pred==key"}
+    mapping = JsonMapping(columns, content=("q.text", "key"))
+    matrix = read_json_results([write(tmp_path / f"{name}.json", rows) for name in "mn"], mapping)
+    assert cells(matrix) == {(model, item): item == "0" for model in "mn" for item in "012"}
+    digests = [hashlib.sha256(json.dumps([f"Q{k}", "A"]).encode()).hexdigest() for k in range(3)]
+    assert matrix.items["content_hash"].to_list() == digests
+    assert matrix.items["content_fields"].unique().to_list() == ['["text", "key"]']
+    other = write(tmp_path / "o.json", [{**rows[0], "key": "B"}])
+    with pytest.raises(DataError, match="got two for 1 items: '0'"):
+        read_json_results([tmp_path / "m.json", other], mapping)
+    with pytest.raises(DataError, match=r"without 'q\.texts', of item '0'"):
+        read_json_results(other, JsonMapping(columns, content=("q.texts",)))
+    with pytest.raises(DataError, match=r"pred==keys.*Did you mean 'key'"):
+        read_json_results(other, JsonMapping({**columns, "response": "pred==keys"}))
+    with pytest.raises(ParameterError, match="content must be paths of keys"):
+        JsonMapping(columns, content=("@file",))
 
 
 def test_flat_rows_are_read_as_the_long_table_they_are(tmp_path):

@@ -14,6 +14,7 @@ from itembank.cli.command import Command, gathered, headed
 from itembank.cli.main import EXIT_FAILED, EXIT_IMPRECISE
 from itembank.cli.new_results import (
     ignore_unknown_option,
+    match_option,
     note_known_models,
     note_overall,
     read_new_results,
@@ -113,6 +114,7 @@ _MODELS = headed(
     option("--selection", "Accuracy: check these chosen items instead.", FILE),
     seed_option,
     ignore_unknown_option,
+    match_option,
 )
 
 
@@ -284,7 +286,7 @@ def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, A
     loaded = ib.load_bank(bank)
     with warnings_as_notes(), progress("check") as report:
         loaded = _bank_of(loaded, responses)
-        answers = _read(loaded, responses)
+        answers = _read(loaded, responses, asked["match"])
         known = known_items(loaded, answers.responses, None, ignore_unknown=asked["ignore_unknown"])
         note_known_models(loaded, known.model_ids)
         same, changes = with_same_content(loaded, known)
@@ -373,13 +375,13 @@ def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
     return found
 
 
-def _read(bank: "Bank", paths: Sequence[Path]) -> "JournalAnswers":
+def _read(bank: "Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
     from itembank.sessions.journal_sessions import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
-        return JournalAnswers(read_new_results(bank, paths, same_content=False), {}, {})
+        return JournalAnswers(read_new_results(bank, paths, match=match, same_content=False), {}, {})
     if len(journals) < len(paths):
         raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Check them apart.")
     return journal_responses(bank, journals)

@@ -12,6 +12,7 @@ import itembank as ib
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
+    match_option,
     mixed_prompts_option,
     note_flagged,
     note_known_models,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 )
 @option("--ranking", "Print the models in order with tied groups instead of the pairs.", bool)
 @report_option
+@match_option
 @mixed_prompts_option
 @seed_option
 @format_option
@@ -85,6 +87,7 @@ def compare_command(
     target: tuple[str, ...],
     ranking: bool,
     report: Path | None,
+    match: str,
     allow_mixed_prompts: bool,
     output_format: str,
     **spec: Any,
@@ -105,7 +108,7 @@ def compare_command(
     loaded, wanted = bank_and_targets(ib.load_bank(bank), "all" if "all" in target else target)
     chosen = None if selection is None else ib.Selection.load(selection)
     with warnings_as_notes():
-        matrix = read_new_results(loaded, responses, chosen, allow_mixed_prompts=allow_mixed_prompts)
+        matrix = read_new_results(loaded, responses, chosen, match=match, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, models or matrix.model_ids)
         compared = partial(
             ib.compare,

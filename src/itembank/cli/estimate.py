@@ -9,6 +9,7 @@ import itembank as ib
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
+    match_option,
     mixed_prompts_option,
     note_flagged,
     note_known_models,
@@ -78,6 +79,7 @@ TITLES = {
 )
 @models_option
 @report_option
+@match_option
 @mixed_prompts_option
 @format_option
 def estimate_command(
@@ -88,6 +90,7 @@ def estimate_command(
     target: str | None,
     models: Path | None,
     report: Path | None,
+    match: str,
     allow_mixed_prompts: bool,
     output_format: str,
     **choices: Any,
@@ -108,7 +111,7 @@ def estimate_command(
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole
     with warnings_as_notes():
-        matrix = _new_results(loaded, responses, chosen, models, allow_mixed_prompts=allow_mixed_prompts)
+        matrix = _new_results(loaded, responses, chosen, models, match=match, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
             estimates = ib.estimate(loaded, matrix, selection=chosen, progress=advance, **choices)
@@ -138,12 +141,11 @@ def _new_results(
     responses: tuple[Path, ...],
     selection: "Selection | None",
     models: Path | None,
-    *,
-    allow_mixed_prompts: bool,
+    **choices: Any,
 ) -> "ResponseMatrix":
     """Read what the new models answered, or only what is known of them."""
     if responses:
-        return read_new_results(bank, responses, selection, models=models, allow_mixed_prompts=allow_mixed_prompts)
+        return read_new_results(bank, responses, selection, models=models, **choices)
     if models is None:
         raise click.UsageError(
             "Missing argument 'RESPONSES...'. Only forecasts by columns of a model table do without: --models FILE "

@@ -85,6 +85,11 @@ _RESPONSE = headed(
         many=True,
     ),
     option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
+    option(
+        "--content PATH",
+        "--as json: what an item asks, and what is right. A digest is kept, to see what changed. Repeatable.",
+        many=True,
+    ),
 )
 _SPEC = spec_file_option("ReadingSpec", "task_names, prefix_scenario, use_groups, ignore_content, errors or empty")
 
@@ -107,6 +112,7 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "names": (frozenset({"table", "responses"}), "tables and response files"),
     "true_value": _BY_COLUMNS,
     "columns": _BY_COLUMNS,
+    "content": (frozenset({JSON}), "JSON of any shape"),
     "tasks": (frozenset({"table", "responses", *SOURCES}), "results that are no JSON of any shape"),
     "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results that are no JSON of any shape"),
     "max_response": _taking("max_response", "files that itembank import has not read yet", "table", JSON),
@@ -161,6 +167,7 @@ def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known:
 def _spec(form: str | None, reading: dict[str, Any], spec_file: Path | None) -> ReadingSpec:
     """Make the spec of the options and the file."""
     found = file_choices(spec_file, ReadingSpec) | typed(reading)
+    found.pop("content", None)
     if found.pop("names", None) is not None:
         from itembank.studies.same_models import read_model_names  # noqa: PLC0415 (longer than a small import)
 
@@ -183,11 +190,12 @@ def _import_json(given: dict[str, Any], spec: ReadingSpec) -> None:
     from itembank.readers.json_import import JsonMapping, read_json_results  # noqa: PLC0415
 
     _refuse_unread({JSON})
-    columns = column_mapping(click.get_current_context().params["columns"])
+    parameters = click.get_current_context().params
+    columns, content = column_mapping(parameters["columns"]), parameters["content"]
     rows = columns.pop("rows", "")
     if not columns:
         raise click.UsageError("--as json needs --column OURS=PATH: where item_id, response, ... stand.")
-    finish_import(given, partial(read_json_results, given["paths"], JsonMapping(columns, rows), spec=spec))
+    finish_import(given, partial(read_json_results, given["paths"], JsonMapping(columns, rows, content), spec=spec))
 
 
 def _import(given: dict[str, Any], spec: ReadingSpec) -> None:

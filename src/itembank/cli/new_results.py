@@ -28,6 +28,12 @@ ignore_unknown_option = option(
 mixed_prompts_option = option(
     "--allow-mixed-prompts", "Take models that were asked with other prompts than the bank's.", ReadingSpec
 )
+match_option = option(
+    "--match RULE",
+    "How items of the bank are found in the harness: hash (same content), doc.FIELD (a field of its documents, such as "
+    "doc.question_id), or auto: by task and number, then by hash, then by a field called as ids usually are.",
+    default="auto",
+)
 MOST_NAMED = 3
 """Paths that advice repeats."""
 
@@ -59,6 +65,7 @@ def read_new_results(
     selection: "Selection | None" = None,
     *,
     models: Path | None = None,
+    match: str = "auto",
     same_content: bool = True,
     allow_mixed_prompts: bool = False,
 ) -> "ResponseMatrix":
@@ -76,7 +83,7 @@ def read_new_results(
 
     spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts)
     with importing_first(paths):
-        matrix = read_new_responses(paths, bank.responses.items, spec=spec, models=models)
+        matrix = read_new_responses(paths, bank.responses.items, spec=spec, models=models, match=match)
     if selection is not None:
         n_items = matrix.n_items
         matrix, others = only_items(matrix, selection.item_ids)

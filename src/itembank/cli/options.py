@@ -167,6 +167,8 @@ def _type(hint: Any) -> Any:
 
 
 format_option = option("--format output_format", "How to print the result.", FORMATS, default="table")
+ID_FORMS = ("list", "lm-eval", "swe-bench", "mini-swe-agent", "harbor", "bfcl")
+"""As `itembank.harnesses.id_forms` has them."""
 seed_option = option("--seed N", "Seed of all chance.", click.IntRange(min=0), default=0)
 models_option = option("--models", "What is known of each model, by model_id.", FILE)
 level_option = option("--level", "Level of the intervals.", float, default=0.95)

@@ -14,13 +14,15 @@ from itembank.cli.options import (
     EXISTING_FOLDER,
     FILE,
     FOLDER,
+    ID_FORMS,
+    NEW_FILE,
     bank_argument,
     format_option,
     option,
     output_option,
     refuse_unused,
 )
-from itembank.cli.render import is_quiet, note, print_rows, progress, warnings_as_notes
+from itembank.cli.render import is_quiet, note, print_exactly, print_rows, progress, warnings_as_notes
 from itembank.errors import visible
 from itembank.publishing.every_eval_ever import ExportSpec
 
@@ -315,6 +317,38 @@ def export_lm_eval_command(
     note(f"Next: lm_eval --include_path {output} --tasks {name} --log_samples --output_path out --model ...")
 
 
+@click.command("ids", cls=Command)
+@bank_argument
+@option("--selection", "The items.  [default: those that the bank was published with]", FILE)
+@option("--form", "The form that a tool takes.", ID_FORMS, default="list")
+@option("-o --output FILE", "Write them to this file instead of printing them.", NEW_FILE)
+def export_ids_command(*, bank: Path, selection: Path | None, form: str, output: Path | None) -> None:
+    """Write the ids of chosen items in the form in which a tool takes what it is to run.
+
+    \b
+      itembank export ids bank --selection selection.json > items.txt
+      itembank export ids bank --selection selection.json --form bfcl -o test_case_ids_to_generate.json
+      mini-extra swebench --filter "$(itembank export ids bank --selection selection.json --form mini-swe-agent)" ...
+
+    What each form holds is in docs/harnesses.md.
+    """  # noqa: D301
+    from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
+    from itembank.files.atomic import check_destination, write_text  # noqa: PLC0415
+    from itembank.harnesses.id_forms import id_text  # noqa: PLC0415
+
+    loaded = ib.load_bank(bank)
+    chosen = selection_or_published(loaded, None if selection is None else ib.Selection.load(selection))
+    if chosen is None:
+        raise click.UsageError("Say which items: --selection FILE.")
+    text = id_text(form, chosen.item_ids, loaded.responses.items)
+    if output is None:
+        print_exactly(text)
+        return
+    check_destination(output)
+    write_text(output, text)
+    note(f"{chosen.n_items} ids written to {output}.")
+
+
 @click.group("export", cls=Group)
 def export_command() -> None:
     """Write chosen items or estimates in the form that another tool reads.
@@ -326,3 +360,4 @@ def export_command() -> None:
 
 export_command.add_command(export_lm_eval_command)
 export_command.add_command(export_eee_command)
+export_command.add_command(export_ids_command)

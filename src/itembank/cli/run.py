@@ -13,7 +13,7 @@ import click
 import itembank as ib
 from itembank.cli.command import Command, Decorator, Group, together
 from itembank.cli.estimate import interval_text, print_estimates
-from itembank.cli.new_results import note_flagged, note_known_models
+from itembank.cli.new_results import match_option, note_flagged, note_known_models
 from itembank.cli.options import COUNT, FILE, FOLDER, bank_argument, format_option, option, refuse_unused, seed_option
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import exit_if_imprecise, session_spec, short_session_options
@@ -55,6 +55,7 @@ def run_options(*own: Decorator, batch: str) -> Decorator:
             default="1",
         ),
         *own,
+        match_option,
         option("--dry-run", "Compare the items with the bank's and count them; run nothing.", bool),
         option("--ignore-prompts", "Run also with other prompts than the bank's runs had.", bool),
         short_session_options,
@@ -145,7 +146,7 @@ def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
         )
 
 
-def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str) -> None:
+def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
     """Print the estimates, and say what they are."""
     overall_is = overall_of(bank)
     if output_format == "json":
@@ -157,7 +158,8 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
     if (output / SELECTION).is_file():
         chosen = shlex.quote(str(output / SELECTION))
         folder = shlex.quote(str(output))
-        note(f"To see this as a page: itembank estimate BANK {folder} --selection {chosen} --report FILE.html")
+        rule = "" if match == "auto" else f" --match {shlex.quote(match)}"
+        note(f"To see this as a page: itembank estimate BANK {folder} --selection {chosen}{rule} --report FILE.html")
 
 
 _MEANING_OF_OVERALL = {
@@ -229,6 +231,7 @@ def run_lm_eval_command(
     batch: int | None,
     model_id: str | None,
     plugin: str | None,
+    match: str,
     dry_run: bool,
     ignore_prompts: bool,
     choices: Mapping[str, Any],
@@ -255,7 +258,7 @@ def run_lm_eval_command(
     when documents or prompts are not those of the bank.
     """  # noqa: D301
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of  # noqa: PLC0415
     from itembank.harnesses.lm_eval.patches import check_release  # noqa: PLC0415
 
     n_stages = 1 if n_chosen is None else int(stages)
@@ -270,14 +273,9 @@ def run_lm_eval_command(
     with warnings_as_notes():
         note_known_models(loaded, [name])
         chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed, stages=n_stages)
-        documents = _documents(loaded, None if n_stages > 1 else chosen, spec)
-        from itembank.responses.prompts import names_in_harness  # noqa: PLC0415
-
-        own = names_in_harness(loaded.responses.items)
-        names = ",".join(own.get(task, task) for task in documents)
-        call = (call if call.has("--tasks") or call.has("--config") else call.with_more("--tasks", names)).as_of(
-            arguments_of(loaded.responses.items, documents)
-        )
+        item_ids = _item_ids(loaded, None if n_stages > 1 else chosen, spec)
+        tasks = tasks_of(loaded.responses.items, item_ids)
+        call = _with_tasks(call, loaded, tasks).as_of(arguments_of(loaded.responses.items, tasks))
         note_untold_prompts(loaded)
         prompts = BankPrompts(
             loaded.responses.items,
@@ -291,7 +289,7 @@ def run_lm_eval_command(
             most = spec.budget.n_items if spec is not None else n_chosen if n_stages > 1 else None
             from itembank.harnesses.lm_eval.selected import dry_run as counted_run  # noqa: PLC0415
 
-            counted = counted_run(launch, loaded, documents, n_items=most, prompts=prompts)
+            counted = counted_run(launch, loaded, item_ids, n_items=most, prompts=prompts, match=match)
             print_dry_run({"bank": loaded.bank_id, **counted}, output_format)
             if prompts.has_template:
                 note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
@@ -300,24 +298,38 @@ def run_lm_eval_command(
         if chosen is not None:
             scores = _run_selection(
                 launch, call, loaded, chosen, prompts,
-                model_id=name, output=output, has_stages=n_stages > 1, level=choices["level"], batch=batch,
+                model_id=name, output=output, has_stages=n_stages > 1, level=choices["level"], batch=batch, match=match,
             )  # fmt: skip
             if scores is not None:
-                _print(scores, loaded, output, output_format)
+                _print(scores, loaded, output, output_format, match)
         elif spec is not None:
-            with _session(launch, call, loaded, spec, prompts, model_id=name, output=output, batch=batch) as session:
-                _print(session.estimate().scores, loaded, output, output_format)
+            named: dict[str, Any] = {"model_id": name, "output": output, "batch": batch, "match": match}
+            with _session(launch, call, loaded, spec, prompts, **named) as session:
+                _print(session.estimate().scores, loaded, output, output_format, match)
                 end_session(session)
 
 
-def _documents(bank: "Bank", selection: "Selection | None", spec: "SessionSpec | None") -> dict[str, list[int]]:
-    """Return the documents that are run, or may be asked for."""
-    from itembank.harnesses.lm_eval.documents import chosen_documents  # noqa: PLC0415
-
+def _item_ids(bank: "Bank", selection: "Selection | None", spec: "SessionSpec | None") -> list[str]:
+    """Return the items that are run, or may be asked for."""
     if selection is not None:
-        return chosen_documents(selection)
+        return list(selection.item_ids)
     excluded = set() if spec is None else set(spec.constraints.excluded)
-    return chosen_documents(item for item in bank.responses.items["item_id"] if item not in excluded)
+    return [item for item in bank.responses.item_ids if item not in excluded]
+
+
+def _with_tasks(call: "HarnessCall", bank: "Bank", tasks: Sequence[str]) -> "HarnessCall":
+    """Return the call with the bank's tasks, unless it names some."""
+    from itembank.responses.prompts import names_in_harness  # noqa: PLC0415
+
+    if call.has("--tasks") or call.has("--config"):
+        return call
+    if not tasks:
+        raise click.UsageError(
+            "Say which tasks of lm_eval hold the items, since neither the bank nor its ids do "
+            f"({visible(bank.responses.item_ids[0])}): -- --tasks NAME,... A group is searched whole."
+        )
+    own = names_in_harness(bank.responses.items)
+    return call.with_more("--tasks", ",".join(own.get(task, task) for task in tasks))
 
 
 def _run_selection(
@@ -332,6 +344,7 @@ def _run_selection(
     has_stages: bool,
     level: float,
     batch: int | None,
+    match: str,
 ) -> "ScoreEstimates | None":
     """Run a selection or all stages, or what is missing of them beside the logs; other ranks have no estimates."""
     from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
@@ -346,7 +359,7 @@ def _run_selection(
         note(f"Going on with the run in {output}: {n_answered} items are answered.")
     with says_how_to_go_on():
         done = run_selection(
-            launch, bank, selection, rows, prompts=prompts,
+            launch, bank, selection, rows, prompts=prompts, match=match,
             model_id=model_id, has_stages=has_stages, level=level, batch=batch, is_logged=_is_logged(output, rows),
         )  # fmt: skip
     if done is None:
@@ -369,6 +382,7 @@ def _session(
     model_id: str,
     output: Path,
     batch: int | None,
+    match: str,
 ) -> Iterator["AdaptiveSession"]:
     """Run a session to its end, or go on with the one that is kept beside the logs."""
     from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
@@ -385,7 +399,9 @@ def _session(
         is_over = session.reason_stopped is not None and not session.pending
         if not (is_over and _is_logged(output, rows)):
             with says_how_to_go_on():
-                run_adaptively(launch, bank, session, rows, batch=batch, prompts=prompts, after_answer=_say)
+                run_adaptively(
+                    launch, bank, session, rows, batch=batch, prompts=prompts, match=match, after_answer=_say
+                )
         yield session
 
 
@@ -403,9 +419,9 @@ def _say(session: "AdaptiveSession", answer: "Answer") -> None:
         note(f"{session.n_items} items: {overall['target']} {overall['estimate']:.4f}, {interval_text(overall)}")
 
 
-def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str) -> None:
+def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
     """Print the estimates, and say which groups of lm_eval have another overall score."""
-    print_run(scores, bank, output, output_format)
+    print_run(scores, bank, output, output_format, match)
     if overall_of(bank) == "macro":
         note(MACRO_AND_GROUPS)
 
@@ -437,6 +453,7 @@ def run_inspect_command(
     batch: int | None,
     scorer: str | None,
     task_arg: tuple[str, ...],
+    match: str,
     dry_run: bool,
     ignore_prompts: bool,
     choices: Mapping[str, Any],
@@ -472,6 +489,7 @@ def run_inspect_command(
     n_stages = 1 if n_chosen is None else int(stages)
     check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
+    given |= {"match": match} if match != "auto" else {}
     place = str(bank if is_bank_name(bank) else bank.resolve())
     given |= {"task": task, "bank": place, "scorer": scorer, "task_args": _task_arguments(task_arg)}
     check_arguments(arguments)
@@ -553,7 +571,7 @@ def _print_harness_run(
         scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, level=level)
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
-    print_run(scores, bank, output, output_format)
+    print_run(scores, bank, output, output_format, "auto")  # the samples have the bank's ids in the log
     note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
     if session is not None:
         end_session(session)

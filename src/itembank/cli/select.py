@@ -12,11 +12,12 @@ from itembank.cli.options import (
     COUNT,
     EXISTING,
     FILE,
-    FORMATS,
+    ID_FORMS,
     NEW_FILE,
     MethodName,
     bank_argument,
     file_choices,
+    format_option,
     ids_of_file,
     listed_ids,
     method_option,
@@ -26,7 +27,7 @@ from itembank.cli.options import (
     seed_option,
     spec_file_option,
 )
-from itembank.cli.render import check_one_a_line, note, print_ids, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.render import note, print_exactly, print_object, print_rows, progress, warnings_as_notes
 from itembank.errors import visible
 from itembank.selection.selector_specs import METHODS
 
@@ -70,12 +71,8 @@ if TYPE_CHECKING:
 )
 @parallel_option
 @seed_option
-@option(
-    "--format output_format",
-    "How to print the result; ids: the ids alone, one a line.",
-    [*FORMATS, "ids"],
-    default="table",
-)
+@option("--ids", "Print the ids alone, in the form that a tool takes.", ID_FORMS)
+@format_option
 def select_command(
     *,
     bank: Path,
@@ -86,6 +83,7 @@ def select_command(
     method: str,
     target: str | None,
     spec_file: Path | None,
+    ids: str | None,
     output_format: str,
     **choices: Any,
 ) -> None:
@@ -96,7 +94,8 @@ def select_command(
     \b
       itembank select bank -n 100 -o selection.json
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf ...
-      itembank select bank -n 100 -o selection.json --format ids > items.txt
+      itembank select bank -n 100 -o selection.json --ids list > items.txt
+      itembank select bank -n 60 --ids swe-bench | xargs python -m swebench.harness.run_evaluation ... --instance_ids
       itembank select bank -n 90 --stages 2 -o stage1.json
       itembank select bank --after runs/m1 --selection stage1.json -o stage2.json
       itembank select bank -n 100 -o selection.json --method optimal-design --spec design.toml
@@ -114,6 +113,7 @@ def select_command(
     from itembank.planning.select import next_stage  # noqa: PLC0415
 
     _check_stage(n_items, after, selection)
+    refuse_unused(("output_format", ids is None, "what is printed without --ids"))
     if output is not None:
         check_destination(output)
     spec = _method(method, spec_file, target)
@@ -125,19 +125,25 @@ def select_command(
             chosen = _first(loaded, int(n_items or 0), method=spec, **choices)
     if chosen.explanation:
         note(f"Chosen by {visible(chosen.explanation)}")
-    if output_format == "ids":
-        check_one_a_line(chosen.item_ids)
+    text = None if ids is None else _id_text(ids, chosen, loaded)
     if output is not None:
         chosen.save(output)
         note(f"{chosen.n_items} of {loaded.n_total} items by {chosen.method} written to {output}.")
         _say_next(chosen, output)
-    if output_format == "ids":
-        print_ids(chosen.item_ids)
+    if text is not None:
+        print_exactly(text)
     elif output_format == "json":
         print_object(with_digest(chosen.to_dict()))
     elif output is None or output_format == "csv":
         title = f"{chosen.n_items} of {loaded.n_total} items of bank {loaded.bank_id} by {chosen.method}"
         print_rows(chosen.to_dict()["items"], output_format, title=title, is_read_back=True)
+
+
+def _id_text(form: str, selection: "Selection", bank: "Bank") -> str:
+    """Return the ids in the form of a tool."""
+    from itembank.harnesses.id_forms import id_text  # noqa: PLC0415 (which other selections need not load)
+
+    return id_text(form, selection.item_ids, bank.responses.items)
 
 
 def _asked_for(bank: "Bank", method: str, target: str | None) -> "Bank":

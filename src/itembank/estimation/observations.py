@@ -219,7 +219,8 @@ def known_items(
         ways = [f"leave them out ({way_out})"] if known.n_items else []
         if "task" in responses.items.columns:
             rename = remedy("task_names=...", "task_names of itembank import --spec")
-            ways.append(f"read a task of logs by the name it had ({rename})")
+            match = remedy("read_new_responses(..., match='doc.FIELD')", "--match doc.FIELD")
+            ways += [f"read a task of logs by the name it had ({rename})", f"name the field that holds ids ({match})"]
         advice = ", ".join([*ways, "or check" if ways else "check"])
         advice = advice[0].upper() + advice[1:]
         bank_positions(bank, responses.items["item_id"], "responses", advice=advice)

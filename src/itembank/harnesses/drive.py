@@ -19,14 +19,11 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.checks import check_whole
 from itembank.errors import DataError, DataWarning, IntegrityError, RunError, quoted, remedy, shown, visible, warn
+from itembank.readers.matching import Document, changed_contents
 from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences
 from itembank.sessions.answers import Answer, answer_to, tell_all
 from itembank.sessions.session import AdaptiveSession
 
-CONTENT = "content_hash"
-"""Column of a bank's items: a hash of what was asked."""
-
-HashOf: TypeAlias = Callable[[Any], str]
 AfterAnswer: TypeAlias = Callable[[AdaptiveSession, Answer], None]
 Outcome: TypeAlias = float | Answer | Mapping[str, Any]
 """What running an item gives: a response, an answer, or the fields of an answer by name (`costs` among them)."""
@@ -43,13 +40,6 @@ def take_answer(
     tell_all(session, [answer], new_units=new_units)
     if after_answer is not None:
         after_answer(session, answer)
-
-
-def contents_of(items: Any) -> dict[str, str]:
-    """Content hash of each item of a bank's item table that has one."""
-    if CONTENT not in items.columns:
-        return {}
-    return dict(items.select("item_id", CONTENT).drop_nulls().iter_rows())
 
 
 def untold_prompts(items: pl.DataFrame) -> str:
@@ -83,19 +73,15 @@ def usual_costs(bank: Bank, item_ids: Iterable[str], n_items: int) -> dict[str, 
     return {unit: n_items * float(np.nanmean(cost)) for unit, cost in costs.items() if not np.isnan(cost).all()}
 
 
-def check_same_content(
-    task: str,
-    found: Mapping[str, Any],
-    contents: Mapping[str, str],  # As `contents_of` a bank's items
-    hash_of: HashOf,  # Hash of what the harness has, as its logs have it
-) -> None:
-    """Check that the items of a task are what they were when the bank was made; no model has been called yet."""
-    changed = [one for one, asked in found.items() if one in contents and hash_of(asked) != contents[one]]
+def check_same_content(found: Mapping[str, Document], items: pl.DataFrame, harness: str) -> None:
+    """Check that items are what they were when the bank was made; no model has been called yet."""
+    changed = changed_contents(items, found, harness)
     if changed:
+        tasks = shown(sorted({one.task for one in found.values()}))
         raise IntegrityError(
-            f"items must be what the bank's models were asked, got {len(changed)} of {len(found)} of task "
-            f"{quoted(task)} with another content: {shown(changed)}. No request was sent. The benchmark changed: run "
-            "the version of the bank, or calibrate a new one."
+            f"items must be what the bank's models were asked, got {len(changed)} of {len(found)} of task {tasks} with "
+            f"another content: {shown(changed)}. No request was sent. The benchmark changed: run the version of the "
+            "bank, or calibrate a new one."
         )
 
 

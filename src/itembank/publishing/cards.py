@@ -162,7 +162,7 @@ def _summary(bank: Bank) -> str:
 def _usage(place: str) -> str:
     return f"""```sh
 pip install 'itembank[hub]'
-itembank select {place} -n 100 -o selection.json --format ids > items.txt
+itembank select {place} -n 100 -o selection.json --ids list > items.txt
 # run these items on your model: results.csv with columns model_id, item_id, response
 itembank estimate {place} results.csv --selection selection.json
 ```"""

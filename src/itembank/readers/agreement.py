@@ -1,21 +1,23 @@
 """Reading new results as the items of a bank were read: the same metric and filter, the same content."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from glob import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, shown
+from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import CONTENT, CONTENT_FIELDS
 from itembank.responses.prompts import how_to_mix, prompt_differences
 from itembank.responses.responses import ResponseMatrix
 
-CONTENT = "content_hash"
-"""Column of the item table: a digest of what was asked and what is right."""
+if TYPE_CHECKING:
+    from itembank.readers.matching import Document
 
 
 def read_new_responses(
@@ -25,13 +27,58 @@ def read_new_responses(
     spec: ReadingSpec | None = None,
     models: Path | None = None,
     items: Path | None = None,
+    match: str = "auto",
     progress: ProgressCallback = silent,
 ) -> ResponseMatrix:
-    """Read results of new models, which hold no more than the items that were run, as the bank's items were read."""
-    from itembank.readers.read import read_matrix  # noqa: PLC0415 (a session needs no more than `only_items`)
+    """Read results of new models, which hold no more than the items that were run, as the bank's items were read.
 
-    spec = spec_like(items_of_bank, replace(spec or ReadingSpec(), empty="drop"))
-    return read_matrix([Path(path) for path in paths], spec, models=models, items=items, progress=progress)
+    Documents of logs are found among the bank's items by the rule `match` (`itembank.readers.matching`), and have the
+    ids that they have in the bank then. By default that is done where the bank has no item of the logs' tasks.
+    """
+    from itembank.readers import matching  # noqa: PLC0415 (a session needs no more than `only_items`)
+    from itembank.readers.read import read_matrix  # noqa: PLC0415
+
+    sources = [Path(path) for path in paths]
+    spec = replace(spec or ReadingSpec(), empty="drop")
+    is_asked = match != matching.AUTO or CONTENT_FIELDS in items_of_bank.columns
+    documents = matching.logged_documents(sources, spec, None if is_asked else items_of_bank)
+    if match != matching.AUTO and not documents:
+        raise DataError(
+            f"items are matched in logs of lm-evaluation-harness and Inspect, got {shown(list(map(str, sources)))} and "
+            f"{match!r}. Leave {remedy('match', '--match')} out, or give the logs."
+        )
+    found = matching.find_logged(items_of_bank, documents, match) if documents else {}
+    places = {item: (one.task, one.name) for item, one in found.items()}
+    if match == matching.AUTO and CONTENT not in items_of_bank.columns and any(k != d.place for k, d in found.items()):
+        tasks = shown(sorted({one.task for one in found.values()}))
+        message = f"{len(found)} documents of {tasks} are taken for the bank's items by their ids alone"
+        warn(
+            f"{message}: it has no content hashes to compare. Name the field ({remedy('match', '--match')}).",
+            DataWarning,
+        )
+    known = matching.in_harness(items_of_bank, places) if found else items_of_bank
+    matrix = read_matrix(sources, spec_like(known, spec), models=models, items=items, progress=progress)
+    return _by_bank_ids(matrix, items_of_bank, found) if found else matrix
+
+
+def _by_bank_ids(
+    matrix: ResponseMatrix, items_of_bank: pl.DataFrame, found: "Mapping[str, Document]"
+) -> ResponseMatrix:
+    """Return responses to documents by the ids of the items that they are; others keep theirs.
+
+    Contents are hashed as the bank's are.
+    """
+    ids = {one.place: item for item, one in found.items()}
+    table = matrix.items.with_columns(pl.col("item_id").replace(ids))
+    if CONTENT_FIELDS in items_of_bank.columns:
+        named = items_of_bank.filter(pl.col("item_id").is_in(list(found)) & pl.col(CONTENT_FIELDS).is_not_null())
+        fields = dict(named.select("item_id", CONTENT_FIELDS).iter_rows())
+        hashes = {item: found[item].content(text) for item, text in fields.items()}
+        table = table.with_columns(
+            pl.col("item_id").replace_strict(hashes, default=pl.col(CONTENT), return_dtype=pl.String).alias(CONTENT),
+            pl.col("item_id").replace_strict(fields, default=None, return_dtype=pl.String).alias(CONTENT_FIELDS),
+        )
+    return matrix.with_tables(items=table)
 
 
 def only_items(responses: ResponseMatrix, item_ids: pl.Series | Sequence[str]) -> tuple[ResponseMatrix, list[str]]:
@@ -65,7 +112,7 @@ def spec_like(items: pl.DataFrame, spec: ReadingSpec) -> ReadingSpec:
 def check_same_content(items: pl.DataFrame, known: pl.DataFrame) -> None:
     """Raise `DataError` when an item has another content hash than the known item of the same id.
 
-    Items without a hash in either table are not compared.
+    Items without a hash in either table are not compared, nor those whose hash is of fields that one alone names.
     """
     both = in_both(items, known, CONTENT)
     changed = other_in(both, CONTENT)
@@ -93,8 +140,10 @@ def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str 
 def in_both(items: pl.DataFrame, known: pl.DataFrame, column: str) -> pl.DataFrame:
     """Return the items that both tables have: `item_id`, the column as text, and the known one as `column_known`.
 
-    Without rows where either table lacks the column.
+    Without rows where either table lacks the column. Content hashes of named fields are compared where both name them.
     """
+    if column == CONTENT and CONTENT_FIELDS in known.columns and CONTENT_FIELDS not in items.columns:
+        known = known.filter(pl.col(CONTENT_FIELDS).is_null())
     if column not in items.columns or column not in known.columns:
         return pl.DataFrame(schema=dict.fromkeys(("item_id", column, f"{column}_known"), pl.String))
     ours, theirs = (table.select("item_id", pl.col(column).cast(pl.String)) for table in (items, known))

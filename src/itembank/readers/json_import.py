@@ -14,29 +14,34 @@ Where the rows of a file are (``--column rows=PATH``), ``*`` stands for every ke
 ``@file``  the name of the file, without its folder and suffix
 ``@folder`` the name of the file's folder
 ``=text``  this text, in every row
+``a==b``   1 where the values of two paths are the same, else 0: ``pred==answer``; nothing where a row lacks one of them
 ========== ===========================================================
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import polars as pl
+
 from itembank.errors import DataError, ParameterError, did_you_mean, quoted, remedy, shown
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import read_each
 from itembank.readers.json_files import Record, read_records, table_of_records
+from itembank.readers.logged import content_digest
 from itembank.readers.long_table import check_columns, rows_of_long, text_columns
 from itembank.readers.read import Paths, matrix_of_rows, paths_of
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
-from itembank.readers.rows import ResponseRows, rename_model
+from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows, rename_model
 from itembank.responses.opening import file_kind, read_parquet, read_parquet_schema, translated
 from itembank.responses.responses import ResponseMatrix
 
 STEP = r'(?:"[^"]+"|[^."]+)'
 PATH = re.compile(rf"{STEP}(?:\.{STEP})*")
-Origin = Literal["row", "record", "key", "index", "file", "folder", "constant"]
+Origin = Literal["row", "record", "key", "index", "file", "folder", "constant", "equality"]
 NAMES: tuple[Origin, ...] = ("key", "index", "file", "folder")
 ABSENT = object()
 """What stands for a value that a path does not find."""
@@ -48,7 +53,7 @@ class ColumnPath:
 
     text: str  # The path as it was given, for messages
     origin: Origin  # where it begins, or what gives the value by itself
-    steps: tuple[str, ...] = ()  # Keys and places; for a constant the text itself
+    steps: tuple[str, ...] = ()  # Keys and places; for a constant the text itself, for an equality both paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,9 @@ def column_path(text: str) -> ColumnPath:
     """Read a column's path."""
     if text.startswith("="):
         return ColumnPath(text, "constant", (text[1:],))
+    if "==" in text:
+        both = text.split("==", 1)
+        return ColumnPath(text, "equality", tuple(column_path(one).text for one in both))
     if text.startswith("@"):
         if text[1:] not in NAMES:
             raise ParameterError(f"a path that begins with @ must be one of @{', @'.join(NAMES)}, got {text!r}.")
@@ -141,8 +149,12 @@ class JsonMapping:
 
     columns: Mapping[str, str]  # See `itembank.readers.json_import`
     rows: str = ""  # Path of the rows in each record; empty when each record is a row
+    # Paths of what an item asks and what is right: a digest of them is kept (`content_hash`), with the last key of each
+    # path (`content_fields`), by which a harness's documents are compared
+    content: tuple[str, ...] = ()
     paths: Mapping[str, ColumnPath] = field(init=False)
     row_steps: tuple[str, ...] = field(init=False)
+    content_paths: tuple[ColumnPath, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Read the paths."""
@@ -154,6 +166,10 @@ class JsonMapping:
             )
         object.__setattr__(self, "paths", {name: column_path(text) for name, text in self.columns.items()})
         object.__setattr__(self, "row_steps", rows_path(self.rows))
+        object.__setattr__(self, "content_paths", tuple(map(column_path, self.content)))
+        bad = [one.text for one in self.content_paths if one.origin not in {"row", "record"} or not one.steps]
+        if bad:
+            raise ParameterError(f"content must be paths of keys, such as question, got {shown(bad)}.")
 
 
 def read_json_results(
@@ -208,6 +224,9 @@ def _json_rows(path: Path, mapping: JsonMapping, spec: ReadingSpec, seen: "_Seen
     flattened = _Flattened(path, mapping, seen)
     table = table_of_records(path, flattened.blocks(), keep=lambda keys: keys, text=text_columns(spec))
     rows = rows_of_long(table, spec)
+    if mapping.content:
+        fields = json.dumps([where.steps[-1] for where in mapping.content_paths], ensure_ascii=False)
+        rows = replace(rows, item_table=rows.item_table.with_columns(pl.lit(fields).alias(CONTENT_FIELDS)))
     return rows if spec.model_id is None else rename_model(rows, spec.model_id)
 
 
@@ -233,8 +252,10 @@ def _blocks(path: Path, mapping: JsonMapping) -> Iterator[list[Record]]:
 
 def _top_level(mapping: JsonMapping) -> set[str] | None:
     """Columns of a Parquet file that the paths begin with; None when all are needed."""
-    starts = [path.steps for path in mapping.paths.values() if path.origin == "record"]
-    in_rows = [path.steps for path in mapping.paths.values() if path.origin == "row"]
+    every = [*mapping.paths.values(), *mapping.content_paths]
+    every += [column_path(text) for path in every if path.origin == "equality" for text in path.steps]
+    starts = [path.steps for path in every if path.origin == "record"]
+    in_rows = [path.steps for path in every if path.origin == "row"]
     starts += [mapping.row_steps] if mapping.row_steps else in_rows
     if any(not steps or steps[0] == "*" for steps in starts):
         return None
@@ -289,7 +310,14 @@ class _Flattened:
             values[name] = None if value is ABSENT else value
             if value is not ABSENT:
                 self.here.found.add(name)
-        return values
+        asked = [_value(self.path, record, row, where) for where in self.mapping.content_paths]
+        absent = [where.text for where, value in zip(self.mapping.content_paths, asked, strict=True) if value is ABSENT]
+        if absent:
+            raise DataError(
+                f"{self.path}: every row must hold what an item asks, got one without {shown(absent)}, of item "
+                f"{quoted(values.get('item_id'))}. Name other fields (content, --content), or none."
+            )
+        return values | ({CONTENT: content_digest(*asked)} if asked else {})
 
 
 def _value(path: Path, record: Record, row: FoundRow, where: ColumnPath) -> Any:
@@ -298,6 +326,9 @@ def _value(path: Path, record: Record, row: FoundRow, where: ColumnPath) -> Any:
         return value_at(row.value if where.origin == "row" else record, where.steps)
     if where.origin == "constant":
         return where.steps[0]
+    if where.origin == "equality":
+        one, other = (_value(path, record, row, column_path(text)) for text in where.steps)
+        return ABSENT if ABSENT in (one, other) else int(one == other)
     if where.origin in {"file", "folder"}:
         return path.name.partition(".")[0] if where.origin == "file" else path.absolute().parent.name
     told = row.key if where.origin == "key" else row.index
@@ -316,6 +347,9 @@ def _not_found(path: Path, record: Record, row: FoundRow, mapping: JsonMapping, 
     """Say which paths find nothing, and what there is where the first of them ends."""
     listed = ", ".join(f"{name}={mapping.columns[name]}" for name in nowhere)
     where = mapping.paths[nowhere[0]]
+    if where.origin == "equality":
+        both = map(column_path, where.steps)
+        where = next((one for one in both if _value(path, record, row, one) is ABSENT), where)
     if where.origin not in {"row", "record"}:
         what = "the path of the rows has no *" if where.origin == "key" else "the rows stand in no list"
         return f"{path}: {listed} cannot be known, since {what}."

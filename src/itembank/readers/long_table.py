@@ -19,7 +19,7 @@ from itembank.readers.columns import (
     response_numbers,
 )
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
-from itembank.readers.rows import ResponseRows, rename_model, row_problems
+from itembank.readers.rows import CONTENT, UNCHANGING, ResponseRows, rename_model, row_problems
 from itembank.responses.labels import Labels, first_in_group
 from itembank.responses.opening import Table
 
@@ -271,7 +271,8 @@ def _item_table(table: Table, spec: ReadingSpec, items: Labels, problems: list[s
     if spec.prefix_scenario:
         items = _prefixed(items, scenario, spec)
     columns = {"item_id": items.names}
-    for name, labels in (("scenario", scenario), ("subscenario", optional_labels(table, spec.column("subscenario")))):
+    for name in UNCHANGING:
+        labels = scenario if name == "scenario" else optional_labels(table, spec.column(name))
         if labels is None:
             continue
         first, differing = first_in_group(items.index, items.n_names, labels.index)
@@ -288,6 +289,9 @@ def _two_scenarios(name: str, items: Labels, labels: Labels, first: IntArray, di
     shown_items = index[order[:N_SHOWN]]
     others = labels.at(differing[rows[order[:N_SHOWN]]])
     named = zip(items.names.gather(shown_items), labels.names.gather(first[shown_items]), others, strict=True)
+    if name == CONTENT:
+        names = shown(items.names.gather(shown_items).to_list())
+        return f"an item must ask the same in all rows, got another content for {index.size} items: {names}."
     found = [f"{item!r} in {one!r} and {other!r}" for item, one, other in named]
     return (
         f"an item must belong to one {name}, got more for {index.size} items: {first_few(found, index.size)}. "

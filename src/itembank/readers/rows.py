@@ -11,7 +11,11 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.labels import Labels, join_labels
 from itembank.responses.prompts import DIFFERS, PROMPTS, how_to_mix, join_prompts, prompt_differences, with_prompts
 
-UNCHANGING = ("scenario", "subscenario", "content_hash")
+CONTENT = "content_hash"
+"""Item column: a digest of what was asked and what is right."""
+CONTENT_FIELDS = "content_fields"
+"""Item column: the fields of a document that the digest is of, as a JSON list; null where a harness made it."""
+UNCHANGING = ("scenario", "subscenario", CONTENT)
 """Item columns that must say the same in every source."""
 
 
@@ -177,7 +181,7 @@ def _with_prompts(parts: Sequence[ResponseRows], item_table: pl.DataFrame) -> tu
 def _disagreement(unequal: pl.DataFrame, column: str) -> str:
     """Say that sources disagree on a column of the item table."""
     items = unequal["item_id"].to_list()
-    if column == "content_hash":
+    if column == CONTENT:
         return (
             f"the content of an item must be the same for all models, got two for {len(items)} items: {shown(items)}. "
             "The benchmark changed between the runs; read them apart, or run the older models again."

@@ -101,6 +101,7 @@ NO_TABLE = {
     "quickstart": "a minute long; a test below has its rows",
     "run lm-eval": "it needs lm_eval, and prints the table of estimate",
     "export lm-eval-tasks": "it writes a folder",
+    "export ids": "it prints ids",
     "report": "it writes a page",
 }
 

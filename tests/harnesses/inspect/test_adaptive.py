@@ -107,7 +107,7 @@ def test_metrics_of_no_scores_are_the_prior(bank_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"max_items": 4, "task_args": {"size": 20}}, IntegrityError, r"4 of 24 that are none: 'toy/21', 'toy/22'"),
+        ({"max_items": 4, "task_args": {"size": 20}}, IntegrityError, r"4 of 24 that are in none: 'toy/21', 'toy/22'"),
         ({"max_items": 4, "task_args": {"changed": 2}}, IntegrityError, r"with another content: 'toy/1'"),
         ({}, ParameterError, "half_width or max_items must be given"),
     ],

@@ -32,14 +32,19 @@ def bank(few_folds):
 
 
 def samples(n_samples=12, text="Question"):
-    return [SimpleNamespace(id=None, input=f"{text} {number}", target="x") for number in range(1, n_samples + 1)]
+    return [
+        SimpleNamespace(id=None, input=f"{text} {number}", target="x", choices=None, metadata=None)
+        for number in range(1, n_samples + 1)
+    ]
 
 
-def test_a_task_is_found_with_and_without_its_package(bank):
+def test_a_task_is_found_by_its_name_or_as_the_only_one(bank):
     assert task_items(bank, "toy").items["3"] == "toy/3"
-    assert task_items(bank, "pack/toy").task == "toy"
-    with pytest.raises(DataError, match=r"must hold items of the task 'toys', got the tasks 'toy'.*Did you mean 'toy'"):
-        task_items(bank, "toys")
+    assert task_items(bank, "pack/T_oy").task == task_items(bank, "toy_mini").task == "toy"
+    names = pl.when(pl.col("sample_id") == "3").then(pl.lit("joy")).otherwise("task").alias("task")
+    two = replace(bank, responses=bank.responses.with_tables(items=bank.responses.items.with_columns(names)))
+    with pytest.raises(DataError, match=r"of the task 'toys', got the tasks 'toy', 'joy'.*Did you mean 'toy'"):
+        task_items(two, "toys")
 
 
 def test_a_task_that_was_renamed_at_import_is_found_by_its_own_name(bank):
@@ -53,7 +58,7 @@ def test_samples_without_ids_are_numbered_as_inspect_does(bank):
     known = task_items(bank, "toy")
     found = samples_by_item(bank, known, samples(), ["toy/2", "toy/12"])
     assert [(item, one.id) for item, one in found.items()] == [("toy/2", 2), ("toy/12", 12)]
-    with pytest.raises(IntegrityError, match="1 of 2 that are none: 'toy/12'"):
+    with pytest.raises(IntegrityError, match="1 of 2 that are in none: 'toy/12'"):
         samples_by_item(bank, known, samples(11), ["toy/2", "toy/12"])
     with pytest.raises(IntegrityError, match="1 of 1 of task 'toy' with another content: 'toy/2'"):
         samples_by_item(bank, known, samples(text="Query"), ["toy/2"])

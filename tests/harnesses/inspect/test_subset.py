@@ -108,5 +108,5 @@ def test_items_of_other_banks_and_tasks_are_refused(bank_path, selection, tmp_pa
     replace(selection[0], item_ids=tuple(f"joy/{number}" for number in range(10))).save(path)
     with pytest.raises(DataError, match="must be in the bank, got 10 that are not"):
         subset("toy", str(bank_path), str(path))
-    with pytest.raises(IntegrityError, match=r"task 'toy', got .* that are none"):
+    with pytest.raises(IntegrityError, match=r"documents of 'toy', got .* that are in none"):
         subset("toy", str(bank_path), selection[1], task_args={"size": 3})

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.bank.bank_files import load_bank
@@ -127,12 +129,12 @@ def test_several_ranks_are_refused_in_a_session(runner, new_model, tmp_path):
         runner.run_adaptive(FEW, journal=tmp_path / "run.jsonl")
 
 
-def test_a_changed_document_is_refused_before_a_session_s_first_request(runner, new_model, tmp_path, monkeypatch):
-    from itembank.errors import IntegrityError  # noqa: PLC0415
-    from itembank.harnesses.lm_eval import run as hooks  # noqa: PLC0415
-
+def test_a_changed_document_is_refused_before_a_session_s_first_request(runner, bank, new_model, tmp_path):
     new_model.calls = tmp_path / "calls"
-    monkeypatch.setattr(hooks, "contents_of", lambda items: {"products/11": "another"})
+    known = bank.responses.items
+    other = pl.when(pl.col("item_id") == "products/11").then(pl.lit("another")).otherwise("content_hash")
+    changed = known.with_columns(other.alias("content_hash"))
+    runner.bank = replace(bank, responses=bank.responses.with_tables(items=changed))
     with pytest.raises(IntegrityError, match="products/11"):
         runner.run_adaptive(FEW, journal=tmp_path / "run.jsonl")
     assert not new_model.calls.exists()
@@ -140,7 +142,7 @@ def test_a_changed_document_is_refused_before_a_session_s_first_request(runner, 
 
 def test_items_of_other_banks_are_refused(runner, bank):
     foreign = Selection(("plain id",), ("sums",), np.ones(1), "random", bank.bank_id)
-    with pytest.raises(DataError, match="must be 'task/doc_id'"):
+    with pytest.raises(IntegrityError, match="1 of 1 that are in none: 'plain id'"):
         runner.run(foreign)
 
 

@@ -4,7 +4,7 @@ import json
 import math
 import re
 import warnings
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -20,7 +20,6 @@ from itembank.bank.selections import Selection
 from itembank.errors import (
     DataError,
     DataWarning,
-    IntegrityError,
     MissingDependencyError,
     did_you_mean,
     missing_package,
@@ -29,9 +28,10 @@ from itembank.errors import (
 )
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.harnesses.drive import check_same_content, contents_of
+from itembank.harnesses.drive import check_same_content
 from itembank.planning.select import has_next_stage, next_stage
 from itembank.readers.inspect_samples import Sample, choose_scorer, content_hash, sample_of, score_value
+from itembank.readers.matching import AUTO, NATIVE, Document, find_items, native_ids, plain, sample_document
 from itembank.responses.prompts import names_in_harness
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
@@ -62,36 +62,39 @@ class TaskItems:
 
 
 def task_items(bank: Bank, task: str) -> TaskItems:
-    """Find the items of a task in a bank, by the task's name, with or without its package, or its name of before."""
+    """Find the items of a task in a bank, by the task's name, or its name of before; all where the bank has one task.
+
+    The package before a name, case and what joins its words do not matter.
+    """
     table = bank.responses.items
-    if not {"task", "sample_id"} <= set(table.columns):
-        raise DataError(
-            "the bank must be made from logs of Inspect, so that it knows task and sample_id of each item (itembank "
-            f"import); its items have the columns {shown(table.columns, 20)}."
-        )
-    named = [one for one in table["task"].unique(maintain_order=True).to_list() if one is not None]
-    unqualified = [one for one in named if _bare(one) == _bare(task)]
-    if not unqualified:
-        unqualified = [name for name, own in names_in_harness(table).items() if _bare(own) == _bare(task)]
-    if task not in named and len(unqualified) != 1:
-        raise DataError(
-            f"the bank must hold items of the task {quoted(task)}, got the tasks {shown(named)}."
-            f"{did_you_mean(task, named)}"
-        )
-    name = task if task in named else unqualified[0]
+    if "task" in table.columns:
+        named = [one for one in table["task"].unique(maintain_order=True).to_list() if one is not None]
+        alike = [one for one in named if plain(one) == plain(task)]
+        alike = alike or [name for name, own in names_in_harness(table).items() if plain(own) == plain(task)]
+        found = [task] if task in named else alike or (named if len(named) == 1 else [])
+        if len(found) != 1:
+            raise DataError(
+                f"the bank must hold items of the task {quoted(task)}, got the tasks {shown(named)}."
+                f"{did_you_mean(task, named)}"
+            )
+        name = found[0]
+    else:
+        name, table = task, table.with_columns(pl.lit(task).alias("task"))
     own = table.filter(pl.col("task") == name)
+    ids = native_ids(own)
+    if len(set(ids)) < len(ids):
+        raise DataError(
+            f"items of the task {quoted(name)} must have ids of their own ({NATIVE}), got twice: "
+            f"{shown([one for one, n in Counter(ids).items() if n > 1])}."
+        )
     scorers = own["metric"].unique().to_list() if "metric" in own.columns else [None]
     return TaskItems(
         name,
-        dict(zip(own["sample_id"].to_list(), own["item_id"].to_list(), strict=True)),
+        dict(zip(ids, own["item_id"].to_list(), strict=True)),
         scorers[0] if len(scorers) == 1 else None,
         tuple(own["scenario"].unique(maintain_order=True).to_list()),
         tuple(table.filter(pl.col("task").ne_missing(name))["item_id"].to_list()),
     )
-
-
-def _bare(task: str) -> str:
-    return task.rpartition("/")[2]
 
 
 def samples_by_item(
@@ -100,23 +103,29 @@ def samples_by_item(
     # The whole data set of the task. Samples without an id are numbered from 1, as Inspect does
     samples: Iterable[Any],
     wanted: Sequence[str],
+    match: str = AUTO,  # How they are found (`itembank.readers.matching`)
 ) -> dict[str, Any]:
-    """Return the sample of each wanted item, with the id that logs will tell."""
-    found: dict[str, Any] = {}
+    """Return the sample of each wanted item, with the id that logs will tell: the one that `known` has for it."""
+    by_id: dict[str, Any] = {}
     for number, sample in enumerate(samples, start=1):
         sample.id = number if sample.id is None else sample.id
-        item_id = known.items.get(str(sample.id))
-        if item_id is not None:
-            found[item_id] = sample
-    absent = [item_id for item_id in wanted if item_id not in found]
-    if absent:
-        raise IntegrityError(
-            f"every item must be a sample of the task {quoted(known.task)}, got {len(absent)} of {len(wanted)} that "
-            f"are none: {shown(absent)}. Was the task given other arguments, or a limit, when the bank's models ran it?"
-        )
-    asked = {item_id: found[item_id] for item_id in wanted}
-    check_same_content(known.task, asked, contents_of(bank.responses.items), hash_of)
+        by_id[str(sample.id)] = sample
+    documents = [_document(known.task, sample) for sample in by_id.values()]
+    found = find_items(bank.responses.items, wanted, documents, match)
+    check_same_content(found, bank.responses.items, "inspect")
+    asked = {item_id: by_id[found[item_id].name] for item_id in wanted}
+    for native, item_id in known.items.items():
+        if item_id in asked and str(asked[item_id].id) != native:
+            asked[item_id].id = native
     return asked
+
+
+def _document(task: str, sample: Any) -> Document:
+    """Make a document of one of Inspect's samples; its hash is that of `hash_of`."""
+    record = {"id": sample.id, "input": sample.input, "target": sample.target, "choices": sample.choices}
+    if not isinstance(sample.input, str):
+        record["input"] = [one.model_dump() for one in sample.input]
+    return sample_document(task, {**record, "metadata": sample.metadata}, is_whole=True)
 
 
 def hash_of(sample: Any) -> str:

@@ -47,6 +47,7 @@ from itembank.harnesses.inspect.samples import (
 from itembank.planning.select import has_next_stage
 from itembank.readers.inspect_runs import LogFile, run_of
 from itembank.readers.inspect_samples import OWN_SCORER, Sample, choose_scorer, flat_scores, score_value
+from itembank.readers.matching import AUTO
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.score_names import OVERALL
@@ -72,10 +73,18 @@ class _Loaded:
     bank: Bank
     place: str  # Where the bank lies
     scorer: str | None  # Whose scores are the responses
+    match: str  # How the items are found among the samples
 
     @classmethod
     def of(
-        cls, name: str, arguments: Mapping[str, Any] | None, bank: str, scorer: str | None, *, ignore_prompts: bool
+        cls,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        bank: str,
+        scorer: str | None,
+        *,
+        match: str,
+        ignore_prompts: bool,
     ) -> Self:
         """Load the task, find its items in the bank, and compare its arguments with those of the bank's runs."""
         # Inspect takes no absolute path that has no @NAME.
@@ -92,12 +101,12 @@ class _Loaded:
         loaded = known_bank(place, "")
         known = task_items(loaded, found[0].name)
         check_prompts(loaded, known, arguments_told(found[0]), is_ignored=ignore_prompts)
-        return cls(found[0], known, loaded, place, scorer or known.scorer)
+        return cls(found[0], known, loaded, place, scorer or known.scorer, match)
 
     def samples(self, wanted: Sequence[str] | None = None) -> dict[str, Any]:
         """Return the samples of these items, by default of all that the task shares with the bank."""
         wanted = list(self.known.items.values()) if wanted is None else wanted
-        return samples_by_item(self.bank, self.known, self.inner.dataset, wanted)
+        return samples_by_item(self.bank, self.known, self.inner.dataset, wanted, self.match)
 
     def check_items(self, selection: Selection) -> None:
         """Refuse a selection whose items are not in the bank."""
@@ -337,6 +346,7 @@ def adaptive(
     scorer: str | None = None,
     session: dict[str, Any] | None = None,
     task_args: dict[str, Any] | None = None,
+    match: str = AUTO,
     ignore_prompts: bool = False,
 ) -> Task:
     """Ask a model the samples of a task one batch after the other, until the score is known well enough.
@@ -361,10 +371,12 @@ def adaptive(
         Every choice of a session, instead of `half_width`, `max_items` and `seed`: `SessionSpec.to_dict`.
     task_args : dict, optional
         Arguments of the task.
+    match : str
+        How the bank's items are found among the samples: by their ids, 'hash', or 'doc.FIELD', a field of the metadata.
     ignore_prompts : bool
         Run also where these, or the task's version, are others than in the bank's runs.
     """
-    loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
+    loaded = _Loaded.of(task, task_args, bank, scorer, match=match, ignore_prompts=ignore_prompts)
     known = loaded.known
     spec = _spec(known, half_width, max_items, seed) if session is None else SessionSpec.from_dict(session)
     text = json.dumps(spec.to_dict(), sort_keys=True)
@@ -381,18 +393,19 @@ def subset(
     *,
     scorer: str | None = None,
     task_args: dict[str, Any] | None = None,
+    match: str = AUTO,
     ignore_prompts: bool = False,
 ) -> Task:
     """Ask a model the samples of a task that a selection holds.
 
     Parameters
     ----------
-    task, bank, scorer, task_args, ignore_prompts
+    task, bank, scorer, task_args, match, ignore_prompts
         As of `adaptive`.
     selection : str
         File of the selection (`itembank select`).
     """
-    loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
+    loaded = _Loaded.of(task, task_args, bank, scorer, match=match, ignore_prompts=ignore_prompts)
     chosen = Selection.load(selection)
     loaded.check_items(chosen)
     wanted = [item_id for item_id in chosen.item_ids if item_id in set(loaded.known.items.values())]
@@ -413,18 +426,19 @@ def stages(
     *,
     scorer: str | None = None,
     task_args: dict[str, Any] | None = None,
+    match: str = AUTO,
     ignore_prompts: bool = False,
 ) -> Task:
     """Ask a model the samples of a task in stages, each chosen from its answers to those before (multistage testing).
 
     Parameters
     ----------
-    task, bank, scorer, task_args, ignore_prompts
+    task, bank, scorer, task_args, match, ignore_prompts
         As of `adaptive`.
     selection : str
         File of the first stage (`itembank select --stages 2`).
     """
-    loaded = _Loaded.of(task, task_args, bank, scorer, ignore_prompts=ignore_prompts)
+    loaded = _Loaded.of(task, task_args, bank, scorer, match=match, ignore_prompts=ignore_prompts)
     routing = Selection.load(selection)
     check_routing(routing, loaded.known)
     loaded.check_items(routing)

@@ -1,7 +1,8 @@
 """Documents of the harness's tasks, as a bank's items name them, and their prompts, before any of them is sent."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,9 @@ from itembank.bank.selections import Selection
 from itembank.errors import DataError, IntegrityError, shown
 from itembank.harnesses.drive import check_same_content, compare_prompts
 from itembank.harnesses.lm_eval.command import USUAL_SEED
+from itembank.harnesses.lm_eval.patches import group_tasks, task_names
 from itembank.readers.lm_eval_files import run_of
+from itembank.readers.matching import AUTO, Document, find_items, in_harness
 from itembank.responses.prompts import (
     DIFFERS,
     PROMPT_HASH,
@@ -21,6 +24,7 @@ from itembank.responses.prompts import (
     settings_text,
 )
 
+HARNESS = "lm-eval"
 Documents = Mapping[str, Sequence[int]]
 """Numbers of documents by task, ascending and each once."""
 
@@ -57,15 +61,16 @@ def chosen_documents(chosen: Selection | Iterable[str]) -> dict[str, list[int]]:
     samples: dict[str, set[int]] = {}
     foreign = []
     for chosen_id in chosen.item_ids if isinstance(chosen, Selection) else chosen:
-        task, slash, document = chosen_id.rpartition("/")
-        if slash and task and document.isascii() and document.isdigit():
-            samples.setdefault(task, set()).add(int(document))
-        else:
+        place = _place(chosen_id)
+        if place is None:
             foreign.append(chosen_id)
+        else:
+            samples.setdefault(place[0], set()).add(place[1])
     if foreign:
         raise DataError(
-            f"item ids must be 'task/doc_id' to be run by lm-evaluation-harness, got {len(foreign)} others: "
-            f"{shown(foreign)}. Calibrate on logs of lm-evaluation-harness."
+            f"item ids must be 'task/doc_id' to be taken by lm-evaluation-harness as they are, got {len(foreign)} "
+            f"others: {shown(foreign)}. Calibrate on logs of it, or take itembank run lm-eval, which "
+            "finds items by other ids."
         )
     return {task: sorted(documents) for task, documents in sorted(samples.items())}
 
@@ -75,7 +80,70 @@ def item_id(task: str, number: int) -> str:
     return f"{task}/{number}"
 
 
-def check_contents(task: str, prepared: Prepared, numbers: Iterable[int], contents: Mapping[str, str]) -> None:
+def tasks_of(items: pl.DataFrame, item_ids: Iterable[str]) -> list[str]:
+    """Return the bank's tasks that items are of, as its table or their ids tell; none where neither does."""
+    ids = list(item_ids)
+    if "task" in items.columns:
+        return sorted(items.filter(pl.col("item_id").is_in(ids))["task"].drop_nulls().unique())
+    return [] if any(_place(one) is None for one in ids) else list(chosen_documents(ids))
+
+
+@dataclass(slots=True)
+class Places:
+    """Where items are among the documents of the harness, which is known when it has loaded its tasks."""
+
+    wanted: Sequence[str]  # Ids of all items that may be run
+    items: pl.DataFrame | None = None  # The bank's table of items; without, ids must be ``task/doc_id``
+    match: str = AUTO  # How they are found (`itembank.readers.matching`)
+    by_item: dict[str, tuple[str, int]] = field(default_factory=dict)  # Task and number
+    are_ids: bool = False  # Whether ids are ``task/doc_id`` themselves
+
+    @classmethod
+    def of_ids(cls, item_ids: Iterable[str], items: pl.DataFrame | None = None) -> "Places":
+        """Take the places that ids tell; `DataError` names ids that are not ``task/doc_id``."""
+        made = cls(list(item_ids), items)
+        made._take_ids()
+        return made
+
+    def _take_ids(self) -> None:
+        chosen_documents(self.wanted)  # which refuses other ids
+        self.by_item = {item: place for item in self.wanted if (place := _place(item))}
+        self.are_ids = True
+
+    def find(self, loaded: Any) -> None:
+        """Find the items among the documents of loaded tasks, and compare what they ask with the bank's."""
+        tasks, groups = task_names(loaded), group_tasks(loaded)
+        places = [_place(one) for one in self.wanted]
+        is_told = self.match == AUTO and None not in places and any(one and one[0] in tasks for one in places)
+        if is_told or self.items is None:
+            self._take_ids()
+            return
+        documents = [_document(name, k, one) for name, task in tasks.items() for k, one in enumerate(task.eval_docs)]
+        found = find_items(self.items, self.wanted, documents, self.match, groups)
+        check_same_content(found, self.items, HARNESS)
+        self.by_item = {item: (one.task, int(one.name)) for item, one in found.items()}
+
+    def documents(self, item_ids: Iterable[str]) -> dict[str, list[int]]:
+        """Return ``{task: [numbers]}`` of items, sorted."""
+        found: dict[str, list[int]] = {}
+        for task, number in sorted(self.by_item[item] for item in item_ids):
+            found.setdefault(task, []).append(number)
+        return found
+
+    def local_items(self) -> pl.DataFrame | None:
+        """Return the table of items by the ids and tasks that the harness has for them."""
+        if self.are_ids or self.items is None:
+            return self.items
+        return in_harness(self.items, {item: (task, str(number)) for item, (task, number) in self.by_item.items()})
+
+
+def _place(item: str) -> tuple[str, int] | None:
+    """Task and number of an id that is ``task/doc_id``."""
+    task, _, number = item.rpartition("/")
+    return (task, int(number)) if task and number.isascii() and number.isdigit() else None
+
+
+def check_contents(task: str, prepared: Prepared, numbers: Iterable[int], items: pl.DataFrame | None) -> None:
     """Check that documents are there, and are what they were when the bank was made."""
     numbers = list(numbers)
     absent = [item_id(task, number) for number in numbers if number not in prepared.requests]
@@ -84,22 +152,21 @@ def check_contents(task: str, prepared: Prepared, numbers: Iterable[int], conten
             f"task {task!r} must hold the documents of the bank, got {len(prepared.requests)} documents and none of "
             f"{len(absent)}: {shown(absent)}. The benchmark changed; run the version that the bank was made of."
         )
-    found = {item_id(task, number): prepared.requests[number] for number in numbers}
-    check_same_content(task, found, contents, _digest())
+    if items is not None:
+        asked = {number: min(prepared.requests[number], key=lambda request: request.idx).doc for number in numbers}
+        found = {item_id(task, number): _document(task, number, one) for number, one in asked.items()}
+        check_same_content(found, items, HARNESS)
 
 
-def _digest() -> Callable[[list[Any]], str]:
-    """Return the digest that the harness logs of a document (`doc_hash`)."""
-    import json  # noqa: PLC0415
+def _document(task: str, number: int, content: Any) -> Document:
+    """Make a document whose hash is the one that the harness logs (`doc_hash`)."""
 
-    from lm_eval.utils import handle_non_serializable, hash_string  # noqa: PLC0415
+    def own_hash() -> str:
+        from lm_eval.utils import handle_non_serializable, hash_string  # noqa: PLC0415
 
-    def digest(requests: list[Any]) -> str:
-        first = min(requests, key=lambda request: request.idx)
-        text = json.dumps(first.doc, indent=2, default=handle_non_serializable, ensure_ascii=False)
-        return str(hash_string(text))
+        return str(hash_string(json.dumps(content, indent=2, default=handle_non_serializable, ensure_ascii=False)))
 
-    return digest
+    return Document(task, str(number), content if isinstance(content, Mapping) else {}, own_hash)
 
 
 @dataclass(slots=True)

@@ -16,8 +16,7 @@ from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.estimation.estimate import estimate
-from itembank.harnesses.drive import contents_of
-from itembank.harnesses.lm_eval.documents import BankPrompts, Documents, chosen_documents, item_id
+from itembank.harnesses.lm_eval.documents import BankPrompts, Places, item_id
 from itembank.harnesses.lm_eval.patches import Original, check_release
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.readers.lm_eval_files import OF_BANK, ORIGINAL
@@ -45,7 +44,8 @@ def exported_task(
     task = _load(names_in_harness(bank.responses.items).get(original, original), folder)
     own = task.config.metadata or {}
     task.config.metadata = {**own, **{name: config["metadata"][name] for name in (ORIGINAL, OF_BANK)}}
-    hooks = _OneTask(original, {original: chosen_documents(selection)[original]}, bank)
+    chosen = [item for item in selection.item_ids if item.rpartition("/")[0] == original]
+    hooks = _OneTask(original, chosen, bank)
     hooks.of_bank.set_shots({original: task})
     kind = type(task)
     task.build_all_requests = lambda **arguments: hooks.build(kind.build_all_requests, task, arguments)
@@ -58,11 +58,11 @@ def exported_task(
 class _OneTask(ChosenItems):
     """Hooks of one task, which is called otherwise in the bank; it knows which document and filter is being scored."""
 
-    def __init__(self, name: str, chosen: Documents, bank: Bank) -> None:
+    def __init__(self, name: str, chosen: Sequence[str], bank: Bank) -> None:
         items = bank.responses.items
         # the stock command cannot be told to go on with other prompts: it says so, and does
         self.of_bank = BankPrompts(items, fewshot_seed=None, is_ignored=True)
-        super().__init__(chosen, contents_of(items), prompts=self.of_bank)
+        super().__init__(Places.of_ids(chosen, items), self.of_bank)
         self.name = name
         self.document = -1
         self.n_walks = 0

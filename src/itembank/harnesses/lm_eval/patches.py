@@ -72,6 +72,21 @@ def task_names(loaded: Any) -> dict[str, Any]:
     return found
 
 
+def group_tasks(loaded: Any) -> dict[str, set[str]]:
+    """Return the names of the tasks of every group of what was loaded, at any depth, by the group's name."""
+    if "tasks" in loaded:
+        return {name: _leaves(group) for name, group in loaded.get("groups", {}).items()}
+    found: dict[str, set[str]] = {}
+    for key, value in loaded.items():
+        if isinstance(value, dict):
+            found |= group_tasks(value) | {str(getattr(key, "group", key)): set(task_names(value))}
+    return found
+
+
+def _leaves(group: Any) -> set[str]:
+    return {name for one in group for name in (_leaves(one) if hasattr(one, "child_names") else {one.config.task})}
+
+
 def renamed(loaded: Any, names: Mapping[str, str]) -> Any:
     """Return what was loaded with tasks called as these names say; the tasks themselves are called so, too."""
     if not names:

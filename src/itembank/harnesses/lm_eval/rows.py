@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from itembank.bank.banks import Bank
 from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS
 from itembank.errors import DataError
@@ -14,6 +16,7 @@ from itembank.harnesses.lm_eval.command import HarnessCall
 from itembank.harnesses.lm_eval.documents import item_id
 from itembank.readers.agreement import check_same_content, spec_like
 from itembank.readers.lm_eval import lm_eval_record_rows
+from itembank.readers.matching import in_harness
 from itembank.readers.matrix import to_matrix
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
@@ -35,9 +38,9 @@ class Rows:
     # Results of the harness without scores and samples: ``configs``, ``versions``, ``higher_is_better``, ...
     about: dict[str, Any] = field(default_factory=dict)
 
-    def add(self, results: Mapping[str, Any]) -> None:
-        """Take what an evaluation returned."""
-        for name, (task, rows) in _by_item(results[SAMPLES]).items():
+    def add(self, results: Mapping[str, Any], names: Mapping[str, str]) -> None:
+        """Take what an evaluation returned; `names` says which item a document is (``task/doc_id``)."""
+        for name, (task, rows) in _by_item(results[SAMPLES], names).items():
             self.by_item[name] = (task, rows)
         self.about = _merged(self.about, _about(results))
 
@@ -103,16 +106,16 @@ class RowFile(Rows):
             else:
                 self.by_item[line["item_id"]] = (line["task"], line["rows"])
 
-    def add(self, results: Mapping[str, Any]) -> None:
+    def add(self, results: Mapping[str, Any], names: Mapping[str, str]) -> None:
         """Take what an evaluation returned, when it is on the disk."""
         plain = json.loads(_dumped({**_about(results), SAMPLES: results[SAMPLES]}))
         about = _about(plain)
         lines: list[dict[str, Any]] = [] if _merged(self.about, about) == self.about else [{"about": about}]
-        items = _by_item(plain[SAMPLES])
+        items = _by_item(plain[SAMPLES], names)
         lines += [{"item_id": name, "task": task, "rows": rows} for name, (task, rows) in items.items()]
         self._append([*self._header, *lines])
         self._header = []
-        super().add(plain)
+        super().add(plain, names)
 
     def _append(self, lines: Sequence[Mapping[str, Any]]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,11 +125,11 @@ class RowFile(Rows):
             os.fsync(file.fileno())
 
 
-def _by_item(samples: Mapping[str, Sequence[Row]]) -> dict[str, tuple[str, list[Row]]]:
+def _by_item(samples: Mapping[str, Sequence[Row]], names: Mapping[str, str]) -> dict[str, tuple[str, list[Row]]]:
     found: dict[str, tuple[str, list[Row]]] = {}
     for task, rows in samples.items():
         for row in rows:
-            found.setdefault(item_id(task, row["doc_id"]), (task, []))[1].append(dict(row))
+            found.setdefault(names[item_id(task, row["doc_id"])], (task, []))[1].append(dict(row))
     return found
 
 
@@ -172,12 +175,17 @@ def _whole_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 def responses_of(rows: Rows, bank: Bank, model_id: str, item_ids: Iterable[str] | None = None) -> ResponseMatrix:
     """Read samples of these items as the bank's items were read: the same metric and filter."""
+    places = {name: (task, str(records[0]["doc_id"])) for name, (task, records) in rows.by_item.items()}
+    ids = {f"{task}/{number}": name for name, (task, number) in places.items()}
+    known = bank.responses.items
+    # items that were found by another rule than their ids were compared where they were found
+    known = known if all(place == name for place, name in ids.items()) else in_harness(known, places)
     spec = ReadingSpec(repeats="error" if bank.responses.n_trials is None else "count", empty="keep")
-    spec = spec_like(bank.responses.items, spec)
+    spec = spec_like(known, spec)
     samples = {task: _as_logged(records) for task, records in rows.of_tasks(item_ids).items()}
     matrix = to_matrix(lm_eval_record_rows(samples, rows.about, model_id, spec), spec)
-    check_same_content(matrix.items, bank.responses.items)
-    return matrix
+    check_same_content(matrix.items, known)
+    return matrix.with_tables(items=matrix.items.with_columns(pl.col("item_id").replace(ids)))
 
 
 def answers_of(responses: ResponseMatrix, costs: Mapping[str, Mapping[str, float]]) -> Iterator[Answer]:

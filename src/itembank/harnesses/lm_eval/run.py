@@ -13,21 +13,23 @@ from itembank.checks import check_whole
 from itembank.errors import DataError, ItembankError, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
-from itembank.harnesses.drive import AfterAnswer, contents_of, take_answer
+from itembank.harnesses.drive import AfterAnswer, take_answer
 from itembank.harnesses.lm_eval.command import USUAL_SEED
 from itembank.harnesses.lm_eval.documents import (
     BankPrompts,
-    Documents,
+    Places,
     Prepared,
     arguments_of,
-    chosen_documents,
+    item_id,
     prompt_hashes,
+    tasks_of,
 )
 from itembank.harnesses.lm_eval.patches import HarnessError, Original, hooked
 from itembank.harnesses.lm_eval.rows import RowFile, Rows, answers_of, responses_of, token_costs
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.planning.select import has_next_stage, next_stage
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.matching import AUTO
 from itembank.responses.prompts import PROMPT_HASH
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.estimates import SessionEstimate
@@ -53,17 +55,19 @@ class ItemsByAndBy(ChosenItems):
     """Hooks that evaluate items as they are asked for, inside one evaluation of the harness."""
 
     depends_on_answers = True
+    runs_all = False
 
     def __init__(
         self,
         bank: Bank,
         rows: Rows,  # Samples of earlier runs among them: these items are not run again
-        askable: Documents,  # All that may be asked, compared with the bank before the first request
+        askable: Sequence[str],  # All that may be asked, compared with the bank before the first request
         *,
         batch: int | None = None,  # Items run at once; by default the model's own batch, or more
         prompts: BankPrompts | None = None,  # What prompts must be
+        match: str = AUTO,  # How items are found among the documents
     ) -> None:
-        super().__init__({}, contents_of(bank.responses.items), askable, prompts)
+        super().__init__(Places(askable, bank.responses.items, match), prompts)
         if batch is not None:
             check_whole("batch", batch, least=1)
         self.bank, self.rows, self.batch = bank, rows, batch
@@ -86,11 +90,11 @@ class ItemsByAndBy(ChosenItems):
         """Run those of the items that have no samples yet, and keep their samples (ranks but the first get none)."""
         missing = [item for item in items if item not in self.rows.by_item]
         if missing:
-            self.chosen = chosen_documents(missing)
+            self.chosen = self.places.documents(missing)
             results = super().evaluate(original, {**arguments, "log_samples": True, "bootstrap_iters": 0})
             self.has_results = results is not None
             if results is not None:
-                self.rows.add(results)
+                self.rows.add(results, {item_id(*self.places.by_item[item]): item for item in missing})
 
 
 class SessionItems(ItemsByAndBy):
@@ -101,13 +105,14 @@ class SessionItems(ItemsByAndBy):
         session: AdaptiveSession,
         bank: Bank,  # As of `ItemsByAndBy`
         rows: Rows,
-        askable: Documents,
+        askable: Sequence[str],
         *,
         batch: int | None = None,
         prompts: BankPrompts | None = None,
+        match: str = AUTO,
         after_answer: AfterAnswer | None = None,
     ) -> None:
-        super().__init__(bank, rows, askable, batch=batch, prompts=prompts)
+        super().__init__(bank, rows, askable, batch=batch, prompts=prompts, match=match)
         self.session, self.after_answer = session, after_answer
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
@@ -134,9 +139,10 @@ class StagedItems(ItemsByAndBy):
         has_stages: bool,  # Whether further stages are run after the first
         batch: int | None = None,
         prompts: BankPrompts | None = None,
+        match: str = AUTO,
     ) -> None:
-        askable = chosen_documents(bank.responses.items["item_id"] if has_stages else selection)
-        super().__init__(bank, rows, askable, batch=batch, prompts=prompts)
+        askable = bank.responses.item_ids if has_stages else selection.item_ids
+        super().__init__(bank, rows, askable, batch=batch, prompts=prompts, match=match)
         self.stage, self.model_id, self.depends_on_answers = selection, model_id, has_stages
 
     @property
@@ -167,8 +173,9 @@ def check_kept_prompts(rows: Rows, prepared: Mapping[str, Prepared]) -> None:
     if not rows.by_item:
         return
     built = prompt_hashes(prepared)
-    kept = {name: samples[0].get(PROMPT_HASH) for name, (_, samples) in rows.by_item.items() if name in built}
-    unlike = [name for name, prompt in kept.items() if prompt is not None and prompt != built[name]]
+    places = {name: item_id(task, samples[0]["doc_id"]) for name, (task, samples) in rows.by_item.items()}
+    kept = {name: rows.by_item[name][1][0].get(PROMPT_HASH) for name, place in places.items() if place in built}
+    unlike = [name for name, prompt in kept.items() if prompt is not None and prompt != built[places[name]]]
     if unlike:
         raise DataError(
             f"a run goes on with the prompts that it was started with, and {len(unlike)} of {len(kept)} answered items "
@@ -204,6 +211,8 @@ class Runner:
         As `simple_evaluate` takes them. Name the group where the bank's runs did, since a group may change its tasks.
     bank : Bank or path
     model_id : str
+    match : str
+        How items are found among the tasks' documents: 'auto', 'hash' or 'doc.FIELD' (`itembank.readers.matching`).
     **arguments
         Further arguments of `lm_eval.simple_evaluate`: `num_fewshot`, `apply_chat_template`, `task_manager`, ... Shots,
         chat template and the seed of few-shot examples are those of the bank's runs, where none are given.
@@ -223,12 +232,13 @@ class Runner:
         tasks: Sequence[str],
         bank: GivenBank,
         model_id: str = "model",
+        match: str = AUTO,
         ignore_prompts: bool = False,
         **arguments: Any,
     ) -> None:
         self.lm, self.tasks, self.model_id = lm, list(tasks), model_id
         self.bank = as_bank(bank)
-        self.arguments = arguments
+        self.arguments, self.match = arguments, match
         self.ignore_prompts = ignore_prompts
 
     def run(self, selection: Selection | str | Path) -> HarnessRun | None:
@@ -237,15 +247,16 @@ class Runner:
         Raises
         ------
         DataError, IntegrityError
-            When an item is not ``task/doc_id``, or its document or prompt is not the one of the bank.
+            When an item is not found, or its document or prompt is not the one of the bank.
         """
         chosen = as_selection(selection, may_be_later=True)
         if chosen is None:
             raise DataError("a run needs a selection, got none. Make one with select(bank, n).")
-        launch, prompts = self._prepared(chosen_documents(chosen))
+        launch, prompts = self._prepared(chosen.item_ids)
         done = run_selection(
-            launch, self.bank, chosen, Rows(), model_id=self.model_id, batch=chosen.n_items, prompts=prompts
-        )
+            launch, self.bank, chosen, Rows(), prompts=prompts,
+            model_id=self.model_id, batch=chosen.n_items, match=self.match,
+        )  # fmt: skip
         return None if done is None else done[0]
 
     def run_adaptive(
@@ -278,18 +289,21 @@ class Runner:
             As `run`; also when the journal holds a session of another spec or model, or samples with other prompts.
         """
         spec = SessionSpec() if spec is None else spec
-        launch, prompts = self._prepared(chosen_documents(self.bank.responses.items["item_id"]))
+        launch, prompts = self._prepared(self.bank.responses.item_ids)
         with session_at(journal, self.bank, spec, model_id=self.model_id, progress=progress) as session:
             rows = RowFile(rows_path(journal))  # the journal's lock guards both files
-            run_adaptively(launch, self.bank, session, rows, batch=batch, prompts=prompts, after_answer=after_answer)
+            run_adaptively(
+                launch, self.bank, session, rows, prompts=prompts,
+                batch=batch, match=self.match, after_answer=after_answer,
+            )  # fmt: skip
             return session.estimate()
 
-    def _prepared(self, documents: Documents) -> tuple[Launch, BankPrompts]:
+    def _prepared(self, item_ids: Sequence[str]) -> tuple[Launch, BankPrompts]:
         """Return what calls the harness, with the bank's settings where none are given, and what prompts must be."""
         from lm_eval import evaluator  # noqa: PLC0415
 
         items = self.bank.responses.items
-        arguments = {**arguments_of(items, documents), **self.arguments}
+        arguments = {**arguments_of(items, tasks_of(items, item_ids)), **self.arguments}
         seed = arguments.get("fewshot_random_seed", USUAL_SEED)
         prompts = BankPrompts(items, "num_fewshot" not in arguments, seed, is_ignored=self.ignore_prompts)
         called = {"model": self.lm, "tasks": list(self.tasks), "bootstrap_iters": 0, **arguments}
@@ -312,11 +326,14 @@ def run_selection(
     level: float = 0.95,
     batch: int | None = None,  # Items run at once: what is lost where a run is killed
     prompts: BankPrompts | None = None,  # What prompts must be, compared before the first request
+    match: str = AUTO,  # How items are found among the documents
     # Whether the harness has written its logs: where all items have samples, nothing is launched then
     is_logged: bool = False,
 ) -> tuple[HarnessRun, Selection] | None:  # And the selection that was run; None on ranks without results
     """Run a selection, or all stages of a multistage test, by whatever `launch` calls, and estimate the full scores."""
-    hooks = StagedItems(selection, model_id, bank, rows, has_stages=has_stages, batch=batch, prompts=prompts)
+    hooks = StagedItems(
+        selection, model_id, bank, rows, has_stages=has_stages, batch=batch, prompts=prompts, match=match
+    )
     if hooks.advance() or not is_logged:
         with hooked(hooks):
             launch()
@@ -369,12 +386,14 @@ def run_adaptively(
     *,
     batch: int | None = None,
     prompts: BankPrompts | None = None,
+    match: str = AUTO,
     after_answer: AfterAnswer | None = None,
 ) -> None:
     """Drive a session to its end inside what `launch` calls."""
-    items = session.pool.item_table
     excluded = set(session.pool.spec.constraints.excluded)
-    askable = chosen_documents(item for item in items["item_id"] if item not in excluded)
-    hooks = SessionItems(session, bank, rows, askable, batch=batch, prompts=prompts, after_answer=after_answer)
+    askable = [item for item in session.pool.item_table["item_id"] if item not in excluded]
+    hooks = SessionItems(
+        session, bank, rows, askable, batch=batch, prompts=prompts, match=match, after_answer=after_answer
+    )
     with hooked(hooks):
         launch()

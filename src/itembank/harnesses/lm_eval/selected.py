@@ -3,22 +3,25 @@
 And what such a run would send, without a model (`dry_run`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
+
+import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError, shown
-from itembank.harnesses.drive import contents_of, usual_costs
+from itembank.harnesses.drive import usual_costs
 from itembank.harnesses.lm_eval.documents import (
     BankPrompts,
     Documents,
+    Places,
     Prepared,
     check_contents,
     chosen_documents,
-    item_id,
+    tasks_of,
 )
 from itembank.harnesses.lm_eval.patches import (
     HarnessError,
@@ -29,6 +32,7 @@ from itembank.harnesses.lm_eval.patches import (
     renamed,
     task_names,
 )
+from itembank.readers.matching import AUTO
 from itembank.responses.prompts import names_in_harness
 
 CHARACTERS_A_TOKEN = 4.0
@@ -37,7 +41,7 @@ CHARACTERS_A_TOKEN = 4.0
 
 @contextmanager
 def selected(
-    chosen: Selection | Iterable[str], *, bank: Bank | None = None, ignore_prompts: bool = False
+    chosen: Selection | Iterable[str], *, bank: Bank | None = None, match: str = AUTO, ignore_prompts: bool = False
 ) -> Iterator[tuple[str, ...]]:
     """Make every evaluation of lm_eval inside the block run the chosen items only.
 
@@ -49,38 +53,44 @@ def selected(
     Parameters
     ----------
     chosen : Selection or iterable of item ids
-        Ids are ``task/doc_id``.
+        Without a bank ids are ``task/doc_id``.
     bank : Bank, optional
         Its documents and prompts are compared with those that are built, before the first request.
+    match : str
+        How its items are found among the documents: 'auto', 'hash' or 'doc.FIELD' (`itembank.readers.matching`).
     ignore_prompts : bool
         Run also where prompts are others than those of the bank's runs.
 
     Yields
     ------
     tuple of names of the tasks
-        What to give as `tasks`, where they can be loaded by their own names.
+        What to give as `tasks`, where they can be loaded by their own names; empty where the bank names none.
 
     Raises
     ------
     MissingDependencyError, HarnessError
         When lm_eval is not installed, or is of a release that does not fit.
     DataError
-        When an item id is not ``task/doc_id``.
+        When an item id is not ``task/doc_id``, without a bank.
     IntegrityError
-        Inside the block, when a document or prompt is not the one of the bank.
+        Inside the block, when an item is not found, or its document or prompt is not the one of the bank.
 
     Examples
     --------
     >>> with selected(selection, bank=bank) as tasks:  # doctest: +SKIP
     ...     results = lm_eval.simple_evaluate(model, tasks=list(tasks))
     """
-    prompts, contents = None, {}
-    if bank is not None:
-        contents = contents_of(bank.responses.items)
-        prompts = BankPrompts(bank.responses.items, sets_shots=False, fewshot_seed=None, is_ignored=ignore_prompts)
-    hooks = ChosenItems(chosen_documents(chosen), contents, prompts=prompts)
+    ids = list(chosen.item_ids if isinstance(chosen, Selection) else chosen)
+    if bank is None:
+        hooks, tasks = ChosenItems(Places.of_ids(ids)), list(chosen_documents(ids))
+    else:
+        items = bank.responses.items
+        prompts = BankPrompts(items, sets_shots=False, fewshot_seed=None, is_ignored=ignore_prompts)
+        own = names_in_harness(items)
+        hooks = ChosenItems(Places(ids, items, match), prompts)
+        tasks = [own.get(task, task) for task in tasks_of(items, ids)]
     with hooked(hooks):
-        yield tuple({bank: own for own, bank in hooks.bank_names.items()}.get(task, task) for task in hooks.chosen)
+        yield tuple(tasks)
 
 
 class _AllPreparedError(Exception):
@@ -90,18 +100,17 @@ class _AllPreparedError(Exception):
 class ChosenItems:
     """Hooks that evaluate some documents of each task, with the requests of all."""
 
-    def __init__(
-        self,
-        chosen: Documents,  # May be changed between evaluations
-        contents: Mapping[str, str],  # What documents must be
-        # Which documents are compared with `contents` when a task is made ready; by default the chosen ones
-        checked: Documents | None = None,
-        prompts: BankPrompts | None = None,  # What the prompts of these documents must be
-    ) -> None:
-        self.chosen = chosen
-        self.prompts = prompts
-        self.contents = contents
-        self.checked = chosen if checked is None else checked
+    runs_all = True
+    """Whether all items that may be run are run in each evaluation, or those that `chosen` holds at the time."""
+
+    def __init__(self, places: Places, prompts: BankPrompts | None = None) -> None:  # And what their prompts must be
+        self.places, self.prompts = places, prompts
+        self.checked: Documents = {}
+        """What is compared with the bank when a task is made ready: all that may be run."""
+        self.chosen: Documents = {}
+        self.contents: pl.DataFrame | None = None
+        if places.by_item:
+            self._know_places()
         self.bank_names = (
             {} if prompts is None else {own: task for task, own in names_in_harness(prompts.items).items()}
         )
@@ -109,6 +118,22 @@ class ChosenItems:
         self._tasks: dict[str, Any] = {}  # holds tasks, so that another can be told from one that was made ready
         self._is_building = False
         self._waits_for: set[str] = set()
+
+    def _know_places(self) -> None:
+        """Take over what is known of the items when they were found."""
+        self.contents = self.places.local_items()
+        self.checked = self.places.documents(self.places.wanted)
+        self.chosen = self.checked if self.runs_all else {}
+        if self.prompts is not None and self.contents is not None:
+            self.prompts.items = self.contents
+
+    def load(self, arguments: Mapping[str, Any]) -> Any:
+        """Return the loaded tasks by the names that the bank has for them, when the items are found in them."""
+        loaded = renamed(arguments["task_dict"], self.bank_names)
+        if not self.places.by_item:
+            self.places.find(loaded)
+            self._know_places()
+        return loaded
 
     def name_of(self, task: Any) -> str:
         """Name that a task has in the bank."""
@@ -152,7 +177,7 @@ class ChosenItems:
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
         """Evaluate the tasks of which something was chosen, by the names that the bank has for them."""
-        loaded = renamed(arguments["task_dict"], self.bank_names)
+        loaded = self.load(arguments)
         self.check_tasks(loaded)
         _refuse_parts(arguments)
         if self.prompts is not None:
@@ -180,6 +205,7 @@ class ChosenItems:
 
     def prepare_all(self, original: Original, arguments: dict[str, Any]) -> None:
         """Build the requests of all tasks with documents to check, and check these; no request is sent."""
+        self.load(arguments)
         chosen, self.chosen = self.chosen, self.checked
         self.prepared, self._tasks, self._waits_for = {}, {}, set(self.checked)
         try:
@@ -209,27 +235,28 @@ class _Counting(ChosenItems):
 def dry_run(
     launch: Callable[[], Any],  # Calls the harness, with a model that asks for nothing
     bank: Bank,
-    documents: Documents,  # Those that may be run
+    item_ids: Sequence[str],  # Those that may be run
     *,
     # Run so many of them; their requests and tokens are then those of a mean item times as many
     n_items: int | None = None,
     prompts: BankPrompts | None = None,  # What prompts must be
+    match: str = AUTO,  # How items are found
 ) -> dict[str, Any]:
     """Compare documents and prompts with the bank's and count what would be sent.
 
     Tokens are those that the bank's models needed, else input tokens as the length of prompts suggests; None where
     unknown.
     """
-    hooks = _Counting(documents, contents_of(bank.responses.items), prompts=prompts)
+    hooks = _Counting(Places(item_ids, bank.responses.items, match), prompts)
     with hooked(hooks), suppress(_AllPreparedError):
         launch()
-    places = [(task, number) for task, numbers in documents.items() for number in numbers]
+    places = list(hooks.places.by_item.values())
     n_run = len(places) if n_items is None else min(n_items, len(places))
     share = n_run / len(places)
     requests = [request for task, number in places for request in hooks.prepared[task].requests[number]]
     counts = [request.repeats or 1 for request in requests]
     lengths = (sum(len(part) for part in request.args if isinstance(part, str)) for request in requests)
-    costs = usual_costs(bank, [item_id(*place) for place in places], n_run)
+    costs = usual_costs(bank, item_ids, n_run)
     tokens, basis = {unit: costs[unit] for unit in (INPUT_TOKENS, OUTPUT_TOKENS) if unit in costs}, "the bank's models"
     if not tokens:
         n_characters = sum(n * length for n, length in zip(counts, lengths, strict=True))

@@ -1,7 +1,7 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, ONE_ATTEMPT, PAGES, no_chance
+from tests.cli.contract.cases.reading import ALLOWED, COMMON, MATCH, MATCHED, MIXED, ONE_ATTEMPT, PAGES, no_chance
 
 _SPEC = (*("--item-model", "--dims", "--method", "--family", "--spec", "--seed"),)
 
@@ -104,7 +104,7 @@ _SELECT = Case(
         "design": Mode("bank-2 -n 7 --method optimal-design --format csv"),
         "d-optimal": Mode("bank-2 -n 7 --method optimal-design --spec design.toml --format csv", about=("--spec",)),
         "random design": Mode("bank -n 7 --method optimal-design --spec random-design.toml --format csv"),
-        "ids": Mode("bank -n 7 --method random --format ids", about=("--output", "--format", "--seed")),
+        "ids": Mode("bank -n 7 --method random --ids list", about=("--output", "--ids", "--format", "--seed")),
         "file": Mode(
             "bank -n 7 --method random -o out/s.json",
             about=("--output", "--format"),
@@ -116,8 +116,8 @@ _SELECT = Case(
         **COMMON,
         **options(
             "--jobs 2 --n-items 12 --stages 2 --after another.csv --selection "
-            "other-stage1.json --per-scenario --output out/selection.json --method stratified --target law --spec"
-            " other-design.toml --exclude exclude.txt --must-include include.txt"
+            "other-stage1.json --per-scenario --output out/selection.json --ids swe-bench --method stratified "
+            "--target law --spec other-design.toml --exclude exclude.txt --must-include include.txt"
         ),
     },
     no_effect={**no_chance("v-optimal", "design"), ("random design", "--target"): "it draws whatever is wanted"},
@@ -155,6 +155,7 @@ _CHECK = Case(
     },
     values={
         **COMMON,
+        **MATCH,
         **options(
             "--n-items 12 --selection random.json --ignore-unknown --only drift --group public=selection.json "
             "--reference random.json --since 2025-01-31 --known exclude.txt --choices choices.csv --by family "
@@ -171,6 +172,7 @@ _CHECK = Case(
     nowhere={"--seed": "the chosen items are v-optimal, which leaves nothing to chance"},
     never={
         **PAGES,
+        **MATCHED,
         "--ignore-unknown": "no full run here has more items; tests/cli/test_check.py has one",
         "--since": "no results here have dates; tests/cli/test_check.py has some",
         "--fail-on": "it ends the command with code 1: tests/cli/test_check.py",
@@ -203,6 +205,7 @@ _ESTIMATE = Case(
     },
     values={
         **ALLOWED,
+        **MATCH,
         **options(
             "--format json --ignore-unknown --selection random.json --method weighted --interval calibrated "
             "--estimand expected --covariate family --models other-models.csv --level 0.8 --target quiz@1 "
@@ -212,7 +215,7 @@ _ESTIMATE = Case(
     no_effect={
         **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
     },
-    never={**MIXED, **PAGES},
+    never={**MIXED, **MATCHED, **PAGES},
     nowhere=ONE_ATTEMPT,
     stops={
         **{(name, "--covariate"): "covariates are weighed with" for name in ("table", "model-based")},
@@ -240,6 +243,7 @@ _COMPARE = Case(
     },
     values={
         **ALLOWED,
+        **MATCH,
         **COMMON,
         **options(
             "--ignore-unknown --selection selection.json --method gp-irt --level 0.8 --estimand expected --power "
@@ -259,7 +263,7 @@ _COMPARE = Case(
         ("paired", "--selection"): "every difference must be known",
         ("selection", "--selection"): "every difference must be known",
     },
-    never={**MIXED, **PAGES},
+    never={**MIXED, **MATCHED, **PAGES},
     nowhere=ONE_ATTEMPT,
 )
 _PLAN = Case(

@@ -7,8 +7,8 @@ _NOT_HERE = "it needs lm_eval; tests/harnesses/lm_eval runs it there"
 _RUN = {
     **SHORT,
     **options(
-        "--output out/other --selection selection.json --n-items 4 --adaptive --batch 2 --stages 2 --dry-run "
-        "--ignore-prompts --format json --seed 1"
+        "--output out/other --selection selection.json --n-items 4 --adaptive --batch 2 --stages 2 --match hash "
+        "--dry-run --ignore-prompts --format json --seed 1"
     ),
 }
 _RUN_LM_EVAL = {**_RUN, **options("--model-id renamed --import json")}

@@ -19,7 +19,7 @@ _ROOT = Case(
 
 _ROWS = "--column rows=rows --column item_id=doc.id --column response=marks.acc --column model_id=/name"
 _OF_LOGS = ("--metric", "--filter")
-_OF_TABLES = ("--column", "--true-value", "--max-response", "--names")
+_OF_TABLES = ("--column", "--content", "--true-value", "--max-response", "--names")
 _IMPORT = Case(
     modes={
         "long": Mode(
@@ -40,7 +40,7 @@ _IMPORT = Case(
         "unscored": Mode("inspect-gaps -o out/r.parquet", about=("--skip-unusable",), codes=(1,)),
         "JSON": Mode(
             f"deep.json -o out/r.parquet --as json {_ROWS}",
-            about=("--column", "--true-value", "--task", *_OF_LOGS),
+            about=("--column", "--content", "--true-value", "--task", *_OF_LOGS),
             values={"--column": "--column response=marks.other"},
         ),
         "journal": Mode("answered.jsonl -o out/r.parquet", about=("--output", "--format", "--scenario")),
@@ -48,8 +48,8 @@ _IMPORT = Case(
     values=options(
         "--output out/other.parquet --as wide-items --models models.csv --items items.csv --scenario quiz "
         "--max-response 2 --model-id renamed --repeats mean --skip-unusable --exclude-file other --names names.csv "
-        "--true-value 0 --column response=other --metric acc_norm --filter strict --task quiz --exclude-task quiz "
-        "--allow-mixed-prompts --spec reading.toml --format json"
+        "--true-value 0 --column response=other --content doc.id --metric acc_norm --filter strict "
+        "--task quiz --exclude-task quiz --allow-mixed-prompts --spec reading.toml --format json"
     ),
     never={**MIXED, **LEFT_OUT},
     stops={("long", "--as"): "must hold the responses of a model"},

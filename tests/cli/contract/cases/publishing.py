@@ -26,6 +26,13 @@ CASES = {
         values=dict.fromkeys(_OPTIONS_OF_BUILD, ""),
         never=dict.fromkeys(_OPTIONS_OF_BUILD, _BUILT),
     ),
+    "export ids": Case(
+        modes={
+            "printed": Mode("bank --selection selection.json", values={"--selection": "--selection random.json"}),
+            "a file": Mode("bank --selection selection.json -o out/ids.txt", about=("--form", "--output")),
+        },
+        values=options("--selection selection.json --form harbor --output out/other.txt"),
+    ),
     "publish-tiny": Case(
         modes={
             "chosen here": Mode("bank -n 9 -o out/tiny"),

@@ -1,0 +1,71 @@
+"""Chosen ids in the form in which a harness or tool takes the items that it is to run.
+
+Ids are strangers' text: each form escapes what would mean something else there, and refuses what it cannot carry.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from glob import escape
+from typing import Any, Final
+
+import polars as pl
+
+from itembank.errors import DataError, shown
+from itembank.harnesses.lm_eval.documents import chosen_documents
+from itembank.readers.matching import native_ids
+
+REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    "list": (r"[\r\n]", "line break"),
+    "swe-bench": (r"[\x00-\x1f\x7f-\x9f]|^-|^$", "line break or other control character, and no dash at its beginning"),
+    "mini-swe-agent": (r"[\x00\r\n]", "line break"),
+}
+"""What an id must not hold in a form, and what that is called."""
+Chosen = Sequence[Mapping[str, Any]]
+"""Rows of the item table, with `native`: what an item is called where it comes from."""
+
+
+def id_text(form: str, item_ids: Sequence[str], items: pl.DataFrame) -> str:
+    """Return chosen items of a bank as text in one of `FORMS`.
+
+    Forms but ``list`` and ``lm-eval`` have the ids that items have where they come from (`native_ids`).
+
+    Raises
+    ------
+    DataError
+        When the form cannot carry an id, or an item is not in the bank.
+    """
+    rows = items.with_columns(pl.Series("native", native_ids(items), dtype=pl.String)).to_dicts()
+    known = {row["item_id"]: row for row in rows}
+    foreign = [item for item in item_ids if item not in known]
+    if foreign:
+        raise DataError(f"every chosen item must be in the bank, got {len(foreign)} that are not: {shown(foreign)}.")
+    chosen = [known[item] for item in item_ids]
+    pattern, what = REFUSED.get(form, ("(?!)", ""))
+    bad = [one for row in chosen if re.search(pattern, one := row["item_id" if form == "list" else "native"])]
+    if bad:
+        raise DataError(
+            f"an item's id must hold no {what} in the form {form}, got {len(bad)} that do: {shown(bad)}. Take the "
+            "selection itself (-o FILE), which is JSON."
+        )
+    return f"{FORMS[form](chosen)}\n" if chosen else ""
+
+
+def _by_category(chosen: Chosen) -> str:
+    found: dict[str, list[str]] = {}
+    for one in chosen:
+        found.setdefault(one["subscenario"] or one["scenario"], []).append(one["native"])
+    return json.dumps(found, ensure_ascii=False, indent=1)
+
+
+FORMS: Final[Mapping[str, Callable[[Chosen], str]]] = {
+    "list": lambda chosen: "\n".join(one["item_id"] for one in chosen),
+    "lm-eval": lambda chosen: json.dumps(chosen_documents(one["item_id"] for one in chosen), ensure_ascii=False),
+    "swe-bench": lambda chosen: shlex.join(one["native"] for one in chosen),
+    # its --filter is matched at the beginning of an id
+    "mini-swe-agent": lambda chosen: f"^(?:{'|'.join(re.escape(one['native']) for one in chosen)})$",
+    # its names of tasks are patterns of a shell
+    "harbor": lambda chosen: json.dumps({"task_names": [escape(one["native"]) for one in chosen]}, ensure_ascii=False),
+    "bfcl": _by_category,
+}
