@@ -42,8 +42,9 @@ def mmlu_pro(folder: Path) -> Results:
         .select("model_id", "scenario", "subscenario", item_id="native", response="response_l3")
     )
     rewritten = pl.any_horizontal(pl.col(name) for name in items.columns if name.startswith("maint_fix"))
+    tasks = items.select(item_id=native, task=pl.lit("mmlu_pro"))  # the harness's group, which is searched whole
     changed = items.filter(rewritten | (pl.col("n_text_variants") > 1)).select(native).to_series().to_list()
-    return ib.responses_from_frame(table, models=models), changed
+    return ib.responses_from_frame(table, models=models, items=tasks), changed
 
 
 BANKS: dict[str, tuple[str, Callable[[Path], Results]]] = {
