@@ -80,7 +80,7 @@ def list_command(output_format: str) -> None:
         {
             "name": row["name"].removeprefix("bank:"),
             "status": row["status"],
-            "run": row["at_items"],
+            "items": row["at_items"],
             "of": row["n_items"],
             "models": row["n_models"],
             "newest": row["newest"] and row["newest"][:7],
@@ -90,9 +90,9 @@ def list_command(output_format: str) -> None:
         }
         for row in rows
     ]
-    print_rows(shown_rows, output_format, title="Ready banks, taken as bank:NAME", least=("newest", "half width"))
+    print_rows(shown_rows, output_format, title="Ready banks, taken as bank:NAME; error and half-width of intervals in points", least=("newest", "half width"))
     if any(row["status"] == "recipe" for row in rows):
-        note("Build one of those that are a recipe yet: itembank bank build NAME")
+        note("A recipe becomes a bank by: itembank bank build NAME")
 
 
 @bank_command.command("build")

@@ -394,7 +394,7 @@ def _can_examine(bank: "Bank", matrix: "ResponseMatrix", report: "ProgressCallba
 
     reason = why_not_examined(bank, report) or marked_otherwise(bank, matrix)
     if reason:
-        note(f"The fit of models is not examined, by that of the bank's own models left out: {reason}.")
+        note(f"The fit of models is not examined, which is compared with that of past models left out: {reason}.")
     return not reason
 
 

@@ -97,8 +97,10 @@ class Typicality(NamedTuple):
         rows = np.flatnonzero(self.is_flagged).tolist()
         if rows:
             said.append(
-                f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike most of the {n_past} past models "
-                f"(typicality below {FLAGGED:g}), from which its interval is learnt. What does not fit: itembank check."
+                f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike nearly all of the {n_past} past "
+                f"models (typicality below {FLAGGED:g}). The interval is wider for that, and may still be too narrow. "
+                "Look at the prompts and settings of the run first; itembank check BANK RESPONSES says what does not "
+                "fit, where the bank has past models' answers."
             )
         return said
 
