@@ -30,7 +30,7 @@ def test_models_unlike_past_ones_are_named():
     found = Typicality.unknown(3)._replace(typicality=np.array([0.1, 0.05, np.nan]))
     np.testing.assert_array_equal(found.is_flagged, [False, True, False])
     (words,) = found.in_words(["a", "b", "c"], 30)
-    assert words.startswith("'b': answered unlike most of the 30 past models")
+    assert words.startswith("'b': answered unlike nearly all of the 30 past models")
 
 
 def test_models_better_than_all_past_ones_are_named():
