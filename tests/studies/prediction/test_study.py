@@ -381,15 +381,6 @@ def test_the_numbers_do_not_depend_on_the_number_of_processes(finished, tmp_path
     assert same(run_prediction(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=2), result)
 
 
-@pytest.mark.parametrize(
-    "changed", [{"seed": 4}, {"n_held_out": 5}, {"assessors": SPEC.assessors[:2]}, {"input_weight": 1.0}]
-)
-def test_another_study_is_refused(finished, changed):
-    folder, _ = finished
-    with pytest.raises(DataError, match=f"is another study: '{next(iter(changed))}' of the study file changed"):
-        run_prediction(dataclasses.replace(SPEC, **changed), folder, responses=RESPONSES)
-
-
 def test_other_tasks_of_the_same_items_are_another_study(finished):
     folder, _ = finished
     items = RESPONSES.items.with_columns(subscenario=pl.col("subscenario").replace("task-0", "task-9"))
