@@ -91,24 +91,6 @@ def test_nor_where_responses_are_partial(kind, family, monkeypatch):
     assert is_blind(spec, monkeypatch, make_responses(kind=kind))
 
 
-def test_the_guard_catches_a_choice_that_knows_the_answers(monkeypatch):
-    def leaking(assessor, known, pool, budgets, *, rng):
-        del assessor, rng
-        order = pool.items[np.argsort(-leaking.truth[pool.items], kind="stable")]
-        return {n: order[:n] for n in budgets}
-
-    honest = study.prepare
-
-    def watched(*arguments):
-        prepared = honest(*arguments)
-        leaking.truth = np.nanmean(prepared.new.responses, axis=0)
-        return prepared
-
-    monkeypatch.setattr(study, "choose_static", leaking)
-    monkeypatch.setattr(study, "prepare", watched)
-    assert not is_blind(make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1, 6)), monkeypatch)
-
-
 def test_the_guard_catches_a_prediction_that_knows_the_truth(monkeypatch):
     honest = study._predict
     monkeypatch.setattr(study, "_predict", lambda prepared, *rest: 0.9 * honest(prepared, *rest) + 0.1 * prepared.truth)
