@@ -9,6 +9,7 @@ from itembank.calibration.joint_map.fit import fit_joint_map
 from itembank.calibration.marginal_ml.fit import fit_marginal_ml
 from itembank.calibration.variational.fit import fit_variational
 from itembank.progress import silent
+from tests.calibration.counts import once_each
 from tests.calibration.simulated import simulate
 
 FITS = {Variational: fit_variational, JointMAP: fit_joint_map, MarginalML: fit_marginal_ml}
@@ -36,6 +37,18 @@ def test_stopping_early_says_so(method):
     found = fitted(simulate(40, 60).data, method(max_iterations=2, tolerance=1e-12))
     assert not found.converged
     assert "aise max_iterations" in found.message
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize(
+    "spec", [JointMAP(), JointMAP("mirt", n_dims=2), JointMAP("nested", n_dims=3), MarginalML()], ids=str
+)
+def test_one_trial_a_cell_is_a_single_answer_and_none_is_missing(spec, missing):
+    data = simulate(50, 20, n_dims=spec.n_dims, missing=missing).data
+    single, counts = fitted(data, spec), fitted(once_each(data), spec)
+    np.testing.assert_allclose(counts.loadings, single.loadings, atol=1e-6)
+    np.testing.assert_allclose(counts.intercept, single.intercept, atol=1e-6)
+    np.testing.assert_allclose(counts.item_covariance, single.item_covariance, rtol=1e-4, atol=1e-9)
 
 
 def simulated_at_scale(n_models, n_items, seed=5):
