@@ -83,10 +83,6 @@ def compare(
     progress : ProgressCallback
         The first comparison of a bank fits the item model anew without some models; later ones do not.
 
-    Returns
-    -------
-    Comparison
-
     Raises
     ------
     ParameterError

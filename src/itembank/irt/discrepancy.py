@@ -58,10 +58,6 @@ def with_discrepancy(
         Nothing is added for a scale of 0.
     subgroups : (n_items,), optional
         Subgroup of each item, numbered from 0 through all groups.
-
-    Returns
-    -------
-    FactorModel
     """
     added = [discrepancy.level * columns for columns in _all_shifts(model.mean, groups)] if discrepancy.level else []
     if subgroups is not None and discrepancy.subgroup:
