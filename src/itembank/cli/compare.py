@@ -31,7 +31,6 @@ from itembank.cli.options import (
     report_option,
     report_result,
     responses_argument,
-    seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.comparison.comparison_spec import ComparisonSpec
@@ -72,7 +71,6 @@ if TYPE_CHECKING:
 @option("--ranking", "Print the models in order with tied groups instead of the pairs.", bool)
 @report_option
 @mixed_prompts_option
-@seed_option
 @format_option
 def compare_command(
     *,
