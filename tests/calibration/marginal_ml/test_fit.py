@@ -9,10 +9,6 @@ from itembank.errors import ParameterError
 from tests.calibration.simulated import simulate
 
 
-def logits(fit):
-    return fit.abilities @ fit.loadings.T + fit.intercept
-
-
 @pytest.mark.parametrize(
     ("item_model", "missing", "guessing"), [("1pl", 0.0, 0.0), ("2pl", 0.2, 0.0), ("2pl", 0.0, 0.2)]
 )
@@ -101,18 +97,6 @@ def test_known_guessing_is_taken_into_account():
     right, wrong = (fit_marginal_ml(data, MarginalML()) for data in (simulated.data, without))
     errors = [np.sqrt(np.mean((fit.intercept - simulated.intercept) ** 2)) for fit in (right, wrong)]
     assert errors[0] < 0.6 * errors[1]
-
-
-def simulated_at_scale(n_models, n_items, seed=5):
-    """Lognormal slopes, normal difficulties; abilities with mean 0 and variance 1 exactly, as fits report them."""
-    rng = np.random.default_rng(seed)
-    theta = rng.normal(size=n_models)
-    theta = (theta - theta.mean()) / theta.std()
-    slope, difficulty = rng.lognormal(0.0, 0.4, n_items), rng.normal(size=n_items)
-    chances = 1.0 / (1.0 + np.exp(-slope * (theta[:, None] - difficulty)))
-    responses = (rng.random(chances.shape) < chances).astype(np.float64)
-    kept = np.ptp(responses, axis=0) > 0.0
-    return FitData(responses[:, kept], None, np.zeros(kept.sum())), theta, slope[kept], difficulty[kept]
 
 
 @pytest.mark.slow
