@@ -84,6 +84,12 @@ def test_priors_without_spread_are_refused(make):
         make()
 
 
+@pytest.mark.parametrize("n_items", [7, 30, 50])
+def test_items_of_one_slope_have_no_line_of_intercepts(n_items):
+    problem = fit_items(simulate(20, n_items).data, MarginalML("1pl")).problem
+    assert problem.prior.line_slope == 0.0
+
+
 def test_an_item_with_the_wrong_key_gets_a_negative_slope():
     simulated = simulate(200, 40)
     simulated.data.responses[:, 5] = 1.0 - (simulated.theta[:, 0] > 0.3)

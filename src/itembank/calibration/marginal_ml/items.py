@@ -25,10 +25,13 @@ class LinePrior(NamedTuple):
 AnyItemPrior: TypeAlias = ItemPrior | LinePrior
 
 
-def with_line(prior: RelativeItemPrior, items: FloatArray) -> LinePrior:
-    """Fit the line of the intercepts (in the loading) to these items by least squares, (n_items, 2)."""
+def with_line(prior: RelativeItemPrior, items: FloatArray, *, has_common_slope: bool = False) -> LinePrior:
+    """Fit the line of the intercepts (in the loading) to these items by least squares, (n_items, 2).
+
+    Items of one slope have no line: what rounding leaves of their differences would be any.
+    """
     centred = items - items.mean(axis=0)
-    size = float(centred[:, 0] @ centred[:, 0])
+    size = 0.0 if has_common_slope else float(centred[:, 0] @ centred[:, 0])
     line_slope = float(centred[:, 0] @ centred[:, 1]) / size if size > 0.0 else 0.0
     return LinePrior(prior.slope_sd, prior.intercept_sd, line_slope)
 
