@@ -14,7 +14,6 @@ from itembank.irt.parameters import AbilityPrior
 from itembank.responses.responses import ResponseMatrix
 
 AGREE = "attempts at one item agree more than chance"
-EXACT = Variational(single_precision=False)
 
 
 def one_cell(right, trials, logit, doubt=0.0):

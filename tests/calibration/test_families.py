@@ -69,16 +69,6 @@ def test_repeated_trials_are_counts():
     )
 
 
-def test_one_trial_each_is_the_bernoulli_fit():
-    rng = np.random.default_rng(1)
-    values = (rng.random((N_MODELS, N_ITEMS)) < 0.6).astype(float)
-    plain = calibrate(ResponseMatrix.create(values))
-    ones = ResponseMatrix.create(values, n_trials=np.ones(values.shape, dtype=int))
-    counted = calibrate(ones, Variational(family="binomial"))
-    np.testing.assert_array_equal(counted.parameters.loadings, plain.parameters.loadings)
-    np.testing.assert_array_equal(counted.item_covariance, plain.item_covariance)
-
-
 def test_counts_without_trials_are_refused():
     rates = replace(simulated("binomial"), n_trials=None)
     for family in ("binomial", "beta-binomial"):

@@ -20,7 +20,6 @@ from tests.estimation.test_estimands import attempted
 pytestmark = pytest.mark.usefixtures("few_folds")
 
 N_ITEMS = 60
-NO_BOOTSTRAP = ComparisonSpec(n_bootstrap=0)
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +44,8 @@ def with_responses(matrix, values):
 @pytest.mark.parametrize("method", ["auto", "paired", "gp-irt", "weighted"])
 def test_swapping_the_models_turns_everything_round(bank, method):
     matrix = new_responses(bank)
-    one = compare(bank, matrix, models=["new/0", "new/2"], method=method, target="all", spec=NO_BOOTSTRAP)
-    two = compare(bank, matrix, models=["new/2", "new/0"], method=method, target="all", spec=NO_BOOTSTRAP)
+    one = compare(bank, matrix, models=["new/0", "new/2"], method=method, target="all")
+    two = compare(bank, matrix, models=["new/2", "new/0"], method=method, target="all")
     np.testing.assert_allclose(one.difference.value, -two.difference.value, atol=1e-12)
     np.testing.assert_allclose(one.difference.low, -two.difference.high, atol=1e-12)
     np.testing.assert_allclose(one.tests.probability_b_better, 1.0 - two.tests.probability_b_better, atol=1e-12)
@@ -87,9 +86,9 @@ def test_part_of_the_items_never_gives_certainty(n_models, answers):
 @pytest.mark.parametrize(("n_models", "method"), [(8, "paired"), (40, "stacked")])
 def test_the_method_taken_is_named(n_models, method):
     bank = make_bank(n_models=n_models, n_items=N_ITEMS)
-    found = compare(bank, new_responses(bank, 2), spec=NO_BOOTSTRAP)
+    found = compare(bank, new_responses(bank, 2))
     assert found.method == method
-    asked = compare(bank, new_responses(bank, 2), method="gp-irt", spec=NO_BOOTSTRAP)
+    asked = compare(bank, new_responses(bank, 2), method="gp-irt")
     assert asked.method == "gp-irt"
 
 
@@ -106,7 +105,7 @@ def test_all_items_give_the_exact_difference(bank):
 
 
 def test_the_interval_leaves_out_zero_when_the_p_value_says_so(bank):
-    found = compare(bank, new_responses(bank, 12), target="all", spec=ComparisonSpec(level=0.8, n_bootstrap=0))
+    found = compare(bank, new_responses(bank, 12), target="all", spec=ComparisonSpec(level=0.8))
     is_significant = found.tests.p_value < 0.2
     assert 0 < is_significant.sum() < is_significant.size
     np.testing.assert_array_equal(is_significant, (found.difference.low > 0.0) | (found.difference.high < 0.0))
@@ -150,16 +149,16 @@ def test_models_that_answered_unlike_past_ones_are_named_and_known_worse(bank):
     # the hardest items right, the easiest wrong: no past model answered so
     means = np.nanmean(bank.responses.responses, axis=0)[bank.responses.item_indices(matrix.item_ids)]
     odd[2] = means < np.median(means)
-    found = compare(bank, with_responses(matrix, odd), spec=NO_BOOTSTRAP)
+    found = compare(bank, with_responses(matrix, odd))
     assert "new/2" in found.flagged_models
     rows = {(row["model_a"], row["model_b"]): row for row in found.rows()}
     flagged = rows["new/1", "new/2"]
     assert flagged["typicality_b"] == found.typicality.typicality[2] < 0.1
     assert "model_b answered unlike most past models" in flagged["note"]
     assert found.notes_on_items() == []
-    usual = compare(bank, matrix, spec=NO_BOOTSTRAP)
+    usual = compare(bank, matrix)
     assert flagged["standard_error"] > 1.02 * usual.rows()[2]["standard_error"]
-    raw = compare(bank, matrix, method="paired", spec=NO_BOOTSTRAP)
+    raw = compare(bank, matrix, method="paired")
     assert raw.rows()[0]["typicality_a"] is None
 
 
@@ -221,22 +220,12 @@ def test_only_the_items_of_the_selection_count(bank):
 def test_other_items_and_another_process_need_no_other_factors(bank, tmp_path, monkeypatch):
     monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
     save_bank(bank, tmp_path / "bank")
-    compare(tmp_path / "bank", new_responses(bank, 2, n_items=20), spec=NO_BOOTSTRAP)
-    expected = compare(bank, new_responses(bank, 2, n_items=30), spec=NO_BOOTSTRAP).difference
+    compare(tmp_path / "bank", new_responses(bank, 2, n_items=20))
+    expected = compare(bank, new_responses(bank, 2, n_items=30)).difference
     for name in ("fit_factor_model", "measure_discrepancy"):
         monkeypatch.setattr(f"itembank.bank.bank_factors.{name}", lambda *_, **__: pytest.fail("fitted again"))
-    found = compare(tmp_path / "bank", new_responses(bank, 2, n_items=30), spec=NO_BOOTSTRAP).difference
+    found = compare(tmp_path / "bank", new_responses(bank, 2, n_items=30)).difference
     np.testing.assert_allclose(found.low, expected.low, rtol=1e-9)
-
-
-def test_the_bootstrap_is_seeded(bank):
-    matrix = new_responses(bank, 2)
-    one, two, other, zero = (
-        compare(bank, matrix, spec=ComparisonSpec(seed=seed)).reference.bootstrap_low for seed in (1, 1, 2, 0)
-    )
-    assert one == two
-    assert one != other
-    assert compare(bank, matrix).reference.bootstrap_low == zero
 
 
 @pytest.mark.parametrize(
@@ -261,8 +250,6 @@ def test_what_cannot_be_compared_is_refused(bank, choices, error, text):
         ({"level": 1.0}, "level must be between 0 and 1"),
         ({"level": float("nan")}, "level"),
         ({"power": 0.0}, "power must be between 0 and 1"),
-        ({"n_bootstrap": -1}, "n_bootstrap"),
-        ({"seed": -1}, "seed"),
     ],
 )
 def test_choices_that_cannot_be_are_refused(choices, text):
@@ -298,7 +285,7 @@ def test_intervals_cover_true_differences(method, n_items):
         whole = make_bank(n_models=60, n_items=240, seed=seed)
         answers = new_responses(whole, 24, n_items=240, seed=seed + 100)
         columns = np.sort(np.random.default_rng(seed).permutation(240)[:n_items])
-        found = compare(whole, answers.take(items=columns), method=method, spec=NO_BOOTSTRAP)
+        found = compare(whole, answers.take(items=columns), method=method)
         score = answers.responses @ whole.targets.overall_weights
         truth = (score[found.pairs.second] - score[found.pairs.first])[:, None]
         inside.append(np.mean((found.difference.low <= truth) & (truth <= found.difference.high)))
@@ -319,7 +306,7 @@ def test_intervals_cover_where_models_answered_different_items(method, share):
         rng = np.random.default_rng(seed)
         answered = answers.take(items=np.sort(rng.permutation(240)[:40]))
         values = np.where(rng.random(answered.responses.shape) < share, np.nan, answered.responses)
-        found = compare(whole, with_responses(answered, values), method=method, spec=NO_BOOTSTRAP)
+        found = compare(whole, with_responses(answered, values), method=method)
         score = answers.responses @ whole.targets.overall_weights
         truth = (score[found.pairs.second] - score[found.pairs.first])[:, None]
         inside.append(np.mean((found.difference.low <= truth) & (truth <= found.difference.high)))
@@ -342,7 +329,7 @@ def test_models_that_answered_everything_differ_for_certain_only_in_this_run():
     answers, _, _ = attempted(bank, 5, n_models=4)
     spread = {}
     for estimand in ("run", "expected"):
-        found = compare(bank, answers, method="paired", spec=ComparisonSpec(estimand=estimand, n_bootstrap=0))
+        found = compare(bank, answers, method="paired", spec=ComparisonSpec(estimand=estimand))
         spread[estimand] = found.difference.high - found.difference.low
         assert found.rows()[0]["estimand"] == estimand
     assert np.all(spread["run"] < spread["expected"])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, ttest_rel
 
-from itembank.comparison.difference_tests import bootstrap_intervals, holm, mcnemar_exact, paired_t, standardised
-from itembank.comparison.pairs import model_pairs, paired_differences
+from itembank.comparison.difference_tests import holm, mcnemar_exact, paired_t, standardised
+from itembank.comparison.pairs import paired_differences
 
 
 @pytest.mark.parametrize(("only_a", "only_b"), [(0, 0), (0, 1), (1, 9), (5, 5), (12, 40), (300, 210)])
@@ -40,42 +40,3 @@ def test_paired_t_is_scipys(rng):
 def test_no_error_decides():
     found = standardised(np.array([0.1, -0.1, 0.0, 0.2]), np.array([0.0, 0.0, 0.0, 0.1]))
     assert found.tolist() == [np.inf, -np.inf, 0.0, 2.0]
-
-
-def bootstrapped(responses, rng, **choices):
-    n = responses.shape[1]
-    given = {"scenario_index": np.zeros(n, int), "target_weights": np.ones((1, 1)), "n_samples": 4000, "level": 0.95}
-    first, second = model_pairs(responses.shape[0])
-    return bootstrap_intervals(responses, first, second, weights=np.ones(n), rng=rng, **{**given, **choices})
-
-
-def test_bootstrap_has_the_standard_error_of_the_mean(rng):
-    responses = rng.random((2, 200))
-    low, high = bootstrapped(responses, rng)
-    d = responses[1] - responses[0]
-    assert (low[0, 0] + high[0, 0]) / 2 == pytest.approx(d.mean(), abs=0.005)
-    assert (high[0, 0] - low[0, 0]) / 2 == pytest.approx(1.96 * d.std() / np.sqrt(200), rel=0.05)
-
-
-def test_bootstrap_draws_within_scenarios(rng):
-    # each scenario has one difference only: nothing varies
-    scenario = np.repeat([0, 1], 20)
-    responses = np.vstack([np.zeros(40), np.where(scenario == 0, 1.0, 0.0)])
-    low, high = bootstrapped(responses, rng, scenario_index=scenario, target_weights=np.array([[0.25, 0.75]]))
-    assert low[0, 0] == pytest.approx(0.25)
-    assert high[0, 0] == pytest.approx(0.25)
-
-
-def test_bootstrap_uses_shared_items_only(rng):
-    responses = rng.random((3, 40))
-    responses[0, :20] = np.nan
-    responses[1, 25:] = np.nan
-    low, high = bootstrapped(responses, rng)
-    d = (responses[1] - responses[0])[20:25]
-    assert d.min() <= low[0, 0] < d.mean() < high[0, 0] <= d.max()
-
-
-def test_bootstrap_is_the_same_for_the_same_seed():
-    responses = np.random.default_rng(0).random((3, 30))
-    one, two = (bootstrapped(responses, np.random.default_rng(1)) for _ in range(2))
-    np.testing.assert_array_equal(one[0], two[0])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from itembank.comparison.compare import compare
-from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.differences import ItemCounts, TargetErrors, calibration_errors, error_variance, least_variance
 from itembank.comparison.pairs import PairedDifferences, PairErrorModel
 from itembank.estimation.estimator_specs import GPIRT, Factor
@@ -88,7 +87,7 @@ def test_items_chosen_by_the_calibration_models_widen_the_interval():
     values = (np.random.default_rng(0).random((2, 20)) < 0.5).astype(float)
     matrix = ResponseMatrix.create(values, items=items)
     wide, narrow = (
-        compare(few, matrix, selection=one, method="factor", spec=ComparisonSpec(n_bootstrap=0)).difference
+        compare(few, matrix, selection=one, method="factor").difference
         for one in (chosen, dataclasses.replace(chosen, recipe=None))
     )
     assert (wide.high - wide.low)[0, 0] > 1.2 * (narrow.high - narrow.low)[0, 0]

@@ -1,9 +1,26 @@
-"""Likelihood and information by the kernels that solvers use: what their solutions are held against."""
+"""Likelihood and information by the kernels that solvers use, and differences: what solutions are held against."""
 
 import numpy as np
 
-from itembank.irt.bernoulli import information_weights, logit, weighted_information
+from itembank.irt.bernoulli import information_weights, logit, probability, weighted_information
 from itembank.irt.families import likelihood_terms
+from itembank.irt.parameters import ItemParameters
+
+STEP = 1e-4
+
+
+def simulate(rng, n_models, n_items, n_dims, lower=0.0):
+    """Draw items, and responses of models whose abilities are standard normal."""
+    parameters = ItemParameters.create(rng.normal(size=(n_items, n_dims)), rng.normal(size=n_items), lower)
+    responses = rng.random((n_models, n_items)) < probability(parameters, rng.normal(size=(n_models, n_dims)))
+    return parameters, responses.astype(float)
+
+
+def differentiate(function, x):
+    """Central difference of fourth order: error about STEP^4 and 1e-16 / STEP."""
+    near = function(x + STEP) - function(x - STEP)
+    far = function(x + 2.0 * STEP) - function(x - 2.0 * STEP)
+    return (8.0 * near - far) / (12.0 * STEP)
 
 
 def log_likelihood(parameters, theta, responses):

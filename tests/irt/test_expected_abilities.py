@@ -2,18 +2,11 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from itembank.irt.bernoulli import probability
 from itembank.irt.expected_abilities import eap_abilities
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.quadrature import normal_grid
-from tests.irt.scores import log_likelihood
-
-
-def simulate(rng, n_models, n_items, n_dims, lower=0.0):
-    parameters = ItemParameters.create(rng.normal(size=(n_items, n_dims)), rng.normal(size=n_items), lower)
-    responses = rng.random((n_models, n_items)) < probability(parameters, rng.normal(size=(n_models, n_dims)))
-    return parameters, responses.astype(float)
+from tests.irt.scores import log_likelihood, simulate
 
 
 def moments_by_adaptive_integration(parameters, responses, mode, deviation):

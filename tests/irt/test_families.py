@@ -12,10 +12,10 @@ from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
 from itembank.irt.logistic import asymptotes_of
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
+from tests.irt.scores import differentiate
 
 UNGRADED = [family for family in FAMILIES if family != GRADED]
 """tests/irt/test_graded.py has the other."""
-STEP = 1e-4
 ASYMPTOTES = [None, asymptotes_of(np.array(0.2), np.array(0.95))]
 X = np.array([-6.0, -2.5, -0.7, 0.0, 0.4, 3.0, 5.0])
 
@@ -34,13 +34,6 @@ def responses_of(family: Family, n: float) -> FloatArray:
     return np.array([[0.0], [1.0 / n], [np.floor(n / 2) / n], [1.0]])
 
 
-def central(function, x: FloatArray) -> FloatArray:
-    """Derivative by a difference of fourth order."""
-    near = function(x + STEP) - function(x - STEP)
-    far = function(x + 2 * STEP) - function(x - 2 * STEP)
-    return (8.0 * near - far) / (12.0 * STEP)
-
-
 @pytest.mark.parametrize("asymptotes", ASYMPTOTES)
 @pytest.mark.parametrize("precision", [0.05, 1.0, 12.0, 3000.0])
 @pytest.mark.parametrize("n", [1.0, 5.0, 70_000.0])
@@ -51,18 +44,18 @@ def test_derivatives_are_those_of_the_log_likelihood(family, n, precision, asymp
     scale = 1.0 + np.sqrt(np.abs(terms.curvature)) + np.abs(terms.curvature) + 1e-4 * n
     np.testing.assert_array_equal(terms.log_likelihood, one.log_likelihood_terms(X, y, trials))
 
-    slope = central(lambda x: one.log_likelihood_terms(x, y, trials), X)
+    slope = differentiate(lambda x: one.log_likelihood_terms(x, y, trials), X)
     assert np.max(np.abs(slope - terms.slope) / scale) < 1e-6
-    curvature = central(lambda x: -one.likelihood_terms(x, y, trials).slope, X)
+    curvature = differentiate(lambda x: -one.likelihood_terms(x, y, trials).slope, X)
     assert np.max(np.abs(curvature - terms.curvature) / scale) < 1e-6
-    change = central(lambda x: one.likelihood_terms(x, y, trials).curvature, X)
+    change = differentiate(lambda x: one.likelihood_terms(x, y, trials).curvature, X)
     assert np.max(np.abs(change - one.curvature_slopes(X, y, trials)) / scale) < 1e-6
 
     weights, first, second = one.information_slopes(X, trials)
     np.testing.assert_allclose(weights, one.information_weights(X, trials), rtol=1e-13)
     size = 1.0 + weights
-    assert np.max(np.abs(central(lambda x: one.information_slopes(x, trials)[0], X) - first) / size) < 1e-6
-    assert np.max(np.abs(central(lambda x: one.information_slopes(x, trials)[1], X) - second) / size) < 1e-4
+    assert np.max(np.abs(differentiate(lambda x: one.information_slopes(x, trials)[0], X) - first) / size) < 1e-6
+    assert np.max(np.abs(differentiate(lambda x: one.information_slopes(x, trials)[1], X) - second) / size) < 1e-4
 
 
 @pytest.mark.parametrize("asymptotes", ASYMPTOTES)

@@ -5,22 +5,15 @@ from hypothesis import strategies as st
 
 from itembank.irt import logistic
 from itembank.irt.logistic import asymptotes_of
+from tests.irt.scores import differentiate
 
 KINDS = {"none": (0.0, 1.0), "lower": (0.25, 1.0), "upper": (0.0, 0.9), "both": (0.2, 0.95)}
-STEP = 1e-4
 CELLS = np.linspace(-8.0, 8.0, 33)
 
 
 def case(kind, shape=()):
     lower, upper = KINDS[kind]
     return asymptotes_of(np.full(shape, lower), np.full(shape, upper))
-
-
-def differentiate(function, x):
-    """Central difference of fourth order: error about STEP^4 and 1e-16 / STEP."""
-    near = function(x + STEP) - function(x - STEP)
-    far = function(x + 2.0 * STEP) - function(x - 2.0 * STEP)
-    return (8.0 * near - far) / (12.0 * STEP)
 
 
 def test_no_asymptotes_are_recognised():

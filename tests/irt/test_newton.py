@@ -2,18 +2,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
 from itembank.irt.likelihood_abilities import ml_abilities
 from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from tests.irt.scores import log_likelihood, score_function
-
-
-def simulate(rng, n_models, n_items, n_dims, lower=0.0):
-    parameters = ItemParameters.create(rng.normal(size=(n_items, n_dims)), rng.normal(size=n_items), lower)
-    responses = rng.random((n_models, n_items)) < probability(parameters, rng.normal(size=(n_models, n_dims)))
-    return parameters, responses.astype(float)
+from tests.irt.scores import log_likelihood, score_function, simulate
 
 
 @pytest.mark.parametrize("lower", [0.0, 0.25])

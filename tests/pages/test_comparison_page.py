@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from itembank.comparison.compare import compare
-from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.irt.bernoulli import probability
 from itembank.pages.blocks import Chart
 from itembank.pages.comparison_charts import MOST_MODELS, PairFinding, pair_number, probability_words
@@ -13,7 +12,6 @@ from tests.pages.reading import answers, cautions, check_charts, lead_text, of_k
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
-NO_BOOTSTRAP = ComparisonSpec(n_bootstrap=0)
 PAYLOAD = "<script>alert(1)</script>"
 
 
@@ -32,8 +30,8 @@ def results(bank, abilities, *, n_items=30, names=None):
 
 
 def page_of(bank, matrix, **choices):
-    found = compare(bank, matrix, spec=NO_BOOTSTRAP, **choices)
-    every = compare(bank, matrix, spec=NO_BOOTSTRAP, **{**choices, "target": "all"})
+    found = compare(bank, matrix, **choices)
+    every = compare(bank, matrix, **{**choices, "target": "all"})
     return found, comparison_page(found, bank, matrix, by_scenario=every)
 
 
@@ -82,7 +80,7 @@ def test_models_that_answered_alike_cannot_be_told_apart(bank):
 
 def test_items_that_decide_add_up_to_the_raw_difference(bank):
     matrix = results(bank, [0.0, 0.2], n_items=60)
-    found = compare(bank, matrix, method="paired", spec=NO_BOOTSTRAP)
+    found = compare(bank, matrix, method="paired")
     items = deciding_items(bank, matrix, None, ("m1", "m0"))
     assert sum(items.columns["contribution"]) == pytest.approx(100.0 * found.pairs.raw_difference[0, 0])
     sizes = np.abs(items.columns["contribution"])
@@ -144,7 +142,7 @@ def test_every_pair_has_its_number():
 
 def test_of_many_models_the_best_are_drawn_and_all_stand_in_the_table(bank):
     many = results(bank, np.linspace(-2.0, 2.0, MOST_MODELS + 5))
-    found = compare(bank, many, method="paired", spec=NO_BOOTSTRAP)
+    found = compare(bank, many, method="paired")
     page = comparison_page(found, bank, many)
     drawn = {one.data[0].name: one for one in of_kind(page, Chart)}
     order, matrix = drawn["ranking-shown"], drawn["pairs-shown"]
@@ -160,7 +158,7 @@ def test_few_past_models_and_other_items_are_said(bank):
     gaps = matrix.responses.copy()
     gaps[0, :5] = np.nan
     holes = ResponseMatrix.create(gaps, models=matrix.models, items=matrix.items)
-    found = compare(few, holes, spec=NO_BOOTSTRAP)
+    found = compare(few, holes)
     page = comparison_page(found, few, holes)
     assert "random sample" in cautions(page)
     assert "answered different items" in cautions(page)

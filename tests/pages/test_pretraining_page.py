@@ -1,14 +1,13 @@
 import dataclasses
 
 import numpy as np
-import polars as pl
 import pytest
 
 from itembank.pages.blocks import Chart
-from itembank.pages.pretraining_charts import LAW_WORDS, MOST_PANELS
+from itembank.pages.pretraining_charts import MOST_PANELS
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.readers.compute import training_compute
-from itembank.scaling.pretraining.law_specs import LAWS, PretrainingSettings, SigmoidLaw
+from itembank.scaling.pretraining.law_specs import PretrainingSettings, SigmoidLaw
 from itembank.scaling.pretraining.pretraining_law import pretraining_law
 from tests.pages.reading import answers, cautions, check_charts, column, lead_text, of_kind, table
 from tests.scaling.simulated_suite import simulated_suite
@@ -43,17 +42,6 @@ def test_the_answer_is_the_highest_forecast_of_each_scenario_with_its_interval(l
     check_charts(page)
 
 
-def test_curves_and_points_are_those_of_the_law(law, page):
-    data = of_kind(page, Chart)[0].data[0].columns
-    rows = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
-    line = [row for row in rows if (row["scenario"], row["recipe"], row["what"]) == ("hard", law.recipes[1], "line")]
-    found = law.forecast("hard", "irsl", flops=[row["flops"] for row in line])
-    np.testing.assert_allclose([row["value"] for row in line], found.score[1])
-    np.testing.assert_allclose([row["low"] for row in line], found.low[1])
-    points = [row["value"] for row in rows if row["scenario"] == "hard" and row["what"] == "model"]
-    assert sorted(points) == pytest.approx(sorted(law.of_scenario("hard").scores.observed[law.is_final]))
-
-
 def test_forecasts_of_sizes_held_out_stand_beside_what_the_models_scored(law, page):
     own = law.held_out.table.filter(law="irsl")
     chart = next(one for one in of_kind(page, Chart) if one.data[0].name == "held-out-shown")
@@ -62,16 +50,6 @@ def test_forecasts_of_sizes_held_out_stand_beside_what_the_models_scored(law, pa
     assert len(table(page, "Every forecast of a size held out").data) == law.held_out.table.height
     wide = law.held_out.table.filter(law="irsl")["is_covered"].mean() < 0.92
     assert ("held only" in cautions(page)) == wide
-
-
-def test_decisions_are_means_over_scenarios(law, page):
-    chart = next(one for one in of_kind(page, Chart) if one.data[0].name == "decisions-shown")
-    by_share = {}
-    for row in law.held_out.decisions().filter(law="irsl").iter_rows(named=True):
-        by_share.setdefault(row["share_of_target"], []).append(row["decision_accuracy"])
-    data = pl.DataFrame({name: list(values) for name, values in chart.data[0].columns.items()})
-    drawn = dict(data.filter(law="item response law").select("share", "accuracy").rows())
-    assert drawn == pytest.approx({share: float(np.mean(values)) for share, values in by_share.items()})
 
 
 def test_without_a_check_the_page_says_that_nobody_knows(law):
@@ -92,10 +70,6 @@ def test_one_recipe_needs_no_menu_and_no_decisions(suite):
     assert "Abilities" not in [section.title for section in page.sections]
     assert len(law.scenarios) <= MOST_PANELS
     check_charts(page)
-
-
-def test_every_law_has_a_name_in_words():
-    assert set(LAW_WORDS) == set(LAWS.builtin_names)
 
 
 def test_a_law_of_scores_alone_has_a_page_with_what_is_drawn_by_hand(suite):

@@ -207,7 +207,7 @@ def test_words_of_a_stranger_do_not_drive_the_terminal(published, tmp_path):
 
 
 def test_differences_are_those_of_the_whole_bank_with_calibrated_intervals(whole, selection, published, asked):
-    known = {"target": "all", "spec": ib.ComparisonSpec(n_bootstrap=0)}
+    known = {"target": "all"}
     expected, found = ib.compare(whole, asked, selection=selection, **known), ib.compare(published, asked, **known)
     np.testing.assert_allclose(found.difference.value, expected.difference.value, atol=1e-7)
     assert (found.method, found.interval_kind) == ("stacked", "calibrated")

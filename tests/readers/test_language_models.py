@@ -1,7 +1,5 @@
 """The built-in language models: what the issue promises of them, and that their files agree with each other."""
 
-from pathlib import Path
-
 import numpy as np
 import polars as pl
 import pytest
@@ -9,8 +7,6 @@ from scipy.stats import spearmanr
 
 from itembank.readers.builtin import builtin_bits_per_byte, builtin_choices, builtin_sample_probabilities, load_builtin
 from itembank.readers.compute import training_compute
-
-FILES = Path(__file__).resolve().parents[2] / "src" / "itembank" / "readers" / "builtin_files"
 
 
 @pytest.fixture(scope="module")

@@ -405,34 +405,6 @@ def test_no_interval_sees_more_than_chosen_items(interval, selector, monkeypatch
     assert is_blind(make_spec(interval=interval, **choices), monkeypatch) == {"auto": True}
 
 
-def test_the_guard_catches_a_selector_that_knows_the_answers(monkeypatch):
-    spec = make_spec(selectors=("random",), n_items=(6,), repeats=1)
-    honest = comparison_study.select
-
-    def run(responses):
-        known = responses.responses[FOLD.test].mean(axis=0)  # what the tested models answered
-
-        def leaking(bank, n_items, **arguments):
-            selection = honest(bank, n_items, **arguments)
-            best = np.argsort(-known, kind="stable")[:n_items]
-            scenarios = np.array(bank.responses.items["scenario"])[best]
-            weights = np.array([1.0 / np.sum(scenarios == one) for one in scenarios])
-            return replace(
-                selection,
-                item_ids=tuple(np.array(bank.item_ids)[best].tolist()),
-                scenarios=tuple(scenarios.tolist()),
-                weights=weights,
-            )
-
-        with monkeypatch.context() as patched:
-            patched.setattr(comparison_study, "select", leaking)
-            return estimates_and_chosen(spec, responses, monkeypatch)
-
-    table, chosen = run(RESPONSES)
-    poisoned, _ = run(flipped(RESPONSES, FOLD, chosen))
-    assert not table.select(SEEN).equals(poisoned.select(SEEN))
-
-
 def test_the_guard_catches_an_estimator_that_knows_the_truth(monkeypatch):
     spec = make_spec(selectors=("random",), n_items=(6,), repeats=1)
     honest = comparison_study.estimate

@@ -1,5 +1,4 @@
 import json
-from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -55,56 +54,10 @@ def test_another_seed_gives_other_numbers(finished, tmp_path):
     assert not other.estimates["estimate"].equals(first["estimate"])
 
 
-def test_a_killed_study_goes_on_where_it_stopped_and_finds_the_same(finished, tmp_path, monkeypatch):
-    _, result = finished
-    ran = []
-    honest = comparison_study.run_fold
-
-    def killed(spec, responses, fold):
-        if len(ran) == 3:
-            raise KeyboardInterrupt
-        ran.append((fold.split, fold.repeats, fold.fold))
-        return honest(spec, responses, fold)
-
-    monkeypatch.setattr(comparison_study, "run_fold", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run_study(SPEC, tmp_path / "study", responses=RESPONSES)
-    with pytest.raises(DataError, match="is not finished: 3 of 6 folds are done"):
-        StudyResult.load(tmp_path / "study")
-    first = list(ran)
-
-    def counted(spec, responses, fold):
-        ran.append((fold.split, fold.repeats, fold.fold))
-        return honest(spec, responses, fold)
-
-    monkeypatch.setattr(comparison_study, "run_fold", counted)
-    said = []
-    resumed = run_study(SPEC, tmp_path / "study", responses=RESPONSES, progress=lambda *told: said.append(told))
-    assert len(ran) == len(set(ran)) == 6
-    assert ran[:3] == first
-    assert numbers(resumed.estimates).equals(numbers(result.estimates))
-    assert said[0] == ("3 of 6 folds", 3 / 6)
-    assert said[1][0].startswith("4 of 6 folds, about ")
-    assert said[1][0].endswith(" left")
-
-
 def test_a_finished_study_is_not_run_again(finished, monkeypatch):
     folder, result = finished
     monkeypatch.setattr(comparison_study, "run_fold", None)
     assert run_study(SPEC, folder, responses=RESPONSES).estimates.equals(result.estimates, null_equal=True)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"seed": 9}, "'seed' of the study file changed"),
-        ({"n_items": (13,), "level": 0.9}, "'level', 'n_items' of the study file changed"),
-    ],
-)
-def test_a_folder_of_another_study_is_refused(finished, changes, message):
-    folder, _ = finished
-    with pytest.raises(DataError, match=message):
-        run_study(replace(SPEC, **changes), folder, responses=RESPONSES)
 
 
 def test_a_folder_of_other_data_is_refused(finished):

@@ -195,10 +195,6 @@ def check_bank(
         Seed of what is left to chance in the choice of items.
     progress : ProgressCallback
 
-    Returns
-    -------
-    BankCheck
-
     Raises
     ------
     DataError

@@ -104,10 +104,6 @@ def differential_items(
         Share of false flags to be expected among the flagged, at most.
     progress : ProgressCallback
 
-    Returns
-    -------
-    DifferentialItems
-
     Raises
     ------
     DataError

@@ -189,10 +189,6 @@ def find_duplicates(source: Bank | GivenResponses, *, review: float = 3.0) -> Du
     review : float
         Pairs whose log-likelihood ratio falls at most this much short of a flag are listed, too, to be looked at.
 
-    Returns
-    -------
-    Duplicates
-
     Raises
     ------
     DataError

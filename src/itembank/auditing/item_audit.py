@@ -332,10 +332,6 @@ def audit_items(
         'key-ratio': first where another key explains the answers best, for models of mixed strength.
     progress : ProgressCallback
 
-    Returns
-    -------
-    ItemAudit
-
     Raises
     ------
     DataError

@@ -154,10 +154,6 @@ def item_drift(
         Leave out items that the bank does not hold.
     progress : ProgressCallback
 
-    Returns
-    -------
-    ItemDrift
-
     Raises
     ------
     DataError

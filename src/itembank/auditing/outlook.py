@@ -100,10 +100,6 @@ def outlook(bank: GivenBank) -> Outlook:
     ----------
     bank : Bank or path
 
-    Returns
-    -------
-    Outlook
-
     Examples
     --------
     >>> outlook(bank).in_words  # doctest: +SKIP

@@ -531,10 +531,6 @@ def check_fit(
         Leave out items that the bank does not hold.
     progress : ProgressCallback
 
-    Returns
-    -------
-    FitCheck
-
     Raises
     ------
     DataError

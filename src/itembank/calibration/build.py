@@ -43,10 +43,6 @@ def build_bank(
         Splits the models for the item model's bias; nothing else is random.
     progress : ProgressCallback
 
-    Returns
-    -------
-    Bank
-
     Raises
     ------
     DataError, ParameterError

@@ -32,7 +32,6 @@ from itembank.cli.options import (
     report_option,
     report_result,
     responses_argument,
-    seed_option,
 )
 from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.comparison.comparison_spec import ComparisonSpec
@@ -74,7 +73,6 @@ if TYPE_CHECKING:
 @report_option
 @match_option
 @mixed_prompts_option
-@seed_option
 @format_option
 def compare_command(
     *,

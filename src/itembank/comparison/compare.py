@@ -77,15 +77,11 @@ def compare(
     target : str or sequence of str
         'overall', 'all', or names of scenarios; 'mean_win_rate', or an external score that the bank keeps.
     spec : ComparisonSpec
-        Level, power, and the samples and seed of the reference bootstrap.
+        Level and power, and which scores are compared.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
     progress : ProgressCallback
         The first comparison of a bank fits the item model anew without some models; later ones do not.
-
-    Returns
-    -------
-    Comparison
 
     Raises
     ------
@@ -130,7 +126,7 @@ def compare(
         difference=difference,
         tests=tests,
         pairs=ModelPairs.of(compared, pairs),
-        reference=ReferenceTests.of(compared, pairs, spec),
+        reference=ReferenceTests.of(compared, pairs),
         ranking=Ranking.of(compared, score, tests.p_holm < 1.0 - spec.level),
         spec=spec,
         method=PAIRED if estimator is None else METHODS.name_of(estimator),

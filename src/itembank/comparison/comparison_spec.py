@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from itembank.checks import check_fraction, check_one_of, check_whole
+from itembank.checks import check_fraction, check_one_of
 from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
 
 
@@ -16,10 +16,6 @@ class ComparisonSpec:
         Of the intervals; adjusted p-values are held against ``1 - level`` in the ranking.
     power : float
         With which the smallest detectable difference would be found.
-    n_bootstrap : int
-        Samples of the reference bootstrap; 0 for none. Left out beyond 20,000 pairs.
-    seed : int
-        Of the bootstrap.
     estimand : {'run', 'expected'}
         Which scores are compared, see `estimate`: intervals, p-values and probabilities take in the chance of the runs,
         or of the items.
@@ -27,14 +23,10 @@ class ComparisonSpec:
 
     level: float = 0.95
     power: float = 0.8
-    n_bootstrap: int = 2000
-    seed: int = 0
     estimand: Estimand = RUN
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_fraction("level", self.level)
         check_fraction("power", self.power)
-        check_whole("n_bootstrap", self.n_bootstrap, least=0)
-        check_whole("seed", self.seed, least=0)
         check_one_of("estimand", self.estimand, ESTIMANDS)

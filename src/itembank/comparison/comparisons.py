@@ -7,15 +7,12 @@ import numpy as np
 
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.difference_tests import DifferenceTests, bootstrap_intervals, mcnemar_exact, paired_t
+from itembank.comparison.difference_tests import DifferenceTests, mcnemar_exact, paired_t
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.estimation.estimates import Scores, Typicality, known_number
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
-
-MANY_BOOTSTRAPS = 20_000
-"""With more pairs (201 models) no bootstrap interval is computed: it costs far more than everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +65,13 @@ class ReferenceTests:
 
     mcnemar_p: FloatArray
     paired_t_p: FloatArray
-    bootstrap_low: FloatArray
-    bootstrap_high: FloatArray
 
     @classmethod
-    def of(cls, compared: ComparedModels, pairs: PairedDifferences, spec: ComparisonSpec) -> Self:
-        """Test all pairs; the bootstrap is NaN where it is not asked for or would take too long."""
+    def of(cls, compared: ComparedModels, pairs: PairedDifferences) -> Self:
+        """Test all pairs."""
         mcnemar = compared.if_of_items(_if_binary(compared, mcnemar_exact(pairs.only_a, pairs.only_b)))
         student = compared.if_of_items(paired_t(pairs.difference, pairs.variance_of_many, pairs.degrees))
-        first, second = model_pairs(compared.responses.n_models)
-        if spec.n_bootstrap == 0 or first.shape[0] > MANY_BOOTSTRAPS:
-            unknown = np.full(student.shape, np.nan)
-            return cls(mcnemar, student, unknown, unknown)
-        bounds = bootstrap_intervals(
-            compared.observations.responses,
-            first,
-            second,
-            weights=compared.observations.weights,
-            scenario_index=compared.scenarios(),
-            target_weights=compared.target_weights(),
-            level=spec.level,
-            n_samples=spec.n_bootstrap,
-            rng=np.random.default_rng(spec.seed),
-        )
-        return cls(mcnemar, student, *map(compared.if_of_items, bounds))
+        return cls(mcnemar, student)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +231,6 @@ class Comparison(Tabular):
             "raw_difference": pairs.raw_difference,
             "mcnemar_p": reference.mcnemar_p,
             "paired_t_p": reference.paired_t_p,
-            "bootstrap_low": reference.bootstrap_low,
-            "bootstrap_high": reference.bootstrap_high,
         }
 
     def notes_on_items(self) -> list[str]:

@@ -12,9 +12,6 @@ from itembank.estimation.estimates import Scores
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import t_quantile, t_reach
 
-CELLS_AT_ONCE = 2**22
-"""Of samples and columns times pairs: 32 MiB an array, whatever the number of pairs."""
-
 
 def mcnemar_exact(only_a: FloatArray, only_b: FloatArray) -> FloatArray:
     """Two-sided exact p-value of McNemar's test, elementwise: are the discordant items even? 1 without any.
@@ -60,62 +57,6 @@ def holm(p_values: FloatArray) -> FloatArray:
     adjusted = np.empty_like(p_values)
     np.put_along_axis(adjusted, order, np.minimum(stepped, 1.0), axis=0)
     return np.where(known, adjusted, np.nan)
-
-
-def bootstrap_intervals(
-    # (n_models, n_columns): NaN where missing; a pair's difference is over the items both answered
-    responses: FloatArray,
-    first: IntArray,  # (n_pairs,)
-    second: IntArray,  # (n_pairs,)
-    *,
-    weights: FloatArray,  # (n_columns,)
-    scenario_index: IntArray,  # (n_columns,)
-    target_weights: FloatArray,  # (n_targets, n_scenarios)
-    level: float,
-    n_samples: int,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, FloatArray]:
-    """Percentile intervals of raw differences (second - first), items resampled within each scenario.
-
-    Returns (n_pairs, n_targets): NaN where the pair shares no item of a scenario that the target counts.
-    """
-    counts = _resampled_counts(scenario_index, n_samples, rng)  # (n_samples, n_columns)
-    counts *= weights
-    n_targets = target_weights.shape[0]
-    bounds = np.full((2, first.shape[0], n_targets), np.nan)
-    n_block = max(1, CELLS_AT_ONCE // (n_samples + responses.shape[1]))
-    tails = [0.5 - level / 2.0, 0.5 + level / 2.0]
-    for start in range(0, first.shape[0], n_block):
-        block = slice(start, start + n_block)
-        d = (responses[second[block]] - responses[first[block]]).T  # (n_columns, n_block)
-        for target in range(n_targets):
-            resampled = np.zeros((n_samples, d.shape[1]))
-            for scenario in np.flatnonzero(target_weights[target] > 0.0):
-                columns = scenario_index == scenario
-                resampled += target_weights[target, scenario] * _means(counts[:, columns], d[columns], weights[columns])
-            bounds[:, block, target] = np.quantile(resampled, tails, axis=0)
-    return bounds[0], bounds[1]
-
-
-def _resampled_counts(scenario_index: IntArray, n_samples: int, rng: np.random.Generator) -> FloatArray:
-    """Count the draws of each item in samples of every scenario's size, with replacement, (n_samples, n_columns)."""
-    counts = np.zeros((n_samples, scenario_index.shape[0]))
-    for scenario in np.unique(scenario_index):
-        columns = np.flatnonzero(scenario_index == scenario)
-        n = columns.shape[0]
-        counts[:, columns] = rng.multinomial(n, np.full(n, 1.0 / n), size=n_samples)
-    return counts
-
-
-def _means(counts: FloatArray, d: FloatArray, weights: FloatArray) -> FloatArray:
-    """Weighted means of d over the items drawn, (n_samples, n_block); over all shared items where none was drawn."""
-    shared = ~np.isnan(d)
-    d = np.where(shared, d, 0.0)
-    with np.errstate(invalid="ignore"):
-        plain = (weights @ d) / (weights @ shared)  # NaN without a shared item
-    mass = counts @ shared.astype(np.float64)
-    result: FloatArray = np.divide(counts @ d, mass, out=np.broadcast_to(plain, mass.shape).copy(), where=mass > 0.0)
-    return result
 
 
 @dataclass(frozen=True, slots=True)

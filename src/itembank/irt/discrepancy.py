@@ -58,10 +58,6 @@ def with_discrepancy(
         Nothing is added for a scale of 0.
     subgroups : (n_items,), optional
         Subgroup of each item, numbered from 0 through all groups.
-
-    Returns
-    -------
-    FactorModel
     """
     shifts = shift_columns(model.mean, groups) if discrepancy.level else np.zeros((model.n_items, 0))
     return with_columns(model, shifts, discrepancy, None if subgroups is None else indicators(subgroups))

@@ -161,10 +161,6 @@ def map_side_by_side(
     model : ResponseModel
         See `can_stand_side_by_side`.
     prior : AbilityPrior
-
-    Returns
-    -------
-    Abilities
     """
     first, second = triangle(loadings.shape[2])
     n_models = responses.shape[0]

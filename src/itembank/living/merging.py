@@ -338,7 +338,7 @@ def diff(first: GivenBank, second: GivenBank) -> BankDiff:
     """
     first, second = as_bank(first), as_bank(second)
     one, other = whole_bank(first), whole_bank(second)
-    ours, theirs = _common(one.item_ids, other.item_ids)
+    theirs, ours = _Both.of(other, one).common_items  # in the order of the first
     ids = np.array(one.item_ids, dtype=object)[ours]
     has_changed = {
         "items with another status": history_of(first).status[ours] != history_of(second).status[theirs],
@@ -364,14 +364,6 @@ def diff(first: GivenBank, second: GivenBank) -> BankDiff:
         is_descendant=second.history is not None and first.bank_id in second.history.ancestors,
         ids=found,
     )
-
-
-def _common(ours: Sequence[str], theirs: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """Positions of the common ids in both lists, in the order of the first."""
-    place = {name: position for position, name in enumerate(theirs)}
-    pairs = [(row, place[name]) for row, name in enumerate(ours) if name in place]
-    found = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
 
 
 def _without(ids: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

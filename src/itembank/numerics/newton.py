@@ -88,7 +88,12 @@ def maximise(
         if better.all():
             point, current = candidate, proposed
         else:
-            point, current = np.where(better[:, None], candidate, point), _merge(better, proposed, current)
+            point = np.where(better[:, None], candidate, point)
+            current = Evaluation(
+                np.where(better, proposed.objective, current.objective),
+                np.where(better[:, None], proposed.gradient, current.gradient),
+                np.where(better[:, None, None], proposed.precision, current.precision),
+            )
     theta[rows], precision[rows] = point, current.precision
     return Maximum(theta, precision, converged)
 
@@ -96,7 +101,11 @@ def maximise(
 def _uphill(current: Evaluation, *, is_concave: bool) -> FloatArray:
     """Newton step of each row, (n, n_dims)."""
     if is_concave:
-        return _solved(current.precision, current.gradient)
+        try:
+            step: FloatArray = np.linalg.solve(current.precision, current.gradient[..., None])[..., 0]
+        except np.linalg.LinAlgError:  # with the ridge of `inverse`
+            step = np.linalg.solve(_ridged(current.precision), current.gradient[..., None])[..., 0]
+        return step
     values, vectors = np.linalg.eigh(current.precision)
     # With absolute values every step goes uphill; with negative ones it could go to a saddle or a minimum.
     sizes = np.abs(values)  # (n, n_dims)
@@ -124,28 +133,10 @@ def inverse(precision: FloatArray) -> FloatArray:
     return result
 
 
-def _solved(precision: FloatArray, gradient: FloatArray) -> FloatArray:
-    """Newton step of concave rows, with the ridge of `inverse` where it must be."""
-    try:
-        step: FloatArray = np.linalg.solve(precision, gradient[..., None])[..., 0]
-    except np.linalg.LinAlgError:
-        step = np.linalg.solve(_ridged(precision), gradient[..., None])[..., 0]
-    return step
-
-
 def _ridged(precision: FloatArray) -> FloatArray:
     largest = np.maximum(np.einsum("ndd->nd", precision).max(axis=1), 1e-150)  # no overflow below
     result: FloatArray = precision + RIDGE * largest[:, None, None] * np.eye(precision.shape[1])
     return result
-
-
-def _merge(better: BoolArray, proposed: Evaluation, current: Evaluation) -> Evaluation:
-    """Take the proposed evaluation where it is better."""
-    return Evaluation(
-        np.where(better, proposed.objective, current.objective),
-        np.where(better[:, None], proposed.gradient, current.gradient),
-        np.where(better[:, None, None], proposed.precision, current.precision),
-    )
 
 
 def non_negative_minimum(matrix: FloatArray, linear: FloatArray) -> FloatArray:

@@ -137,20 +137,15 @@ def _in_workers(
             for number, result, said in _handed_out(function, left, n_jobs):
                 del left[number]
                 for message, category in said:
-                    _say_again(message, category)
+                    if issubclass(category, ItembankWarning):
+                        warn(message, category)
+                    else:
+                        warnings.warn(message, category, stacklevel=2)
                 yield number, result
             return
         except Exception as error:
             if attempt == MOST_RESTARTS or not DEATHS & {one.__name__ for one in type(error).__mro__}:
                 raise
-
-
-def _say_again(message: str, category: type[Warning]) -> None:
-    """Give a warning of another process here."""
-    if issubclass(category, ItembankWarning):
-        warn(message, category)
-    else:
-        warnings.warn(message, category, stacklevel=2)
 
 
 def _handed_out(

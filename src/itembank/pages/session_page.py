@@ -227,18 +227,14 @@ def session_steps(session: AdaptiveSession) -> tuple[Step, ...]:
         value, low, high = (float(one[0, at]) for one in (made.scores.value, made.scores.low, made.scores.high))
         step = Step(n_told, None, NOT_KNOWN, value, low, high, dict(then.costs))
         if events and isinstance(events[-1], Told):
-            is_next = found[-1].number == n_told - 1
-            expected = _expected(session, events[-1].item_id, theta) if is_next else NOT_KNOWN
+            expected = NOT_KNOWN
+            if found[-1].number == n_told - 1:  # by the ability just before
+                item = session.pool.basis.parameters.take(np.array([session.pool.positions[events[-1].item_id]]))
+                expected = float(probability(item, theta[None, :])[0, 0])
             step = replace(step, told=events[-1], expected=expected)
         found.append(step)
         theta = made.theta
     return tuple(found)
-
-
-def _expected(session: AdaptiveSession, item_id: str, theta: FloatArray) -> float:
-    """Find the expected answer to an item at an ability (n_dims,)."""
-    place = np.array([session.pool.positions[item_id]])
-    return float(probability(session.pool.basis.parameters.take(place), theta[None, :])[0, 0])
 
 
 def steps_data(session: AdaptiveSession, steps: tuple[Step, ...]) -> Data:

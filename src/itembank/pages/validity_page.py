@@ -31,13 +31,16 @@ def validity_page(found: ConvergentValidity, *, title: str = "", command: str = 
             charts.append(validity_chart(found, table=name))
     drawn = "" if found.n_groups is None else f", {found.n_groups} groups"
     by = {"fisher": "Fisher's z", "bootstrap": "models drawn anew"}.get(found.interval, found.interval)
+    explanation = "Share of the variance of ability that is no error of its estimate"
+    columns = (Column("scenario", "Scenario"), Column("reliability", "Reliability", "number", 2, explanation))
+    rows = {"scenario": list(found.scenarios), "reliability": found.reliability}
     return Page(
         title=title or f"How far {plural(len(found.scenarios), 'scenario')} measure the same",
         kind="Convergent validity",
         lead=_lead(found),
         sections=(
             Section("Every pair of scenarios", (*charts, _pairs(found))),
-            Section("How well each is measured", (_reliability(found),)),
+            Section("How well each is measured", (Table.of("Reliability", "reliability", rows, columns, n_shown=60),)),
         ),
         provenance=(
             ("Models", f"{len(found.model_ids)}"),
@@ -178,10 +181,3 @@ def _pairs(found: ConvergentValidity) -> Table:
     if found.beyond_compute is not None:
         columns.append(Column("beyond_compute", "Beyond compute", "number", 2, "Training compute taken out"))
     return Table.of("Pairs of scenarios", "validity-pairs", found.rows(), columns)
-
-
-def _reliability(found: ConvergentValidity) -> Table:
-    explanation = "Share of the variance of ability that is no error of its estimate"
-    columns = (Column("scenario", "Scenario"), Column("reliability", "Reliability", "number", 2, explanation))
-    rows = {"scenario": list(found.scenarios), "reliability": found.reliability}
-    return Table.of("Reliability", "reliability", rows, columns, n_shown=60)

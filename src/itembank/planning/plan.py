@@ -279,10 +279,6 @@ def plan(
         Level, power, seed and which score is meant.
     progress : ProgressCallback
 
-    Returns
-    -------
-    Plan
-
     Raises
     ------
     ParameterError

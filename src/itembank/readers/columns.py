@@ -1,7 +1,7 @@
 """Columns of a table as ids and as numbers, with every problem named."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +68,9 @@ def id_labels(
         empty |= series.cast(pl.String) == ""
     if empty.any():
         rows = [index + 1 for index in empty.arg_true().to_list()]
-        problems.append(f"{name} must not be empty, got {len(rows)} rows without: {_row_numbers(rows)}.")
+        problems.append(
+            f"{name} must not be empty, got {len(rows)} rows without: row {first_few(list(map(str, rows)))}."
+        )
         return None
     series = series.cast(pl.String) if series.dtype.is_integer() else series
     return Labels.of(series, kind) if known is None else known.labels(series, kind)
@@ -157,10 +159,6 @@ def _numbers_of_words(text: pl.Series, parsed: pl.Series) -> tuple[FloatArray, p
 def examples(series: pl.Series) -> list[str]:
     """Show the first few values, shortened."""
     return [str(value)[:40] for value in series.head(N_SHOWN).to_list()]
-
-
-def _row_numbers(rows: Sequence[int]) -> str:
-    return f"row {first_few(list(map(str, rows)))}"
 
 
 PAIRS = (

@@ -318,7 +318,7 @@ def training_compute(
     table = _rows_of(models, model_ids)
     columns = table.columns
     has_parts = not set(PARAMETER_COLUMNS).isdisjoint(columns) and not set(TOKEN_COLUMNS).isdisjoint(columns)
-    if not has_parts and not any(_power(name) is not None for name in columns):
+    if not has_parts and not _columns_of_operations(columns):
         raise DataError(
             f"training compute: the table of models must have a column flops (or flops_e18, in 10^18), or params and "
             f"train_tokens, got none of them; it has {shown(columns, 12)}."
@@ -370,12 +370,10 @@ def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFr
     return wanted.join(table, on="model_id", how="left", maintain_order="left")
 
 
-def _power(column: str) -> int | None:
-    """Power of ten of FLOP that a column counts by its name; None when it counts something else."""
-    if column.lower() in {"flops", "flop"}:
-        return 0
-    match = SCALED_COLUMN.fullmatch(column)
-    return int(match["power"]) if match else None
+def _columns_of_operations(columns: Sequence[str]) -> list[tuple[str, float]]:
+    """Columns that count FLOP by their name, each with its unit."""
+    found = [(name, 1.0) for name in columns if name.lower() in {"flops", "flop"}]
+    return found + [(name, 10.0 ** int(one["power"])) for name in columns if (one := SCALED_COLUMN.fullmatch(name))]
 
 
 def _count_column(table: pl.DataFrame, columns: Sequence[str], names: list[str], problems: list[str]) -> FloatArray:
@@ -397,8 +395,7 @@ def _count_column(table: pl.DataFrame, columns: Sequence[str], names: list[str],
 
 def _stated_operations(table: pl.DataFrame, names: list[str], problems: list[str]) -> FloatArray:
     """Operations as the table states them, (n_models,); NaN where it does not."""
-    found = [(name, 1.0) for name in table.columns if name.lower() in {"flops", "flop"}]
-    found += [(name, 10.0 ** int(match["power"])) for name in table.columns if (match := SCALED_COLUMN.fullmatch(name))]
+    found = _columns_of_operations(table.columns)
     if len(found) > 1:
         problems.append(
             f"one column must state the operations, got {shown([name for name, _ in found])}. Drop the others."

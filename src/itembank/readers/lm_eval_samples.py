@@ -354,6 +354,7 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
         raise DataError(
             f"{file.path}: doc_id must be a whole number, as lm_eval counts them, got {', '.join(foreign)}."
         )
+    acc, acc_norm = (logged_accuracy(values.get(name), len(options)) for name in ("acc", "acc_norm"))
     labels = Labels.of(pl.Series("document", [str(document) for document in documents], dtype=pl.String))
     return Samples(
         file,
@@ -362,14 +363,9 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
         Labels.of(pl.Series("hash", hashes, dtype=pl.String, strict=False)),
         {name: metric_of(column) for name, column in values.items()},
         np.array(generated, dtype=np.int64),
-        _options(options, values) if with_options else None,
+        file_options(options, (acc, acc_norm)) if with_options else None,
         prompts=np.concatenate(prompts),
     )
-
-
-def _options(options: list[RowOptions], values: Mapping[str, list[Any]]) -> Options:
-    acc, acc_norm = (logged_accuracy(values.get(name), len(options)) for name in ("acc", "acc_norm"))
-    return file_options(options, (acc, acc_norm))
 
 
 def _n_generated(record: Record) -> int:

@@ -4,7 +4,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -239,7 +239,8 @@ def _checked_table(content: Any, kind: Any, where: str, *, without: tuple[str, .
     known = {field.name: field for field in fields(kind) if field.init and field.name not in without}
     table = _as_table(content, where)
     unknown = [key for key in table if key not in known]
-    missing = [name for name, field in known.items() if _is_required(field) and name not in table]
+    required = [name for name, one in known.items() if one.default is MISSING and one.default_factory is MISSING]
+    missing = [name for name in required if name not in table]
     if unknown:
         raise ParameterError(
             f"keys of {where} must be among {shown(list(known), len(known))}, got {shown(unknown)}."
@@ -252,7 +253,3 @@ def _checked_table(content: Any, kind: Any, where: str, *, without: tuple[str, .
         if known[key].type is str and not isinstance(value, str):
             raise ParameterError(f"{key} of {where} must be a text, got {value!r}.")
     return result
-
-
-def _is_required(field: "Field[Any]") -> bool:
-    return field.default is MISSING and field.default_factory is MISSING

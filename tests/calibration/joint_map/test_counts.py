@@ -11,9 +11,9 @@ from itembank.calibration.joint_map import nested
 from itembank.calibration.joint_map.fit import ascend, fit_joint_map
 from itembank.calibration.joint_map.nested import make_problem
 from itembank.calibration.joint_map.steps import ability_derivatives, item_derivatives
-from tests.calibration.counts import counted, once_each, one_by_one, repeated, summed
+from tests.calibration.counts import counted, one_by_one, repeated, summed
 from tests.calibration.joint_map.starting import leading_point
-from tests.calibration.joint_map.test_optimum import optimum_nearby, penalised, simulated
+from tests.calibration.joint_map.test_optimum import optimum_nearby, penalised
 
 
 @pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.0), (True, 0.2)])
@@ -71,16 +71,6 @@ def tied(data):
         return whole - repeats - spec.l1 * np.abs(repeated(loadings)).sum() + prior
 
     return objective
-
-
-@pytest.mark.parametrize(("item_model", "n_dims", "missing"), [("2pl", 1, False), ("nested", 3, True)])
-def test_one_trial_a_cell_is_a_single_answer_and_none_is_missing(item_model, n_dims, missing):
-    data = simulated(1, missing=missing, shape=(30, 20))
-    spec = JointMAP(item_model, n_dims=n_dims)
-    single, counts = fit_joint_map(data, spec), fit_joint_map(once_each(data), spec)
-    np.testing.assert_allclose(counts.loadings, single.loadings, atol=1e-9)
-    np.testing.assert_allclose(counts.intercept, single.intercept, atol=1e-9)
-    np.testing.assert_allclose(counts.item_covariance, single.item_covariance, atol=1e-9)
 
 
 def test_covariances_count_every_trial():

@@ -3,7 +3,6 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.fit import ascend, fit_joint_map
 from itembank.calibration.joint_map.steps import (
     ability_derivatives,
@@ -14,7 +13,6 @@ from itembank.calibration.joint_map.steps import (
 )
 from itembank.errors import ParameterError
 from tests.calibration.joint_map.starting import leading_point
-from tests.calibration.marginal_ml.test_fit import simulated_at_scale
 from tests.calibration.simulated import simulate
 
 
@@ -128,52 +126,7 @@ def test_the_density_rises_to_the_end(item_model, n_dims):
     np.testing.assert_allclose(total, np.eye(n_dims), atol=1e-10)
 
 
-def test_order_of_models_and_items_does_not_matter():
-    simulated, rng = simulate(60, 40, missing=0.2), np.random.default_rng(1)
-    rows, columns = rng.permutation(60), rng.permutation(40)
-    cut = np.ix_(rows, columns)
-    data = simulated.data
-    shuffled = FitData(data.responses[cut], data.observed[cut], data.lower_asymptote)
-    one, other = (fit_joint_map(each, JointMAP(tolerance=1e-12)) for each in (data, shuffled))
-    np.testing.assert_allclose(other.loadings, one.loadings[columns], atol=1e-3)
-    np.testing.assert_allclose(other.abilities, one.abilities[rows], atol=1e-3)
-
-
-def test_stopping_early_says_so():
-    fit = fit_joint_map(simulate(40, 60).data, JointMAP(max_iterations=2, tolerance=1e-12))
-    assert not fit.converged
-    assert "Raise max_iterations" in fit.message
-    assert len(fit.history) == 3
-
-
 @pytest.mark.parametrize("arguments", [{"l1": 0.0}, {"intercept_sd": 0.0}])
 def test_priors_that_leave_no_optimum_are_refused(arguments):
     with pytest.raises(ParameterError, match="must be a finite number > 0"):
         JointMAP(**arguments)
-
-
-@pytest.mark.slow
-def test_benchmark_scale():
-    data, theta, slope, difficulty = simulated_at_scale(400, 5000)
-    fit = fit_joint_map(data, JointMAP())
-    assert fit.converged
-    assert np.corrcoef(fit.abilities[:, 0], theta)[0, 1] >= 0.9995
-    errors = np.sqrt(np.einsum("ijj->ij", fit.item_covariance))
-    truth = np.column_stack([slope, -slope * difficulty])
-    z = (np.column_stack([fit.loadings, fit.intercept]) - truth) / errors
-    # abilities are known to 0.03, so that taking them as known costs little
-    np.testing.assert_allclose(np.mean(np.abs(z) < 1.96, axis=0), 0.95, atol=0.02)
-
-
-@pytest.mark.slow
-def test_difficulty_is_recovered_with_slope_one():
-    slopes = []
-    for seed in range(6):
-        data, _, slope, difficulty = simulated_at_scale(1500, 1000, seed)
-        fit = fit_joint_map(data, JointMAP())
-        known = (slope >= 0.7) & (np.abs(difficulty) < 1.5)
-        estimated = -fit.intercept / fit.loadings[:, 0]
-        slopes.append(np.polyfit(difficulty[known], estimated[known], 1)[0])
-    standard_error = np.std(slopes, ddof=1) / np.sqrt(len(slopes))
-    assert abs(np.mean(slopes) - 1.0) < 3.0 * standard_error + 0.01  # 0.01: abilities are estimated along
-    assert standard_error < 0.01

@@ -79,13 +79,6 @@ def test_no_general_optimiser_finds_a_better_point_nearby(n_dims, l1, missing, l
     assert ours == pytest.approx(best, abs=1e-4 * abs(best) if n_dims > 1 else 1e-4)
 
 
-@pytest.mark.parametrize("item_model", ["1pl", "2pl"])
-def test_the_density_never_falls(item_model):
-    data = simulated(1, missing=True, shape=(40, 60))
-    history = fit_joint_map(data, JointMAP(item_model), progress=silent).history
-    assert np.all(np.diff(history) >= -1e-9 * np.abs(history[:-1]))
-
-
 def test_the_common_slope_is_common():
     fit = fit_joint_map(simulated(1, shape=(40, 60)), JointMAP("1pl"), progress=silent)
     assert fit.loadings.std() == pytest.approx(0.0, abs=1e-12)
@@ -102,17 +95,3 @@ def test_covariances_are_inverse_blocks_of_the_information():
     without_prior = np.linalg.inv(information)
     assert np.all(np.diag(fit.item_covariance[item]) <= np.diag(without_prior) + 1e-9)
     np.testing.assert_allclose(fit.item_covariance[item], without_prior, rtol=0.1)
-
-
-@pytest.mark.slow
-def test_difficulty_and_ability_are_recovered():
-    rng = np.random.default_rng(5)
-    theta, difficulty = rng.normal(size=400), rng.normal(size=300)
-    slope = rng.lognormal(0.0, 0.3, 300)
-    share = 1.0 / (1.0 + np.exp(-slope * (theta[:, None] - difficulty)))
-    data = FitData((rng.random(share.shape) < share).astype(float), None, np.zeros(300))
-    fit = fit_joint_map(data, JointMAP(), progress=silent)
-    estimated = -fit.intercept / fit.loadings[:, 0]
-    true = (difficulty - theta.mean()) / theta.std()
-    assert np.polyfit(true, estimated, 1)[0] == pytest.approx(1.0, abs=0.05)
-    assert np.corrcoef(fit.abilities[:, 0], theta)[0, 1] > 0.99

@@ -9,11 +9,10 @@ from scipy.special import expit, logsumexp
 
 from itembank.calibration.calibration_specs import MarginalML
 from itembank.calibration.marginal_ml.errors import item_covariances, lost_information
-from itembank.calibration.marginal_ml.fit import fit_items, fit_marginal_ml
+from itembank.calibration.marginal_ml.fit import fit_items
 from itembank.calibration.marginal_ml.items import item_derivatives
 from itembank.calibration.marginal_ml.posterior import ability_grid, ability_posterior, adaptive_grid
-from tests.calibration.counts import counted, once_each, one_by_one, repeated, summed
-from tests.calibration.simulated import simulate
+from tests.calibration.counts import counted, one_by_one, repeated, summed
 
 KIND = {"bounds": (-6.0, 6.0)}
 GRID = ability_grid(61, 31, **KIND)
@@ -74,15 +73,6 @@ def second_differences(function, at, width=1e-3):
             for a in steps
         ]
     )
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_one_trial_a_cell_is_a_single_answer_and_none_is_missing(missing):
-    data = simulate(50, 20, missing=missing).data
-    single, counts = fit_marginal_ml(data, MarginalML()), fit_marginal_ml(once_each(data), MarginalML())
-    np.testing.assert_allclose(counts.loadings, single.loadings, atol=1e-6)
-    np.testing.assert_allclose(counts.intercept, single.intercept, atol=1e-6)
-    np.testing.assert_allclose(counts.item_covariance, single.item_covariance, rtol=1e-4, atol=1e-9)
 
 
 def test_curve_nodes_suffice_for_many_trials():

@@ -91,24 +91,6 @@ def test_nor_where_responses_are_partial(kind, family, monkeypatch):
     assert is_blind(spec, monkeypatch, make_responses(kind=kind))
 
 
-def test_the_guard_catches_a_choice_that_knows_the_answers(monkeypatch):
-    def leaking(assessor, known, pool, budgets, *, rng):
-        del assessor, rng
-        order = pool.items[np.argsort(-leaking.truth[pool.items], kind="stable")]
-        return {n: order[:n] for n in budgets}
-
-    honest = study.prepare
-
-    def watched(*arguments):
-        prepared = honest(*arguments)
-        leaking.truth = np.nanmean(prepared.new.responses, axis=0)
-        return prepared
-
-    monkeypatch.setattr(study, "choose_static", leaking)
-    monkeypatch.setattr(study, "prepare", watched)
-    assert not is_blind(make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1, 6)), monkeypatch)
-
-
 def test_the_guard_catches_a_prediction_that_knows_the_truth(monkeypatch):
     honest = study._predict
     monkeypatch.setattr(study, "_predict", lambda prepared, *rest: 0.9 * honest(prepared, *rest) + 0.1 * prepared.truth)
@@ -379,15 +361,6 @@ def test_a_study_is_what_its_folder_says(finished):
 def test_the_numbers_do_not_depend_on_the_number_of_processes(finished, tmp_path):
     _, result = finished
     assert same(run_prediction(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=2), result)
-
-
-@pytest.mark.parametrize(
-    "changed", [{"seed": 4}, {"n_held_out": 5}, {"assessors": SPEC.assessors[:2]}, {"input_weight": 1.0}]
-)
-def test_another_study_is_refused(finished, changed):
-    folder, _ = finished
-    with pytest.raises(DataError, match=f"is another study: '{next(iter(changed))}' of the study file changed"):
-        run_prediction(dataclasses.replace(SPEC, **changed), folder, responses=RESPONSES)
 
 
 def test_other_tasks_of_the_same_items_are_another_study(finished):

@@ -132,7 +132,7 @@ def _with_line(problem: Problem, prior: RelativeItemPrior, path: Path) -> tuple[
     posterior = path.last.posterior
     scale = best_scale(posterior.mean, posterior.covariance, path.last.items, None)
     items = rescale(path.last.items, scale)
-    problem = replace(problem, prior=with_line(prior, items))
+    problem = replace(problem, prior=with_line(prior, items, has_common_slope=problem.has_common_slope))
     return problem, Path(em_step(problem, items), [], converged=False)
 
 

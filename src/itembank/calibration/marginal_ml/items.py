@@ -25,10 +25,13 @@ class LinePrior(NamedTuple):
 AnyItemPrior: TypeAlias = ItemPrior | LinePrior
 
 
-def with_line(prior: RelativeItemPrior, items: FloatArray) -> LinePrior:
-    """Fit the line of the intercepts (in the loading) to these items by least squares, (n_items, 2)."""
+def with_line(prior: RelativeItemPrior, items: FloatArray, *, has_common_slope: bool = False) -> LinePrior:
+    """Fit the line of the intercepts (in the loading) to these items by least squares, (n_items, 2).
+
+    Items of one slope have no line: what rounding leaves of their differences would be any.
+    """
     centred = items - items.mean(axis=0)
-    size = float(centred[:, 0] @ centred[:, 0])
+    size = 0.0 if has_common_slope else float(centred[:, 0] @ centred[:, 0])
     line_slope = float(centred[:, 0] @ centred[:, 1]) / size if size > 0.0 else 0.0
     return LinePrior(prior.slope_sd, prior.intercept_sd, line_slope)
 
@@ -37,8 +40,8 @@ class PriorTerms(NamedTuple):
     """Log-density with its derivatives."""
 
     value: float
-    gradient: FloatArray  # (n_items, 2)
-    precision: FloatArray  # (n_items, 2, 2): Minus the second derivatives within each item
+    gradient: FloatArray  # (n_items, 2); (n_slopes,) of slopes alone
+    precision: FloatArray  # (n_items, 2, 2): Minus the second derivatives within each item; (n_slopes,) of slopes alone
 
 
 def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool = False) -> PriorTerms:
@@ -46,12 +49,12 @@ def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: boo
 
     A common slope counts once; its terms stand with the first item, since only sums over items are used.
     """
-    slopes: PriorTerms | None
+    value, gradient, precision = 0.0, np.zeros_like(items), np.zeros((*items.shape, items.shape[1]))
     if isinstance(prior, ItemPrior):
-        slopes = _lognormal_slopes(items[:1, 0] if has_common_slope else items[:, 0], prior)
-    else:
-        slopes = None if has_common_slope else _relative_slopes(items[:, 0], prior)
-    value, gradient, precision = _placed(slopes, items)
+        counted = slice(0, 1 if has_common_slope else len(items))
+        value, gradient[counted, 0], precision[counted, 0, 0] = _lognormal_slopes(items[counted, 0], prior)
+    elif not has_common_slope:
+        value, gradient[:, 0], precision[:, 0, 0] = _relative_slopes(items[:, 0], prior)
     residual, line_slope = items[:, -1], 0.0
     if isinstance(prior, LinePrior):
         # The best height for these items: the gradient needs no derivative of it (envelope theorem).
@@ -66,16 +69,6 @@ def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: boo
     return PriorTerms(value, gradient, precision + weight * np.outer(contrast, contrast))
 
 
-def _placed(slopes: PriorTerms | None, items: FloatArray) -> PriorTerms:
-    """Terms of all parameters, given those of the slopes (of the first items only when fewer)."""
-    gradient, precision = np.zeros_like(items), np.zeros((*items.shape, items.shape[1]))
-    if slopes is None:
-        return PriorTerms(0.0, gradient, precision)
-    n_slopes = len(slopes.gradient)
-    gradient[:n_slopes, :1], precision[:n_slopes, :1, :1] = slopes.gradient, slopes.precision
-    return PriorTerms(slopes.value, gradient, precision)
-
-
 def log_prior(items: FloatArray, prior: AnyItemPrior | None, *, has_common_slope: bool = False) -> float:
     """Log-density of all item parameters; zero without a prior."""
     return 0.0 if prior is None else prior_terms(items, prior, has_common_slope=has_common_slope).value
@@ -86,9 +79,8 @@ def _relative_slopes(slopes: FloatArray, prior: LinePrior) -> PriorTerms:
     weight, centre = 1.0 / prior.slope_sd**2, float(slopes @ slopes / slopes.sum())
     # The centre maximises the sum, so that the gradient in the slopes needs no derivative of it.
     relative = slopes / centre - 1.0
-    precision = np.full((len(slopes), 1, 1), weight / centre**2)
     value = _normal_log_density(relative, prior.slope_sd)
-    return PriorTerms(value, -weight / centre * relative[:, None], precision)
+    return PriorTerms(value, -weight / centre * relative, np.full(len(slopes), weight / centre**2))
 
 
 def _lognormal_slopes(slopes: FloatArray, prior: ItemPrior) -> PriorTerms:
@@ -97,8 +89,7 @@ def _lognormal_slopes(slopes: FloatArray, prior: ItemPrior) -> PriorTerms:
     weighted_residual = (log_slope - prior.log_discrimination_mean) / sd**2
     value = _normal_log_density(log_slope - prior.log_discrimination_mean, sd) - float(log_slope.sum())
     # Of log density -(log a - mu)^2 / (2 s^2) - log a: the chain rule in log a.
-    gradient, precision = -(1.0 + weighted_residual) / slopes, (1.0 / sd**2 - 1.0 - weighted_residual) / slopes**2
-    return PriorTerms(value, gradient[:, None], precision[:, None, None])
+    return PriorTerms(value, -(1.0 + weighted_residual) / slopes, (1.0 / sd**2 - 1.0 - weighted_residual) / slopes**2)
 
 
 def _normal_log_density(values: FloatArray, sd: float) -> float:
@@ -108,10 +99,10 @@ def _normal_log_density(values: FloatArray, sd: float) -> float:
 
 
 class Scale(NamedTuple):
-    """A normal population of ability: theta = shift + matrix . standard normal."""
+    """A normal population of ability: theta = shift + size * standard normal."""
 
-    shift: FloatArray
-    matrix: FloatArray
+    shift: float
+    size: float
 
 
 def best_scale(
@@ -125,10 +116,10 @@ def best_scale(
     """Find the population of ability that suits the posteriors, and the item priors on its scale, best.
 
     The parameter expansion of EM (Liu, Rubin and Wu 1998, PX-EM): the population's mean m and
-    variance ``W W'`` are fitted as well, then reduced to N(0, I) by `rescale`. Plain EM all but
+    standard deviation s are fitted as well, then reduced to N(0, 1) by `rescale`. Plain EM all but
     stands still along these directions when abilities are known sharply, as its step is the fraction
     that the prior weighs in each posterior. With item priors this maximises
-    ``-M (log|W| + tr((W W')^-1 T(m)) / 2) + log prior(W' a, c + a . m)`` over m and W.
+    ``-M (log s + T(m) / (2 s^2)) + log prior(s a, c + m a)`` over m and s, with T(m) the mean square around m.
 
     Parameters
     ----------
@@ -137,60 +128,37 @@ def best_scale(
     covariance : (n_models, 1, 1)
     items : (n_items, 2)
     """
-    centre = mean.mean(axis=0)
-    centred = mean - centre
-    spread = centred.T @ centred / len(mean) + covariance.mean(axis=0)
-    scale = Scale(centre, np.linalg.cholesky(spread))
+    centre = float(mean.mean())
+    spread = float(np.mean((mean - centre) ** 2) + covariance.mean())
+    scale = Scale(centre, float(np.sqrt(spread)))
     if prior is None:
         return scale
-    moments = _Moments(len(mean), centre, spread)
-    optimum = minimize(
-        lambda packed: _negative_expanded(packed, moments, items, prior, has_common_slope=has_common_slope),
-        np.array([scale.shift[0], np.log(scale.matrix[0, 0])]),
+
+    def negative(packed: FloatArray) -> tuple[float, FloatArray]:
+        """Minus the objective in (m, log s), and its gradient: the logarithm keeps s positive."""
+        shift, size = float(packed[0]), float(np.exp(packed[1]))
+        total = (spread + (centre - shift) ** 2) / size**2
+        terms = prior_terms(rescale(items, Scale(shift, size)), prior, has_common_slope=has_common_slope)
+        value = terms.value - len(mean) * (packed[1] + 0.5 * total)
+        # Derivatives of the population part, and those of the log prior by a' = s a and c' = c + m a.
+        shift_slope = len(mean) * (centre - shift) / size**2 + items[:, 0] @ terms.gradient[:, 1]
+        size_slope = len(mean) * (total - 1.0) + size * (items[:, 0] @ terms.gradient[:, 0])
+        return -value, np.array([-shift_slope, -size_slope])
+
+    found = minimize(
+        negative,
+        np.array([scale.shift, np.log(scale.size)]),
         jac=True,
         method="BFGS",
         # the gradient is a sum over models, so its tolerance is one for each; the next EM step goes on from here
         options={"maxiter": 30, "gtol": 1e-6 * len(mean)},
-    )
-    return _unpack(optimum.x)
+    ).x
+    return Scale(float(found[0]), float(np.exp(found[1])))
 
 
 def rescale(items: FloatArray, scale: Scale) -> FloatArray:
-    """Item parameters after the population is moved to N(0, I): ``a' = W' a``, ``c' = c + a . m``."""
-    loadings, intercept = items[:, :-1], items[:, -1]
-    return np.column_stack([loadings @ scale.matrix, intercept + loadings @ scale.shift])
-
-
-class _Moments(NamedTuple):
-    """Number of abilities, their mean and their total covariance."""
-
-    n_models: int
-    centre: FloatArray
-    spread: FloatArray
-
-
-def _negative_expanded(
-    packed: FloatArray, moments: _Moments, items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool
-) -> tuple[float, FloatArray]:
-    """Minus the objective of `best_scale`, and its gradient in the packed parameters."""
-    n_models, centre, spread = moments
-    shift, matrix = _unpack(packed)
-    back = np.linalg.inv(matrix)
-    total = spread + np.outer(centre - shift, centre - shift)
-    whitened = back @ total @ back.T
-    terms = prior_terms(rescale(items, Scale(shift, matrix)), prior, has_common_slope=has_common_slope)
-    loadings = items[:, :-1]
-    value = -n_models * (np.log(np.diag(matrix)).sum() + 0.5 * np.trace(whitened)) + terms.value
-    # Derivatives of the population part in m and W, and those of the log prior by a' = W' a and c' = c + a . m.
-    shift_slope = n_models * back.T @ back @ (centre - shift) + loadings.T @ terms.gradient[:, -1]
-    matrix_slope = n_models * back.T @ (whitened - np.eye(1)) + loadings.T @ terms.gradient[:, :-1]
-    slope = np.concatenate([shift_slope, (matrix_slope * matrix).ravel()])  # the chain rule in log W
-    return -value, -slope
-
-
-def _unpack(packed: FloatArray) -> Scale:
-    """Turn (m, log W) into a scale: the logarithm keeps W positive in an unconstrained search."""
-    return Scale(packed[:1], np.exp(packed[1:])[:, None])
+    """Item parameters after the population is moved to N(0, 1): ``a' = s a``, ``c' = c + m a``."""
+    return np.column_stack([scale.size * items[:, 0], items[:, 1] + scale.shift * items[:, 0]])
 
 
 LARGEST_SLOPE = 12.0

@@ -217,7 +217,7 @@ def ascend(
             progress(f"sweep {sweep}", _progress_of(rise, tolerance))
             if rise < tolerance and (is_rough or has_settled(before, posterior)):
                 return Ascent(posterior, rule, history, converged=True)
-        is_coupled = sweep >= PLAIN_SWEEPS and _can_couple(blocks, posterior)
+        is_coupled = sweep >= PLAIN_SWEEPS and not posterior.has_common_slope and blocks.may_couple
         swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule, with_cross=is_coupled)
         item_steps = swept.item_steps
         plain = update_abilities(swept.posterior, swept.statistics, 1.0)
@@ -272,11 +272,6 @@ def _with_learned_precision(
         if float(after.likelihood.sum()) + log_prior(proposed.precision) > before:
             return proposed, after
     return rule, statistics
-
-
-def _can_couple(blocks: ResponseBlocks, posterior: Posterior) -> bool:
-    """Whether coupled steps are worth it, and the matrices they need not too large."""
-    return not posterior.has_common_slope and blocks.may_couple
 
 
 def _candidates(swept: _Swept, bold: Posterior, momentum: Momentum) -> Iterator[tuple[Posterior, Momentum]]:

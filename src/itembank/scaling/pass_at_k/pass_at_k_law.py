@@ -69,10 +69,6 @@ def pass_at_k_law(
     rng : Generator, int or None
         For the budget's samples and the draws behind intervals.
 
-    Returns
-    -------
-    PassAtKLaw
-
     Raises
     ------
     DataError

@@ -126,10 +126,6 @@ def held_out_coverage(
     settings : PretrainingSettings, optional
         Its `largest_flops` is not used.
 
-    Returns
-    -------
-    HeldOutForecasts
-
     Raises
     ------
     DataError
@@ -280,10 +276,6 @@ def pretraining_law(
     rng : Generator, int or None
         Places the starts of the curves.
     progress : ProgressCallback
-
-    Returns
-    -------
-    PretrainingLaw
 
     Raises
     ------

@@ -181,10 +181,6 @@ def convergent_validity(
         Draws of the bootstrap.
     progress : ProgressCallback
 
-    Returns
-    -------
-    ConvergentValidity
-
     Raises
     ------
     DataError

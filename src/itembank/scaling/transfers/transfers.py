@@ -354,10 +354,6 @@ def transfer(
         Divides the models.
     progress : ProgressCallback
 
-    Returns
-    -------
-    Transfer
-
     Raises
     ------
     DataError

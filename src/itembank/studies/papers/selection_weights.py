@@ -140,10 +140,6 @@ def selection_weights(bank: GivenBank, selections: GivenSelection | Mapping[str,
     selections : Selection, path, or mapping of names to these
         Of a later stage, the items of all stages together. A single one is called by its method.
 
-    Returns
-    -------
-    SelectionWeights
-
     Raises
     ------
     ParameterError

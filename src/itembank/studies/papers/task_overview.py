@@ -122,10 +122,6 @@ def task_overview(
     level : float
         Of the intervals of the correlations.
 
-    Returns
-    -------
-    TaskOverview
-
     Raises
     ------
     DataError

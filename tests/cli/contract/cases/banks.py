@@ -226,7 +226,7 @@ _ESTIMATE = Case(
         ("design", "--selection"): "need the probability with which each item was drawn",
     },
 )
-_CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--power", "--target", "--ranking", "--seed")
+_CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--power", "--target", "--ranking")
 _COMPARE = Case(
     modes={
         "pairs": Mode("bank flipped.csv one.csv --model m14 --model m15 --method p-irt --format csv"),
@@ -244,7 +244,7 @@ _COMPARE = Case(
     values={
         **ALLOWED,
         **MATCH,
-        **COMMON,
+        "--format": COMMON["--format"],
         **options(
             "--ignore-unknown --selection selection.json --method gp-irt --level 0.8 --estimand expected --power "
             "0.6 --target math --ranking --report out/page.html"
@@ -256,8 +256,6 @@ _COMPARE = Case(
         ("ranking", "--ranking"): "it is on already",
         ("ranking", "--level"): "these groups are the same at both levels",
         ("ranking", "--method"): "these models answered every item: nothing is estimated",
-        ("selection", "--seed"): "the bootstrap of so few items gives the same ends",
-        ("ranking", "--seed"): "of the bootstrap, which the ranking does not show",
     },
     stops={
         ("paired", "--selection"): "every difference must be known",
