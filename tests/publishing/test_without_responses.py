@@ -200,6 +200,24 @@ def test_numbers_that_cannot_be_are_refused(published, tmp_path, change, message
         load_bank(tmp_path / "bank")
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rest: {"weights": -rest.weights}, "rest_weights must be >= 0"),
+        (lambda rest: {"curves": rest.curves[:, :3]}, "rest_curves must be finite numbers of shape"),
+        (lambda rest: {"curves": -np.abs(rest.curves)}, "the weights of rest_curves must be >= 0"),
+        (lambda rest: {"curve_scenarios": rest.curve_scenarios + 9}, "rest_curve_scenarios must be from 0 to 2"),
+        (lambda rest: {"shifts": rest.shifts[:-1]}, "rest_shifts must be finite numbers of shape"),
+        (lambda rest: {"squares": rest.squares * np.inf}, "rest_squares must be finite"),
+    ],
+)
+def test_sums_over_the_rest_that_cannot_be_are_refused(whole, selection, tmp_path, change, message):
+    published = without_responses(whole, selections=[selection], only_chosen=True)
+    save_bank(spoiled(published, rest=dataclasses.replace(published.rest, **change(published.rest))), tmp_path / "bank")
+    with pytest.raises(IntegrityError, match=message):
+        load_bank(tmp_path / "bank")
+
+
 def test_words_of_a_stranger_do_not_drive_the_terminal(published, tmp_path):
     subset = dataclasses.replace(published.published.subset, explanation="stacked\x1b[2J")
     save_bank(spoiled(published, subsets=(subset,)), tmp_path / "bank")

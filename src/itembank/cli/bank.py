@@ -90,7 +90,12 @@ def list_command(output_format: str) -> None:
         }
         for row in rows
     ]
-    print_rows(shown_rows, output_format, title="Ready banks, taken as bank:NAME; error and half-width of intervals in points", least=("newest", "half width"))
+    print_rows(
+        shown_rows,
+        output_format,
+        title="Ready banks, taken as bank:NAME; error and half-width of intervals in points",
+        least=("newest", "half width"),
+    )
     if any(row["status"] == "recipe" for row in rows):
         note("A recipe becomes a bank by: itembank bank build NAME")
 
