@@ -159,9 +159,9 @@ def test_links_are_refused(tiny, tmp_path, is_folder):
     with pytest.raises(DataError, match=r"link\.yaml \(a link\)"):
         staged(tiny, tmp_path / "staged")
     (tiny / "tasks" / "link.yaml").unlink()
-    (tiny / "score.py").unlink()
-    (tiny / "score.py").symlink_to(target)
-    with pytest.raises(DataError, match=r"must be no links, got 'score\.py'"):
+    (tiny / "selected.csv").unlink()
+    (tiny / "selected.csv").symlink_to(target)
+    with pytest.raises(DataError, match=r"must be no links, got 'selected\.csv'"):
         staged(tiny, tmp_path / "staged2")
 
 

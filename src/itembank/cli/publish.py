@@ -106,8 +106,7 @@ def publish_tiny_command(
     """Publish a small subset of a benchmark: items, weights and parameters, without past models' responses.
 
     The folder is a bank that itembank estimate takes as it is, with the intervals of the whole bank. It also holds the
-    items as a table, a scoring program that needs numpy alone, a figure of how exact it is, and a README. Needs
-    pip install vl-convert-python.
+    items as a table, a figure of how exact it is, and a README. Needs pip install vl-convert-python.
 
     \b
       itembank publish-tiny bank -n 100 -o tiny
@@ -225,7 +224,7 @@ def pull_command(*, place: str, output: Path, force: bool, output_format: str) -
     row = {"bank": bank.bank_id, "name": bank.cache.source, "models": bank.n_models, "items": bank.n_items}
     print_rows([row], output_format, title=f"Bank {output}")
     if bank.published is not None and bank.published.subset is not None:
-        note("Programs are not pulled: score.py and tasks, where its README names them, stay on the Hub.")
+        note("Programs are not pulled: tasks, where its README names them, stay on the Hub.")
 
 
 @click.command("eee", cls=Command)

@@ -22,7 +22,6 @@ from itembank.publishing.without_responses import HeldOutScores, held_out_scores
 CARD = "README.md"
 SIZES = (30, 100)
 """Numbers of items that a card states the error of."""
-PROGRAM = "score.py"
 TASKS = "tasks"
 """What `publish_tiny` puts beside a bank that others may run: it is pushed, and never pulled."""
 
@@ -158,7 +157,7 @@ def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = s
 
 def _copy_beside(old: Path, folder: Path, bank: Bank, *, with_data: bool, is_of_hub: bool) -> None:
     """Copy what stands beside a bank that was published with the items to run; the Hub's client keeps links."""
-    found = [one for one in (*BESIDE, PROGRAM, TASKS) if (old / one).exists() or (old / one).is_symlink()]
+    found = [one for one in (*BESIDE, TASKS) if (old / one).exists() or (old / one).is_symlink()]
     links = [one for one in found if (old / one).is_symlink() and not is_of_hub]
     if links:
         raise DataError(f"files that are pushed must be no links, got {shown(links)} in {old}. Put the files there.")

@@ -34,10 +34,6 @@ from itembank.responses.prompts import prompts_in_words, settings_by_task, words
 
 FIGURE = "accuracy.png"
 TASKS = "tasks"
-OTHER_SCORES = """ Its
-scores are other ones: the item model predicts what was not run (p-IRT), and nothing more. `itembank estimate` combines
-several methods by their errors on past models, and gives intervals. Quote the scores of `itembank estimate`; where you
-quote those of `score.py`, say so, and compare them with no others."""
 WARNING_WITH_DATA = f"""\
 The data files of the tasks are part of this, with questions and answers. Questions that are published end up in
 training data. Do not train on this data set.
@@ -66,7 +62,7 @@ def tiny_readme(
         front_matter(bank, options, ("selected.csv",)),
         f"# {escaped(name)}\n\n{_summary(bank, selection)}",
         f"## Run the items\n\n{_run(bank, selection, place, has_tasks=has_tasks)}",
-        f"## Get the scores\n\n{_score(bank, place)}",
+        f"## Get the scores\n\n{_score(place)}",
         f"## How exact it is\n\n{accuracy([] if held_out is None else [held_out])}{figure}",
         f"## The files\n\n{_files(has_tasks=has_tasks, has_figure=held_out is not None)}\n\n"
         f"{_left_out(bank, left_out, has_tasks=has_tasks, has_data=has_data)}",
@@ -125,10 +121,8 @@ lm_eval --include_path {place}/{TASKS} --tasks {GROUP}{arguments} --model ... --
 The results are then the folder `out`, in place of `results.csv` below; without itembank, make a table of it."""
 
 
-def _score(bank: Bank, place: str) -> str:
-    same = "which calls itembank" if bank.parameters.family != "bernoulli" else "which needs numpy alone"
-    other = "" if bank.parameters.family != "bernoulli" else OTHER_SCORES
-    return f"""With intervals, in one line:
+def _score(place: str) -> str:
+    return f"""In one line, with intervals:
 
 ```sh
 pip install itembank
@@ -139,21 +133,19 @@ itembank estimate {place} results.csv
 import itembank as ib
 
 print(ib.estimate("{place}", "results.csv"))  # or "hf:owner/name" once it was pushed
-```
-
-There is also a short program, {same}: `python {place}/score.py results.csv`.{other}"""
+```"""
 
 
 def _left_out(bank: Bank, names: Sequence[str], *, has_tasks: bool, has_data: bool) -> str:
     """Say what stayed with the publisher, and what `itembank pull` does not bring."""
     data = ["the data files of the tasks"] if has_tasks and not has_data else []
     stayed = ["past models with their responses", *(f"column {escaped(name)}" for name in names), *data]
-    programs = f"`score.py` and `{TASKS}`" if has_tasks else "`score.py`"
-    return (
-        f"{columns_in_words(bank, ())} Left out: {', '.join(stayed)}.\n\n"
-        f"`itembank pull` brings no programs, so that a copy made by it has no {programs}. "
+    return (f"{columns_in_words(bank, ())} Left out: {', '.join(stayed)}.") + (
+        f"\n\n`itembank pull` brings no programs, so that a copy made by it has no {TASKS}. "
         "`hf download OWNER/NAME --repo-type dataset --local-dir FOLDER` brings them, too. Look at programs of "
         "strangers before you run them."
+        if has_tasks
+        else ""
     )
 
 
@@ -162,7 +154,6 @@ def _files(*, has_tasks: bool, has_figure: bool) -> str:
         ("selected.csv", "the items to run, with their weights in the estimate and their parameters"),
         ("parameters.csv", "all items, with their weights in the full score and their parameters"),
         ("selection.json", "the items to run, as itembank keeps a selection"),
-        ("score.py", "a short program that makes scores of answers"),
         *([(FIGURE, "estimated against true scores of past models that were left out")] if has_figure else []),
         *([(TASKS, "tasks of lm-evaluation-harness")] if has_tasks else []),
         ("bank.json and others", "the bank, with its score targets and the errors measured on past models"),
@@ -287,7 +278,6 @@ def _write(
     parameters = _parameters(tiny)
     parameters.write_csv(folder / "parameters.csv")
     parameters.filter(pl.col("weight").is_not_null()).write_csv(folder / "selected.csv")
-    write_text(folder / "score.py", scoring_example(tiny.bank))
     if tiny.held_out is not None:
         held_out = tiny.held_out
         title = f"{held_out.true.size:,} past models, {held_out.n_items:,} items each"
@@ -329,61 +319,3 @@ def _parameters(tiny: Tiny) -> pl.DataFrame:
     items = items.with_columns(one for one in asked if one.null_count() < one.len())
     joined = items.join(weights, on="item_id", how="left", maintain_order="left")
     return joined.with_columns(**{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()})
-
-
-P_IRT = '''"""Estimate full-benchmark scores from answers to the items of selected.csv: python score.py results.csv
-
-results.csv holds one model: columns item_id and response (0 to 1). Answers count as they are, the item model predicts
-the others (p-IRT, tinyBenchmarks eq. 4.3). `itembank estimate` is more exact and gives intervals. Needs numpy.
-"""
-import csv, json, sys
-from pathlib import Path
-import numpy as np
-
-here = Path(__file__).parent
-bank = json.loads((here / "bank.json").read_text(encoding="utf-8"))
-with open(here / "parameters.csv", encoding="utf-8", newline="") as file:
-    items = list(csv.DictReader(file))
-with open(sys.argv[1], encoding="utf-8-sig", newline="") as file:
-    answers = {row["item_id"]: float(row["response"]) for row in csv.DictReader(file)}
-
-number = lambda name: np.array([float(item[name]) for item in items])
-lower, upper, intercept, score_weight = map(number, ["lower_asymptote", "upper_asymptote", "intercept", "score_weight"])
-loadings = np.column_stack([number(name) for name in items[0] if name.startswith("loading_")])
-seen = np.array([bool(item["weight"]) and item["item_id"] in answers for item in items])
-response = np.array([answers.get(item["item_id"], 0.0) for item in items])
-threshold = np.array([bank["calibration"]["thresholds"].get(item["scenario"], np.nan) for item in items])
-right = np.where(np.isnan(threshold), response, response >= threshold)
-
-mean, precision = np.array(bank["ability_prior"]["mean"]), np.linalg.inv(bank["ability_prior"]["covariance"])
-ability = mean.copy()
-for _ in range(200):  # Fisher scoring for the most likely ability, the prior among the evidence
-    curve = 1.0 / (1.0 + np.exp(-(loadings @ ability + intercept)))
-    chance = lower + (upper - lower) * curve
-    slope, spread = (upper - lower) * curve * (1.0 - curve), chance * (1.0 - chance)
-    pull = loadings.T @ (seen * (right - chance) * slope / spread) - precision @ (ability - mean)
-    step = np.linalg.solve((loadings.T * (seen * slope**2 / spread)) @ loadings + precision, pull)
-    ability = ability + step / max(1.0, np.linalg.norm(step))
-
-expected, scenario = np.where(seen, response, chance) * score_weight, np.array([item["scenario"] for item in items])
-scores = [expected[scenario == name].sum() for name in bank["targets"]["scenarios"]]
-for name, score in zip(bank["targets"]["scenarios"], scores):
-    print(f"{name}: {score:.6f}")
-print(f"overall: {np.dot(scores, bank['targets']['scenario_weights']):.6f}")
-'''
-
-BY_ITEMBANK = '''"""Estimate full-benchmark scores from answers to items of selected.csv: python score.py results.csv
-
-results.csv holds columns model_id, item_id and response (0 to 1).
-"""
-import sys
-from pathlib import Path
-import itembank as ib
-
-print(ib.estimate(Path(__file__).parent, sys.argv[1]))
-'''
-
-
-def scoring_example(bank: Bank) -> str:
-    """Return the program: with numpy where answers are right or wrong, with itembank for the longer families."""
-    return P_IRT if bank.parameters.family == "bernoulli" else BY_ITEMBANK
