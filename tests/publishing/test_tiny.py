@@ -72,20 +72,6 @@ def test_the_tables_hold_the_items_and_their_parameters(tiny):
     )
 
 
-def test_tasks_of_a_harness_are_written_by_who_can(whole, tmp_path):
-    seen = []
-
-    def write_tasks(folder, bank, selection):
-        seen.append((bank.bank_id, selection.n_items))
-        folder.mkdir()
-        (folder / "tiny.yaml").write_text("task: tiny")
-
-    publish_tiny(whole, tmp_path / "tiny", 12, write_tasks=write_tasks)
-    assert seen == [(load_bank(tmp_path / "tiny").bank_id, 12)]
-    assert (tmp_path / "tiny" / "tasks" / "tiny.yaml").is_file()
-    assert "lm_eval --include_path tiny/tasks" in (tmp_path / "tiny" / "README.md").read_text()
-
-
 def test_the_command_publishes_given_items_and_replaces_when_asked(run, whole, tmp_path):
     ib.select(whole, 9, method="random", rng=0).save(tmp_path / "nine.json")
     words = ("publish-tiny", whole, "--selection", tmp_path / "nine.json", "-o", tmp_path / "tiny", "--format", "json")

@@ -178,7 +178,6 @@ NOT_HERE = {
     "bank build": "it needs a connection, or a folder of a store's files",
     "bank list": "it shows what stands on this machine",
     "export ids": "it writes ids as they are",
-    "export lm-eval-tasks": "it needs lm_eval",
     "match-names": "it compares names",
     "pull": "it needs the Hub",
     "push": "it needs the Hub",
