@@ -1,4 +1,4 @@
-"""Fixed-parameter calibration and Stocking and Lord's link against R's mirt and equateIRT.
+"""Fixed-parameter calibration against R's mirt.
 
 mirt maximised the likelihood with 15 old items held and the mean and variance of ability free, on 61 nodes: ours must
 agree to 1e-3 (the tolerance of the golden cases' notes for other nodes). Its `fixedCalib` by Kim's NWU method holds the
@@ -14,7 +14,7 @@ import pytest
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.living.fixed_parameters import FixedParameters, calibrate_fixed
-from itembank.living.linking import LinkingData, stocking_lord
+from itembank.living.linking import LinkingData
 from tests.golden.cases import item_parameters, read_results, standard_errors
 
 NAME = "sim_fixed_calibration"
@@ -64,16 +64,3 @@ def test_fixed_calib_with_the_distribution_of_ability_held(golden, data):
     par = golden["fixedCalib"]["NWU"]["par"]
     theirs = item_parameters(par)[25:]
     np.testing.assert_allclose(fitted(data, 1e12).posterior.mode, theirs, atol=2e-3)
-
-
-def test_stocking_and_lords_link(golden):
-    old, free = item_parameters(golden["old"]["par"])[10:], item_parameters(golden["free_new"]["par"])[:15]
-    nodes, weights = np.polynomial.hermite_e.hermegauss(30)  # equateIRT's
-    found = stocking_lord(
-        ItemParameters.create(old[:, :1], old[:, 1]),
-        ItemParameters.create(free[:, :1], free[:, 1]),
-        nodes,
-        weights / weights.sum(),
-    )
-    theirs = golden["linking"]["Stocking-Lord"]
-    assert found == pytest.approx((theirs["A"], theirs["B"]), abs=1e-6)

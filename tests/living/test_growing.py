@@ -16,11 +16,11 @@ from itembank.living.growing import update_intercepts, updated_covariance
 from itembank.responses.responses import ResponseMatrix
 from tests.living.answers import answers_to, linking_data
 from tests.living.living import named_bank
-from tests.living.test_link_items import APART, FEW, MOVED, few_links, linking
+from tests.living.test_link_items import FEW, MOVED, few_links, linking
 
 __all__ = ["few_links"]
 
-pytestmark = [pytest.mark.filterwarnings(one) for one in (FEW, APART, MOVED)]
+pytestmark = [pytest.mark.filterwarnings(one) for one in (FEW, MOVED)]
 
 
 @pytest.fixture(scope="module")

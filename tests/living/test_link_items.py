@@ -5,19 +5,17 @@ import polars as pl
 import pytest
 
 from itembank.banks import link_items
-from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.errors import DataError, DataWarning
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.living.fixed_parameters import FixedParameters
-from itembank.living.link_items import new_item_scores
 from itembank.responses.responses import ResponseMatrix
 from tests.living.answers import answers_to, items_of
 from tests.living.living import measured_bank
 
 FEW = "ignore:.*models link; 10 to 20:itembank.errors.DataWarning"
-APART = "ignore:.*Stocking and Lord:itembank.errors.DataWarning"
 MOVED = "ignore:.*easier or harder:itembank.errors.DataWarning"
-pytestmark = [pytest.mark.filterwarnings(one) for one in (FEW, APART, MOVED)]
+pytestmark = [pytest.mark.filterwarnings(one) for one in (FEW, MOVED)]
 
 
 @pytest.fixture(scope="module")
@@ -91,29 +89,13 @@ def test_the_order_of_models_and_items_does_not_matter(bank):
     np.testing.assert_allclose(turned.parameters.intercept[order], linked.parameters.intercept, atol=1e-6)
 
 
-def test_stocking_and_lord_on_demand(bank):
-    responses, _ = linking(bank, n_models=20)
-    linked, fixed = link_items(bank, responses, method="stocking-lord"), link_items(bank, responses)
-    assert linked.method == "stocking-lord"
-    assert linked.other == fixed.other
-    theta = np.linspace(-3.0, 3.0, 41)[:, None]
-    weights = np.exp(-0.5 * theta[:, 0] ** 2)
-    gap = (probability(linked.parameters, theta) - probability(fixed.parameters, theta)).mean(axis=1)
-    apart = np.sqrt(np.average(gap**2, weights=weights))
-    assert fixed.other is not None
-    assert fixed.other.difference == pytest.approx(apart, rel=0.05)
-
-
 def test_several_abilities(bank):
     two = measured_bank(n_models=20, n_items=40, n_dims=2)
     rng = np.random.default_rng(0)
     responses, _ = linking(two, theta=rng.normal(size=(8, 2)), new=items_of(rng, 5, 2))
     linked = link_items(two, responses)
     assert linked.parameters.loadings.shape == (5, 2)
-    assert linked.other is None
     assert "difficulty" not in linked.rows()[0]
-    with pytest.raises(DataError, match=r"needs one dimension.*2 dimensions"):
-        link_items(two, responses, method="stocking-lord")
 
 
 @pytest.mark.parametrize("n_models", [0, 2])
@@ -140,8 +122,6 @@ def test_items_without_answers_and_answers_without_new_items_are_refused(bank):
         link_items(bank, dataclasses.replace(responses, responses=values))
     with pytest.raises(DataError, match="all 40 are in it already"):
         link_items(bank, responses.take(items=np.arange(40)))
-    with pytest.raises(ParameterError, match="method must be one of"):
-        link_items(bank, responses, method="mean-sigma")
 
 
 def test_banks_that_a_few_models_cannot_extend_are_refused(bank):
@@ -175,20 +155,3 @@ def test_moved_items_do_not_link(bank):
     with pytest.warns(DataWarning, match="easier or harder"):
         linked = link_items(bank, dataclasses.replace(responses, responses=values))
     assert bank.item_ids[easy] in linked.anchors.unlinked
-
-
-def test_scores_on_new_items_carry_the_linking_error(bank):
-    responses, new = linking(bank, n_models=20, n_new=40)
-    linked = link_items(bank, responses)
-    rng = np.random.default_rng(9)
-    theta = rng.normal(size=(60, 1))
-    asked = np.arange(0, 40, 2)
-    answers = answers_to(rng, bank.parameters, theta)[:, asked]
-    given = ResponseMatrix.create(answers, item_ids=[bank.item_ids[k] for k in asked])
-    scores = new_item_scores(bank, linked, given)
-    truth = answers_to(rng, new, theta).mean(axis=1)
-    assert np.corrcoef(scores.estimate, truth)[0, 1] > 0.7
-    assert np.mean((scores.low <= truth) & (truth <= scores.high)) > 0.85
-    surer = new_item_scores(bank, dataclasses.replace(linked, linking_error=0.0), given)
-    np.testing.assert_allclose(scores.standard_error**2 - surer.standard_error**2, linked.linking_error**2)
-    assert len(scores.rows()) == 60

@@ -96,7 +96,6 @@ CALLS = {
     "bank add-models": "bank add-models named new-old.parquet --how random -o added --format json",
     "bank add-items": "bank add-items named new-few.parquet -o grown --format json",
     "bank link": "bank add-items named new-few.parquet --dry-run --format json",
-    "bank link stocking-lord": "bank add-items named new-few.parquet --dry-run --method stocking-lord --format json",
     "bank add-scores": "bank add-scores bank scores.csv --score final -o scored --format json",
     "bank recalibrate": "bank recalibrate added -o refitted --format json",
     "bank recalibrate all": "bank recalibrate named new-old.parquet --how random --parameters all -o refitted-all "

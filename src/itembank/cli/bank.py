@@ -189,7 +189,6 @@ def _write(bank: "Bank", output: Path, output_format: str, *, force: bool) -> No
 @_changing(
     "add-items",
     responses_argument,
-    option("--method", "How new items come onto the bank's scale.", ["fixed", "stocking-lord"], default="fixed"),
     option("--status", "field-test: not in the score yet.", ["active", "suspect", "field-test"], default="active"),
     option("--dry-run", "Show what RESPONSES say of the new items, and write nothing.", bool),
     _HOW,
@@ -221,9 +220,7 @@ def add_items(
     if dry_run:
         nothing = "a bank that is written, not with --dry-run"
         refuse_unused(*((name, False, nothing) for name in ("output", "force", "status", "how", "note")))
-        linked = ib.banks.link_items(
-            bank, _read(bank, responses, allow_mixed_prompts), method=asked["method"], progress=progress
-        )
+        linked = ib.banks.link_items(bank, _read(bank, responses, allow_mixed_prompts), progress=progress)
         print_record(
             _facts(linked), "items", linked.rows(), output_format, least=("scenario", "n_answers", "mean_response")
         )
@@ -244,18 +241,13 @@ def add_items(
 
 def _facts(linked: "LinkedItems") -> dict[str, Any]:
     """Sum up the link as a whole."""
-    other = linked.other
     return {
         "bank": linked.bank_id,
-        "method": linked.method,
         "linking_models": linked.n_models,
         "range_covered": linked.covered,
         "old_items": len(linked.anchors.item_ids),
         "unlinked": list(linked.anchors.unlinked),
         "linking_error": linked.linking_error,
-        "stocking_lord_slope": None if other is None else other.slope,
-        "stocking_lord_intercept": None if other is None else other.intercept,
-        "stocking_lord_differs_by": None if other is None else other.difference,
         "further_models": list(linked.further_models),
     }
 

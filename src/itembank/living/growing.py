@@ -24,7 +24,7 @@ from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.living.descendants import Operation, descendant, history_of
 from itembank.living.fixed_parameters import ability_nodes
-from itembank.living.link_items import LinkedItems, LinkMethod, link
+from itembank.living.link_items import LinkedItems, link
 from itembank.living.linking import binary, trials_of
 from itembank.living.merging import joined_parameters, overlaid
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -39,7 +39,6 @@ def add_items(
     bank: GivenBank,
     responses: GivenResponses,
     *,
-    method: LinkMethod = "fixed",
     status: str = ACTIVE,
     how: str | None = None,
     note: str = "",
@@ -54,8 +53,6 @@ def add_items(
     ----------
     bank : Bank or path
     responses : ResponseMatrix, path or paths
-        As for `link_items`.
-    method : {'fixed', 'stocking-lord'}
         As for `link_items`.
     status : {'active', 'suspect', 'field-test'}
         'field-test' items do not count in the score yet, which stays the one it was.
@@ -82,10 +79,10 @@ def add_items(
     bank = as_bank(bank)
     whole = whole_bank(bank)
     given = as_new_responses(bank, responses)
-    linked = link(whole, given, method=method, progress=progress)
+    linked = link(whole, given, progress=progress)
     given = given.take(models=given.model_indices(linked.model_ids))
     part = _part(bank, whole, with_ways(given, whole.n_items + len(linked.item_ids), how), linked)
-    asked = growth("add-items", note, given, how=how, method=method, status=status)
+    asked = growth("add-items", note, given, how=how, status=status)
     items = part.responses.items.filter(part.responses.items["item_id"].is_in(list(linked.item_ids)))
     both = bank.responses.items.select("item_id", "scenario", "subscenario").extend(
         items.select("item_id", "scenario", "subscenario")
@@ -93,13 +90,10 @@ def add_items(
     across = bank.targets.across
     weights = ScoreTargets.create(both, within="micro", across=across).overall_weights
     of_new = float(weights[bank.n_items :].sum())
-    line = linked.other if linked.method == "stocking-lord" else None
     link_made = Link(
-        method=linked.method,
+        method="fixed",
         n_models=linked.n_models,
         n_items=int((~linked.anchors.is_unlinked).sum()),
-        slope=None if line is None else line.slope,
-        intercept=None if line is None else line.intercept,
         linking_error=linked.linking_error * of_new,
     )
     statuses = {} if status == ACTIVE else dict.fromkeys(linked.item_ids, status)

@@ -1,21 +1,17 @@
 """New items on the scale of a bank, from a few models that answered both, and what models would score on them."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
-from itembank.calibration.calibrate import calibrate
-from itembank.calibration.families import without_repeated_warnings
-from itembank.checks import check_fraction, check_one_of
-from itembank.errors import DataError, DataWarning, shown, warn
-from itembank.estimation.folds import spec_of
+from itembank.errors import DataWarning, shown, warn
 from itembank.irt.abilities import expected_difficulties
 from itembank.irt.bernoulli import probability
-from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.irt.parameters import ItemParameters
 from itembank.living.fixed_parameters import (
     FixedFit,
     FixedParameters,
@@ -25,27 +21,21 @@ from itembank.living.fixed_parameters import (
     expected_curves,
 )
 from itembank.living.linking import (
-    FEW_MODELS,
     LinkingData,
-    ScaleLink,
     binary,
     covered_range,
     drifted_anchors,
     jackknife_error,
     linking_answers,
     spread_over,
-    stocking_lord,
     trials_of,
 )
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
 from itembank.numerics.parallel import one_blas_thread
-from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
-
-LinkMethod = Literal["fixed", "stocking-lord"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +51,6 @@ class Anchors:
     def unlinked(self) -> tuple[str, ...]:
         """Ids of the items that do not link."""
         return tuple(name for name, is_out in zip(self.item_ids, self.is_unlinked, strict=True) if is_out)
-
-
-@dataclass(frozen=True, slots=True)
-class OtherLink:
-    """The line ``ability = slope * free ability + intercept`` of Stocking and Lord, and what it says of new items."""
-
-    slope: float
-    intercept: float
-    # Of the mean score on the new items from that by fixed parameters: root mean square over the bank's abilities, on
-    # the scale of scores.
-    difference: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,7 +69,6 @@ class LinkedItems(Tabular):
         Linking models that answered each new item.
     mean_response : (n_new,)
         Of the linking models.
-    method : {'fixed', 'stocking-lord'}
     model_ids : tuple of n_models ids
         The linking models.
     abilities : (n_models, n_dims)
@@ -102,8 +80,6 @@ class LinkedItems(Tabular):
         bank's models would miss by if items drawn from its own were the new ones.
     covered : float
         Part of the range of the bank's models' scores that the linking models span.
-    other : OtherLink or None
-        Stocking and Lord's link of the same answers, in one dimension.
     further_models : tuple of ids
         Models of the bank that would span the rest of the range, if they were run on the new items.
     converged : bool
@@ -116,13 +92,11 @@ class LinkedItems(Tabular):
     item_covariance: FloatArray
     n_answers: IntArray
     mean_response: FloatArray
-    method: LinkMethod
     model_ids: tuple[str, ...]
     abilities: FloatArray
     anchors: Anchors
     linking_error: float
     covered: float
-    other: OtherLink | None
     further_models: tuple[str, ...]
     converged: bool
 
@@ -162,8 +136,6 @@ class LinkedItems(Tabular):
 
 HALF = 0.5
 """Of the range of the bank's scores that the linking models should span."""
-MOST_APART = 2.0
-"""Linking errors by which the two links may differ; with few linking models a calibration of theirs alone is poor."""
 N_FURTHER = 5
 """Models that are proposed."""
 SPEC = FixedParameters(n_quadrature=3, tolerance=0.003)
@@ -172,10 +144,10 @@ AGAIN = FixedParameters(n_quadrature=3, tolerance=0.01, max_steps=20)
 
 
 @one_blas_thread()
-def link_items(
-    bank: GivenBank, responses: GivenResponses, *, method: LinkMethod = "fixed", progress: ProgressCallback = silent
-) -> LinkedItems:
+def link_items(bank: GivenBank, responses: GivenResponses, *, progress: ProgressCallback = silent) -> LinkedItems:
     """Find the parameters of new items on a bank's scale, from models that answered new items and the bank's.
+
+    By fixed-parameter calibration, with a prior that is fitted to the new items.
 
     Parameters
     ----------
@@ -183,16 +155,13 @@ def link_items(
     responses : ResponseMatrix, path or paths
         Of 3 models at least, 10 to 20 that span the abilities of the bank's models if you can. 30 to 60 old items for
         each are nearly as good as all. Models of the bank need no old items here: the bank has their answers.
-    method : {'fixed', 'stocking-lord'}
-        'fixed': fixed-parameter calibration, with a prior that is fitted to the new items. 'stocking-lord', in one
-        dimension: old and new items are calibrated apart, and linked by the curves of the old ones.
     progress : ProgressCallback
 
     Returns
     -------
     LinkedItems
         With a `DataWarning` below 10 linking models, where they span less than half of the range of the bank's
-        scores, where old items moved, or where the other method says something else.
+        scores, or where old items moved.
 
     Raises
     ------
@@ -204,12 +173,11 @@ def link_items(
     >>> linked = link_items(bank, responses)  # doctest: +SKIP
     >>> linked.linking_error, linked.further_models  # doctest: +SKIP
     """
-    check_one_of("method", method, get_args(LinkMethod))
     bank = as_bank(bank)
-    return link(whole_bank(bank), as_new_responses(bank, responses), method=method, progress=progress)
+    return link(whole_bank(bank), as_new_responses(bank, responses), progress=progress)
 
 
-def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress: ProgressCallback) -> LinkedItems:
+def link(bank: Bank, responses: ResponseMatrix, *, progress: ProgressCallback) -> LinkedItems:
     """Link new items to a whole bank."""
     answers = linking_answers(bank, responses)
     variance = np.nan_to_num(bank.calibration.item_covariance[answers.old, -1, -1])  # NaN: the method gives none
@@ -219,24 +187,14 @@ def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress:
     data = answers.data.without_old(anchors.is_unlinked)
     progress("linking", 0.0)
     fit = calibrate_fixed(data, SPEC)
-    items, covariance = expected_curves(data, fit), fit.covariance
-    separate = _separate_link(bank, data)
-    other = None if separate is None else _other(data, items, separate)
-    if method == "stocking-lord":
-        if separate is None:
-            raise DataError(
-                "Stocking and Lord's link needs one dimension, no known guessing, and linking models whose answers can "
-                f"be calibrated by themselves, got {data.n_models} models and {data.prior.n_dims} dimensions. "
-                "Use method 'fixed'."
-            )
-        items, covariance = separate.items, separate.covariance
+    items = expected_curves(data, fit)
     strength, known = _scores(bank, fit.nodes.mean), _scores(bank, bank.calibration.abilities)
     error = max(
         _jackknife(data, fit, strength, part_of(progress, 0.3, 1.0)),
-        prediction_error(bank, bank.n_items, data.n_new, np.random.default_rng(0)) / np.sqrt(data.n_models),
+        prediction_error(bank, data.n_new, np.random.default_rng(0)) / np.sqrt(data.n_models),
     )
     covered = covered_range(strength, known)
-    _warn(covered, anchors, other if data.n_models >= FEW_MODELS else None, error)
+    _warn(covered, anchors)
     progress("linking", 1.0)
     new = answers.responses
     return LinkedItems(
@@ -244,61 +202,17 @@ def link(bank: Bank, responses: ResponseMatrix, *, method: LinkMethod, progress:
         item_ids=tuple(new.item_ids),
         scenarios=tuple(new.items["scenario"]),
         parameters=ItemParameters.create(items[:, :-1], items[:, -1], data.new_lower, family=data.family),
-        item_covariance=covariance,
+        item_covariance=fit.covariance,
         n_answers=new.observed.sum(axis=0),
         mean_response=np.nanmean(new.responses, axis=0),
-        method=method,
         model_ids=tuple(new.model_ids),
         abilities=fit.nodes.mean,
         anchors=anchors,
         linking_error=error,
         covered=covered,
-        other=other,
         further_models=spread_over(known, strength, bank.responses.model_ids, new.model_ids, N_FURTHER),
         converged=fit.converged,
     )
-
-
-def mean_curve(data: LinkingData, items: FloatArray, points: FloatArray) -> FloatArray:
-    """Mean score on the new items at abilities points (n_points, n_dims), (n_points,)."""
-    curves = probability(ItemParameters.create(items[:, :-1], items[:, -1], data.new_lower), points)
-    result: FloatArray = curves.mean(axis=1)
-    return result
-
-
-class _Separate(NamedTuple):
-    """Stocking and Lord's line, with the new items (n_new, 2) and their covariances on the bank's scale."""
-
-    line: ScaleLink
-    items: FloatArray
-    covariance: FloatArray
-
-
-def _separate_link(bank: Bank, data: LinkingData) -> _Separate | None:
-    """Calibrate the linking models' answers apart and link them; None where that cannot be done."""
-    if data.prior.n_dims > 1 or np.any(data.new_lower > 0.0) or np.any(data.old.lower_asymptote > 0.0):
-        return None
-    trials = None if data.trials is None else data.trials.astype(np.int64)
-    try:
-        with without_repeated_warnings():
-            free = calibrate(ResponseMatrix.create(data.responses, n_trials=trials), spec_of(bank.calibration))
-    except DataError:  # nothing tells so few models apart
-        return None
-    n_old = data.old.n_items
-    points, weights = ability_grid(data.prior)
-    # all old items, also those that these few models answered alike: leaving them out would shift the scale
-    line = stocking_lord(data.old, free.parameters.take(np.arange(n_old)), points[:, 0], weights)
-    new = free.parameters.take(np.arange(n_old, n_old + data.n_new))
-    loadings, intercept = line.apply(new.loadings, new.intercept)
-    turn = np.array([[1.0 / line.slope, 0.0], [-line.intercept / line.slope, 1.0]])
-    return _Separate(line, np.column_stack([loadings, intercept]), turn @ free.item_covariance[n_old:] @ turn.T)
-
-
-def _other(data: LinkingData, items: FloatArray, separate: _Separate) -> OtherLink:
-    """Compare the two links."""
-    points, weights = ability_grid(data.prior)
-    difference = mean_curve(data, separate.items, points) - mean_curve(data, items, points)
-    return OtherLink(separate.line.slope, separate.line.intercept, _root_mean_square(difference, weights))
 
 
 def _jackknife(data: LinkingData, fit: FixedFit, strength: FloatArray, progress: ProgressCallback) -> float:
@@ -306,9 +220,15 @@ def _jackknife(data: LinkingData, fit: FixedFit, strength: FloatArray, progress:
     points, weights = ability_grid(data.prior)
 
     def curve(part: LinkingData) -> FloatArray:
-        return mean_curve(part, expected_curves(part, calibrate_fixed(part, AGAIN, start=fit)), points)
+        """Mean score on the new items at the points."""
+        items = expected_curves(part, calibrate_fixed(part, AGAIN, start=fit))
+        found: FloatArray = probability(
+            ItemParameters.create(items[:, :-1], items[:, -1], part.new_lower), points
+        ).mean(axis=1)
+        return found
 
-    return _root_mean_square(jackknife_error(data, curve, strength, progress=progress), weights)
+    error = jackknife_error(data, curve, strength, progress=progress)
+    return float(np.sqrt(weights @ error**2))
 
 
 def _scores(bank: Bank, theta: FloatArray) -> FloatArray:
@@ -317,11 +237,7 @@ def _scores(bank: Bank, theta: FloatArray) -> FloatArray:
     return result
 
 
-def _root_mean_square(values: FloatArray, weights: FloatArray) -> float:
-    return float(np.sqrt(weights @ values**2))
-
-
-def _warn(covered: float, anchors: Anchors, other: OtherLink | None, error: float) -> None:
+def _warn(covered: float, anchors: Anchors) -> None:
     """Say what makes the link doubtful."""
     if covered < HALF:
         warn(
@@ -335,39 +251,16 @@ def _warn(covered: float, anchors: Anchors, other: OtherLink | None, error: floa
             f"than the bank says, and do not link: {shown(anchors.unlinked)}. Did their text, key or prompt change?",
             DataWarning,
         )
-    if other is not None and other.difference > MOST_APART * error:
-        warn(
-            f"fixed parameters and Stocking and Lord's link should agree within {MOST_APART:g} linking errors of "
-            f"{100 * error:.1f} points of the score on the new items, got {100 * other.difference:.1f} points between "
-            "them. Add linking models.",
-            DataWarning,
-        )
 
 
 N_SPLITS = 4
 """Draws of items that the error is measured on."""
 
 
-def predicted_means(
-    old: ItemParameters,
-    responses: FloatArray,
-    prior: AbilityPrior,
-    new: ItemParameters,
-    n_trials: FloatArray | None,
-) -> FloatArray:
-    """Mean of new items' curves over each model's posterior of ability, (n_models,)."""
-    nodes = ability_nodes(old, responses, prior, n_trials=n_trials)
-    result = np.zeros(len(responses))
-    for point in range(nodes.theta.shape[1]):
-        result += nodes.weights[:, point] * probability(new, nodes.theta[:, point]).mean(axis=1)
-    return result
+def prediction_error(bank: Bank, n_new: int, rng: np.random.Generator) -> float:
+    """Root mean square error of the predicted mean of n_new items from the answers to half of the bank's.
 
-
-def prediction_error(bank: Bank, n_answered: int, n_new: int, rng: np.random.Generator) -> float:
-    """Root mean square error of the predicted mean of n_new items from n_answered others, both drawn at random.
-
-    Over the bank's models. What one ability does not explain is in it, and so is the chance in n_new answers. Half of
-    the items at least are left to predict, however many were answered.
+    Over the bank's models. What one ability does not explain is in it, and so is the chance in n_new answers.
     """
     items, prior = bank.parameters, bank.calibration.prior
     values = binary(bank, bank.responses.responses, bank.responses.items["scenario"].to_list())
@@ -375,90 +268,15 @@ def prediction_error(bank: Bank, n_answered: int, n_new: int, rng: np.random.Gen
     errors = []
     for _ in range(N_SPLITS):
         order = rng.permutation(bank.n_items)
-        shown, hidden = np.split(order, [min(n_answered, bank.n_items // 2)])
+        shown, hidden = np.split(order, [bank.n_items // 2])
         hidden = hidden[:n_new]
         present = ~np.isnan(values[:, hidden])
         rows = np.flatnonzero(present.all(axis=1))
         counts = None if trials is None else trials[np.ix_(rows, shown)]
-        found = predicted_means(items.take(shown), values[np.ix_(rows, shown)], prior, items.take(hidden), counts)
+        nodes = ability_nodes(items.take(shown), values[np.ix_(rows, shown)], prior, n_trials=counts)
+        found, new = np.zeros(rows.size), items.take(hidden)
+        for point in range(nodes.theta.shape[1]):
+            found += nodes.weights[:, point] * probability(new, nodes.theta[:, point]).mean(axis=1)
         errors.append(found - values[np.ix_(rows, hidden)].mean(axis=1))
     known = np.concatenate(errors)
     return float(np.sqrt(np.mean(known**2))) if known.size else 0.0
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class NewItemScores(Tabular):
-    """Mean scores on linked items.
-
-    Attributes
-    ----------
-    model_ids : tuple of n_models ids
-    estimate : (n_models,)
-        On the scale of scores, 0 to 1.
-    standard_error : (n_models,)
-        With the linking error.
-    low, high : (n_models,)
-    level : float
-    """
-
-    model_ids: tuple[str, ...]
-    estimate: FloatArray
-    standard_error: FloatArray
-    low: FloatArray
-    high: FloatArray
-    level: float
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a model."""
-        numbers = (self.estimate, self.low, self.high, self.standard_error)
-        names = ("model_id", "estimate", "low", "high", "standard_error")
-        columns = (self.model_ids, *(one.tolist() for one in numbers))
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-@one_blas_thread()
-def new_item_scores(
-    bank: GivenBank,
-    linked: LinkedItems,
-    responses: GivenResponses,
-    *,
-    level: float = 0.95,
-    rng: np.random.Generator | int | None = 0,
-) -> NewItemScores:
-    """Predict the mean score on linked items of models that answered only the bank's.
-
-    The estimate is the mean of the new items' curves over the posterior of the model's ability. Its error is that which
-    the same prediction makes for the bank's own models, from as many of their answers to as many other items, and the
-    linking error: ``sqrt(e^2 + linking_error^2)``.
-
-    Parameters
-    ----------
-    bank : Bank or path
-    linked : LinkedItems
-        From `link_items` with this bank.
-    responses : ResponseMatrix, path or paths
-        Of models to some of the bank's items.
-    level : float
-        Of the intervals.
-    rng : Generator, int or None
-        Draws the items that the error is measured on.
-
-    Examples
-    --------
-    >>> new_item_scores(bank, link_items(bank, linking), answers).rows()  # doctest: +SKIP
-    """
-    check_fraction("level", level)
-    bank = whole_bank(as_bank(bank))
-    given = as_new_responses(bank, responses)
-    places = bank.responses.item_indices(given.item_ids)
-    values = binary(bank, given.responses, given.items["scenario"].to_list())
-    old, prior = bank.parameters.take(places), bank.calibration.prior
-    estimate = predicted_means(old, values, prior, linked.parameters, trials_of(bank, given))
-    generator, n_answered = as_generator(rng), np.sum(~np.isnan(values), axis=1)
-    numbers, which = np.unique(n_answered, return_inverse=True)
-    errors = [prediction_error(bank, n, linked.parameters.n_items, generator) for n in numbers.tolist()]
-    error = np.hypot(np.array(errors)[which], linked.linking_error)
-
-    reach = normal_reach(level) * error
-    low, high = np.clip(estimate - reach, 0.0, 1.0), np.clip(estimate + reach, 0.0, 1.0)
-    return NewItemScores(tuple(given.model_ids), estimate, error, low, high, level)

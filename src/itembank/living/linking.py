@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import least_squares
-from scipy.special import expit
 
 from itembank.bank.banks import Bank
 from itembank.calibration.calibrate import known_lower_asymptote
@@ -289,49 +287,6 @@ def drifted_anchors(data: LinkingData, intercept_variance: FloatArray) -> Displa
         if not too_far.any() or is_unlinked.sum() + 1 > MOST_UNLINKED * n_old:
             return Displacements(value, error, is_unlinked)
         is_unlinked[np.argmax(np.where(too_far, z, -1.0))] = True
-
-
-LEAST_SLOPE = 1e-3
-"""Of the line; a free calibration without any spread of ability has none."""
-
-
-class ScaleLink(NamedTuple):
-    """``ability = slope * free ability + intercept``."""
-
-    slope: float
-    intercept: float
-
-    def apply(self, loadings: FloatArray, intercept: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bring loadings (n_items, 1) and intercepts (n_items,) of the free scale onto the other one."""
-        moved = loadings / self.slope
-        return moved, intercept - moved[:, 0] * self.intercept
-
-
-def stocking_lord(old: ItemParameters, free: ItemParameters, theta: FloatArray, weights: FloatArray) -> ScaleLink:
-    """Find the line from a free scale to that of old items (Stocking and Lord 1983).
-
-    Minimises ``sum_q w_q (T_old(theta_q) - T_free((theta_q - B) / A))^2``, with T the sum of the curves of the common
-    items, over slope A and intercept B.
-    Both sets of items are in one dimension and have the old asymptotes; `theta` (n_quadrature,) lies on the old scale.
-    """
-    height = old.upper_asymptote - old.lower_asymptote
-    roots = np.sqrt(weights)
-    wanted = expit(np.outer(theta, old.loadings[:, 0]) + old.intercept) @ height
-
-    def residuals(line: FloatArray) -> FloatArray:
-        x = np.outer((theta - line[1]) / line[0], free.loadings[:, 0]) + free.intercept
-        result: FloatArray = roots * (expit(x) @ height - wanted)
-        return result
-
-    def derivatives(line: FloatArray) -> FloatArray:
-        away = (theta - line[1]) / line[0]
-        sigmoid = expit(np.outer(away, free.loadings[:, 0]) + free.intercept)
-        rise = roots * ((sigmoid * (1.0 - sigmoid)) @ (height * free.loadings[:, 0])) / line[0]
-        return np.column_stack([-rise * away, -rise])
-
-    bounds = ([LEAST_SLOPE, -np.inf], [np.inf, np.inf])
-    found = least_squares(residuals, np.array([1.0, 0.0]), derivatives, bounds=bounds, xtol=1e-12, ftol=1e-12)
-    return ScaleLink(float(found.x[0]), float(found.x[1]))
 
 
 MOST_GROUPS = 10

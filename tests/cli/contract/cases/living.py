@@ -7,7 +7,6 @@ from tests.cli.contract.cases.reading import MIXED
 
 _WRITING = options("--output out/other --force --format csv")
 _IDLE = {("new", "--force"): "nothing stands there"}
-_LORD = "--method stocking-lord"
 _MIXED = {"--allow-mixed-prompts": "--allow-mixed-prompts"}
 _LOG = (("info out/made --log --format json", ""),)
 
@@ -24,7 +23,7 @@ def _writing(words, **values):
 
 def _with_dry_run(words, **values):
     case = _writing(words, **values)
-    dry = Mode(f"{words} --dry-run", about=("--method", "--format", "--how", "--output", "--status"))
+    dry = Mode(f"{words} --dry-run", about=("--format", "--how", "--output", "--status"))
     why = {"--dry-run": "a bank that is to be written is refused with it"}
     return replace(case, modes={**case.modes, "dry run": dry}, nowhere=why)
 
@@ -40,7 +39,7 @@ CASES = {
         "bank late.csv",
         **_MIXED,
         **{"--dry-run": "--dry-run"},
-        **{"--method": _LORD, "--status": "--status field-test", "--how": "--how random", "--note": "--note may"},
+        **{"--status": "--status field-test", "--how": "--how random", "--note": "--note may"},
     ),
     "bank add-models": _writing(
         "bank one.csv",
