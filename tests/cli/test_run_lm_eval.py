@@ -19,7 +19,6 @@ def _without_lm_eval(monkeypatch):
         (("-n", 3, "--adaptive"), "Say which items to run"),
         (("-n", 3, "--max-items", 4), "--max-items goes with --adaptive"),
         (("-n", 3, "--half-width", 0.1), "--half-width goes with --adaptive"),
-        (("--adaptive", "--stages", 2), "--stages goes with -n"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(run, fitted_bank, tmp_path, words, message):

@@ -182,6 +182,6 @@ NOT_HERE = {
     "push": "it needs the Hub",
     "quickstart": "it takes a minute, for what other calls do",
     "run inspect": "it needs inspect_ai",
-    "run lm-eval": "it needs lm_eval; the calls that select by stages do what it does between runs",
+    "run lm-eval": "it needs lm_eval",
 }
 """Commands without a call, and why."""
