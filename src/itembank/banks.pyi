@@ -9,9 +9,7 @@ from .living.growing import add_items as add_items
 from .living.growing import add_models as add_models
 from .living.growing import recalibrate as recalibrate
 from .living.link_items import LinkedItems as LinkedItems
-from .living.link_items import NewItemScores as NewItemScores
 from .living.link_items import link_items as link_items
-from .living.link_items import new_item_scores as new_item_scores
 from .living.merging import BankDiff as BankDiff
 from .living.merging import diff as diff
 from .living.merging import merge as merge

@@ -131,7 +131,7 @@ FURTHER = {
 
 
 _FIRST, _CHANGE = ("history", "targets", 0), ("history", "changes", 0)
-_LINK = {"method": "x", "n_models": 1, "n_items": 1, "slope": 1.0, "intercept": 0.0, "linking_error": 0.0}
+_LINK = {"method": "x", "n_models": 1, "n_items": 1, "linking_error": 0.0}
 HISTORIES = {
     "a version of words": of_record(*_CHANGE, "version", value="latest"),
     "a note of a megabyte": of_record(*_CHANGE, "note", value="x" * 1_000_000),
@@ -142,7 +142,7 @@ HISTORIES = {
     "arguments without end": of_record(*_CHANGE, "arguments", value={str(k): k for k in range(1000)}),
     "parents as text": of_record(*_CHANGE, "parents", value="me"),
     "less than no items": of_record(*_CHANGE, "items_dropped", "n", value=-3),
-    "a link of infinite slope": of_record(*_CHANGE, "link", value=_LINK | {"slope": float("inf")}),
+    "a link of infinite error": of_record(*_CHANGE, "link", value=_LINK | {"linking_error": float("inf")}),
     "a name that is a path": of_record("history", "name", value="../../etc"),
     "a target that drives the terminal": of_record(*_FIRST, "name", value="\x1b[2J"),
     "a target with another digest": of_record("history", "targets", 1, "digest", value="0" * 12),

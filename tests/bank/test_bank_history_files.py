@@ -39,7 +39,7 @@ def test_a_damaged_target_of_before_is_refused_when_it_is_asked_for(tmp_path, re
 
 
 def test_writing_and_reading_change_nothing(tmp_path, retired):
-    link = Link("stocking-lord", 5, 30, 1.02, -0.1, 0.003)
+    link = Link("fixed", 5, 30, 0.003)
     bank = descendant(retired, whole_bank(retired), Operation("try", "a note", {"n": [1, 2]}, link))
     save_bank(bank, tmp_path / "bank")
     again = load_bank(tmp_path / "bank")

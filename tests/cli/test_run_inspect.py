@@ -8,9 +8,7 @@ import pytest
     [
         ((), "Say which items to run"),
         (("-n", 3, "--adaptive"), "Say which items to run"),
-        (("-n", 3, "--stages", 2, "--batch", 4), "--batch goes with --adaptive"),
-        (("--adaptive", "--stages", 2), "--stages goes with -n"),
-        (("-n", 3, "--stages", 4), "'4' is not one of '1', '2', '3'"),
+        (("-n", 3, "--batch", 4), "--batch goes with --adaptive"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(run, fitted_bank, tmp_path, words, message):

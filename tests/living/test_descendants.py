@@ -13,7 +13,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
 from tests.living.living import named_bank
 
-LINK = Link("fixed", 3, 30, 1.0, 0.0, 0.004)
+LINK = Link("fixed", 3, 30, 0.004)
 
 
 def with_models(bank, n):

@@ -9,7 +9,6 @@ from itembank.errors import DataError, DataWarning
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.living.fixed_parameters import FixedParameters
-from itembank.living.link_items import new_item_scores
 from itembank.responses.responses import ResponseMatrix
 from tests.living.answers import answers_to, items_of
 from tests.living.living import measured_bank
@@ -156,20 +155,3 @@ def test_moved_items_do_not_link(bank):
     with pytest.warns(DataWarning, match="easier or harder"):
         linked = link_items(bank, dataclasses.replace(responses, responses=values))
     assert bank.item_ids[easy] in linked.anchors.unlinked
-
-
-def test_scores_on_new_items_carry_the_linking_error(bank):
-    responses, new = linking(bank, n_models=20, n_new=40)
-    linked = link_items(bank, responses)
-    rng = np.random.default_rng(9)
-    theta = rng.normal(size=(60, 1))
-    asked = np.arange(0, 40, 2)
-    answers = answers_to(rng, bank.parameters, theta)[:, asked]
-    given = ResponseMatrix.create(answers, item_ids=[bank.item_ids[k] for k in asked])
-    scores = new_item_scores(bank, linked, given)
-    truth = answers_to(rng, new, theta).mean(axis=1)
-    assert np.corrcoef(scores.estimate, truth)[0, 1] > 0.7
-    assert np.mean((scores.low <= truth) & (truth <= scores.high)) > 0.85
-    surer = new_item_scores(bank, dataclasses.replace(linked, linking_error=0.0), given)
-    np.testing.assert_allclose(scores.standard_error**2 - surer.standard_error**2, linked.linking_error**2)
-    assert len(scores.rows()) == 60

@@ -128,7 +128,6 @@ def test_a_published_subset_is_pushed_as_it_stands_and_estimated_from_its_name(h
     new = ib.ResponseMatrix.create(answers, items=bank.responses.items)
     found, expected = ib.estimate("hf:me/tiny", new).scores, ib.estimate(tmp_path / "tiny", new).scores
     np.testing.assert_array_equal(np.stack([found.value, found.low]), np.stack([expected.value, expected.low]))
-    assert "score.py" not in hub.fetched()
 
 
 def test_commands_take_names_and_are_quiet_when_asked(hub, folder, run):

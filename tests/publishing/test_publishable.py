@@ -4,14 +4,13 @@ import re
 import polars as pl
 import pytest
 
-import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import retire, whole_bank
 from itembank.errors import DataError
 from itembank.files.hub import HubName
-from itembank.publishing import TinySpec, publish_tiny
+from itembank.publishing import publish_tiny
 from itembank.publishing.hub import PushSpec, stage
-from itembank.publishing.publishable import check_no_questions, check_task_files, harness_arguments, without_columns
+from itembank.publishing.publishable import check_no_questions, without_columns
 from tests.bank.banks import make_bank
 
 BANK = make_bank()
@@ -86,115 +85,13 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 SECRET = "Zx9SECRET"  # noqa: S105 (made up)
 
 
-@pytest.fixture(scope="module")
-def made(few_folds, tmp_path_factory):
-    """A published subset with tasks and the bank among them."""
-    folder = tmp_path_factory.mktemp("made") / "tiny"
-    bank = make_bank(n_models=12)
-    chosen = ib.select(bank, 9, method="random", rng=0)
-    publish_tiny(bank, folder, selection=chosen, write_tasks=write_tasks)
-    return folder
-
-
-def write_tasks(folder, bank, selection):
-    save_bank(bank, folder / "bank")
-    selection.save(folder / "selection.json")
-    (folder / "README.md").write_text("# tiny")
-    (folder / "original").mkdir()
-    for name in ("one.yaml", "one.py", "_template_yaml"):
-        (folder / "original" / name).write_text("task: one\n")
-
-
-@pytest.fixture
-def tiny(made, tmp_path):
-    import shutil  # noqa: PLC0415
-
-    return shutil.copytree(made, tmp_path / "tiny")
-
-
-def staged(folder, to, **choices):
-    bank = load_bank(folder)
-    stage(bank, to, HubName("me/tiny"), PushSpec(**choices))
-    return {path.relative_to(to).as_posix() for path in to.rglob("*") if path.is_file()}
-
-
-def test_what_was_published_is_pushed_whole(tiny, tmp_path):
-    compiled = tiny / "tasks" / "original" / "__pycache__"
-    compiled.mkdir()
-    (compiled / "one.pyc").write_bytes(b"x")
-    files = {path.relative_to(tiny).as_posix() for path in tiny.rglob("*") if path.is_file()}
-    assert staged(tiny, tmp_path / "staged") == {name for name in files if "__pycache__" not in name}
-    assert (tmp_path / "staged" / "tasks" / "bank" / "items.parquet").is_file()
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "reason"),
-    [
-        ("original/.env", "KEY=x", "a dot file"),
-        ("original/.git/config", "x", r"original/\.git \(a dot file"),
-        ("original/rows.jsonl", "{}", "data"),
-        ("original/rows.parquet", "x", "data"),
-        ("original/weights.bin", "x", "neither a task file nor a module"),
-        ("original/notes", "x", "neither a task file nor a module"),
-        ("bank/extra.csv", "x", "data"),
-        ("original/big.yaml", "x" * (2**20 + 1), "longer than"),
-        ("original/two.yaml", "data_files: /home/alice/x.jsonl", "a secret or a home folder"),
-        ("original/two.py", "URL = 'https://me:pw@host/x'", "a secret or a home folder"),
-    ],
-)
-def test_other_files_among_tasks_are_refused_by_name(tiny, tmp_path, name, content, reason):
-    path = tiny / "tasks" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(content)
-    with pytest.raises(DataError, match=rf"must hold task files .*{reason}"):
-        staged(tiny, tmp_path / "staged")
-
-
-@pytest.mark.parametrize("is_folder", [False, True])
-def test_links_are_refused(tiny, tmp_path, is_folder):
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "one.yaml").write_text(SECRET)
-    target = tmp_path / "outside" if is_folder else tmp_path / "outside" / "one.yaml"
-    (tiny / "tasks" / "link.yaml").symlink_to(target)
-    with pytest.raises(DataError, match=r"link\.yaml \(a link\)"):
-        staged(tiny, tmp_path / "staged")
-    (tiny / "tasks" / "link.yaml").unlink()
-    (tiny / "score.py").unlink()
-    (tiny / "score.py").symlink_to(target)
-    with pytest.raises(DataError, match=r"must be no links, got 'score\.py'"):
-        staged(tiny, tmp_path / "staged2")
-
-
-def test_data_goes_where_it_is_asked_for(tiny, tmp_path):
-    (tiny / "tasks" / "original" / "rows.jsonl").write_text("{}")
-    assert "tasks/original/rows.jsonl" in staged(tiny, tmp_path / "staged", include_data=True)
-
-
-def test_another_bank_among_the_tasks_is_refused(tiny):
-    other = make_bank(n_models=12, seed=5)
-    save_bank(other, tiny / "tasks" / "bank", overwrite=True)
-    with pytest.raises(DataError, match="must be the bank that is published"):
-        check_task_files(tiny / "tasks", load_bank(tiny))
-
-
-def test_a_dropped_column_goes_from_the_bank_among_the_tasks_too(tiny, tmp_path):
-    staged(tiny, tmp_path / "staged", drop_columns=("n_options",))
-    for folder in ("staged", "staged/tasks/bank"):
-        assert "n_options" not in load_bank(tmp_path / folder).responses.items.columns
-
-
-def test_nothing_is_left_where_tasks_hold_what_may_not_go(tmp_path):
-    def with_data(folder, bank, selection):
-        folder.mkdir()
-        (folder / "rows.jsonl").write_text("{}")
-
-    bank = make_bank(n_models=12)
-    given = {"selection": ib.select(bank, 9, method="random", rng=0), "write_tasks": with_data}
-    with pytest.raises(DataError, match=r"rows\.jsonl \(data\)"):
-        publish_tiny(bank, tmp_path / "tiny", **given)
-    assert not (tmp_path / "tiny").exists()
-    publish_tiny(bank, tmp_path / "tiny", spec=TinySpec(include_data=True), **given)
-    assert "with questions and answers" in (tmp_path / "tiny" / "README.md").read_text()
+def test_links_are_refused(tmp_path):
+    publish_tiny(make_bank(n_models=12), tmp_path / "tiny", 9)
+    (tmp_path / "secret.csv").write_text(SECRET)
+    (tmp_path / "tiny" / "selected.csv").unlink()
+    (tmp_path / "tiny" / "selected.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(DataError, match=r"must be no links, got 'selected\.csv'"):
+        stage(load_bank(tmp_path / "tiny"), tmp_path / "staged", HubName("me/tiny"), PushSpec())
 
 
 def test_only_columns_of_models_that_are_needed_are_pushed(tmp_path):
@@ -234,20 +131,3 @@ def test_ids_with_secrets_are_refused(tmp_path):
     asked = dataclasses.replace(bank, responses=bank.responses.with_tables(models=models))
     with pytest.raises(DataError, match=r"12 values of column 'model_id' do\. Read the logs again"):
         stage(asked, tmp_path / "staged", HubName("me/bank"), PushSpec())
-
-
-@pytest.mark.parametrize(
-    ("settings", "expected"),
-    [
-        ({}, ""),
-        ({"a": {"chat_template": False, "fewshot_seed": 1234}}, ""),
-        (
-            {"a": {"chat_template": True, "fewshot_as_multiturn": True}},
-            "--apply_chat_template --fewshot_as_multiturn true",
-        ),
-        ({"a": {"chat_template": True}, "b": {"chat_template": False}}, ""),
-        ({"a": {"fewshot_seed": 5}, "b": {}}, "--seed 0,1234,1234,5"),
-    ],
-)
-def test_the_command_line_names_what_no_task_file_can_set(settings, expected):
-    assert harness_arguments(settings, settings).strip() == expected

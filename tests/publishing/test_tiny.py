@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
@@ -10,13 +8,12 @@ import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import BankError, DataError
 from itembank.publishing import TinySpec, publish_tiny
-from itembank.publishing.tiny import scoring_example
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 FILES = {
     *("README.md", "accuracy.png", "arrays.safetensors", "bank.json", "items.parquet", "models.parquet"),
-    *("parameters.csv", "responses.parquet", "score.py", "selected.csv", "selection.json"),
+    *("parameters.csv", "responses.parquet", "selected.csv", "selection.json"),
 }
 
 
@@ -51,7 +48,7 @@ def test_the_folder_holds_what_it_says(tiny):
     assert "# tiny&#60;b&#62;" in text
     assert "license: mit" in text
     assert "config_name: selected" in text
-    for name in FILES & {"selected.csv", "parameters.csv", "selection.json", "score.py", "accuracy.png"}:
+    for name in FILES & {"selected.csv", "parameters.csv", "selection.json", "accuracy.png"}:
         assert name in text
     assert "calibrated intervals for other items than the 12" in text
     assert "lm_eval" not in text
@@ -73,43 +70,6 @@ def test_the_tables_hold_the_items_and_their_parameters(tiny):
     assert dict(zip(selected["item_id"], selected["weight"], strict=True)) == pytest.approx(
         dict(zip(selection.item_ids, selection.weights, strict=True))
     )
-
-
-def test_the_scoring_program_agrees_and_is_short(tiny, answers):
-    done = subprocess.run(
-        [sys.executable, tiny / "score.py", answers], capture_output=True, text=True, check=True, cwd=answers.parent
-    )
-    printed = dict(line.rsplit(": ", 1) for line in done.stdout.splitlines())
-    expected = ib.estimate(tiny, answers, method="p-irt", interval="model-based").rows()
-    assert {name: float(value) for name, value in printed.items()} == pytest.approx(
-        {row["target"]: row["estimate"] for row in expected}, abs=2e-6
-    )
-    program = (tiny / "score.py").read_text().partition('"""\nimport')[2]
-    assert len([line for line in program.splitlines() if line.strip()]) <= 36
-    assert "itembank" not in program
-
-
-def test_other_families_are_scored_by_itembank(tiny):
-    import dataclasses  # noqa: PLC0415
-
-    bank = load_bank(tiny)
-    counts = dataclasses.replace(bank.parameters, family="binomial")
-    other = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=counts))
-    assert "ib.estimate(" in scoring_example(other)
-
-
-def test_tasks_of_a_harness_are_written_by_who_can(whole, tmp_path):
-    seen = []
-
-    def write_tasks(folder, bank, selection):
-        seen.append((bank.bank_id, selection.n_items))
-        folder.mkdir()
-        (folder / "tiny.yaml").write_text("task: tiny")
-
-    publish_tiny(whole, tmp_path / "tiny", 12, write_tasks=write_tasks)
-    assert seen == [(load_bank(tmp_path / "tiny").bank_id, 12)]
-    assert (tmp_path / "tiny" / "tasks" / "tiny.yaml").is_file()
-    assert "lm_eval --include_path tiny/tasks" in (tmp_path / "tiny" / "README.md").read_text()
 
 
 def test_the_command_publishes_given_items_and_replaces_when_asked(run, whole, tmp_path):

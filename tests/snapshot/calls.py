@@ -177,12 +177,11 @@ NOT_HERE = {
     "bank build": "it needs a connection, or a folder of a store's files",
     "bank list": "it shows what stands on this machine",
     "export ids": "it writes ids as they are",
-    "export lm-eval-tasks": "it needs lm_eval",
     "match-names": "it compares names",
     "pull": "it needs the Hub",
     "push": "it needs the Hub",
     "quickstart": "it takes a minute, for what other calls do",
     "run inspect": "it needs inspect_ai",
-    "run lm-eval": "it needs lm_eval; the calls that select by stages do what it does between runs",
+    "run lm-eval": "it needs lm_eval",
 }
 """Commands without a call, and why."""

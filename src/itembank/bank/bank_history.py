@@ -115,8 +115,6 @@ class Link:
     method : str
     n_models, n_items : int
         That the link rests on.
-    slope, intercept : float or None
-        A and B of ``ability = A ability_new + B``; None where the link is no line (several abilities).
     linking_error : float or None
         Standard error that the link adds to a score, on the scale of scores (0 to 1); None where it is not known.
     """
@@ -124,8 +122,6 @@ class Link:
     method: str
     n_models: int
     n_items: int
-    slope: float | None = None
-    intercept: float | None = None
     linking_error: float | None = None
 
 

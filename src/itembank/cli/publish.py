@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 import itembank as ib
 from itembank.cli.command import Command, Group, together
 from itembank.cli.options import (
-    ANY_PATH,
     COUNT,
-    EXISTING_FOLDER,
     FILE,
     FOLDER,
     ID_FORMS,
@@ -26,12 +24,6 @@ from itembank.cli.render import is_quiet, note, print_exactly, print_rows, progr
 from itembank.errors import visible
 from itembank.publishing.every_eval_ever import ExportSpec
 
-if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.bank.selections import Selection
-    from itembank.harnesses.lm_eval.export import ExportedTasks
-
-
 license_option = option("--license NAME license_name", "License, as the Hub has it: cc-by-4.0.", default="")
 column_options = together(
     option(
@@ -42,7 +34,6 @@ column_options = together(
     ),
     option("--drop-column NAME drop_columns", "A column of items or models to leave out. Repeatable.", many=True),
 )
-include_data_option = option("--include-data", "Let the data files of tasks go: questions and answers, mostly.", bool)
 MOST_LISTED = 40
 
 
@@ -63,12 +54,6 @@ def note_columns(went: Sequence[str], left_out: Sequence[str]) -> None:
         note(f"Columns that stay: {visible(', '.join(left_out))}.")
 
 
-def note_tasks(notes: Sequence[str]) -> None:
-    """Say what exported tasks cannot do by themselves."""
-    for one in notes:
-        note(f"Note: {visible(one)}")
-
-
 @click.command("publish-tiny", cls=Command)
 @bank_argument
 @option("-n --n-items", "How many items to choose.", COUNT, default=100)
@@ -77,14 +62,6 @@ def note_tasks(notes: Sequence[str]) -> None:
 @option("--name", "What it is called.  [default: as the folder]", default="")
 @license_option
 @column_options
-@option("--tasks has_tasks", "Also write tasks of lm-evaluation-harness that run the items.", bool)
-@option(
-    "--include-path DIR",
-    "--tasks: folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of it "
-    "is copied.",
-    EXISTING_FOLDER,
-)
-@include_data_option
 @option("--force", "Replace what was published there before.", bool)
 @format_option
 def publish_tiny_command(
@@ -97,42 +74,23 @@ def publish_tiny_command(
     license_name: str,
     include_columns: tuple[str, ...],
     drop_columns: tuple[str, ...],
-    has_tasks: bool,
-    include_path: Path | None,
-    include_data: bool,
     force: bool,
     output_format: str,
 ) -> None:
     """Publish a small subset of a benchmark: items, weights and parameters, without past models' responses.
 
     The folder is a bank that itembank estimate takes as it is, with the intervals of the whole bank. It also holds the
-    items as a table, a scoring program that needs numpy alone, a figure of how exact it is, and a README. Needs
-    pip install vl-convert-python.
+    items as a table, a figure of how exact it is, and a README. Needs pip install vl-convert-python.
 
     \b
       itembank publish-tiny bank -n 100 -o tiny
       itembank estimate tiny new-model.csv
       itembank push tiny hf:me/tiny
-      itembank publish-tiny bank -n 100 -o tiny --tasks
-      lm_eval --include_path tiny/tasks --tasks tiny --model ... --log_samples --output_path out
     """  # noqa: D301
     from itembank.publishing.publishable import file_sizes  # noqa: PLC0415
 
-    refuse_unused(
-        ("n_items", selection is None, "items that are chosen here, not with --selection FILE"),
-        ("include_path", has_tasks, "--tasks"),
-        ("include_data", include_path is not None, "--include-path"),
-    )
-    spec = ib.publishing.TinySpec(name, license_name, include_columns, drop_columns, include_data)
-    exported: list[ExportedTasks] = []
-
-    def write_tasks(folder: Path, bank: "Bank", selection: "Selection") -> None:
-        from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
-        from itembank.publishing.tiny import GROUP  # noqa: PLC0415
-
-        done = export_tasks(bank, selection, folder, name=GROUP, include_path=include_path, include_data=include_data)
-        exported.append(done)
-
+    refuse_unused(("n_items", selection is None, "items that are chosen here, not with --selection FILE"))
+    spec = ib.publishing.TinySpec(name, license_name, include_columns, drop_columns)
     with warnings_as_notes(), progress("publish-tiny") as report:
         tiny = ib.publishing.publish_tiny(
             bank,
@@ -140,7 +98,6 @@ def publish_tiny_command(
             n_items,
             selection=selection,
             spec=spec,
-            write_tasks=write_tasks if has_tasks else None,
             overwrite=force,
             progress=report,
         )
@@ -155,8 +112,6 @@ def publish_tiny_command(
     print_rows([row], output_format, title=f"Published in {output}; errors of past models left out")
     note_files(file_sizes(output))
     note_columns((), tiny.left_out)
-    for one in exported:
-        note_tasks(one.notes)
     note(f"Next: itembank estimate {output} new-model.csv")
 
 
@@ -167,7 +122,6 @@ def publish_tiny_command(
 @option("--no-responses", "Leave out past models and their responses. The card says what needs them.", bool)
 @license_option
 @column_options
-@include_data_option
 @option("--message", "Message of the commit.", default="Push a bank of itembank")
 @format_option
 def push_command(
@@ -224,8 +178,6 @@ def pull_command(*, place: str, output: Path, force: bool, output_format: str) -
     bank = ib.publishing.pull_bank(place, output, overwrite=force)
     row = {"bank": bank.bank_id, "name": bank.cache.source, "models": bank.n_models, "items": bank.n_items}
     print_rows([row], output_format, title=f"Bank {output}")
-    if bank.published is not None and bank.published.subset is not None:
-        note("Programs are not pulled: score.py and tasks, where its README names them, stay on the Hub.")
 
 
 @click.command("eee", cls=Command)
@@ -272,51 +224,6 @@ def export_eee_command(*, estimates: Path, output: Path, output_format: str, **c
     note("Before publishing, say in model_info how the models were deployed: it is unknown here.")
 
 
-@click.command("lm-eval-tasks", cls=Command)
-@bank_argument
-@option("--selection", "The items to export.", FILE, required=True)
-@option("-o --output DIR", "The folder to make; it must be new or empty.", ANY_PATH, required=True)
-@option("--name", "Name of the group of tasks.", default="tiny")
-@option(
-    "--include-path DIR",
-    "Folder of the original tasks, where lm_eval does not bring them. What the chosen tasks need of it is copied.",
-    EXISTING_FOLDER,
-)
-@include_data_option
-def export_lm_eval_command(
-    *, bank: Path, selection: Path, output: Path, name: str, include_path: Path | None, include_data: bool
-) -> None:
-    """Write chosen items as tasks that lm_eval runs by itself, with the estimate among its metrics.
-
-    For launchers that you cannot change. Prompts are those of the full run. The bank goes into the folder with the
-    responses of its models, so publish it only where you may publish these.
-
-    \b
-      itembank export lm-eval-tasks bank --selection selection.json -o tasks --name tiny
-      lm_eval --model hf --model_args pretrained=... --include_path tasks --tasks tiny --log_samples --output_path out
-      itembank estimate bank out --selection selection.json
-    """  # noqa: D301
-    from itembank.harnesses.lm_eval.export import export_tasks  # noqa: PLC0415
-
-    chosen = ib.Selection.load(selection)
-    refuse_unused(("include_data", include_path is not None, "--include-path"))
-    with warnings_as_notes(), progress("export") as report:
-        done = export_tasks(
-            ib.load_bank(bank),
-            chosen,
-            output,
-            name=name,
-            include_path=include_path,
-            include_data=include_data,
-            progress=report,
-        )
-    note_files(done.files)
-    note_columns((), done.left_out)
-    note_tasks(done.notes)
-    note(f"{chosen.n_items} items in {len(done.tasks)} tasks of the group {name!r} written to {output}.")
-    note(f"Next: lm_eval --include_path {output} --tasks {name} --log_samples --output_path out --model ...")
-
-
 @click.command("ids", cls=Command)
 @bank_argument
 @option("--selection", "The items.  [default: those that the bank was published with]", FILE)
@@ -354,10 +261,9 @@ def export_command() -> None:
     """Write chosen items or estimates in the form that another tool reads.
 
     \b
-      itembank export lm-eval-tasks bank --selection selection.json -o tasks --name tiny
+      itembank export ids bank --selection selection.json --form swe-bench
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 
-export_command.add_command(export_lm_eval_command)
 export_command.add_command(export_eee_command)
 export_command.add_command(export_ids_command)

@@ -48,12 +48,6 @@ def run_options(*own: Decorator, batch: str) -> Decorator:
         option("-n --n-items n_chosen", "Choose so many items and run them.", COUNT),
         option("--adaptive", "Run a session: the next items depend on the answers so far.", bool),
         option("--batch N", batch, COUNT),
-        option(
-            "--stages",
-            "-n: multistage testing. After the first stage, each next one is chosen from the model's answers.",
-            ["1", "2", "3"],
-            default="1",
-        ),
         *own,
         match_option,
         option("--dry-run", "Compare the items with the bank's and count them; run nothing.", bool),
@@ -88,7 +82,6 @@ def check_items(
     refuse_unused(
         *((name, adaptive, "--adaptive") for name in choices if name != "level"),
         ("batch", has_batches, "--adaptive"),
-        ("stages", n_chosen is not None, "-n"),
         ("seed", n_chosen is not None or adaptive, "-n or --adaptive"),
     )
 
@@ -102,9 +95,9 @@ def _own_items(bank: "Path | Bank") -> "Selection | None":
 
 
 def chosen_items(
-    bank: "Bank", path: Path | None, n_items: int | None, *, seed: int, excluded: Sequence[str] = (), stages: int = 1
+    bank: "Bank", path: Path | None, n_items: int | None, *, seed: int, excluded: Sequence[str] = ()
 ) -> "Selection":
-    """Load the selection, or choose items or their first stage, none of those excluded.
+    """Load the selection, or choose items, none of those excluded.
 
     Without a path or a number, these are the items that the bank was published with.
     """
@@ -115,16 +108,16 @@ def chosen_items(
         note(f"Taken are the {own.n_items} items that the bank was published with.")
         return own
     with progress("select") as report:
-        selection = ib.select(bank, int(n_items or 0), excluded=excluded, stages=stages, rng=seed, progress=report)
+        selection = ib.select(bank, int(n_items or 0), excluded=excluded, rng=seed, progress=report)
     note(f"Chosen by {selection.explanation}" if selection.explanation else f"Chosen by {selection.method}.")
     return selection
 
 
-def keep_selection(selection: "Selection", folder: Path, name: str = SELECTION) -> Path:
+def keep_selection(selection: "Selection", folder: Path) -> Path:
     """Write the selection beside the logs."""
     folder.mkdir(parents=True, exist_ok=True)
-    selection.save(folder / name)
-    return folder / name
+    selection.save(folder / SELECTION)
+    return folder / SELECTION
 
 
 @contextmanager
@@ -138,7 +131,7 @@ def says_how_to_go_on() -> Iterator[None]:
 
 
 def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
-    """Say what a run of one later stage leaves out."""
+    """Say what a run of a later stage leaves out."""
     if selection.earlier is not None:
         note(
             f"Only the {selection.n_items} items of this stage are run. For an estimate from all stages: itembank "
@@ -200,8 +193,8 @@ def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
 
 
 JOURNAL = "session.jsonl"
-ROWS = "stages.rows"
-"""Of the folder of a selection's run, or of one in stages: samples of the items that were run."""
+ROWS = "selection.rows"
+"""Of the folder of a selection's run: samples of the items that were run."""
 MACRO_AND_GROUPS = (
     "Groups of lm_eval that weigh by size (mmlu, bbh) are micro: for those calibrate with --across items, or import "
     "with --groups."
@@ -227,7 +220,6 @@ def run_lm_eval_command(
     selection: Path | None,
     n_chosen: int | None,
     adaptive: bool,
-    stages: str,
     batch: int | None,
     model_id: str | None,
     plugin: str | None,
@@ -248,7 +240,6 @@ def run_lm_eval_command(
     \b
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf --model_args pretrained=org/m1
       itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1 --batch_size 16
-      itembank run lm-eval bank -n 90 --stages 2 -o runs/m1 -- --model hf --model_args pretrained=org/m1
       itembank run lm-eval bank --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model hf ...
       itembank run lm-eval bank -n 100 -o runs/m1 --dry-run -- --model hf ...
 
@@ -261,7 +252,6 @@ def run_lm_eval_command(
     from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of  # noqa: PLC0415
     from itembank.harnesses.lm_eval.patches import check_release  # noqa: PLC0415
 
-    n_stages = 1 if n_chosen is None else int(stages)
     check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=True, choices=choices)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
@@ -272,8 +262,8 @@ def run_lm_eval_command(
     loaded = ib.load_bank(bank)
     with warnings_as_notes():
         note_known_models(loaded, [name])
-        chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed, stages=n_stages)
-        item_ids = _item_ids(loaded, None if n_stages > 1 else chosen, spec)
+        chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed)
+        item_ids = _item_ids(loaded, chosen, spec)
         tasks = tasks_of(loaded.responses.items, item_ids)
         call = _with_tasks(call, loaded, tasks).as_of(arguments_of(loaded.responses.items, tasks))
         note_untold_prompts(loaded)
@@ -286,7 +276,7 @@ def run_lm_eval_command(
         )
         if dry_run:
             launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
-            most = spec.budget.n_items if spec is not None else n_chosen if n_stages > 1 else None
+            most = None if spec is None else spec.budget.n_items
             from itembank.harnesses.lm_eval.selected import dry_run as counted_run  # noqa: PLC0415
 
             counted = counted_run(launch, loaded, item_ids, n_items=most, prompts=prompts, match=match)
@@ -298,7 +288,7 @@ def run_lm_eval_command(
         if chosen is not None:
             scores = _run_selection(
                 launch, call, loaded, chosen, prompts,
-                model_id=name, output=output, has_stages=n_stages > 1, level=choices["level"], batch=batch, match=match,
+                model_id=name, output=output, level=choices["level"], batch=batch, match=match,
             )  # fmt: skip
             if scores is not None:
                 _print(scores, loaded, output, output_format, match)
@@ -341,34 +331,25 @@ def _run_selection(
     *,
     model_id: str,
     output: Path,
-    has_stages: bool,
     level: float,
     batch: int | None,
     match: str,
 ) -> "ScoreEstimates | None":
-    """Run a selection or all stages, or what is missing of them beside the logs; other ranks have no estimates."""
+    """Run a selection, or what is missing of it beside the logs; other ranks have no estimates."""
     from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
     from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
 
-    path = keep_selection(selection, output)
-    if not has_stages:
-        note_earlier(selection, path, output)
+    note_earlier(selection, keep_selection(selection, output), output)
     rows = RowFile(output / ROWS, call)
-    n_answered = sum(item in rows.by_item for item in (rows.by_item if has_stages else selection.item_ids))
+    n_answered = sum(item in rows.by_item for item in selection.item_ids)
     if n_answered:
         note(f"Going on with the run in {output}: {n_answered} items are answered.")
     with says_how_to_go_on():
         done = run_selection(
             launch, bank, selection, rows, prompts=prompts, match=match,
-            model_id=model_id, has_stages=has_stages, level=level, batch=batch, is_logged=_is_logged(output, rows),
+            model_id=model_id, level=level, batch=batch, is_logged=_is_logged(output, rows),
         )  # fmt: skip
-    if done is None:
-        return None
-    run, last = done
-    if has_stages:
-        keep_selection(last, output)
-        note(f"Chosen by {visible(last.explanation)}")
-    return run.estimates
+    return None if done is None else done.estimates
 
 
 @contextmanager
@@ -427,8 +408,6 @@ def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: 
 
 
 BATCH = 8
-ROUTING = "routing.json"
-"""Of the folder of a run in stages: the items of the first stage."""
 
 
 @click.command("inspect", cls=Command)
@@ -449,7 +428,6 @@ def run_inspect_command(
     selection: Path | None,
     n_chosen: int | None,
     adaptive: bool,
-    stages: str,
     batch: int | None,
     scorer: str | None,
     task_arg: tuple[str, ...],
@@ -468,7 +446,6 @@ def run_inspect_command(
     \b
       itembank run inspect bank inspect_evals/gsm8k --selection selection.json -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py -n 100 -o runs/m1 -- --model openai/gpt-4o
-      itembank run inspect bank task.py -n 90 --stages 2 -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model ...
 
     A run that was interrupted goes on when the command is repeated; no sample that was answered is run again. The exit
@@ -486,7 +463,6 @@ def run_inspect_command(
     )
     from itembank.harnesses.inspect.samples import check_release, task_items  # noqa: PLC0415
 
-    n_stages = 1 if n_chosen is None else int(stages)
     check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
     given |= {"match": match} if match != "auto" else {}
@@ -501,11 +477,10 @@ def run_inspect_command(
             session = session_spec(choices, seed).to_dict()
             call = HarnessCall("adaptive", {**given, "batch": batch or BATCH, "session": session}, arguments)
         else:
-            chosen = chosen_items(loaded, selection, n_chosen, seed=seed, excluded=known.others, stages=n_stages)
-            kept = selection or keep_selection(chosen, output, SELECTION if n_stages == 1 else ROUTING)
+            chosen = chosen_items(loaded, selection, n_chosen, seed=seed, excluded=known.others)
+            kept = selection or keep_selection(chosen, output)
             note_earlier(chosen, kept, output)
-            our_task = "subset" if n_stages == 1 else "stages"
-            call = HarnessCall(our_task, {**given, "selection": str(kept.resolve())}, arguments)
+            call = HarnessCall("subset", {**given, "selection": str(kept.resolve())}, arguments)
         note_untold_prompts(loaded)
         check_task(call, loaded, known)
         if dry_run:
@@ -547,7 +522,6 @@ def _print_harness_run(
     from itembank.harnesses.inspect.samples import (  # noqa: PLC0415
         known_pool,
         selected_estimates,
-        stage_of,
         told_session,
     )
 
@@ -564,10 +538,6 @@ def _print_harness_run(
         scores: ScoreEstimates | None = session.estimate().scores
     else:
         chosen = ib.Selection.load(call.task_arguments["selection"])
-        if call.task == "stages":
-            chosen = stage_of(bank, chosen, answers, run.model_id)
-            keep_selection(chosen, output)
-            note(f"Chosen by {visible(chosen.explanation)}")
         scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, level=level)
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")

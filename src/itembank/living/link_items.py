@@ -8,11 +8,10 @@ import numpy as np
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
-from itembank.checks import check_fraction
 from itembank.errors import DataWarning, shown, warn
 from itembank.irt.abilities import expected_difficulties
 from itembank.irt.bernoulli import probability
-from itembank.irt.parameters import AbilityPrior, ItemParameters
+from itembank.irt.parameters import ItemParameters
 from itembank.living.fixed_parameters import (
     FixedFit,
     FixedParameters,
@@ -34,7 +33,6 @@ from itembank.living.linking import (
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
 from itembank.numerics.parallel import one_blas_thread
-from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
@@ -193,7 +191,7 @@ def link(bank: Bank, responses: ResponseMatrix, progress: ProgressCallback) -> L
     strength, known = _scores(bank, fit.nodes.mean), _scores(bank, bank.calibration.abilities)
     error = max(
         _jackknife(data, fit, strength, part_of(progress, 0.3, 1.0)),
-        prediction_error(bank, bank.n_items, data.n_new, np.random.default_rng(0)) / np.sqrt(data.n_models),
+        prediction_error(bank, data.n_new, np.random.default_rng(0)) / np.sqrt(data.n_models),
     )
     covered = covered_range(strength, known)
     _warn(covered, anchors)
@@ -256,26 +254,10 @@ N_SPLITS = 4
 """Draws of items that the error is measured on."""
 
 
-def predicted_means(
-    old: ItemParameters,
-    responses: FloatArray,
-    prior: AbilityPrior,
-    new: ItemParameters,
-    n_trials: FloatArray | None,
-) -> FloatArray:
-    """Mean of new items' curves over each model's posterior of ability, (n_models,)."""
-    nodes = ability_nodes(old, responses, prior, n_trials=n_trials)
-    result = np.zeros(len(responses))
-    for point in range(nodes.theta.shape[1]):
-        result += nodes.weights[:, point] * probability(new, nodes.theta[:, point]).mean(axis=1)
-    return result
+def prediction_error(bank: Bank, n_new: int, rng: np.random.Generator) -> float:
+    """Root mean square error of the predicted mean of n_new items from the answers to half of the bank's.
 
-
-def prediction_error(bank: Bank, n_answered: int, n_new: int, rng: np.random.Generator) -> float:
-    """Root mean square error of the predicted mean of n_new items from n_answered others, both drawn at random.
-
-    Over the bank's models. What one ability does not explain is in it, and so is the chance in n_new answers. Half of
-    the items at least are left to predict, however many were answered.
+    Over the bank's models. What one ability does not explain is in it, and so is the chance in n_new answers.
     """
     items, prior = bank.parameters, bank.calibration.prior
     values = binary(bank, bank.responses.responses, bank.responses.items["scenario"].to_list())
@@ -283,90 +265,15 @@ def prediction_error(bank: Bank, n_answered: int, n_new: int, rng: np.random.Gen
     errors = []
     for _ in range(N_SPLITS):
         order = rng.permutation(bank.n_items)
-        shown, hidden = np.split(order, [min(n_answered, bank.n_items // 2)])
+        shown, hidden = np.split(order, [bank.n_items // 2])
         hidden = hidden[:n_new]
         present = ~np.isnan(values[:, hidden])
         rows = np.flatnonzero(present.all(axis=1))
         counts = None if trials is None else trials[np.ix_(rows, shown)]
-        found = predicted_means(items.take(shown), values[np.ix_(rows, shown)], prior, items.take(hidden), counts)
+        nodes = ability_nodes(items.take(shown), values[np.ix_(rows, shown)], prior, n_trials=counts)
+        found, new = np.zeros(rows.size), items.take(hidden)
+        for point in range(nodes.theta.shape[1]):
+            found += nodes.weights[:, point] * probability(new, nodes.theta[:, point]).mean(axis=1)
         errors.append(found - values[np.ix_(rows, hidden)].mean(axis=1))
     known = np.concatenate(errors)
     return float(np.sqrt(np.mean(known**2))) if known.size else 0.0
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class NewItemScores(Tabular):
-    """Mean scores on linked items.
-
-    Attributes
-    ----------
-    model_ids : tuple of n_models ids
-    estimate : (n_models,)
-        On the scale of scores, 0 to 1.
-    standard_error : (n_models,)
-        With the linking error.
-    low, high : (n_models,)
-    level : float
-    """
-
-    model_ids: tuple[str, ...]
-    estimate: FloatArray
-    standard_error: FloatArray
-    low: FloatArray
-    high: FloatArray
-    level: float
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a model."""
-        numbers = (self.estimate, self.low, self.high, self.standard_error)
-        names = ("model_id", "estimate", "low", "high", "standard_error")
-        columns = (self.model_ids, *(one.tolist() for one in numbers))
-        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-@one_blas_thread()
-def new_item_scores(
-    bank: GivenBank,
-    linked: LinkedItems,
-    responses: GivenResponses,
-    *,
-    level: float = 0.95,
-    rng: np.random.Generator | int | None = 0,
-) -> NewItemScores:
-    """Predict the mean score on linked items of models that answered only the bank's.
-
-    The estimate is the mean of the new items' curves over the posterior of the model's ability. Its error is that which
-    the same prediction makes for the bank's own models, from as many of their answers to as many other items, and the
-    linking error: ``sqrt(e^2 + linking_error^2)``.
-
-    Parameters
-    ----------
-    bank : Bank or path
-    linked : LinkedItems
-        From `link_items` with this bank.
-    responses : ResponseMatrix, path or paths
-        Of models to some of the bank's items.
-    level : float
-        Of the intervals.
-    rng : Generator, int or None
-        Draws the items that the error is measured on.
-
-    Examples
-    --------
-    >>> new_item_scores(bank, link_items(bank, linking), answers).rows()  # doctest: +SKIP
-    """
-    check_fraction("level", level)
-    bank = whole_bank(as_bank(bank))
-    given = as_new_responses(bank, responses)
-    places = bank.responses.item_indices(given.item_ids)
-    values = binary(bank, given.responses, given.items["scenario"].to_list())
-    old, prior = bank.parameters.take(places), bank.calibration.prior
-    estimate = predicted_means(old, values, prior, linked.parameters, trials_of(bank, given))
-    generator, n_answered = as_generator(rng), np.sum(~np.isnan(values), axis=1)
-    numbers, which = np.unique(n_answered, return_inverse=True)
-    errors = [prediction_error(bank, n, linked.parameters.n_items, generator) for n in numbers.tolist()]
-    error = np.hypot(np.array(errors)[which], linked.linking_error)
-
-    reach = normal_reach(level) * error
-    low, high = np.clip(estimate - reach, 0.0, 1.0), np.clip(estimate + reach, 0.0, 1.0)
-    return NewItemScores(tuple(given.model_ids), estimate, error, low, high, level)

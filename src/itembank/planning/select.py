@@ -197,12 +197,6 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
     )
 
 
-def has_next_stage(selection: Selection) -> bool:
-    """Whether a selection is of a stage that another one follows."""
-    sizes, number = stages_of(selection)
-    return number < len(sizes)
-
-
 def _plan(selection: Selection | None) -> tuple[Recipe, tuple[int, ...], int]:
     """Return the recipe of a selection that has a next stage, the sizes of all stages, and the number of its own."""
     recipe = None if selection is None else read_recipe(selection.whole)

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -70,21 +71,30 @@ class CardOptions:
             )
 
 
-def card(bank: Bank, options: CardOptions, held_out: Sequence[HeldOutScores], left_out: Sequence[str] = ()) -> str:
+def card(
+    bank: Bank,
+    options: CardOptions,
+    held_out: Sequence[HeldOutScores],
+    left_out: Sequence[str] = (),
+    *,
+    beside: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """Write the card of a bank.
 
     `held_out` are errors of the whole bank for some numbers of items, none where they could not be measured; `left_out`
-    columns of its tables that are not published.
+    columns of its tables that are not published; `beside` says what the files of a small subset hold, by their names.
     """
     parts = [
-        front_matter(bank, options),
+        _front_matter(bank, options, [name for name in beside if name == "selected.csv"]),
         f"# {escaped(options.name)}\n\n{_summary(bank)}",
-        f"## Use it\n\n{_usage(options.place)}",
-        f"## What it holds\n\n{_scenarios(bank)}\n\n{columns_in_words(bank, left_out)}",
-        f"## How exact it is\n\n{accuracy(held_out)}",
+        f"## Use it\n\n{_usage_of_subset(bank, options.place) if beside else _usage(options.place)}",
+        f"## What it holds\n\n{_scenarios(bank)}\n\n{_columns(bank, left_out)}",
+        f"## How exact it is\n\n{_accuracy(held_out)}",
+        *[f"![{escaped(holds)}]({name})" for name, holds in beside.items() if name.endswith(".png")],
+        *_section("## The files", table(("file", "holds"), list(beside.items())) if beside else ""),
         *_section("## The past models", _dates(bank)),
         *_section("## How questions were asked", _prompts(bank)),
-        *_section("## What does not work", limits(bank)),
+        *_section("## What does not work", _limits(bank)),
         f"## What may not be published\n\n{WARNING}",
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -97,7 +107,7 @@ questions that are published end up in training data. Do not train on this data 
 itembank canary GUID {CANARY}"""
 
 
-def front_matter(bank: Bank, options: CardOptions, tables: Sequence[str] = ()) -> str:
+def _front_matter(bank: Bank, options: CardOptions, tables: Sequence[str]) -> str:
     """Return what the Hub reads: tags, licence, and the tables that its viewer shows."""
     shown = [*tables, "items.parquet", *([] if bank.published else ["models.parquet"])]
     configs = [f"- config_name: {name.partition('.')[0]}\n  data_files: {name}" for name in shown]
@@ -110,7 +120,7 @@ def front_matter(bank: Bank, options: CardOptions, tables: Sequence[str] = ()) -
     return "---\n" + "\n".join(lines) + "\n---"
 
 
-def accuracy(held_out: Sequence[HeldOutScores]) -> str:
+def _accuracy(held_out: Sequence[HeldOutScores]) -> str:
     """Say how well past models were estimated that the bank had not seen."""
     if not held_out:
         return "The bank has too few past models to leave some out, so nobody knows yet: take its intervals with care."
@@ -125,7 +135,7 @@ def accuracy(held_out: Sequence[HeldOutScores]) -> str:
     )
 
 
-def columns_in_words(bank: Bank, left_out: Sequence[str]) -> str:
+def _columns(bank: Bank, left_out: Sequence[str]) -> str:
     """Name the columns of the tables that are published, and those that are not."""
     tables = {"items": bank.responses.items, **({} if bank.published else {"past models": bank.responses.models})}
     told = [f"Of its {name} it tells {_listed(table.columns)}." for name, table in tables.items()]
@@ -136,7 +146,7 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(escaped, names))
 
 
-def limits(bank: Bank) -> str:
+def _limits(bank: Bank) -> str:
     """Say what no longer works without responses; nothing of a whole bank."""
     if bank.published is None:
         return ""
@@ -166,6 +176,23 @@ itembank select {place} -n 100 -o selection.json --ids list > items.txt
 # run these items on your model: results.csv with columns model_id, item_id, response
 itembank estimate {place} results.csv --selection selection.json
 ```"""
+
+
+def _usage_of_subset(bank: Bank, place: str) -> str:
+    """Say how to run the items: by their ids, and inside a harness where the bank was made of its logs."""
+    inside = (
+        f" `itembank run lm-eval {place} -o out -- --model ...` (or `run inspect`) runs them inside the harness, as\n"
+        "past models were asked, and estimates the scores."
+    )
+    return f"""Run the items of `selected.csv` with your own harness, prompted as in a full run, and write a table with
+the columns `model_id`, `item_id` and `response` (0 to 1).{inside if "task" in bank.responses.items.columns else ""}
+
+```sh
+pip install itembank
+itembank estimate {place} results.csv
+```
+
+In Python, `ib.estimate("{place}", "results.csv")`; `"hf:owner/name"` once it was pushed."""
 
 
 def _scenarios(bank: Bank) -> str:

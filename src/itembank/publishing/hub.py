@@ -16,15 +16,12 @@ from itembank.files.hub import KIND, HubName, hub_client, hub_errors, is_hub_nam
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.cards import CardOptions, card
-from itembank.publishing.publishable import BANK, check_task_files, file_sizes, for_publication, left_out
+from itembank.publishing.publishable import file_sizes, for_publication, left_out
 from itembank.publishing.without_responses import HeldOutScores, held_out_scores, without_responses
 
 CARD = "README.md"
 SIZES = (30, 100)
 """Numbers of items that a card states the error of."""
-PROGRAM = "score.py"
-TASKS = "tasks"
-"""What `publish_tiny` puts beside a bank that others may run: it is pushed, and never pulled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,6 @@ class PushSpec:
         beside those that are known to be needed.
     drop_columns : tuple of str
         Columns of items and models that stay here.
-    include_data : bool
-        Let data files in the folder `tasks` go.
     message : str
         Of the commit.
     """
@@ -55,7 +50,6 @@ class PushSpec:
     license: str = ""
     include_columns: tuple[str, ...] = ()
     drop_columns: tuple[str, ...] = ()
-    include_data: bool = False
     message: str = "Push a bank of itembank"
 
 
@@ -103,8 +97,8 @@ def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress:
     ParameterError
         When the name is not one of the Hub, or a choice does not fit.
     DataError
-        When a column of the items looks like questions or answers, one of the models holds secrets, or the folder
-        `tasks` holds data, links, dot files or files of other kinds.
+        When a column of the items looks like questions or answers, one of the models holds secrets, or a file beside a
+        published subset is a link.
     MissingDependencyError
         When huggingface_hub is not installed.
     BankError
@@ -139,7 +133,7 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
     staged = kept if spec.with_responses or bank.published else without_responses(kept)
     save_bank(staged, folder)
     if has_card and old is not None:
-        _copy_beside(old, folder, staged, with_data=spec.include_data, is_of_hub=is_hub_name(bank.cache.source))
+        _copy_beside(old, folder, is_of_hub=is_hub_name(bank.cache.source))
     else:
         options = CardOptions(name.repository.partition("/")[2], str(HubName(name.repository)), spec.license)
         (folder / CARD).write_text(card(staged, options, held_out, left_out(bank, staged)), encoding="utf-8")
@@ -156,20 +150,14 @@ def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = s
     return [one for one in found if one is not None]
 
 
-def _copy_beside(old: Path, folder: Path, bank: Bank, *, with_data: bool, is_of_hub: bool) -> None:
+def _copy_beside(old: Path, folder: Path, *, is_of_hub: bool) -> None:
     """Copy what stands beside a bank that was published with the items to run; the Hub's client keeps links."""
-    found = [one for one in (*BESIDE, PROGRAM, TASKS) if (old / one).exists() or (old / one).is_symlink()]
+    found = [one for one in BESIDE if (old / one).exists() or (old / one).is_symlink()]
     links = [one for one in found if (old / one).is_symlink() and not is_of_hub]
     if links:
         raise DataError(f"files that are pushed must be no links, got {shown(links)} in {old}. Put the files there.")
     for one in (one for one in found if (old / one).is_file()):
         shutil.copyfile(old / one, folder / one)
-    if (old / TASKS).is_dir():
-        for path in check_task_files(old / TASKS, bank, with_data=with_data):
-            (folder / TASKS / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(old / TASKS / path, folder / TASKS / path)
-        if (folder / TASKS / BANK).is_dir():
-            save_bank(bank, folder / TASKS / BANK, overwrite=True)  # as it is published: without dropped columns
 
 
 def _upload(folder: Path, name: HubName, spec: PushSpec) -> tuple[str, str]:
@@ -184,7 +172,7 @@ def _upload(folder: Path, name: HubName, spec: PushSpec) -> tuple[str, str]:
         folder_path=str(folder),
         revision=name.revision,
         commit_message=spec.message,
-        delete_patterns=["cache/*", f"{TASKS}/*"],  # of an earlier push
+        delete_patterns=["cache/*"],  # of an earlier push
     )
     return str(HubName(name.repository, done.oid)), str(address)
 

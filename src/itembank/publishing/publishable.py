@@ -1,15 +1,12 @@
-"""What may be published: no questions, answers, secrets or data, of models what is needed, and task files."""
+"""What may be published: no questions, no answers, no secrets, and of models what is needed."""
 
 import dataclasses
 import json
-import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
-from itembank.bank.bank_records import RECORD, is_own_file, read_record
 from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
 from itembank.bank.marks import ADDED, ANSWERED_HOW
@@ -18,7 +15,7 @@ from itembank.pages.bank_models import tells_of_models
 from itembank.readers.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
 from itembank.responses.prompts import IN_WORDS, PROMPT_SETTINGS
 from itembank.responses.score_names import EXTERNAL
-from itembank.responses.secrets import holds_secret, is_secret, without_secrets
+from itembank.responses.secrets import is_secret, without_secrets
 
 QUESTIONS = {
     *("question", "questions", "prompt", "prompts", "text", "doc", "document", "query", "input", "inputs", "passage"),
@@ -164,95 +161,7 @@ def _are_settings(text: str) -> bool:
     )
 
 
-BANK = "bank"
-"""The folder among tasks that holds the bank once more, for the tasks to estimate with."""
-CODE = (".yaml", ".yml", ".py")
-DATA = (
-    *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt"),
-    *(".parquet", ".arrow", ".gz", ".zst", ".bz2", ".xz", ".zip"),
-)
-MADE = frozenset({"README.md", "selection.json"})
-"""Files that `itembank export lm-eval-tasks` writes beside the tasks and the bank."""
-FEWSHOT_SEED = 1234
-"""By which the harness draws few-shot examples unless it is told otherwise."""
-MOST_BYTES = 2**20
-"""Of a task file or module; whatever is longer holds data."""
-
-
-def check_task_files(folder: Path, bank: Bank, *, with_data: bool = False) -> list[Path]:
-    """Return the files of a folder of tasks that may be published, relative to it."""
-    files, refused = [], []
-    for path in _everything(folder):
-        reason = _refusal(path, path.relative_to(folder), with_data=with_data)
-        if reason:
-            refused.append(f"{path.relative_to(folder).as_posix()} ({reason})")
-        elif not path.is_dir():
-            files.append(path.relative_to(folder))
-    if refused:
-        raise DataError(
-            f"{folder} must hold task files (.yaml), modules (.py) and what itembank writes, got {shown(refused, 20)}. "
-            "Take them out, or publish the folder again"
-            + (
-                "."
-                if with_data
-                else f"; data may go where you say so ({remedy('include_data=True', '--include-data')})."
-            )
-        )
-    if (folder / BANK / RECORD).is_file() and read_record(folder / BANK)["bank_id"] != bank.bank_id:
-        raise DataError(f"{folder / BANK} must be the bank that is published, got another. Publish the folder again.")
-    return files
-
-
-def _everything(folder: Path) -> Iterator[Path]:
-    """Files, links and dot folders, in order; links are not followed, and what Python compiled is passed over."""
-    for place, folders, names in os.walk(folder, followlinks=False):
-        special = [name for name in folders if name.startswith(".") or (Path(place) / name).is_symlink()]
-        folders[:] = sorted(set(folders) - {*special, "__pycache__"})
-        yield from (Path(place) / name for name in sorted([*names, *special]))
-
-
-def _refusal(path: Path, name: Path, *, with_data: bool) -> str:
-    """Say why a file may not be published; nothing where it may."""
-    is_hidden = name.name.startswith(".")
-    if path.is_symlink() or is_hidden or not path.is_file():
-        return "a link" if path.is_symlink() else "a dot file" if is_hidden else "no ordinary file"
-    if name.as_posix() in MADE or _is_of_bank(name):
-        return ""
-    if is_data(name):
-        return "" if with_data else "data"
-    if not (name.suffix.lower() in CODE or (not name.suffix and name.name.endswith("yaml"))):
-        return "neither a task file nor a module"
-    if path.stat().st_size <= MOST_BYTES:
-        text = path.read_bytes().decode("utf-8", errors="replace")
-        return "with a secret or a home folder in it" if holds_secret(text) else ""
-    return f"longer than {MOST_BYTES:,} bytes"
-
-
-def is_data(name: Path) -> bool:
-    """Whether a file among tasks, relative to their folder, holds data of theirs."""
-    return name.suffix.lower() in DATA and name.as_posix() not in MADE and not _is_of_bank(name)
-
-
-def _is_of_bank(name: Path) -> bool:
-    """Whether a file is one of those that a bank in the folder is made of."""
-    return name.parts[:1] == (BANK,) and is_own_file("/".join(name.parts[1:]))
-
-
 def file_sizes(folder: Path) -> dict[str, int]:
     """Bytes of every file below a folder, by its path in order."""
     files = {path.relative_to(folder).as_posix(): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
     return dict(sorted(files.items()))
-
-
-def harness_arguments(settings: Mapping[str, Mapping[str, Any]], tasks: Iterable[str]) -> str:
-    """Return what the command of lm-evaluation-harness needs for prompts of these tasks that no task file can set."""
-    found = [settings.get(task, {}) for task in tasks]
-    has_template = bool(found) and all(one.get("chat_template") is True for one in found)
-    turns = {one["fewshot_as_multiturn"] for one in found if isinstance(one.get("fewshot_as_multiturn"), bool)}
-    seeds = {one["fewshot_seed"] for one in found if type(one.get("fewshot_seed")) is int} - {FEWSHOT_SEED}
-    words = [
-        *(["--apply_chat_template"] if has_template else []),
-        *([f"--fewshot_as_multiturn {str(turns.pop()).lower()}"] if has_template and len(turns) == 1 else []),
-        *([f"--seed 0,1234,1234,{seeds.pop()}"] if len(seeds) == 1 else []),
-    ]
-    return "".join(f" {word}" for word in words)

@@ -1,7 +1,6 @@
 """A small subset of a benchmark, published: the items to run, and all that makes a score of the answers to them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,158 +15,19 @@ from itembank.pages.pictures import check_drawing_library
 from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.publishing.cards import (
-    CANARY,
-    MOST_SHOWN,
-    WARNING,
-    CardOptions,
-    accuracy,
-    columns_in_words,
-    escaped,
-    front_matter,
-    limits,
-    table,
-)
-from itembank.publishing.publishable import check_task_files, for_publication, harness_arguments, is_data, left_out
+from itembank.publishing.cards import CardOptions, card
+from itembank.publishing.publishable import for_publication, left_out
 from itembank.publishing.without_responses import HeldOutScores, held_out_scores, without_responses
-from itembank.responses.prompts import prompts_in_words, settings_by_task, words_of_items
+from itembank.responses.prompts import words_of_items
 
 FIGURE = "accuracy.png"
-TASKS = "tasks"
-OTHER_SCORES = """ Its
-scores are other ones: the item model predicts what was not run (p-IRT), and nothing more. `itembank estimate` combines
-several methods by their errors on past models, and gives intervals. Quote the scores of `itembank estimate`; where you
-quote those of `score.py`, say so, and compare them with no others."""
-WARNING_WITH_DATA = f"""\
-The data files of the tasks are part of this, with questions and answers. Questions that are published end up in
-training data. Do not train on this data set.
-
-itembank canary GUID {CANARY}"""
-GROUP = "tiny"
-"""What the harness calls these tasks together."""
-
-
-def tiny_readme(
-    bank: Bank,
-    selection: Selection,
-    held_out: HeldOutScores | None,
-    *,
-    name: str,
-    license: str,  # noqa: A002 (the Hub's word)
-    place: str,
-    has_tasks: bool,
-    has_data: bool = False,
-    left_out: Sequence[str] = (),
-) -> str:
-    """Write what it is, the ways to use it, how exact it is and what does not work."""
-    options = CardOptions(name, place, license)
-    figure = f"\n\n![Estimated against true scores of past models that were left out]({FIGURE})" if held_out else ""
-    parts = [
-        front_matter(bank, options, ("selected.csv",)),
-        f"# {escaped(name)}\n\n{_summary(bank, selection)}",
-        f"## Run the items\n\n{_run(bank, selection, place, has_tasks=has_tasks)}",
-        f"## Get the scores\n\n{_score(bank, place)}",
-        f"## How exact it is\n\n{accuracy([] if held_out is None else [held_out])}{figure}",
-        f"## The files\n\n{_files(has_tasks=has_tasks, has_figure=held_out is not None)}\n\n"
-        f"{_left_out(bank, left_out, has_tasks=has_tasks, has_data=has_data)}",
-        f"## What does not work\n\n{limits(bank)}",
-        f"## What may not be published\n\n{WARNING_WITH_DATA if has_data else WARNING}",
-    ]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
-
-
-def _summary(bank: Bank, selection: Selection) -> str:
-    n_models = bank.published.n_models if bank.published is not None else bank.n_models
-    return (
-        f"{selection.n_items:,} of the {bank.n_items:,} items of a benchmark, chosen by the results of {n_models:,} "
-        "past models, and what it takes to estimate a new model's score on all items from its answers to these."
-        f"{_asked(bank, selection)}"
-    )
-
-
-def _asked(bank: Bank, selection: Selection) -> str:
-    """List how past models were asked these items; nothing where nobody tells."""
-    items = bank.responses.items
-    told = prompts_in_words(items.filter(pl.col("item_id").is_in(selection.item_ids)), most=MOST_SHOWN)
-    lines = "\n".join(f"- {escaped(line)}" for line in told)
-    return f"\n\nPast models were asked with these settings:\n\n{lines}" if told else ""
-
-
-def _run(bank: Bank, selection: Selection, place: str, *, has_tasks: bool) -> str:
-    """Say how to run the items: by their ids, or as tasks of a harness."""
-    by_ids = (
-        "`selected.csv` lists them. Run these items with your own harness, prompted as in a full run, and write a "
-        "table with the columns `model_id`, `item_id` and `response` (0 to 1)."
-    )
-    if not has_tasks:
-        return by_ids
-    items = bank.responses.items
-    chosen = items.filter(pl.col("item_id").is_in(list(selection.item_ids)))
-    settings = settings_by_task(chosen)
-    arguments = harness_arguments(settings, settings)
-    return f"""{by_ids}
-
-With lm-evaluation-harness one command runs them, as past models were asked, and estimates the scores, where the harness
-brings the tasks:
-
-```sh
-pip install 'itembank[lm-eval]'
-itembank run lm-eval {place} -o out -- --model ...
-```
-
-The harness's own command runs them as the tasks in the folder `{TASKS}`, whose README says how past models were asked,
-and what these tasks cannot do by themselves:
-
-```sh
-lm_eval --include_path {place}/{TASKS} --tasks {GROUP}{arguments} --model ... --log_samples --output_path out
-```
-
-The results are then the folder `out`, in place of `results.csv` below; without itembank, make a table of it."""
-
-
-def _score(bank: Bank, place: str) -> str:
-    same = "which calls itembank" if bank.parameters.family != "bernoulli" else "which needs numpy alone"
-    other = "" if bank.parameters.family != "bernoulli" else OTHER_SCORES
-    return f"""With intervals, in one line:
-
-```sh
-pip install itembank
-itembank estimate {place} results.csv
-```
-
-```python
-import itembank as ib
-
-print(ib.estimate("{place}", "results.csv"))  # or "hf:owner/name" once it was pushed
-```
-
-There is also a short program, {same}: `python {place}/score.py results.csv`.{other}"""
-
-
-def _left_out(bank: Bank, names: Sequence[str], *, has_tasks: bool, has_data: bool) -> str:
-    """Say what stayed with the publisher, and what `itembank pull` does not bring."""
-    data = ["the data files of the tasks"] if has_tasks and not has_data else []
-    stayed = ["past models with their responses", *(f"column {escaped(name)}" for name in names), *data]
-    programs = f"`score.py` and `{TASKS}`" if has_tasks else "`score.py`"
-    return (
-        f"{columns_in_words(bank, ())} Left out: {', '.join(stayed)}.\n\n"
-        f"`itembank pull` brings no programs, so that a copy made by it has no {programs}. "
-        "`hf download OWNER/NAME --repo-type dataset --local-dir FOLDER` brings them, too. Look at programs of "
-        "strangers before you run them."
-    )
-
-
-def _files(*, has_tasks: bool, has_figure: bool) -> str:
-    rows = [
-        ("selected.csv", "the items to run, with their weights in the estimate and their parameters"),
-        ("parameters.csv", "all items, with their weights in the full score and their parameters"),
-        ("selection.json", "the items to run, as itembank keeps a selection"),
-        ("score.py", "a short program that makes scores of answers"),
-        *([(FIGURE, "estimated against true scores of past models that were left out")] if has_figure else []),
-        *([(TASKS, "tasks of lm-evaluation-harness")] if has_tasks else []),
-        ("bank.json and others", "the bank, with its score targets and the errors measured on past models"),
-    ]
-    return table(("file", "holds"), rows)
+FILES = {
+    "selected.csv": "the items to run, with their weights in the estimate and their parameters",
+    "parameters.csv": "all items, with their weights in the full score and their parameters",
+    "selection.json": "the items to run, as itembank keeps a selection",
+    FIGURE: "estimated against true scores of past models that were left out",
+}
+"""What the folder holds beside the bank's own files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +44,12 @@ class TinySpec:
         Columns of items that may be published although they look like questions or answers.
     drop_columns : tuple of str
         Columns of items that are left out.
-    include_data : bool
-        Let data files in the folder `tasks` go.
     """
 
     name: str = ""
     license: str = ""
     include_columns: tuple[str, ...] = ()
     drop_columns: tuple[str, ...] = ()
-    include_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +81,6 @@ def publish_tiny(
     *,
     selection: GivenSelection | None = None,
     spec: TinySpec | None = None,
-    write_tasks: Callable[[Path, Bank, Selection], object] | None = None,
     overwrite: bool = False,
     progress: ProgressCallback = silent,
 ) -> Tiny:
@@ -240,8 +96,6 @@ def publish_tiny(
         How many items, where no selection is given.
     selection : Selection or path, optional
     spec : TinySpec, optional
-    write_tasks : function, optional
-        Given the folder `tasks` to fill, the published bank and its selection, writes tasks of a harness.
     overwrite : bool
         Replace what was published there before.
     progress : ProgressCallback
@@ -251,7 +105,7 @@ def publish_tiny(
     BankError
         When something else stands at `folder`.
     DataError
-        When a column of the items looks like questions or answers, or the folder `tasks` got what may not go.
+        When a column of the items looks like questions or answers.
     ParameterError
         When the items cannot be chosen, or the bank has no responses itself.
     MissingDependencyError
@@ -269,45 +123,26 @@ def publish_tiny(
     subset = published.published.subset if published.published is not None else None
     items = chosen if subset is None else subset.selection
     tiny = Tiny(published, items, held_out_scores(whole, chosen), left_out(given, published))
+    options = CardOptions(spec.name or folder.resolve().name, folder.name, spec.license)
     with replacing_folder(folder) as new:
-        _write(new, tiny, replace(spec, name=spec.name or folder.resolve().name), folder.name, write_tasks)
+        _write(new, tiny, options)
     return tiny
 
 
-def _write(
-    folder: Path,
-    tiny: Tiny,
-    spec: TinySpec,
-    place: str,
-    write_tasks: Callable[[Path, Bank, Selection], object] | None,
-) -> None:
+def _write(folder: Path, tiny: Tiny, options: CardOptions) -> None:
     """Fill the folder."""
     save_bank(tiny.bank, folder)
     tiny.selection.save(folder / "selection.json")
     parameters = _parameters(tiny)
     parameters.write_csv(folder / "parameters.csv")
     parameters.filter(pl.col("weight").is_not_null()).write_csv(folder / "selected.csv")
-    write_text(folder / "score.py", scoring_example(tiny.bank))
-    if tiny.held_out is not None:
-        held_out = tiny.held_out
+    held_out = tiny.held_out
+    if held_out is not None:
         title = f"{held_out.true.size:,} past models, {held_out.n_items:,} items each"
         panel = PredictionPanel(title, held_out.true, held_out.estimate, held_out.low, held_out.high)
         predicted_against_true_chart([panel]).save(folder / FIGURE)
-    files: list[Path] = []
-    if write_tasks is not None:
-        write_tasks(folder / TASKS, tiny.bank, tiny.selection)
-        files = check_task_files(folder / TASKS, tiny.bank, with_data=spec.include_data)
-    text = tiny_readme(
-        tiny.bank,
-        tiny.selection,
-        tiny.held_out,
-        name=spec.name,
-        license=spec.license,
-        place=place,
-        has_tasks=write_tasks is not None,
-        has_data=any(map(is_data, files)),
-        left_out=tiny.left_out,
-    )
+    files = {name: holds for name, holds in FILES.items() if (folder / name).is_file()}
+    text = card(tiny.bank, options, [] if held_out is None else [held_out], tiny.left_out, beside=files)
     write_text(folder / "README.md", text)
 
 
@@ -329,61 +164,3 @@ def _parameters(tiny: Tiny) -> pl.DataFrame:
     items = items.with_columns(one for one in asked if one.null_count() < one.len())
     joined = items.join(weights, on="item_id", how="left", maintain_order="left")
     return joined.with_columns(**{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()})
-
-
-P_IRT = '''"""Estimate full-benchmark scores from answers to the items of selected.csv: python score.py results.csv
-
-results.csv holds one model: columns item_id and response (0 to 1). Answers count as they are, the item model predicts
-the others (p-IRT, tinyBenchmarks eq. 4.3). `itembank estimate` is more exact and gives intervals. Needs numpy.
-"""
-import csv, json, sys
-from pathlib import Path
-import numpy as np
-
-here = Path(__file__).parent
-bank = json.loads((here / "bank.json").read_text(encoding="utf-8"))
-with open(here / "parameters.csv", encoding="utf-8", newline="") as file:
-    items = list(csv.DictReader(file))
-with open(sys.argv[1], encoding="utf-8-sig", newline="") as file:
-    answers = {row["item_id"]: float(row["response"]) for row in csv.DictReader(file)}
-
-number = lambda name: np.array([float(item[name]) for item in items])
-lower, upper, intercept, score_weight = map(number, ["lower_asymptote", "upper_asymptote", "intercept", "score_weight"])
-loadings = np.column_stack([number(name) for name in items[0] if name.startswith("loading_")])
-seen = np.array([bool(item["weight"]) and item["item_id"] in answers for item in items])
-response = np.array([answers.get(item["item_id"], 0.0) for item in items])
-threshold = np.array([bank["calibration"]["thresholds"].get(item["scenario"], np.nan) for item in items])
-right = np.where(np.isnan(threshold), response, response >= threshold)
-
-mean, precision = np.array(bank["ability_prior"]["mean"]), np.linalg.inv(bank["ability_prior"]["covariance"])
-ability = mean.copy()
-for _ in range(200):  # Fisher scoring for the most likely ability, the prior among the evidence
-    curve = 1.0 / (1.0 + np.exp(-(loadings @ ability + intercept)))
-    chance = lower + (upper - lower) * curve
-    slope, spread = (upper - lower) * curve * (1.0 - curve), chance * (1.0 - chance)
-    pull = loadings.T @ (seen * (right - chance) * slope / spread) - precision @ (ability - mean)
-    step = np.linalg.solve((loadings.T * (seen * slope**2 / spread)) @ loadings + precision, pull)
-    ability = ability + step / max(1.0, np.linalg.norm(step))
-
-expected, scenario = np.where(seen, response, chance) * score_weight, np.array([item["scenario"] for item in items])
-scores = [expected[scenario == name].sum() for name in bank["targets"]["scenarios"]]
-for name, score in zip(bank["targets"]["scenarios"], scores):
-    print(f"{name}: {score:.6f}")
-print(f"overall: {np.dot(scores, bank['targets']['scenario_weights']):.6f}")
-'''
-
-BY_ITEMBANK = '''"""Estimate full-benchmark scores from answers to items of selected.csv: python score.py results.csv
-
-results.csv holds columns model_id, item_id and response (0 to 1).
-"""
-import sys
-from pathlib import Path
-import itembank as ib
-
-print(ib.estimate(Path(__file__).parent, sys.argv[1]))
-'''
-
-
-def scoring_example(bank: Bank) -> str:
-    """Return the program: with numpy where answers are right or wrong, with itembank for the longer families."""
-    return P_IRT if bank.parameters.family == "bernoulli" else BY_ITEMBANK

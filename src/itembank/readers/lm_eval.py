@@ -113,8 +113,8 @@ def warn_of_other_results(
     groups: list[str] = []
     for key, group in runs.items():
         path = results_path(*key)
-        if path is None or group[0].file.run.originals:
-            continue  # parts of tasks, whose scores are estimates
+        if path is None:
+            continue
         content = _by_new_names(json_or_none(path) or {}, spec.task_names)
         told = _other_counts(content, key, group, spec, is_walked=key in found.walked)
         missing.extend(words for task, words in told if task not in unread[key])
@@ -152,7 +152,7 @@ def _read(samples: Samples, metric: str, filter_name: str) -> _Read:
     rows = samples.filters.index == samples.filters.names.to_list().index(filter_name)
     found = samples.metrics[metric]
     values = found.values[rows]
-    is_mean = not found.problem and found.lengths is None and not samples.file.run.originals
+    is_mean = not found.problem and found.lengths is None
     return _Read(samples.file, samples.documents.n_names, f"{metric},{filter_name}" if is_mean else "", values)
 
 

@@ -24,8 +24,6 @@ _NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
 RunKey: TypeAlias = tuple[Path, str]
 """Folder and date, which the files of one run share."""
 LINES = re.compile(r"\.jsonl(?:\.gz|\.zst)?$")
-ORIGINAL, OF_BANK = "original", "itembank_bank"
-"""What the metadata of an exported task say: the task it is a part of, and the bank whose items it has."""
 MOST = 2**63
 """No number of items or parameters is as large, and no table can hold it."""
 NO_SAMPLES = "Run lm_eval with --log_samples (and --output_path) to keep the result of every item."
@@ -44,8 +42,6 @@ class Run:
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     delimiters: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
-    # Of exported tasks (`itembank export lm-eval-tasks`); everything else is by the original's name.
-    originals: Mapping[str, str] = field(default_factory=dict)
     # How it was asked, as `itembank.responses.prompts` names it.
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)  # What the model table keeps
@@ -195,10 +191,9 @@ def _sample_file(path: Path, spec: ReadingSpec, runs: dict[RunKey, Run]) -> Samp
         runs[key] = _read_run(*key)
     run = runs[key]
     task = match["task"] if match else spec.scenario or _task_of_renamed(path, run)
-    own = run.originals.get(task, task)
     model_id = spec.model_id or _model_id(path, run, spec)
-    run = replace(run, settings={own: run.settings.get(own, {})})  # a file is sent and kept with what it needs
-    return SampleFile(path, own, key[1], run, model_id)
+    run = replace(run, settings={task: run.settings.get(task, {})})  # a file is sent and kept with what it needs
+    return SampleFile(path, task, key[1], run, model_id)
 
 
 def _is_renamed(path: Path) -> bool:
@@ -246,10 +241,8 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
     """Take what is needed from the results of a run; releases differ in what they tell."""
     config = _mapping(content.get("config"))
     arguments = arguments_text(config.get("model_args") or "")
-    originals = _originals(_mapping(content.get("configs")))
     sizes, configs, higher_is_better, versions, n_shot = (
-        {originals.get(task, task): value for task, value in _mapping(content.get(name)).items()}
-        for name in ("n-samples", "configs", "higher_is_better", "versions", "n-shot")
+        _mapping(content.get(name)) for name in ("n-samples", "configs", "higher_is_better", "versions", "n-shot")
     )
     sizes, configs, higher_is_better = (
         {task: _mapping(value) for task, value in one.items()} for one in (sizes, configs, higher_is_better)
@@ -279,7 +272,6 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
         filters={task: _filter_names(value) for task, value in configs.items()},
         delimiters=_delimiters(configs),
         groups=_outermost(_mapping(content.get("group_subtasks"))),
-        originals=originals,
         settings=settings,
         about={
             "run_date": date or None,
@@ -303,12 +295,6 @@ def name_in(arguments: str) -> str:
     """Name of the model among the arguments it was loaded with, ``key=value,...``; empty where there is none."""
     given = dict(part.split("=", 1) for part in arguments.split(",") if "=" in part)
     return next((given[name] for name in _NAMING_ARGUMENTS if name in given), "")
-
-
-def _originals(configs: dict[str, Any]) -> dict[str, str]:
-    """Tasks that are parts of others, as their exported configurations say."""
-    about = {task: _mapping(_mapping(config).get("metadata")) for task, config in configs.items()}
-    return {task: str(one[ORIGINAL]) for task, one in about.items() if ORIGINAL in one and OF_BANK in one}
 
 
 def _filter_names(config: dict[str, Any]) -> tuple[str, ...]:

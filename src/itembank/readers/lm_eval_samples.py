@@ -274,8 +274,6 @@ NOT_METRICS = frozenset(
         *("doc_hash", "prompt_hash", "target_hash", "task", "task_name", "request_type", "sample_len"),
     ]
 )
-ESTIMATES = ("est_full", "est_low", "est_high")
-"""Metrics that exported tasks add: estimates of the full score, which are no responses."""
 NO_FILTER = "none"
 DEFAULT_DELIMITER = " "
 """What the harness puts between a question and an option where a task says nothing else."""
@@ -379,8 +377,8 @@ def _n_generated(record: Record) -> int:
 def _metric_names(record: Record) -> list[str]:
     listed = record.get("metrics")
     if isinstance(listed, list):
-        return [name for name in listed if isinstance(name, str) and name in record and name not in ESTIMATES]
-    return [name for name in record if name not in NOT_METRICS and name not in ESTIMATES]
+        return [name for name in listed if isinstance(name, str) and name in record]
+    return [name for name in record if name not in NOT_METRICS]
 
 
 def _filter_labels(file: SampleFile, documents: Labels, filters: list[Any]) -> Labels:

@@ -71,11 +71,6 @@ def without_homes(text: str) -> str:
     return _HOMES.sub(HOME, text)
 
 
-def holds_secret(text: str) -> bool:
-    """Whether a text of any kind, such as a program's, holds what has the shape of a token, or a home folder."""
-    return any(found.search(text) for found in (_BY_SHAPE, _BEARER, _USER_OF_ADDRESS, _HOMES))
-
-
 def _hidden(value: Any) -> Any:
     """Hide secrets by the names that they have in mappings."""
     if isinstance(value, Mapping):

@@ -100,7 +100,6 @@ NO_TABLE = {
     "run inspect": "it needs inspect_ai, and prints the table of estimate",
     "quickstart": "a minute long; a test below has its rows",
     "run lm-eval": "it needs lm_eval, and prints the table of estimate",
-    "export lm-eval-tasks": "it writes a folder",
     "export ids": "it prints ids",
     "report": "it writes a page",
 }

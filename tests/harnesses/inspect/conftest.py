@@ -8,7 +8,7 @@ import pytest
 
 from itembank.bank.bank_files import save_bank
 from itembank.calibration.build import build_bank
-from itembank.harnesses.inspect.samples import hash_of
+from itembank.readers.inspect_samples import content_hash
 from itembank.responses.responses import ResponseMatrix
 
 
@@ -45,5 +45,5 @@ def bank_path(tmp_path_factory, few_folds):
     from tests.harnesses.inspect.toys import samples  # noqa: PLC0415 (imports Inspect)
 
     path = tmp_path_factory.mktemp("inspect") / "bank"
-    save_bank(simulated_bank([hash_of(sample) for sample in samples()]), path)
+    save_bank(simulated_bank([content_hash(sample.input, sample.target) for sample in samples()]), path)
     return path

@@ -80,7 +80,7 @@ CASES = {
     "another solver": (RIGHT, (), ("--solver", "asking.py@other"), "these have .*solver .*other|solver"),
     "another template": (RIGHT, (('{prompt} "', '{prompt}, "'),), (), "solver arguments .*prompt_template.template"),
 }
-WAYS = {"selection": ("-n", 5), "stages": ("-n", 5, "--stages", 2), "adaptive": ("--adaptive", "--max-items", 5)}
+WAYS = {"selection": ("-n", 5), "adaptive": ("--adaptive", "--max-items", 5)}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -10,14 +10,11 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("inspect_ai")
-from inspect_ai.dataset import Sample
 
-from itembank.bank.bank_files import load_bank, save_bank
-from itembank.bank.selections import Selection
-from itembank.harnesses.inspect.samples import hash_of
+from itembank.bank.bank_files import save_bank
 from itembank.planning.select import select
-from itembank.publishing import without_responses
 from itembank.readers.inspect_runs import read_log
+from itembank.readers.inspect_samples import content_hash
 from tests.harnesses.inspect.conftest import simulated_bank
 from tests.harnesses.inspect.running import OF_INSPECT
 
@@ -33,7 +30,7 @@ def place(tmp_path_factory, few_folds):
     folder = tmp_path_factory.mktemp("command")
     (folder / TOY).write_bytes((REPOSITORY / "examples" / TOY).read_bytes())
     numbers = [(37 * k % 89, 53 * k % 97) for k in range(1, 121)]
-    hashes = [hash_of(Sample(input=f"What is {a} + {b}?", target=str(a + b))) for a, b in numbers]
+    hashes = [content_hash(f"What is {a} + {b}?", str(a + b)) for a, b in numbers]
     bank = simulated_bank(hashes, [f"sum-{a}-{b}" for a, b in numbers])
     save_bank(bank, folder / "bank")
     select(bank, 12).save(folder / "selection.json")
@@ -107,82 +104,3 @@ def test_our_command_prints_the_estimate_of_the_log_and_goes_on(environment, pla
     other = called(environment, place, *words, "--seed", "3", "--", *MODEL)
     assert other.returncode == 1
     assert "holds a run with other choices" in other.stderr
-
-
-def test_stages_are_one_run_and_say_the_same_again(environment, place):
-    words = ("run", "inspect", "bank", TOY, "-n", "12", "--stages", "2", "-o", "staged", "--format", "json")
-    dry = called(environment, place, *words, "--dry-run")
-    assert json.loads(dry.stdout)[0]["n_items"] == 12, dry.stderr
-    done = called(environment, place, *words, "--", *MODEL)
-    assert done.returncode == 0, done.stderr
-    assert "stage 2 of 2" in done.stderr
-    (path,) = (place / "staged").glob("*.eval")
-    last = Selection.load(place / "staged" / "selection.json")
-    assert (last.earlier.n_items, last.n_items) == (4, 8)
-    assert {f"toy/{one['id']}" for one in read_log(path).samples} == set(last.whole.item_ids)
-    (metrics,) = [one["metrics"] for one in read_log(path).header["results"]["scores"] if one["name"] == "itembank"]
-    overall = json.loads(done.stdout)["scores"][-1]
-    assert metrics["overall"]["value"] == pytest.approx(overall["estimate"])
-    again = called(environment, place, *words, "--", *MODEL)
-    assert (again.returncode, again.stdout) == (0, done.stdout)
-    assert len(list((place / "staged").glob("*.eval"))) == 1
-    estimated = called(
-        environment, place, "estimate", "bank", path, "--selection", "staged/selection.json", "--format", "json"
-    )
-    assert json.loads(estimated.stdout)[-1]["estimate"] == pytest.approx(overall["estimate"])
-
-
-def test_nothing_is_run_dry_or_against_the_rules(environment, place):
-    base = ("run", "inspect", "bank", TOY, "-o", "dry")
-    dry = called(environment, place, *base, "--selection", "selection.json", "--dry-run", "--format", "json")
-    assert dry.returncode == 0, dry.stderr
-    assert [json.loads(dry.stdout)[0][name] for name in ("task", "n_items", "n_items_full")] == ["toy", 12, 120]
-    owned = called(environment, place, *base, "-n", "5", "--", *MODEL, "--limit", "3")
-    assert owned.returncode == 2
-    assert "must not hold '--limit'" in owned.stderr
-    assert "select:" not in owned.stderr
-    assert not (place / "dry" / "selection.json").exists()
-    changed = place / "changed"
-    changed.mkdir()
-    (changed / TOY).write_text((place / TOY).read_text(encoding="utf-8").replace("What is", "Say"), encoding="utf-8")
-    differs = called(environment, changed, "run", "inspect", "../bank", TOY, "-n", "5", "-o", "x", "--", *MODEL)
-    assert differs.returncode == 4, differs.stderr
-    assert "with another content" in differs.stderr
-    assert not list(changed.rglob("*.eval"))
-
-
-def test_absent_samples_exit_with_4_and_epochs_that_cannot_be_run_are_not_to_be_repeated(environment, place):
-    text = (place / TOY).read_text(encoding="utf-8")
-    few, twice = place / "few", place / "twice"
-    for folder, changed in (
-        (few, text.replace("N_SAMPLES + 1", "31")),
-        (twice, text.replace("solver=simulated()", 'solver=simulated(), epochs=Epochs(2, "at_least_2")')),
-    ):
-        folder.mkdir()
-        (folder / TOY).write_text(changed.replace("import Task,", "import Epochs, Task,"), encoding="utf-8")
-    words = ("run", "inspect", "../bank", TOY, "-n", "5", "-o", "out", "--", *MODEL)
-    absent = called(environment, few, *words)
-    assert absent.returncode == 4, absent.stderr
-    assert "that are in none" in absent.stderr
-    assert not list(few.rglob("*.eval"))
-    ended = called(environment, twice, *words, "--epochs", "1")
-    assert ended.returncode == 1, ended.stderr
-    assert "Mend that before you give the command again" in ended.stderr
-    assert called(environment, twice, *words).returncode == 0
-
-
-def test_a_bank_that_was_published_with_its_items_is_run_with_them_by_name_too(hub, environment, place):
-    chosen = select(load_bank(place / "bank"), 12)
-    save_bank(without_responses(load_bank(place / "bank"), selections=[chosen]), place / "tiny")
-    hub.put("me/tiny", place / "tiny")
-    environment = {
-        **environment,
-        "HF_ENDPOINT": hub.address,
-        "HF_HUB_CACHE": str(place / "cache"),
-        "HF_HUB_OFFLINE": "0",
-        "HF_HUB_DISABLE_XET": "1",
-    }
-    done = called(environment, place, "run", "inspect", "hf:me/tiny", TOY, "-o", "named", "--", *MODEL)
-    assert done.returncode == 0, done.stderr
-    assert "Taken are the 12 items that the bank was published with." in done.stderr
-    assert set(Selection.load(place / "named" / "selection.json").item_ids) == set(chosen.item_ids)

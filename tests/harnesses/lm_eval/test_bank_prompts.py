@@ -27,7 +27,7 @@ N_MODELS = 10
 NEW = "skill=0.6,seed=99,model=new,calls=calls.txt"
 LM_EVAL = ("run", "lm-eval", "--import", "simulated_lm")
 RUN = ("--include_path", "tasks", "--model", "chatty", "--model_args", NEW)
-WAYS = {"selection": ("-n", 9), "stages": ("-n", 9, "--stages", 2), "adaptive": ("--adaptive", "--max-items", 6, *FAST)}
+WAYS = {"selection": ("-n", 9), "adaptive": ("--adaptive", "--max-items", 6, *FAST)}
 
 
 @pytest.fixture(scope="module")

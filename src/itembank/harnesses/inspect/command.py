@@ -16,7 +16,6 @@ from itembank.harnesses.drive import usual_costs
 from itembank.harnesses.inspect.samples import TaskItems, answers_of, response_of
 from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.selection.recipes import stages_of
 
 IGNORE_PROMPTS = "ignore_prompts"
 """Argument of our tasks; absent where prompts count."""
@@ -31,7 +30,7 @@ OWNED = ("-T", "--task-config", "--log-dir", "--limit", "--sample-id", "--sample
 class HarnessCall:
     """A call of `inspect eval`."""
 
-    task: str  # {'adaptive', 'stages', 'subset'}: Of our own tasks
+    task: str  # {'adaptive', 'subset'}: Of our own tasks
     task_arguments: Mapping[str, Any]  # What the task is given
     arguments: tuple[str, ...]  # Further arguments of `inspect eval`
 
@@ -119,8 +118,6 @@ def expected_run(bank: Bank, known: TaskItems, call: HarnessCall) -> dict[str, A
     wanted, most = own, None  # any item may be asked
     if call.task == "subset":
         wanted = [item_id for item_id in Selection.load(arguments["selection"]).item_ids if item_id in set(own)]
-    elif call.task == "stages":
-        most = sum(stages_of(Selection.load(arguments["selection"]))[0])
     else:
         most = arguments["session"]["budget"]["n_items"]
     n_items = len(wanted) if most is None else min(most, len(wanted))

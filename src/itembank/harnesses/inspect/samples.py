@@ -1,4 +1,4 @@
-"""Items of a bank as samples of a task of Inspect: which they are, their answers, stages and estimates."""
+"""Items of a bank as samples of a task of Inspect: which they are, their answers and estimates."""
 
 import json
 import math
@@ -29,13 +29,11 @@ from itembank.errors import (
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.drive import check_same_content
-from itembank.planning.select import has_next_stage, next_stage
-from itembank.readers.inspect_samples import Sample, choose_scorer, content_hash, sample_of, score_value
+from itembank.readers.inspect_samples import Sample, choose_scorer, sample_of, score_value
 from itembank.readers.matching import AUTO, NATIVE, Document, find_items, native_ids, plain, sample_document
 from itembank.responses.prompts import names_in_harness
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
-from itembank.selection.recipes import read_recipe
 from itembank.sessions.answers import Answer
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import prepare_sessions
@@ -121,17 +119,11 @@ def samples_by_item(
 
 
 def _document(task: str, sample: Any) -> Document:
-    """Make a document of one of Inspect's samples; its hash is that of `hash_of`."""
+    """Make a document of one of Inspect's samples."""
     record = {"id": sample.id, "input": sample.input, "target": sample.target, "choices": sample.choices}
     if not isinstance(sample.input, str):
         record["input"] = [one.model_dump() for one in sample.input]
     return sample_document(task, {**record, "metadata": sample.metadata}, is_whole=True)
-
-
-def hash_of(sample: Any) -> str:
-    """Return the content hash of one of Inspect's samples."""
-    asked = sample.input if isinstance(sample.input, str) else [one.model_dump() for one in sample.input]
-    return content_hash(asked, sample.target)
 
 
 def logged_sample(sample: Any) -> Sample:
@@ -191,44 +183,6 @@ def matrix_of(bank: Bank, answers: Mapping[str, Sequence[float]], model_id: str)
     )
 
 
-def stage_after(bank: Bank, stage: Selection, answers: Mapping[str, list[float]], model_id: str = MODEL) -> Selection:
-    """Choose the next stage from the answers to this one and those before it."""
-    told = matrix_of(bank, answers_to(stage.whole.item_ids, answers), model_id)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # Inspect itself says which samples have no score
-        return next_stage(bank, stage, told)
-
-
-def stage_of(bank: Bank, routing: Selection, answers: Mapping[str, list[float]], model_id: str = MODEL) -> Selection:
-    """Find the stage that these answers have come to, from the first stage on.
-
-    A stage is over when an item that it does not hold was answered: the next one was chosen from all of it then.
-    """
-    stage = routing
-    while has_next_stage(stage):
-        told = answers_to(stage.whole.item_ids, answers)
-        if not told or len(told) == len(answers):
-            return stage
-        stage = stage_after(bank, stage, told, model_id)
-    return stage
-
-
-def check_routing(routing: Selection, known: TaskItems) -> None:
-    """Refuse a selection that is no first stage, or one whose stages may ask items of other tasks."""
-    recipe = read_recipe(routing)
-    if recipe is None or routing.earlier is not None or not has_next_stage(routing):
-        raise DataError(
-            f"a run in stages needs the selection of a first stage, got one of {routing.n_items} items that no stage "
-            "follows. Choose it with itembank select --stages 2."
-        )
-    open_ones = sorted(set(known.others) - set(recipe.excluded))
-    if open_ones:
-        raise DataError(
-            f"a run in stages is of one task, {known.task!r}, but its stages may ask {len(open_ones)} items of others: "
-            f"{shown(open_ones)}. Choose the first stage with those excluded, as itembank run inspect -n does."
-        )
-
-
 @lru_cache(maxsize=4)
 def known_bank(path: str, bank_id: str) -> Bank:
     """Load a bank once a process; it must be the one that the run was made with."""
@@ -257,7 +211,6 @@ def estimated_metrics(
     bank_id: str = "",
     session: str = "",  # JSON of the `SessionSpec` for items that a session asked
     selection: str = "",  # Path of the `Selection` for items that were chosen before
-    routing: str = "",  # Path of the first stage's `Selection` for items that were chosen in stages
 ) -> dict[str, float]:  # Without any score a session's are those of the prior, others NaN
     """Estimate scores from scored samples: ``name``, ``name_low`` and ``name_high`` for each, and ``n_items``.
 
@@ -269,10 +222,7 @@ def estimated_metrics(
         pool = known_pool(bank, bank_id, task, session)
         estimates: ScoreEstimates | None = told_session(pool, answers, model_id=MODEL).estimate().scores
     else:
-        known_one = known_bank(bank, bank_id)
-        first = _selection(routing)
-        chosen = _selection(selection) if first is None else stage_of(known_one, first, answers)
-        estimates = selected_estimates(known_one, answers, chosen, model_id=MODEL)
+        estimates = selected_estimates(known_bank(bank, bank_id), answers, _selection(selection), model_id=MODEL)
     rows = {row["target"]: row for row in estimates.rows()} if estimates else {}
     unknown = {"estimate": math.nan, "low": math.nan, "high": math.nan}
     metrics = {"n_items": float(len(answers))}

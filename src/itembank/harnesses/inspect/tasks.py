@@ -3,7 +3,6 @@
 import json
 import math
 import os
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,24 +33,20 @@ from itembank.harnesses.inspect.samples import (
     MODEL,
     TaskItems,
     answer_of,
-    check_routing,
     estimated_metrics,
     known_bank,
     known_pool,
     logged_sample,
     response_of,
     samples_by_item,
-    stage_after,
     task_items,
 )
-from itembank.planning.select import has_next_stage
 from itembank.readers.inspect_runs import LogFile, run_of
 from itembank.readers.inspect_samples import OWN_SCORER, Sample, choose_scorer, flat_scores, score_value
 from itembank.readers.matching import AUTO
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.score_names import OVERALL
-from itembank.selection.recipes import stages_of
 from itembank.sessions.answers import tell_all
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.session import AdaptiveSession
@@ -108,15 +103,6 @@ class _Loaded:
         wanted = list(self.known.items.values()) if wanted is None else wanted
         return samples_by_item(self.bank, self.known, self.inner.dataset, wanted, self.match)
 
-    def check_items(self, selection: Selection) -> None:
-        """Refuse a selection whose items are not in the bank."""
-        known_ids = set(self.bank.responses.item_ids)
-        foreign = [item_id for item_id in selection.item_ids if item_id not in known_ids]
-        if foreign:
-            raise DataError(
-                f"every item of the selection must be in the bank, got {len(foreign)} that are not: {shown(foreign)}."
-            )
-
     def with_estimate(self, dataset: Any, about: Mapping[str, Any], **chosen: str) -> Task:
         """Return the task with other samples, with a scorer more, and with what they are in its metadata."""
         bank_id = self.bank.bank_id
@@ -126,67 +112,35 @@ class _Loaded:
         return task_with(self.inner, dataset=dataset, scorer=[*self.inner.scorer, own], metadata=metadata)
 
 
-class Feed(ABC):
-    """Gives Inspect the samples of items that are asked, and takes what became of them.
+class Feed:
+    """Gives Inspect the samples that a session asks for, and keeps the estimate after each batch in `trace`.
 
     Inspect asks for further samples when none is in flight. Only then answers are looked at, in the order in which the
     items were asked, so that nothing depends on the order in which samples were completed. A retry begins anew, asks
     the same items again and finds them answered in the log.
     """
 
-    def __init__(self, loaded: _Loaded) -> None:
+    def __init__(self, loaded: _Loaded, session: AdaptiveSession, batch: int) -> None:
         self._loaded, self._samples = loaded, loaded.samples()
         self._items = {str(sample.id): item_id for item_id, sample in self._samples.items()}
         self._epochs: dict[str, list[Sample]] = defaultdict(list)
+        self._session, self._batch = session, batch
+        self.trace: list[dict[str, float]] = []
 
     @property
     def source(self) -> SampleSource:
         """What Inspect takes samples from."""
         return SampleSource.from_samples(self._asked(), next_samples=self._next, sample_complete=self._complete)
 
-    @abstractmethod
-    def ask(self) -> Sequence[str]:
-        """Return the items to run now; none at the end."""
-
-    @abstractmethod
-    def tell(self) -> None:
-        """Take the outcomes of the items that were asked."""
-
-    def outcome(self, item_id: str) -> tuple[list[Sample], list[float]]:
-        """Return the epochs of an item in their order, and their scores, NaN where there is none."""
-        epochs = sorted(self._epochs.pop(item_id, []), key=lambda one: one.epoch)
-        return epochs, [response_of(one, self._loaded.known.task, self._loaded.scorer) for one in epochs]
-
     def _asked(self) -> list[Any]:
-        return [self._samples[item_id] for item_id in self.ask()]
+        return [self._samples[item_id] for item_id in self._session.ask(self._batch)]
 
     async def _next(self) -> list[Any] | None:
-        self.tell()
-        return self._asked() or None
-
-    async def _complete(self, sample: Any) -> None:
-        """Take a sample that was run, in one of its epochs, or taken over from an earlier attempt."""
-        logged = logged_sample(sample)
-        self._epochs[self._items[str(logged.id)]].append(logged)
-
-
-class SessionFeed(Feed):
-    """Asks what a session asks, and keeps the estimate after each batch in `trace`."""
-
-    def __init__(self, loaded: _Loaded, session: AdaptiveSession, batch: int) -> None:
-        super().__init__(loaded)
-        self._session, self._batch = session, batch
-        self.trace: list[dict[str, float]] = []
-
-    def ask(self) -> Sequence[str]:
-        """Return the next batch of the session."""
-        return self._session.ask(self._batch)
-
-    def tell(self) -> None:
         """Tell the session the outcome of every item that it waits for; one that was cancelled before it ran failed."""
         pending = self._session.pending
         for item_id in pending:
-            epochs, responses = self.outcome(item_id)
+            epochs = sorted(self._epochs.pop(item_id, []), key=lambda one: one.epoch)
+            responses = [response_of(one, self._loaded.known.task, self._loaded.scorer) for one in epochs]
             tell_all(self._session, [answer_of(item_id, epochs, responses)])
         if pending:
             estimate = self._session.estimate()
@@ -194,30 +148,12 @@ class SessionFeed(Feed):
             known = {"n_items": self._session.n_items, **{name: row[name] for name in ("estimate", "low", "high")}}
             abilities = {f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}
             self.trace.append({**known, **abilities})
+        return self._asked() or None
 
-
-class StagesFeed(Feed):
-    """Asks stage after stage of a multistage test, each chosen from what was answered before."""
-
-    def __init__(self, loaded: _Loaded, routing: Selection) -> None:
-        super().__init__(loaded)
-        self._stage: Selection | None = routing
-        self._answers: dict[str, list[float]] = {}
-
-    def ask(self) -> Sequence[str]:
-        """Return the items of the stage; none after the last."""
-        return () if self._stage is None else self._stage.item_ids
-
-    def tell(self) -> None:
-        """Go on to the next stage; to none after the last, and where no sample has a score."""
-        if self._stage is None:
-            return
-        for item_id in self._stage.item_ids:
-            known = [response for response in self.outcome(item_id)[1] if not math.isnan(response)]
-            if known:
-                self._answers[item_id] = known
-        goes_on = self._answers and has_next_stage(self._stage)
-        self._stage = stage_after(self._loaded.bank, self._stage, self._answers) if goes_on else None
+    async def _complete(self, sample: Any) -> None:
+        """Take a sample that was run, in one of its epochs, or taken over from an earlier attempt."""
+        logged = logged_sample(sample)
+        self._epochs[self._items[str(logged.id)]].append(logged)
 
 
 def check_prompts(
@@ -284,9 +220,7 @@ def _given(arguments: Sequence[str]) -> dict[str, Any]:
 
 
 @metric(name="full_benchmark", scores="unreduced")
-def full_benchmark(
-    bank: str, task: str, *, bank_id: str = "", session: str = "", selection: str = "", routing: str = ""
-) -> Metric:
+def full_benchmark(bank: str, task: str, *, bank_id: str = "", session: str = "", selection: str = "") -> Metric:
     """Estimate the score on the full benchmark; the arguments are those of `estimated_metrics`.
 
     It depends on them and on the samples' ids and scores alone, so that it holds in retries and in `inspect score`.
@@ -294,8 +228,7 @@ def full_benchmark(
 
     def estimated(scores: list[SampleScore]) -> dict[str, float]:
         values = [(one.sample_id, one.score.as_float()) for one in scores]
-        chosen = {"session": session, "selection": selection, "routing": routing}
-        return estimated_metrics(values, bank=bank, task=task, bank_id=bank_id, **chosen)
+        return estimated_metrics(values, bank=bank, task=task, bank_id=bank_id, session=session, selection=selection)
 
     return estimated
 
@@ -381,7 +314,7 @@ def adaptive(
     spec = _spec(known, half_width, max_items, seed) if session is None else SessionSpec.from_dict(session)
     text = json.dumps(spec.to_dict(), sort_keys=True)
     asking = AdaptiveSession(known_pool(loaded.place, "", known.task, text), model_id=MODEL)
-    feed = SessionFeed(loaded, asking, batch)
+    feed = Feed(loaded, asking, batch)
     return loaded.with_estimate(feed.source, {"session": spec.to_dict(), "trace": feed.trace}, session=text)
 
 
@@ -407,49 +340,20 @@ def subset(
     """
     loaded = _Loaded.of(task, task_args, bank, scorer, match=match, ignore_prompts=ignore_prompts)
     chosen = Selection.load(selection)
-    loaded.check_items(chosen)
+    known_ids = set(loaded.bank.responses.item_ids)
+    foreign = [item_id for item_id in chosen.item_ids if item_id not in known_ids]
+    if foreign:
+        raise DataError(
+            f"every item of the selection must be in the bank, got {len(foreign)} that are not: {shown(foreign)}."
+        )
     wanted = [item_id for item_id in chosen.item_ids if item_id in set(loaded.known.items.values())]
     if not wanted:
         raise DataError(f"the selection must hold items of the task {loaded.known.task!r}, got none: {selection}.")
     every = loaded.inner.dataset
     dataset = MemoryDataset(list(loaded.samples(wanted).values()), name=every.name, location=every.location)
-    return loaded.with_estimate(
-        dataset, {**_about(selection, chosen), "n_items": len(wanted)}, selection=_place(selection)
-    )
-
-
-@task
-def stages(
-    task: str,
-    bank: str,
-    selection: str,
-    *,
-    scorer: str | None = None,
-    task_args: dict[str, Any] | None = None,
-    match: str = AUTO,
-    ignore_prompts: bool = False,
-) -> Task:
-    """Ask a model the samples of a task in stages, each chosen from its answers to those before (multistage testing).
-
-    Parameters
-    ----------
-    task, bank, scorer, task_args, match, ignore_prompts
-        As of `adaptive`.
-    selection : str
-        File of the first stage (`itembank select --stages 2`).
-    """
-    loaded = _Loaded.of(task, task_args, bank, scorer, match=match, ignore_prompts=ignore_prompts)
-    routing = Selection.load(selection)
-    check_routing(routing, loaded.known)
-    loaded.check_items(routing)
-    sizes, _ = stages_of(routing)
-    about = {**_about(selection, routing), "n_items": sum(sizes), "stages": list(sizes)}
-    return loaded.with_estimate(StagesFeed(loaded, routing).source, about, routing=_place(selection))
-
-
-def _about(path: str, selection: Selection) -> dict[str, Any]:
-    """Say in the log which selection was run."""
-    return {"selection": path, "selection_digest": with_digest(selection.to_dict())[RECORD_KEY]}
+    digest = with_digest(chosen.to_dict())[RECORD_KEY]
+    about = {"selection": selection, "selection_digest": digest, "n_items": len(wanted)}
+    return loaded.with_estimate(dataset, about, selection=_place(selection))
 
 
 def _place(path: str) -> str:

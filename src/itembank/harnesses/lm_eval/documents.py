@@ -99,9 +99,9 @@ class Places:
     are_ids: bool = False  # Whether ids are ``task/doc_id`` themselves
 
     @classmethod
-    def of_ids(cls, item_ids: Iterable[str], items: pl.DataFrame | None = None) -> "Places":
+    def of_ids(cls, item_ids: Iterable[str]) -> "Places":
         """Take the places that ids tell; `DataError` names ids that are not ``task/doc_id``."""
-        made = cls(list(item_ids), items)
+        made = cls(list(item_ids))
         made._take_ids()
         return made
 

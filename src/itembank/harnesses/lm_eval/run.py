@@ -27,7 +27,6 @@ from itembank.harnesses.lm_eval.documents import (
 from itembank.harnesses.lm_eval.patches import HarnessError, Original, hooked
 from itembank.harnesses.lm_eval.rows import RowFile, Rows, answers_of, responses_of, token_costs
 from itembank.harnesses.lm_eval.selected import ChosenItems
-from itembank.planning.select import has_next_stage, next_stage
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.matching import AUTO
 from itembank.responses.prompts import PROMPT_HASH
@@ -45,7 +44,7 @@ from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
 LEAST_BATCH = 8
-LEAST_BATCH_OF_STAGES = 64
+LEAST_BATCH_OF_SELECTIONS = 64
 """More than of sessions: which items are run does not depend on the batch, only what is lost where a run is killed."""
 Launch = Callable[[], Any]
 """Calls the harness once, in this process; it may load a model, write logs, and print what it likes."""
@@ -126,46 +125,23 @@ class SessionItems(ItemsByAndBy):
         return self.rows.as_results()
 
 
-class StagedItems(ItemsByAndBy):
-    """Hooks that run all stages of a multistage test, or one selection, inside one evaluation of the harness."""
+class SelectedItems(ItemsByAndBy):
+    """Hooks that run a selection, batch by batch, inside one evaluation of the harness."""
 
-    def __init__(
-        self,
-        selection: Selection,  # The first stage, or the only one
-        model_id: str,
-        bank: Bank,  # As of `ItemsByAndBy`
-        rows: Rows,
-        *,
-        has_stages: bool,  # Whether further stages are run after the first
-        batch: int | None = None,
-        prompts: BankPrompts | None = None,
-        match: str = AUTO,
-    ) -> None:
-        askable = bank.responses.item_ids if has_stages else selection.item_ids
-        super().__init__(bank, rows, askable, batch=batch, prompts=prompts, match=match)
-        self.stage, self.model_id, self.depends_on_answers = selection, model_id, has_stages
+    depends_on_answers = False
 
     @property
-    def item_ids(self) -> Sequence[str]:
-        """Items of the selection, or of all stages so far."""
-        return (self.stage.whole if self.depends_on_answers else self.stage).item_ids
-
-    def advance(self) -> Sequence[str]:
-        """Go on to the first stage that was not run to its end, or to the last; return what is left of it to run."""
-        while True:
-            missing = [item for item in self.stage.item_ids if item not in self.rows.by_item]
-            if missing or not (self.depends_on_answers and has_next_stage(self.stage)):
-                return missing
-            answers = responses_of(self.rows, self.bank, self.model_id, self.item_ids)
-            self.stage = next_stage(self.bank, self.stage, answers)
+    def missing(self) -> list[str]:
+        """Items that have no samples yet."""
+        return [item for item in self.places.wanted if item not in self.rows.by_item]
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
-        """Run stage after stage; return all samples as one evaluation (on the first rank; others get nothing)."""
-        batch = self.begin(original, arguments, LEAST_BATCH_OF_STAGES)
-        while self.has_results and (missing := self.advance()):
+        """Run what is missing; return all samples as one evaluation (on the first rank; others get nothing)."""
+        batch = self.begin(original, arguments, LEAST_BATCH_OF_SELECTIONS)
+        while self.has_results and (missing := self.missing):
             n = len(missing) if arguments["lm"].world_size > 1 else batch
             self.run_missing(missing[:n], original, arguments)
-        return self.rows.as_results(self.item_ids) if self.has_results else None
+        return self.rows.as_results(self.places.wanted) if self.has_results else None
 
 
 def check_kept_prompts(rows: Rows, prepared: Mapping[str, Prepared]) -> None:
@@ -253,11 +229,10 @@ class Runner:
         if chosen is None:
             raise DataError("a run needs a selection, got none. Make one with select(bank, n).")
         launch, prompts = self._prepared(chosen.item_ids)
-        done = run_selection(
+        return run_selection(
             launch, self.bank, chosen, Rows(), prompts=prompts,
             model_id=self.model_id, batch=chosen.n_items, match=self.match,
         )  # fmt: skip
-        return None if done is None else done[0]
 
     def run_adaptive(
         self,
@@ -318,31 +293,28 @@ def rows_path(journal: str | Path) -> Path:
 def run_selection(
     launch: Launch,
     bank: Bank,
-    selection: Selection,  # With stages, the first of them
+    selection: Selection,
     rows: Rows,  # Items that have samples here are not run again
     *,
     model_id: str,
-    has_stages: bool = False,  # Whether the further stages are chosen from the answers, and run
     level: float = 0.95,
     batch: int | None = None,  # Items run at once: what is lost where a run is killed
     prompts: BankPrompts | None = None,  # What prompts must be, compared before the first request
     match: str = AUTO,  # How items are found among the documents
     # Whether the harness has written its logs: where all items have samples, nothing is launched then
     is_logged: bool = False,
-) -> tuple[HarnessRun, Selection] | None:  # And the selection that was run; None on ranks without results
-    """Run a selection, or all stages of a multistage test, by whatever `launch` calls, and estimate the full scores."""
-    hooks = StagedItems(
-        selection, model_id, bank, rows, has_stages=has_stages, batch=batch, prompts=prompts, match=match
-    )
-    if hooks.advance() or not is_logged:
+) -> HarnessRun | None:  # None on ranks without results
+    """Run a selection by whatever `launch` calls, and estimate the full scores."""
+    hooks = SelectedItems(bank, rows, selection.item_ids, batch=batch, prompts=prompts, match=match)
+    if hooks.missing or not is_logged:
         with hooked(hooks):
             launch()
     if not hooks.has_results:
         return None
-    if hooks.advance():
+    if hooks.missing:
         raise DataError("the harness must evaluate the chosen items, and ended before it did.")
-    responses = responses_of(rows, bank, model_id, hooks.item_ids)
-    return HarnessRun(responses, estimate(bank, responses, selection=hooks.stage, level=level)), hooks.stage
+    responses = responses_of(rows, bank, model_id, selection.item_ids)
+    return HarnessRun(responses, estimate(bank, responses, selection=selection, level=level))
 
 
 @contextmanager

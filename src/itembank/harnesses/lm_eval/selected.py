@@ -135,13 +135,9 @@ class ChosenItems:
             self._know_places()
         return loaded
 
-    def name_of(self, task: Any) -> str:
-        """Name that a task has in the bank."""
-        return str(task.config.task)
-
     def build(self, original: Original, task: Any, arguments: dict[str, Any]) -> None:
         """Build all requests once, as a full run on one rank does, and keep this rank's part of the chosen."""
-        name = self.name_of(task)
+        name = str(task.config.task)
         _refuse_parts(arguments)
         numbers = self.chosen.get(name, ())
         world_size = int(arguments.get("world_size", 1))
@@ -170,7 +166,7 @@ class ChosenItems:
         if self._is_building:
             walk: Iterator[tuple[int, Any]] = original(task, **{**arguments, "rank": 0, "world_size": 1})
             return walk
-        name = self.name_of(task)
+        name = str(task.config.task)
         documents = self.prepared[name].documents
         numbers = self.chosen[name][int(arguments.get("rank", 0)) :: int(arguments.get("world_size", 1))]
         return iter([(number, documents[number]) for number in numbers])

@@ -7,13 +7,12 @@ _NOT_HERE = "it needs lm_eval; tests/harnesses/lm_eval runs it there"
 _RUN = {
     **SHORT,
     **options(
-        "--output out/other --selection selection.json --n-items 4 --adaptive --batch 2 --stages 2 --match hash "
+        "--output out/other --selection selection.json --n-items 4 --adaptive --batch 2 --match hash "
         "--dry-run --ignore-prompts --format json --seed 1"
     ),
 }
 _RUN_LM_EVAL = {**_RUN, **options("--model-id renamed --import json")}
 _RUN_INSPECT = {**_RUN, **options("--scorer match --task-arg size=4")}
-_EXPORT = options("--selection selection.json --output out/tasks --name small --include-path logs --include-data")
 
 CASES = {
     "run lm-eval": Case(
@@ -25,10 +24,5 @@ CASES = {
         modes={"no items": Mode("bank toy.py -o out/run", codes=(2,))},
         values=_RUN_INSPECT,
         never=dict.fromkeys(_RUN_INSPECT, "it needs inspect_ai; tests/harnesses/inspect runs it there"),
-    ),
-    "export lm-eval-tasks": Case(
-        modes={"no selection": Mode("bank -o out/tasks", codes=(2,))},
-        values=_EXPORT,
-        never=dict.fromkeys(_EXPORT, _NOT_HERE),
     ),
 }

@@ -10,7 +10,6 @@ _OPTIONS_OF_PUSH = (
         "--license",
         "--include-column",
         "--drop-column",
-        "--include-data",
         "--message",
         "--format",
     ),
@@ -42,16 +41,11 @@ CASES = {
         },
         values=options(
             "--n-items 12 --selection selection.json --output out/other --name other --license mit "
-            "--include-column nothing --drop-column n_options --tasks --include-path logs --include-data --force "
-            "--format json"
+            "--include-column nothing --drop-column n_options --force --format json"
         ),
         stops={
             **{(mode, "--include-column"): "got 'nothing'" for mode in ("chosen here", "given")},
-            **{(mode, "--tasks"): "must be a metric that lm_eval logs" for mode in ("chosen here", "given")},
         },
-        nowhere=dict.fromkeys(
-            ("--include-path", "--include-data"), "they go with --tasks, which tests/harnesses/lm_eval tries"
-        ),
         never={"--force": "tests/publishing/test_tiny.py sees it replace what is there"},
     ),
     "push": Case(
