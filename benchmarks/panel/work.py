@@ -12,7 +12,6 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates, Typicality
 from itembank.planning.auto import compare_stages
 from itembank.planning.select import next_stage, select
-from itembank.progress import silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.sessions.limits import Budget
@@ -26,7 +25,7 @@ DEFAULT = ("auto", "auto")
 STAGES = ("two stages", "auto")
 SESSION = ("session", "auto")
 BY_TRIAL = ("stages by trial", "auto")
-"""Two stages where the calibration models left out say so, one batch elsewhere: what ``stages='auto'`` does."""
+"""Two stages where the calibration models left out say so, one batch elsewhere, as `plan` advises."""
 ONE_ESTIMATE = ("study", "split", "repeat", "fold", "draw", "budget", "target", "model_id")
 
 
@@ -49,7 +48,7 @@ def estimates_of(
     """Return the estimates of all methods in a fold.
 
     The default in two stages, and in sessions, has rows as if it were a selector of the study, for the overall score.
-    `takes_stages` says there whether ``stages='auto'`` would have taken them.
+    `takes_stages` says there whether `plan` would have advised them.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
@@ -107,7 +106,7 @@ def _in_stages(prepared: PreparedFold, n_items: int) -> tuple[list[ScoreEstimate
     """Ask every tested model its own items in a second stage, and say whether the bank's own trials take stages."""
     bank, new = prepared.bank, prepared.new
     routing = select(bank, n_items, stages=2, rng=0)
-    compared = compare_stages(bank, select(bank, n_items, rng=0), routing, silent)
+    compared = compare_stages(bank, select(bank, n_items, rng=0), routing)
     models = [new.take(models=np.array([row])) for row in range(new.n_models)]
     found = [estimate(bank, model, selection=next_stage(bank, routing, model)) for model in models]
     return found, compared is not None and compared.stages_pay

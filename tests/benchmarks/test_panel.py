@@ -11,6 +11,7 @@ from benchmarks.panel.report import report
 from benchmarks.panel.table import IRT, PUBLISHED, cells
 from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method, parts, with_stages_by_trial
 from benchmarks.resampling import DRAWS, IntervalQuality, Resampled
+from itembank.planning.auto import compare_stages
 from itembank.studies.comparison_study import prepare_fold
 from itembank.studies.split_specs import NamedGroup
 from itembank.studies.splits import make_folds
@@ -58,8 +59,8 @@ def test_two_stages_are_those_of_the_verbs(spec, estimates):
     assert found["repeat"].to_list() == [0, 1]
     assert found["estimate"].to_list() == pytest.approx([expected.value[0, -1]] * 2)
     assert found["n_used"].to_list() == [12, 12]
-    is_taken = ib.select(prepared.bank, 12, stages="auto", rng=0).recipe.get("stages") is not None
-    assert found["takes_stages"].to_list() == [is_taken] * 2
+    compared = compare_stages(prepared.bank, ib.select(prepared.bank, 12, rng=0), routing)
+    assert found["takes_stages"].to_list() == [compared.stages_pay] * 2
 
 
 @pytest.mark.parametrize("taken", [True, False])

@@ -300,16 +300,6 @@ def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_p
     assert json.loads(outcome.out)[-1]["n_items"] == 15
 
 
-def test_auto_says_which_it_took_and_why(run, bank_folder, tmp_path):
-    outcome = run("select", bank_folder, "-n", 15, "--stages", "auto", "-o", tmp_path / "s.json")
-    assert outcome.code == 0, outcome.err
-    selection = Selection.load(tmp_path / "s.json")
-    in_stages = "in 2 stages" in selection.explanation
-    assert in_stages != ("in one batch" in selection.explanation)
-    assert selection.n_items == (5 if in_stages else 15)
-    assert f"Chosen by {selection.explanation}" in outcome.err.replace("\n", " ")
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

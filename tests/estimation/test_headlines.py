@@ -256,7 +256,6 @@ def test_what_stages_gain_is_said_of_the_score_asked_for():
     batch = Tried(Recipe(VOptimal(), 60, False, ()), found[1])
     stages = Tried(Recipe(VOptimal(), 20, False, (), (), (20, 40)), found[0])
     board = StagesCompared(batch, stages, "board")
-    assert "Mean errors of 'board' of calibration models" in board.explanation
     assert "mean error of 'board' from 60 items falls from 4.00" in board.advice
     with command_line_words():
         assert "select -n 60 --stages 2 --target board" in board.advice

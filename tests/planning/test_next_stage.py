@@ -140,10 +140,9 @@ def test_one_model_at_a_time(bank, routing):
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        ({"stages": 4}, "stages must be 1, 2, 3 or 'auto', got 4"),
-        ({"stages": "two"}, "stages must be 1, 2, 3 or 'auto', got 'two'"),
+        ({"stages": 4}, "stages must be 1, 2 or 3, got 4"),
+        ({"stages": "two"}, "stages must be 1, 2 or 3, got 'two'"),
         ({"stages": 2, "per_scenario": True}, "stages and per_scenario do not go together"),
-        ({"stages": "auto", "method": "random"}, "compares stages with the method 'auto'"),
     ],
 )
 def test_what_does_not_go_together_is_refused(bank, choices, message):

@@ -8,6 +8,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.irt.bernoulli import probability
+from itembank.planning.auto import compare_stages
 from itembank.planning.plan import plan
 from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.select import select
@@ -178,12 +179,12 @@ def test_the_chance_of_the_run_stays_however_many_items_are_run(bank):
 
 
 def test_a_plan_by_default_methods_says_whether_stages_pay(bank):
-    """What it says are the errors that `select` with stages 'auto' goes by."""
     found = plan(bank, max_items=100)
-    chosen = select(bank, 100, stages="auto", rng=0)
-    errors = re.findall(r"\d\.\d\d|\d\d\.\d\d", chosen.explanation.partition("in points: ")[2])
+    compared = compare_stages(bank, select(bank, 100, rng=0), select(bank, 100, stages=2, rng=0))
+    assert compared is not None
+    errors = [f"{100.0 * tried.error:.2f}" for tried in (compared.batch, compared.stages)]
     assert sorted(re.findall(r"\d+\.\d\d", found.stages_advice)) == sorted(errors)
-    assert ("Two stages pay" in found.stages_advice) == ("in 2 stages" in chosen.explanation)
+    assert ("Two stages pay" in found.stages_advice) == compared.stages_pay
     assert found.to_dict()["stages_advice"] == found.stages_advice
     assert quick(bank, max_items=15).stages_advice == ""
 

@@ -110,7 +110,6 @@ CALLS = {
     "select must include": "select bank -n 30 --must-include some-ids.txt -o must-include.json",
     "select stages": "select bank -n 18 --stages 2 -o stage1.json",
     "select after": "select bank --after one-new.parquet --selection stage1.json -o stage2.json",
-    "select stages auto": "select bank-2pl -n 18 --stages auto -o stages-auto.json",
     "estimate stages": "estimate bank one-new.parquet --selection stage2.json --format json",
     "estimate begun": "estimate begun new.parquet --selection begun.json --format json",
     "estimate graded": "estimate bank-graded levels.parquet --method p-irt --interval model-based --format json",

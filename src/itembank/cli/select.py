@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 @option(
     "--stages",
     "Multistage testing: choose the routing stage, a third of -n. A model's answers to it decide what it is asked"
-    " next (--after). auto: two stages where past models say that they pay.",
-    ["1", "2", "3", "auto"],
+    " next (--after). itembank plan says whether stages pay.",
+    ["1", "2", "3"],
     default="1",
 )
 @option(
@@ -185,10 +185,16 @@ def _first(
     """Choose all items, or those of the first stage."""
     excluded = () if exclude is None else listed_ids(exclude)
     included = () if must_include is None else ids_of_file(must_include)
-    number: Any = "auto" if stages == "auto" else int(stages)
     with progress("select") as report:
         return ib.select(
-            bank, n_items, stages=number, excluded=excluded, included=included, rng=seed, progress=report, **choices
+            bank,
+            n_items,
+            stages=int(stages),
+            excluded=excluded,
+            included=included,
+            rng=seed,
+            progress=report,
+            **choices,
         )
 
 

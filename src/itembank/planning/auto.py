@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -47,11 +46,6 @@ class Tried:
         """Absolute errors of the overall score, NaN where unknown, (n_models,)."""
         result: FloatArray = np.abs(self.found.error[:, -1])
         return result
-
-    @property
-    def label(self) -> str:
-        """How the method is called."""
-        return METHODS.label(self.recipe.spec)
 
     @property
     def error(self) -> float:
@@ -169,7 +163,7 @@ def aimed_at_headline(bank: Bank) -> VOptimal:
     return VOptimal(scenario_weights=dict(zip(bank.targets.scenarios, weights.tolist(), strict=True)))
 
 
-def try_recipe(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallback = silent) -> Tried:
+def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> Tried:
     """Estimate past models left out, from items chosen so, by what 'auto' takes; found once for each way of choosing.
 
     Where the items are drawn at random the errors depend on the seed; else each fold chooses its own items, the same
@@ -178,7 +172,7 @@ def try_recipe(bank: Bank, recipe: Recipe, seed: int, *, progress: ProgressCallb
 
     def measure() -> OutOfFold:
         if recipe.stages:
-            return try_stages(bank, recipe, IN_STAGES.members, progress=progress).by(IN_STAGES)
+            return try_stages(bank, recipe, IN_STAGES.members).by(IN_STAGES)
         chosen = select_by_recipe(bank, recipe, seed)
         return try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members).by(Stacked())
 
@@ -198,19 +192,15 @@ MOST_STAGES = 3
 """Each stage is a run of the harness, and more would gain little."""
 
 
-def check_stages(bank: Bank, stages: object, *, is_auto: bool, per_scenario: bool) -> None:
+def check_stages(bank: Bank, stages: object, *, per_scenario: bool) -> None:
     """Refuse another number of stages, and what does not go together with stages."""
-    if not (stages == AUTO or (is_whole(stages) and 1 <= stages <= MOST_STAGES)):
-        raise ParameterError(f"stages must be 1, 2, {MOST_STAGES} or {AUTO!r}, got {stages!r}.")
+    if not (is_whole(stages) and 1 <= stages <= MOST_STAGES):
+        raise ParameterError(f"stages must be 1, 2 or {MOST_STAGES}, got {stages!r}.")
     if stages == 1:
         return
     if per_scenario:
         raise ParameterError(
             "stages and per_scenario do not go together: a later stage asks what tells most of a model."
-        )
-    if stages == AUTO and not is_auto:
-        raise ParameterError(
-            "stages 'auto' compares stages with the method 'auto'. Leave the method at that, or say 2."
         )
     bank.check_responses("Stages need")
 
@@ -231,10 +221,9 @@ def first_of_stages(selection: Selection, sizes: tuple[int, ...]) -> Selection:
 
 
 def stage_sizes(
-    bank: Bank, n_items: int, stages: int | Literal["auto"], *, excluded: Collection[str] = (), n_included: int = 0
+    bank: Bank, n_items: int, n_stages: int, *, excluded: Collection[str] = (), n_included: int = 0
 ) -> tuple[int, ...]:
     """Divide items among stages: a third for the routing stage, as many as it must have at least, the rest equally."""
-    n_stages = 2 if isinstance(stages, str) else stages
     least = max(bank.targets.n_scenarios, n_included)
     first = max(n_items // 3, least)
     most = int(candidates(bank, VOptimal(), excluded).sum())
@@ -267,16 +256,6 @@ class StagesCompared:
         return clearly_best([self.batch.errors, self.stages.errors]) == 1
 
     @property
-    def explanation(self) -> str:
-        """Say what was taken, and why."""
-        taken, n_stages = self.stages if self.stages_pay else self.batch, len(self.stages.recipe.stages)
-        return (
-            f"{taken.label} in {f'{n_stages} stages' if self.stages_pay else 'one batch, unless stages clearly pay'}. "
-            f"Mean errors of {self.score} of calibration models left out in turn, in points: one batch "
-            f"{100.0 * self.batch.error:.2f}, {n_stages} stages {100.0 * self.stages.error:.2f}."
-        )
-
-    @property
     def advice(self) -> str:
         """Say whether stages pay, and by how much, for a plan of one batch."""
         n_items, n_stages = self.batch.recipe.n_items, len(self.stages.recipe.stages)
@@ -301,24 +280,15 @@ def compare_stages(
     bank: Bank,
     batch: Selection,  # All items at once, and the routing stage of as many
     routing: Selection,
-    progress: ProgressCallback = silent,
 ) -> StagesCompared | None:
     """Try a batch and stages on calibration models left out; None with too few models for that."""
     recipes = read_recipe(batch), read_recipe(routing)
-    if recipes[0] is None or recipes[1] is None or not folds(bank, progress=progress):
+    if recipes[0] is None or recipes[1] is None or not folds(bank):
         return None
     sizes, _ = stages_of(routing)
     in_stages, seed = replace(recipes[1], stages=sizes), batch.seed or 0
     return StagesCompared(
         try_recipe(bank, recipes[0], seed),
-        try_recipe(bank, in_stages, seed, progress=progress),
+        try_recipe(bank, in_stages, seed),
         bank.targets.last,
     )
-
-
-def better_of_stages(bank: Bank, batch: Selection, routing: Selection, progress: ProgressCallback) -> Selection:
-    """Return the routing stage where stages would have served the calibration models clearly better than the batch."""
-    compared = compare_stages(bank, batch, routing, progress)
-    if compared is None:
-        return batch
-    return replace(routing if compared.stages_pay else batch, explanation=compared.explanation)

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -18,7 +17,6 @@ from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.planning.auto import (
     AUTO,
-    better_of_stages,
     check_method,
     check_stages,
     choose_selection,
@@ -37,7 +35,7 @@ def select(
     n_items: int,
     *,
     method: SelectionSpec | str = AUTO,
-    stages: int | Literal["auto"] = 1,
+    stages: int = 1,
     per_scenario: bool = False,
     rng: np.random.Generator | int | None = None,
     excluded: Collection[str] = (),
@@ -58,11 +56,10 @@ def select(
         'auto': V-optimal items, ahead of past models (`choose_selection`; the selection's `explanation` says how far
         estimates were off). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
         'v-optimal', 'optimal-design', or a spec with its choices.
-    stages : int or 'auto'
+    stages : int
         With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method
-        (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`). 'auto' takes
-        two stages where they would have served the calibration models clearly better than one batch; it needs the
-        method 'auto'.
+        (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`). `plan` says
+        whether two stages pay.
     per_scenario : bool
         Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None
@@ -98,7 +95,7 @@ def select(
     """
     bank = as_bank(bank)
     check_whole("the number of items", n_items, least=1)
-    check_stages(bank, stages, is_auto=method == AUTO, per_scenario=per_scenario)
+    check_stages(bank, stages, per_scenario=per_scenario)
     about = {"per_scenario": per_scenario, "excluded": excluded, "included": included}
     seed = rng if method != AUTO or is_whole(rng) else int(as_generator(rng).integers(2**31))
 
@@ -126,8 +123,7 @@ def select(
         return chosen
     sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
     first = choose(sizes[0], routing_method(bank) if method == AUTO else method)
-    routing = first_of_stages(first, sizes)
-    return better_of_stages(bank, choose(n_items, method), routing, progress) if stages == AUTO else routing
+    return first_of_stages(first, sizes)
 
 
 @one_blas_thread()
