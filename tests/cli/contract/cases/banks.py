@@ -86,12 +86,11 @@ _CALIBRATE = Case(
 )
 _INFO = Case(
     modes={
-        "facts": Mode("bank", about=("--format", "--selection", "--log")),
-        "history": Mode("retired-bank --log", about=("--format", "--figure", "--log")),
-        "differences": Mode("named-bank retired-bank", about=("--format", "--figure", "--log")),
-        "figure": Mode("bank --figure out/bank.png"),
+        "facts": Mode("bank", about=("--format", "--log")),
+        "history": Mode("retired-bank --log", about=("--format", "--log")),
+        "differences": Mode("named-bank retired-bank", about=("--format", "--log")),
     },
-    values=options("--figure out/other.png --selection selection.json --log --format json"),
+    values=options("--log --format json"),
     no_effect={("history", "--log"): "it is on already"},
 )
 
