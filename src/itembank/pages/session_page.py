@@ -10,7 +10,7 @@ from itembank.errors import visible
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING
 from itembank.irt.bernoulli import probability
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import (
     Answer,
     Answers,
@@ -26,7 +26,6 @@ from itembank.pages.blocks import (
     Text,
     bank_provenance,
 )
-from itembank.pages.given_answers import GivenAnswers, expectation_chart
 from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
 from itembank.pages.model_details import typicality_words
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, score_answer, standing_chart
@@ -63,16 +62,16 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     """
     scores = session.estimate().scores
     model = OneModel.of(scores, 0, KEY, wanted_score(session))
-    items, given, trials = _answers(session)
     past = PastScores.of(bank)
-    standing = standing_chart(past, model)
-    beside = () if standing is None else (standing,)
+    standing, typicality = standing_chart(past, model), float(scores.typicality.typicality[0])
+    words = "" if np.isnan(typicality) else typicality_words(typicality)
+    beside = (*(() if standing is None else (standing,)), *((Text(words),) if words else ()))
     sections = (
         Section("After each answer", tuple(_step_blocks(session))),
         Section("Beside past models", (*beside, *(scenario_blocks(past, model) or ()))),
-        Section("Expected and given", tuple(_expected_blocks(bank, items, given, trials, scores))),
         Section("How it was asked", (Facts(tuple(_settings(session, scores))),)),
     )
+    items = np.array([session.pool.positions[item] for item in session.told], dtype=np.int64)
     answer = score_answer(bank, model, items, method=scores.method)
     return Page(
         title=title or session.model_id,
@@ -82,14 +81,6 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
         provenance=(*bank_provenance(bank), ("Model", session.model_id), ("Method", scores.method)),
         command=command,
     )
-
-
-def _answers(session: AdaptiveSession) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Positions in the bank, responses and trials of all answers, each (n,)."""
-    told = session.told
-    positions = np.array([session.pool.positions[item] for item in told], dtype=np.int64)
-    given = np.array([one.response for one in told.values()], dtype=np.float64)
-    return positions, given, np.array([one.n_trials or 1 for one in told.values()], dtype=np.float64)
 
 
 def _stop(session: AdaptiveSession) -> Answer:
@@ -147,20 +138,7 @@ def _step_blocks(session: AdaptiveSession) -> Iterator[Block]:
         return
     data = steps_data(session, session_steps(session))
     yield steps_chart(session, data)
-    yield from (Text(words) for words in telling_words(data))
     yield telling_table(session, data)
-
-
-def _expected_blocks(
-    bank: Bank, items: IntArray, given: FloatArray, trials: FloatArray, scores: ScoreEstimates
-) -> Iterator[Block]:
-    typicality = float(scores.typicality.typicality[0])
-    if not np.isnan(typicality):
-        yield Text(typicality_words(typicality))
-    chart = expectation_chart(GivenAnswers.of(bank, items, given, trials), KEY) if items.size else None
-    if chart is not None:
-        yield chart
-        yield Text("Whether answers changed on the way: itembank check BANK JOURNAL.")
 
 
 def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair]:
@@ -346,25 +324,4 @@ def telling_table(session: AdaptiveSession, data: Data) -> Table:
             *(() if unit is None else (Column("cost", f"{unit_words(unit)} so far", "number", digits),)),
         ),
         n_shown=15,
-    )
-
-
-def telling_words(data: Data) -> Iterator[str]:
-    """Say which answers told most."""
-    columns = data.columns
-    moved = np.asarray(columns["moved"], dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(moved))
-    if known.size == 0:
-        return
-    far = int(known[np.argmax(np.abs(moved[known]))])
-    yield (
-        f"The answer that moved the estimate most was number {columns['number'][far]:,}, {columns['item'][far]}: "
-        f"expected {percent(columns['expected'][far], 0)}, given {percent(columns['given'][far], 0)}, "
-        f"{points(float(moved[far]), is_signed=True)}."
-    )
-    narrowed = np.asarray(columns["narrowed"], dtype=np.float64)
-    best = int(known[np.argmax(narrowed[known])])
-    yield (
-        f"The one that narrowed the interval most was number {columns['number'][best]:,}, {columns['item'][best]}: "
-        f"by {points(float(narrowed[best]))} to either side."
     )
