@@ -16,8 +16,6 @@ SURE = 0.995
 """Probability from which no second decimal is left to say."""
 MOST_WRITTEN = 10
 """Models up to which each cell of a table of pairs states its number."""
-CLIPPED_AT = 0.95
-"""Quantile of the sizes of differences that takes the strongest colour: a few extreme ones hide no others."""
 MOST_MODELS = 40
 """Rows of a picture of many models."""
 
@@ -325,54 +323,6 @@ def matrix_chart(comparison: Comparison, target: int) -> Chart:
         f"apart. Probability that one is better than the next: {neighbours}.",
         note="Blue: the model of the row is better, orange: worse. Pale: the two cannot be told apart, once the "
         f"number of pairs is taken into account (Holm), even where each pair by itself looks clear.{cut}",
-    )
-
-
-def profile_chart(comparison: Comparison, target: int) -> Chart:
-    """Draw every model's score in each scenario less the mean of all models compared."""
-    order = order_of(comparison, target)[:MOST_MODELS]
-    places = np.flatnonzero(np.arange(len(comparison.targets)) != target)
-    centred = 100.0 * (comparison.ranking.score - np.nanmean(comparison.ranking.score, axis=0))
-    above = centred[np.ix_(order, places)]
-    row, column = np.nonzero(np.isfinite(above))
-    size = np.abs(above[row, column])
-    limit = float(np.quantile(size, CLIPPED_AT)) if size.size else 1.0
-    names = [comparison.model_ids[k] for k in order.tolist()]
-    scenarios = [comparison.targets[k] for k in places.tolist()]
-    data = Data(
-        "profiles",
-        {
-            "model_id": [names[k] for k in row],
-            "place": row,
-            "scenario": [scenarios[k] for k in column],
-            "scenario_place": column,
-            "points": above[row, column],
-            "score": comparison.ranking.score[order][:, places][row, column],
-        },
-    )
-    tip = tips(model_id="Model", scenario="Scenario", score=("Score", ".1%"), points=("Against the mean", "+.1f"))
-    spec = cells(
-        nominal("scenario", "scenario_place", labelLimit=130),
-        nominal("model_id", "place", labelLimit=150),
-        ramp("points", "Points above the mean", domain=[-limit, limit], clamp=True),
-        tip,
-        step=(int(np.clip(640 // max(len(places), 1), 18, 54)), 16),
-    )
-    best = [names[int(np.nanargmax(own))] for own in above.T if np.isfinite(own).any()]
-    words = "; ".join(f"{scenario}: {name}" for scenario, name in zip(scenarios, best, strict=False))
-    columns = (
-        Column("model_id", "Model", "id"),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("score", "Score", "percent"),
-        Column("points", "Against the mean (points)", "number"),
-    )
-    return Chart(
-        "Where each model is above (blue) and below (orange) the mean of the models compared",
-        spec,
-        (data,),
-        f"The best model by scenario: {words}.",
-        table=Table("Scores by model and scenario", data, columns),
-        note=f"The strongest colours stand for {limit:.0f} points and more. Estimates, without their intervals.",
     )
 
 

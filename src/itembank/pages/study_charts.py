@@ -105,24 +105,20 @@ class StudyNumbers:
         rows = self.summary.sort("budget", maintain_order=True)
         spread = rows["mae_se"].fill_nan(0.0)
         cover = rows["coverage_se"].fill_nan(0.0)
-        of_method = {name: place for place, name in enumerate(self.methods)}
         columns: dict[str, Any] = {
             "split": rows["split"],
             "split_place": [self.splits.index(name) for name in rows["split"]],
             "method": rows["method"],
-            "method_place": [of_method[name] for name in rows["method"]],
             "shade": [name if name in self.coloured else OTHERS for name in rows["method"]],
             "size": rows["budget"],
             "error": rows["mae"],
             "error_low": (rows["mae"] - spread),
             "error_high": (rows["mae"] + spread),
-            "p95": rows["p95"],
             "coverage": rows["coverage"],
             "coverage_low": (rows["coverage"] - cover).clip(0.0, 1.0),
             "coverage_high": (rows["coverage"] + cover).clip(0.0, 1.0),
             "half_width": rows["half_width"],
             "spearman": rows["spearman"],
-            "n_items": rows["n_items"],
         }
         return Data("methods", columns)
 
@@ -185,8 +181,6 @@ WIDE_RANGE = 8.0
 """Of sizes, from which their axis is logarithmic."""
 MOST_ABOVE = 1.6
 """How far above the largest error of the methods in colour a picture of errors reaches."""
-LABELS = 175
-"""Pixels that names of methods take at the left of a picture."""
 
 
 def size_words(numbers: StudyNumbers, size: float) -> str:
@@ -194,41 +188,9 @@ def size_words(numbers: StudyNumbers, size: float) -> str:
     return f"{size:g} {numbers.unit}"
 
 
-def dots_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
-    """Draw every method's error at one size, the best on top, a panel a split."""
-    rows = [k for k, size in enumerate(data.columns["size"]) if size == numbers.size]
-    chosen = {name: [values[k] for k in rows] for name, values in data.columns.items()}
-    at = size_words(numbers, numbers.size)
-    x, y = number("error", f"Mean error with {at} (points)"), nominal("method", "method_place", labelLimit=LABELS - 10)
-    tip = tips(
-        method="Method",
-        split="Split",
-        error=("Mean error (points)", ".2f"),
-        p95=("Of 20 models, one errs by more than", ".1f"),
-    )
-    parts = (
-        marks("rule", span(x, "error_low", "error_high"), y, tip=tip, strokeWidth=2.5, opacity=0.5),
-        marks("point", x, y, tip=tip, size=60, opacity=1, color="@main"),
-    )
-    told = sorted(zip(chosen["error"], chosen["method"], chosen["split"], strict=True), key=lambda row: row[0])
-    words = []
-    for one in best:
-        listed = "; ".join(f"{method} {error:.2f}" for error, method, split in told if split == one.split)
-        words.append(f"On split {one.split}: {listed}.")
-    return Chart(
-        f"Mean errors with {at}, best methods on top",
-        _by_split(numbers, parts, height=18 * len(numbers.methods), most=2, labels=LABELS),
-        (Data("methods-at-size", chosen),),
-        " ".join(words),
-        note="A point is the mean distance between estimated and true score over models left out; bars are a standard "
-        "error up and down over repeats of the study. Fewer points are better.",
-    )
-
-
-def _by_split(numbers: StudyNumbers, parts: Sequence[Spec], *, height: int, most: int = 3, labels: int = 56) -> Spec:
+def _by_split(numbers: StudyNumbers, parts: Sequence[Spec], *, height: int) -> Spec:
     n = len(numbers.splits)
-    most = min(most, n)
-    return panels("split", "split_place", *parts, n=n, height=height, alone=height, most=most, labels=labels)
+    return panels("split", "split_place", *parts, n=n, height=height, alone=height, most=min(3, n))
 
 
 def size_axis(sizes: Sequence[float], title: str) -> Spec:

@@ -15,7 +15,6 @@ from itembank.pages.study_charts import (
     BestMethod,
     StudyNumbers,
     coverage_chart,
-    dots_chart,
     error_chart,
     ranks_chart,
     scenario_chart,
@@ -104,8 +103,8 @@ def _cautions(numbers: StudyNumbers, best: list[BestMethod]) -> list[Block]:
 
 def _sections(result: StudyResult, numbers: StudyNumbers, best: list[BestMethod], target: str) -> list[Section]:
     data = numbers.data()
-    errors = (dots_chart(numbers, data, best), error_chart(numbers, data, best))
-    made = [Section("Errors", errors, f"Distance between estimated and true {target} score, in points.")]
+    errors = error_chart(numbers, data, best)
+    made = [Section("Errors", (errors,), f"Distance between estimated and true {target} score, in points.")]
     if np.isfinite(numbers.summary["coverage"].to_numpy()).any():
         charts = (coverage_chart(numbers, data, best), width_chart(numbers, data, best))
         made.append(
