@@ -23,11 +23,10 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.files.atomic import adding_to_folder
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
-from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Facts, Section, Table, Text, bank_provenance
-from itembank.pages.grammar import PRECISE, tips
+from itembank.pages.blocks import Answer, Answers, Chart, Column, Facts, Section, Table, Text, bank_provenance
 from itembank.pages.render import Page
 from itembank.pages.theme import ATYPICAL_WORDS, count, level_words, percent, plural, points
-from itembank.pages.truth_charts import PredictionPanel, against_truth, predicted_against_true_chart
+from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.builtin import load_builtin
@@ -359,14 +358,17 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
         ("Look at the estimates", f"itembank estimate {bank} {responses} --selection {selection} --report e.html"),
         ("Take your own results", "itembank import LOGS -o responses.parquet"),
     )
-    data = _estimates(result, [by_chance, by_ours])
+    drawn = [_panel([first], strategy) for strategy in SHOWN]
     means = f"On average {BY_CHANCE.name} is off by {by_chance}, {DEFAULT.name} by {by_ours}"
     return Page(
         title=title or f"{n_items} of {n_total} questions: {by_chance} off by chance, {by_ours} by itembank",
         kind="Quickstart",
         lead=(Answers(tuple(answers)), Text(done)),
         sections=(
-            Section("Estimated against true", (_chart(data, means, level), _models(data))),
+            Section(
+                "Estimated against true",
+                (predicted_against_true_chart(drawn, title=means), _models(first.held_out.model_ids, drawn)),
+            ),
             Section("Four ways to do it", (_strategies(result),)),
             Section("What to do next", (Facts(following),)),
         ),
@@ -375,51 +377,16 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
     )
 
 
-def _estimates(result: QuickstartResult, errors: Sequence[str]) -> Data:
-    """One row a model and way that is drawn; the first of each panel draws the line of equality."""
-    drawn = [_panel([result.first], strategy) for strategy in SHOWN]
-    truth, value, low, high = (
-        np.concatenate([getattr(one, name) for one in drawn]) for name in ("true", "estimate", "low", "high")
-    )
-    ends = float(np.nanmin([truth, low])), float(np.nanmax([truth, high]))
-    is_first = np.arange(truth.size) % drawn[0].true.size == 0
-    titles = [f"{one.title.capitalize()}: off by {error}" for one, error in zip(drawn, errors, strict=True)]
-    # in all panels models are flagged whose answers to the default's items are unlike those of past models
-    flagged = result.first.estimates[STRATEGIES.index(DEFAULT)].typicality.is_flagged
-    return Data(
-        "estimates",
-        {
-            "way": [one.title for one in drawn for _ in one.true],
-            "panel": [title for title, one in zip(titles, drawn, strict=True) for _ in one.true],
-            "model": [*result.first.held_out.model_ids] * len(SHOWN),
-            "true": truth,
-            "estimate": value,
-            "low": low,
-            "high": high,
-            "error": value - truth,
-            "is_flagged": np.tile(flagged, len(SHOWN)),
-            "from": [ends[0] if one else None for one in is_first],
-            "to": [ends[1] if one else None for one in is_first],
+def _models(model_ids: Sequence[str], drawn: Sequence[PredictionPanel]) -> Table:
+    rows = {
+        "model": [*model_ids] * len(drawn),
+        "way": [one.title for one in drawn for _ in model_ids],
+        **{
+            name: np.concatenate([getattr(one, name) for one in drawn])
+            for name in ("true", "estimate", "low", "high", "is_flagged")
         },
-    )
-
-
-def _chart(data: Data, title: str, level: str) -> Chart:
-    """Draw estimates with their intervals against the truth, by chance and by the default."""
-    told = {"true": "True", "estimate": "Estimated", "low": "From", "high": "To"}
-    tip = tips(model="Model", **{name: (words, PRECISE) for name, words in told.items()})
-    domain = [data.columns["from"][0], data.columns["to"][0]]
-    panels = list(dict.fromkeys(data.columns["panel"]))
-    return Chart(
-        title,
-        against_truth(panels, ("True score", "Estimated score"), domain, tip, n_columns=len(SHOWN)),
-        (data,),
-        f"Two pictures of estimated against true scores of {plural(len(data) // len(SHOWN), 'model')}. {title}.",
-        note=f"Dashed: where the estimate is the truth. Bars: {level} intervals. Hollow: {ATYPICAL_WORDS}.",
-    )
-
-
-def _models(data: Data) -> Table:
+        "error": np.concatenate([one.estimate - one.true for one in drawn]),
+    }
     columns = (
         Column("model", "Model", "id"),
         Column("way", "Way", has_menu=True),
@@ -430,7 +397,7 @@ def _models(data: Data) -> Table:
         Column("error", "Error", "points", 1, "Estimated less true, in points"),
         Column("is_flagged", "Unlike past", "flag", explanation=ATYPICAL_WORDS.capitalize(), has_menu=True),
     )
-    return Table("Held-out models", data, columns, n_shown=10)
+    return Table.of("Held-out models", "models", rows, columns, n_shown=10)
 
 
 def _strategies(result: QuickstartResult) -> Table:
