@@ -10,7 +10,6 @@ from itembank.pages.pretraining_charts import (
     ability_chart,
     decision_chart,
     forecast_chart,
-    item_curves_chart,
     laws_chart,
 )
 from itembank.pages.study_charts import study_chart
@@ -24,7 +23,6 @@ __all__ = [
     "decision_chart",
     "forecast_chart",
     "homogeneity_chart",
-    "item_curves_chart",
     "item_predictions_chart",
     "laws_chart",
     "pass_at_k_chart",
