@@ -13,12 +13,9 @@ from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.grammar import (
     SOLID,
     Spec,
-    cells,
     marks,
-    nominal,
     number,
     panels,
-    ramp,
     ruled,
     score,
     shade,
@@ -175,8 +172,6 @@ def _is_clear(difference: FloatArray) -> bool:
 KINDS = ("error", "rank", "coverage", "width", "spread")
 MOST_SPREAD = 400
 """Models of a split whose errors are drawn."""
-MOST_WRITTEN = 12
-"""Columns up to which each cell of a heat map states its number."""
 WIDE_RANGE = 8.0
 """Of sizes, from which their axis is logarithmic."""
 MOST_ABOVE = 1.6
@@ -390,50 +385,6 @@ def _spread(numbers: StudyNumbers, place: int, best: BestMethod) -> pl.DataFrame
     rows = np.unique(np.linspace(0, by_model.height - 1, min(MOST_SPREAD, by_model.height)).round().astype(int))
     drawn: pl.DataFrame = by_model[rows.tolist()]
     return drawn.with_columns(split=pl.lit(best.split), split_place=pl.lit(place), method=pl.lit(best.method))
-
-
-def scenario_chart(result: StudyResult, numbers: StudyNumbers, split: str) -> Chart:
-    """Draw the errors of every method on every score, at one size, on one split."""
-    rows = result.summary.filter(split=split, budget=numbers.size).with_columns(
-        method=METHOD, error=100.0 * pl.col("mae")
-    )
-    targets = rows["target"].unique(maintain_order=True).to_list()
-    columns = (
-        Column("target", "Score", has_menu=True),
-        Column("method", "Method", has_menu=True),
-        Column("error", "Mean error (points)", "number", 2),
-        Column("coverage", "Intervals held", "percent"),
-    )
-    places = {
-        "target_place": [targets.index(name) for name in rows["target"]],
-        "method_place": [numbers.methods.index(name) for name in rows["method"]],
-    }
-    data = Data("scenario-errors", {one.name: rows[one.name] for one in columns} | places)
-    top = float(np.nanquantile(rows["error"].to_numpy(), 0.95))
-    tip = tips(
-        method="Method", target="Score", error=("Mean error (points)", ".2f"), coverage=("Intervals held", ".1%")
-    )
-    spec = cells(
-        nominal("target", "target_place", labelLimit=130),
-        nominal("method", "method_place", labelLimit=180),
-        ramp("error", "Mean error (points)", tones="ramp", domain=[0, top], clamp=True),
-        tip,
-        step=(int(np.clip(680 // len(targets), 18, 62)), 19),
-        form=".1f" if len(targets) <= MOST_WRITTEN else "",
-        ink=when(f"datum.error > {0.55 * top}", "@paper", "@ink"),
-    )
-    best = rows.sort("error").group_by("target", maintain_order=True).first()
-    words = "; ".join(
-        f"{target}: {method} {error:.1f}" for target, method, error in best.select("target", "method", "error").rows()
-    )
-    return Chart(
-        f"Mean errors by scenario, on split {split} with {size_words(numbers, numbers.size)}",
-        spec,
-        (data,),
-        f"The smallest mean error of each score, in points: {words}.",
-        table=Table("Errors by scenario", data, columns),
-        note=f"Mean errors in points; the strongest colour stands for {top:.1f} and more.",
-    )
 
 
 def study_chart(result: StudyResult, kind: str, *, target: str = OVERALL, size: float | None = None) -> Chart:
