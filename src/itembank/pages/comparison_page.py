@@ -28,7 +28,6 @@ from itembank.pages.blocks import (
 from itembank.pages.comparison_charts import (
     PairFinding,
     lead_words,
-    matrix_chart,
     models_table,
     order_chart,
     order_of,
@@ -169,8 +168,7 @@ def _ranking_sections(comparison: Comparison, target: int) -> tuple[Section, ...
         "Models of a group do not differ clearly from the best of that group. Models of neighbouring groups may be "
         "tied with each other, too.",
     )
-    pairs = Section("Every pair", (matrix_chart(comparison, target), _pairs_table(comparison, target)))
-    return (order, pairs)
+    return (order, Section("Every pair", (_pairs_table(comparison, target),)))
 
 
 def _pairs_table(comparison: Comparison, target: int) -> Table:

@@ -1,7 +1,7 @@
 """The page of an adaptive session: the estimate after each answer, what each changed and cost, and why it stopped."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _step_blocks(session: AdaptiveSession) -> Iterator[Block]:
     if session.n_items == 0:
         yield Text("Nothing was answered yet: the estimate is what is expected of any new model.")
         return
-    data = steps_data(session, session_steps(session))
+    data = steps_data(session)
     yield steps_chart(session, data)
     yield telling_table(session, data)
 
@@ -167,35 +167,22 @@ def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair
     yield "Items left", f"{count(session.n_unasked)} may still be asked"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Where a session stood after an answer."""
-
-    number: int  # Answers told so far; 0 before the first
-    told: Told | None  # The last of them
-    expected: float  # Of this answer, before it was told; NaN where the state before it was not estimated
-    value: float  # Of the score that the session is about
-    low: float
-    high: float
-    costs: Mapping[str, float]  # So far
-
-    @property
-    def half_width(self) -> float:
-        """Half of the interval's width."""
-        return 0.5 * (self.high - self.low)
-
-
 def wanted_score(session: AdaptiveSession) -> str:
     """Name of the score that a session is about."""
     target = session.pool.spec.target
     return target if isinstance(target, str) else CUSTOM
 
 
-def session_steps(session: AdaptiveSession) -> tuple[Step, ...]:
-    """Estimate the score again after each answer of a session, as it stood then; first before any answer."""
+def steps_data(session: AdaptiveSession) -> Data:
+    """Estimate the score again after each answer of a session, as it stood then; first before any answer.
+
+    What an answer moved, and what was expected of it, is NaN where the state before it was not estimated.
+    """
     places = [place for place, event in enumerate(session.history) if isinstance(event, Told)]
     shown = np.unique(np.linspace(0, len(places), min(len(places), MOST_STEPS) + 1).round().astype(np.int64))
-    found: list[Step] = []
+    scenario = dict(session.pool.item_table.select("item_id", "scenario").iter_rows())
+    unit = _shown_unit(session)
+    rows: list[dict[str, Any]] = []
     theta: FloatArray = np.zeros(0)
     for n_told in shown.tolist():
         events = session.history[: places[n_told - 1] + 1] if n_told else ()
@@ -203,53 +190,21 @@ def session_steps(session: AdaptiveSession) -> tuple[Step, ...]:
         made = then.estimate()
         at = made.scores.targets.index(wanted_score(session))
         value, low, high = (float(one[0, at]) for one in (made.scores.value, made.scores.low, made.scores.high))
-        step = Step(n_told, None, NOT_KNOWN, value, low, high, dict(then.costs))
-        if events and isinstance(events[-1], Told):
-            is_next = found[-1].number == n_told - 1
-            expected = _expected(session, events[-1].item_id, theta) if is_next else NOT_KNOWN
-            step = replace(step, told=events[-1], expected=expected)
-        found.append(step)
+        told = events[-1] if events else None
+        row: dict[str, Any] = {"number": n_told, "item": "", "scenario": "", "expected": NOT_KNOWN, "given": NOT_KNOWN}
+        row |= {"estimate": value, "low": low, "high": high, "half_width": 0.5 * (high - low)}
+        row |= {"moved": NOT_KNOWN, "narrowed": NOT_KNOWN}
+        row["cost"] = NOT_KNOWN if unit is None else then.costs.get(unit, 0.0)
+        if isinstance(told, Told):
+            row |= {"item": told.item_id, "scenario": scenario.get(told.item_id, ""), "given": told.response}
+            if rows[-1]["number"] == n_told - 1:
+                item = session.pool.basis.parameters.take(np.array([session.pool.positions[told.item_id]]))
+                row["expected"] = float(probability(item, theta[None, :])[0, 0])
+                row["moved"] = value - rows[-1]["estimate"]
+                row["narrowed"] = rows[-1]["half_width"] - row["half_width"]
+        rows.append(row)
         theta = made.theta
-    return tuple(found)
-
-
-def _expected(session: AdaptiveSession, item_id: str, theta: FloatArray) -> float:
-    """Find the expected answer to an item at an ability (n_dims,)."""
-    place = np.array([session.pool.positions[item_id]])
-    return float(probability(session.pool.basis.parameters.take(place), theta[None, :])[0, 0])
-
-
-def steps_data(session: AdaptiveSession, steps: tuple[Step, ...]) -> Data:
-    """Return the steps as a table's columns."""
-    told = [step.told for step in steps]
-    ids = ["" if one is None else one.item_id for one in told]
-    scenario = dict(session.pool.item_table.select("item_id", "scenario").iter_rows())
-    before = [None, *steps[:-1]]
-    is_next = [last is not None and last.number == step.number - 1 for last, step in zip(before, steps, strict=True)]
-    moves = [
-        (step.value - last.value, step.half_width - last.half_width)
-        if last is not None and follows
-        else (NOT_KNOWN,) * 2
-        for last, step, follows in zip(before, steps, is_next, strict=True)
-    ]
-    unit = _shown_unit(session)
-    return Data(
-        "steps",
-        {
-            "number": [step.number for step in steps],
-            "item": ids,
-            "scenario": [scenario.get(one, "") for one in ids],
-            "expected": [step.expected for step in steps],
-            "given": [NOT_KNOWN if one is None else one.response for one in told],
-            "estimate": [step.value for step in steps],
-            "low": [step.low for step in steps],
-            "high": [step.high for step in steps],
-            "half_width": [step.half_width for step in steps],
-            "moved": [one[0] for one in moves],
-            "narrowed": [-one[1] for one in moves],
-            "cost": [NOT_KNOWN if unit is None else step.costs.get(unit, 0.0) for step in steps],
-        },
-    )
+    return Data("steps", {name: [row[name] for row in rows] for name in rows[0]})
 
 
 def _shown_unit(session: AdaptiveSession) -> str | None:
