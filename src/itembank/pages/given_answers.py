@@ -1,8 +1,5 @@
 """Answers of one model beside what its other answers let expect."""
 
-from dataclasses import dataclass
-from typing import Self
-
 import numpy as np
 
 from itembank.bank.banks import Bank
@@ -17,32 +14,6 @@ MOST_PARTS = 200
 """Answers are left out one by one up to so many; of more, in so many parts."""
 MOST_LISTED = 5000
 """Answers that a page lists: the most surprising."""
-
-
-@dataclass(frozen=True, slots=True)
-class GivenAnswers:
-    """What one model answered to n items, and what was expected of it."""
-
-    items: IntArray  # (n,): Positions in the bank
-    given: FloatArray  # (n,): Responses in [0, 1]
-    expected: FloatArray  # (n,): Expected response, without having seen the one given
-
-    @classmethod
-    def of(cls, bank: Bank, items: IntArray, given: FloatArray, n_trials: FloatArray | None = None) -> Self:
-        """Find what is expected of answers (n,) to the items at these positions.
-
-        By the item model at the ability that the other answers give; where there is no item model, what past models
-        answered on average.
-        """
-        if not bank.calibration.is_fitted:
-            return cls(items, given, bank.mean_responses[items])
-        return cls(items, given, left_out_expectations(score_basis(bank), items, given, n_trials))
-
-    @property
-    def surprise(self) -> FloatArray:
-        """Distance of each answer from what was expected, (n,): for right and wrong answers, how unlikely it was."""
-        result: FloatArray = np.abs(self.given - self.expected)
-        return result
 
 
 def left_out_expectations(
@@ -65,21 +36,33 @@ def left_out_expectations(
     return result
 
 
-def answer_table(bank: Bank, answers: GivenAnswers, key: str) -> Table:
-    """List given answers beside the expected ones, the most surprising first."""
-    order = np.argsort(-np.nan_to_num(answers.surprise, nan=-1.0), kind="stable")[:MOST_LISTED]
-    items = answers.items[order]
+def answer_table(
+    bank: Bank, items: IntArray, given: FloatArray, key: str, *, n_trials: FloatArray | None = None
+) -> Table:
+    """List the answers (n,) of one model to the items at these positions beside the expected ones.
+
+    The most surprising come first. Expected is what the item model says at the ability that the other answers give;
+    where there is no item model, what past models answered on average. `key` begins the name of the table's data.
+    """
+    if bank.calibration.is_fitted:
+        expected, what = (
+            left_out_expectations(score_basis(bank), items, given, n_trials),
+            "its other answers let expect",
+        )
+    else:
+        expected, what = bank.mean_responses[items], "past models answered"
+    surprise = given - expected
+    order = np.argsort(-np.nan_to_num(np.abs(surprise), nan=-1.0), kind="stable")[:MOST_LISTED]
     table = bank.responses.items
     rows = {
-        "item": table["item_id"].gather(items).to_list(),
-        "scenario": table["scenario"].gather(items).to_list(),
-        "expected": answers.expected[order],
-        "given": answers.given[order],
-        "surprise": (answers.given - answers.expected)[order],
-        "past": bank.mean_responses[items],
+        "item": table["item_id"].gather(items[order]).to_list(),
+        "scenario": table["scenario"].gather(items[order]).to_list(),
+        "expected": expected[order],
+        "given": given[order],
+        "surprise": surprise[order],
+        "past": bank.mean_responses[items[order]],
     }
-    what = "its other answers let expect" if bank.calibration.is_fitted else "past models answered"
-    n_more = answers.items.size - order.size
+    n_more = items.size - order.size
     columns = (
         Column("item", "Item", "id"),
         Column("scenario", "Scenario", has_menu=True),
@@ -89,5 +72,5 @@ def answer_table(bank: Bank, answers: GivenAnswers, key: str) -> Table:
         Column("past", "Past models", "percent", 0, "Mean answer of past models"),
     )
     note = f"{n_more:,} answers that surprise less are left out." if n_more else ""
-    caption = f"{plural(answers.items.size, 'answer')}, the most surprising first"
+    caption = f"{plural(items.size, 'answer')}, the most surprising first"
     return Table.of(caption, f"{key}-answers", rows, columns, note=note)

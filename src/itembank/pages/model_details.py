@@ -19,7 +19,7 @@ from itembank.estimation.observations import Observations, found_items
 from itembank.estimation.past_errors import selection_or_published
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text
-from itembank.pages.given_answers import GivenAnswers, answer_table
+from itembank.pages.given_answers import answer_table
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, standing_chart
 from itembank.pages.theme import count, percent, plural, points
 from itembank.planning.accuracy import kept_accuracy
@@ -76,22 +76,16 @@ class Estimated:
         is_known = ~np.isnan(responses)
         return self.observed.positions[is_known], responses[is_known]
 
-    def answers(self, row: int) -> GivenAnswers:
-        """Return one model's answers beside what was expected."""
-        items, given = self.answered(row)
-        trials = self.observed.n_trials
-        own = None if trials is None else trials[row][~np.isnan(self.observed.responses[row])]
-        return GivenAnswers.of(self.bank, items, given, own)
-
 
 def model_sections(made: Estimated, row: int) -> Iterator[Section]:
     """Yield the sections of one model."""
-    answers = made.answers(row)
+    key, (items, given), trials = made.model(row).key, made.answered(row), made.observed.n_trials
+    own = None if trials is None else trials[row][~np.isnan(made.observed.responses[row])]
     parts = (
         ("Beside past models", past_blocks(made, row)),
         ("Scenario by scenario", scenario_blocks(made.past, made.model(row)) or ()),
         ("Typical or not", typicality_blocks(made, row)),
-        ("Its answers", (answer_table(made.bank, answers, made.model(row).key),) if answers.items.size else ()),
+        ("Its answers", (answer_table(made.bank, items, given, key, n_trials=own),) if items.size else ()),
         ("What to run next", next_blocks(made, [row])),
     )
     yield from (Section(title, tuple(blocks)) for title, blocks in parts if blocks)

@@ -101,16 +101,6 @@ def _counted(names: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FlaggedErrors:
-    """Errors of the default for models that answered unlike past ones, and for the others, over all repeats."""
-
-    n_flagged: int
-    n_models: int
-    flagged: float  # Mean absolute errors in points; NaN where there is no such model
-    others: float
-
-
-@dataclass(frozen=True, slots=True)
 class Round:
     """One split of the models and all that was made of it."""
 
@@ -126,7 +116,6 @@ class QuickstartResult:
     """What the quickstart found and where it lies."""
 
     errors: tuple[StrategyErrors, ...]
-    flagged: FlaggedErrors
     first: Round  # The repeat that was written to the folder
     n_repeats: int
     files: Mapping[str, Path]
@@ -183,7 +172,7 @@ def run_quickstart(
     progress("writing", 1.0)
     files, notes = _write(folder, rounds)
     errors = tuple(_errors(strategy, k, rounds) for k, strategy in enumerate(STRATEGIES))
-    return QuickstartResult(errors, _flagged_errors(rounds), rounds[0], n_repeats, files, notes)
+    return QuickstartResult(errors, rounds[0], n_repeats, files, notes)
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -253,18 +242,6 @@ def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:
     )
 
 
-def _flagged_errors(rounds: list[Round]) -> FlaggedErrors:
-    """Compare the default's errors for models that it flags with those for others."""
-    found = [one.estimates[STRATEGIES.index(DEFAULT)] for one in rounds]
-    column = found[0].targets.index(OVERALL)
-    points = 100.0 * np.concatenate(
-        [np.abs(one.value - each.true)[:, column] for one, each in zip(found, rounds, strict=True)]
-    )
-    is_flagged = np.concatenate([one.typicality.is_flagged for one in found])
-    means = [float(points[rows].mean()) if rows.any() else float("nan") for rows in (is_flagged, ~is_flagged)]
-    return FlaggedErrors(int(is_flagged.sum()), points.size, means[0], means[1])
-
-
 def _write(folder: Path, rounds: Sequence[Round]) -> tuple[dict[str, Path], tuple[str, ...]]:
     """Write the first repeat's files; return where they are and what was left out."""
     first = rounds[0]
@@ -325,7 +302,7 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
     --------
     >>> quickstart_page(run_quickstart("quickstart", rng=0)).save("report.html")  # doctest: +SKIP
     """
-    first, flagged = result.first, result.flagged
+    first = result.first
     n_items, n_total = first.selections[DEFAULT.selection].n_items, count(first.bank.n_items)
     chance, ours = (next(one for one in result.errors if one.strategy == strategy) for strategy in SHOWN)
     by_chance, by_ours = (points(one.mean_absolute_error / 100.0) for one in (chance, ours))
@@ -347,11 +324,6 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
         f"{n_total} questions, and compared with their full runs. The models are tiny language models of our own; no "
         f"checkpoint of a held-out training run is in the bank.{repeats}"
     )
-    if 0 < flagged.n_flagged < flagged.n_models:
-        done += (
-            f" {flagged.n_flagged} of {flagged.n_models} estimates are of models that {ATYPICAL_WORDS}: their mean "
-            f"error is {flagged.flagged:.1f} points, that of the others {flagged.others:.1f}."
-        )
     bank, selection, responses = (str(result.files[name]) for name in ("bank", "selection", "responses"))
     following = (
         ("Look at the bank", f"itembank report {bank} -o bank.html"),
