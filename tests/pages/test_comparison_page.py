@@ -112,7 +112,9 @@ def test_a_ranking_has_its_order_groups_and_differences_to_the_best(ranking):
     own = PairFinding.of(found, pair_number(found, best, second), 0)
     assert ordered["behind"][1] == pytest.approx(100.0 * own.difference)
     tied = [row["model_id"] for row in rows[1:] if row["group"] == 1]
-    assert ("cannot be told apart" in lead_text(page)) == bool(tied)
+    (chart,) = of_kind(page, Chart)
+    assert ("cannot be told apart" in chart.title) == bool(tied)
+    assert answers(page)[0].words.startswith(f"{100.0 * own.difference:.1f} points ahead of {ordered['model_id'][1]}")
     assert answers(page)[0].value == rows[0]["model_id"]
     check_charts(page)
 

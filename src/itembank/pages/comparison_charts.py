@@ -247,19 +247,3 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         note=f"Bars are {level} intervals of the difference to the best. The colour changes where a new tied group "
         f"begins.{hollow}{cut}",
     )
-
-
-def lead_words(comparison: Comparison, target: int) -> str:
-    """Say which model leads and who is tied with it."""
-    order = order_of(comparison, target)
-    names = [comparison.model_ids[row] for row in order.tolist()]
-    group = comparison.ranking.group[order, target]
-    tied = names[1 : int(np.sum(group == group[0]))]
-    second = PairFinding.of(comparison, pair_number(comparison, order[0], order[1]), target)
-    if not tied:
-        return (
-            f"{names[0]} is first, {points(second.difference)} ahead of {names[1]} ({second.interval_words}); no other "
-            "model is tied with it."
-        )
-    others = ", ".join(tied[:3]) + (f" and {len(tied) - 3} more" if len(tied) > 3 else "")
-    return f"{names[0]} is first, but cannot be told apart from {plural(len(tied), 'other model')}: {others}."

@@ -27,7 +27,6 @@ from itembank.pages.blocks import (
 )
 from itembank.pages.comparison_charts import (
     PairFinding,
-    lead_words,
     models_table,
     order_chart,
     order_of,
@@ -139,19 +138,19 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
     known = comparison.ranking.score[:, target]
     known = known[np.isfinite(known)]
     scores = interval_words(known.min(), known.max()) if known.size else percent(float("nan"))
-    level = level_words(comparison.spec.level)
-    answers = Answers(
-        (
-            Answer("First", best, words=f"scores from {scores}"),
-            Answer("Tied groups", count(int(groups.max())), words=f"{plural(n_first, 'model')} in the first group"),
-            Answer(
-                "Pairs that can be told apart",
-                percent(n_apart / max(comparison.n_pairs, 1), 0),
-                words=f"{count(n_apart)} of {count(comparison.n_pairs)}, at {level}, adjusted for their number (Holm)",
-            ),
-        )
+    second = PairFinding.of(comparison, pair_number(comparison, order[0], order[1]), target)
+    ahead = f"{points(second.difference)} ahead of {comparison.model_ids[order[1]]} ({second.interval_words})"
+    apart = f"{count(n_apart)} of {count(comparison.n_pairs)}, at {level_words(comparison.spec.level)}"
+    answers = (
+        Answer("First", best, words=f"{ahead}; scores from {scores}"),
+        Answer("Tied groups", count(int(groups.max())), words=f"{plural(n_first, 'model')} in the first group"),
+        Answer(
+            "Pairs that can be told apart",
+            percent(n_apart / max(comparison.n_pairs, 1), 0),
+            words=f"{apart}, adjusted for their number (Holm)",
+        ),
     )
-    return (Text(lead_words(comparison, target)), answers)
+    return (Answers(answers),)
 
 
 def _pair_sections(comparison: Comparison, pair: PairFinding) -> tuple[Section, ...]:

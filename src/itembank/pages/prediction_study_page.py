@@ -353,7 +353,7 @@ def prediction_study_page(result: PredictionResult, *, title: str = "", command:
     )
     sections = [Section("Errors", (errors_by_items_chart(drawn),), what)]
     if result.unit:
-        sections.append(Section("Costs", (errors_by_cost_chart(result, drawn), *_cost_tables(result))))
+        sections.append(Section("Costs", (errors_by_cost_chart(result, drawn), _reach_table(result))))
     unit = result.unit
     columns = (
         Column("panel", "Tasks", has_menu=True),
@@ -399,7 +399,7 @@ def _answer(best: pl.DataFrame) -> Answer:
     return Answer(f"Smallest mean error, {WORDS[first['set']]}", f"{first['mae']:.1f} points", error, words)
 
 
-def _cost_tables(result: PredictionResult) -> tuple[Table, ...]:
+def _reach_table(result: PredictionResult) -> Table:
     of_same = "Its cost over that of the same assessor that does not divide by cost"
     reach = (
         Column("n_calibration_tasks", "Tasks asked", "count", has_menu=True),
@@ -411,23 +411,9 @@ def _cost_tables(result: PredictionResult) -> tuple[Table, ...]:
         Column("ratio", "Of not dividing by cost", "number", 2, of_same),
         Column("ratio_to_reference", "Of the reference", "number", 2, "Its cost over that of random items"),
     )
-    at_cost = (
-        Column("n_calibration_tasks", "Tasks asked", "count", has_menu=True),
-        Column("set", "Predicted", has_menu=True),
-        Column("reference_budget", "Items of the reference", "count", has_menu=True),
-        Column("cost", f"Spent ({result.unit})", "number", 2),
-        Column("assessor", "Assessor", has_menu=True),
-        Column("mae", "Mean error (points)", "number", 2),
-        Column("mae_se", "±", "number", 2, "Standard error over partitions"),
-    )
-    costs, same = (
-        table.with_columns(pl.col("^mae.*$") * 100.0, pl.col("set").replace(WORDS))
-        for table in (result.costs.filter(pl.col("cost").is_not_nan()), result.at_cost)
-    )
-    return (
-        Table.of("Cost of reaching an error", "reach", costs, reach),
-        Table.of("Errors at what the reference spends", "at-cost", same, at_cost),
-    )
+    costs = result.costs.filter(pl.col("cost").is_not_nan())
+    costs = costs.with_columns(pl.col("mae") * 100.0, pl.col("set").replace(WORDS))
+    return Table.of("Cost of reaching an error", "reach", costs, reach)
 
 
 def _tasks(result: PredictionResult) -> Table:
