@@ -16,10 +16,9 @@ HEAD = """# Commands
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed, 2 usage,
 3 precision that was asked for not reached, 4 integrity check failed. Every option can also come from the environment
-(`ITEMBANK_CALIBRATE_DIMS=5`) or from a TOML file given with `--config`, one table a command (`[calibrate]`,
-`dims = 5`); the command line goes before the environment, the environment before the file. `--config`, `--debug` and
-`--quiet` may come before any command or after it. The default is in brackets after an option's name. Options after
-"Also" are explained [once for all commands](#options-of-several-commands).
+(`ITEMBANK_CALIBRATE_DIMS=5`); the command line goes before it. `--debug` and `--quiet` may come before any command or
+after it. The default is in brackets after an option's name. Options after "Also" are explained
+[once for all commands](#options-of-several-commands).
 
 The shell completes commands, options and their choices after one line in its start-up file:
 

@@ -3,7 +3,6 @@
 The charts of a result's own page are in ``itembank.show(result).charts``.
 """
 
-from itembank.pages.bank_items import information_chart
 from itembank.pages.paper_charts import homogeneity_chart, item_predictions_chart
 from itembank.pages.pass_at_k_page import pass_at_k_chart
 from itembank.pages.prediction_study_page import prediction_chart
@@ -11,7 +10,6 @@ from itembank.pages.pretraining_charts import (
     ability_chart,
     decision_chart,
     forecast_chart,
-    item_curves_chart,
     laws_chart,
 )
 from itembank.pages.study_charts import study_chart
@@ -25,8 +23,6 @@ __all__ = [
     "decision_chart",
     "forecast_chart",
     "homogeneity_chart",
-    "information_chart",
-    "item_curves_chart",
     "item_predictions_chart",
     "laws_chart",
     "pass_at_k_chart",

@@ -128,7 +128,6 @@ BOMBS = {
     "a selection nested deeply": _bomb(_text("selection.json", NEST), USE_SELECTION, NEEDS),
     "a bank's record nested deeply": _bomb(_text("bank/bank.json", NEST), INFO, NEEDS),
     "a study nested deeply": _bomb(_text("study.toml", NEST_OF_TOML), STUDY),
-    "a config nested deeply": _bomb(_text("config.toml", NEST_OF_TOML), f"--config config.toml {INFO}", NEEDS),
     "JSON Lines nested deeply": _bomb(_text("r.jsonl", NEST), READ.format("r.jsonl")),
     "ten million rows that are one": _bomb(_constant_rows, READ.format("r.parquet"), may_be_taken=True),
 }

@@ -99,7 +99,6 @@ MESSAGES = (
 )
 """Whose words to people are looked at."""
 FIGURES = (
-    ("info", "bank", "--figure", "figure.svg"),
     ("study", "homogeneity", "bank", "--figure", "figure.svg"),
     ("study", "weights", "bank", "selection.json", "--figure", "figure.svg"),
 )

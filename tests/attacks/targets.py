@@ -116,9 +116,6 @@ CHECK = """\
 check bank new.csv JSON
 bank add-models bank new.csv --how random -o grown JSON
 bank recalibrate bank new.csv --how random -o anew JSON"""
-CONFIG = """\
---config config.toml select bank JSON
---config config.toml estimate bank new.csv JSON"""
 JSON_IMPORT = (
     "import deep.json --as json --column rows=rows --column item_id=doc.id --column response=marks.acc --model-id a TO"
 )
@@ -203,7 +200,6 @@ TARGETS = {
     "results on new items": target("late.csv", "bank add-items bank late.csv -o grown JSON", "bank", "grown"),
     "estimates": target("estimates.json", "export eee estimates.json -o records --organization us JSON", "", "records"),
     "excluded items": target("excluded.txt", "select bank -n 6 --method random --exclude excluded.txt JSON", "bank"),
-    "config": target("config.toml", CONFIG, "bank new.csv"),
     "study file": target("study.toml", RUN_STUDY, "study-data.parquet", "study"),
     "study manifest": target("study/manifest.json", f"study table study JSON\n{RUN_STUDY}", STUDY, "study"),
     "study part": target("study/parts/00000.parquet", f"{RUN_STUDY}\nstudy table study JSON", STUDY, "study"),

@@ -38,18 +38,6 @@ A_PREDICTION = {
     "assessors": [{"predictor": ["2pl", "task-mean"]}],
 }
 """What differs from the small studies of all tests."""
-CONFIG = """
-[select]
-n = 6
-method = "random"
-seed = 5
-[estimate]
-method = "p-irt"
-interval = "model-based"
-level = 0.9
-[session.start]
-max-items = 8
-"""
 FAST = ("--method", "p-irt", "--interval", "model-based")
 
 
@@ -140,7 +128,6 @@ def _bank(folder: Path) -> None:
     told = [{"item_id": item, "response": 1} for item in bank.responses.item_ids[3:6]]
     (folder / "answers.jsonl").write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
     (folder / "excluded.txt").write_text("\n".join(bank.responses.item_ids[:3]) + "\n", encoding="utf-8")
-    (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
     _run("bank", "note", folder / "bank", "as it was", "--name", "quiz", "-o", folder / "named")
     _run("bank", "retire", folder / "named", "math/0", "--reason", "wrong key", "-o", folder / "retired")
     # another bank beside it whose cache is full, so that the first stays without

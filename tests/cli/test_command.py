@@ -10,9 +10,9 @@ from itembank.cli.options import WholeNumbers, option, typed
 
 
 def test_a_wrong_name_is_refused_with_the_nearest(run):
-    outcome = run("info", "bank", "--figur", "f.png")
+    outcome = run("info", "bank", "--forma", "csv")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "--figure" in outcome.err
+    assert "--format" in outcome.err
 
 
 def test_an_option_of_reading_leads_to_import(run, tmp_path):

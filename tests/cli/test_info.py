@@ -51,25 +51,6 @@ def test_the_table_names_the_bank(run, bank_folder):
     assert "overall" in outcome.out
 
 
-def test_the_information_is_drawn_on_request(run, bank_folder, tmp_path):
-    run("select", bank_folder, "-n", 6, "-o", tmp_path / "s.json")
-    outcome = run("info", bank_folder, "--figure", tmp_path / "i.png", "--selection", tmp_path / "s.json")
-    assert outcome.code == 0, outcome.err
-    assert (tmp_path / "i.png").read_bytes().startswith(b"\x89PNG")
-    assert "i.png" in outcome.err
-
-
-def test_a_selection_without_a_figure_is_a_usage_error(run, bank_folder, tmp_path):
-    run("select", bank_folder, "-n", 6, "-o", tmp_path / "s.json")
-    assert run("info", bank_folder, "--selection", tmp_path / "s.json").code == 2
-
-
-def test_an_unknown_figure_format_is_a_clear_error(run, bank_folder, tmp_path):
-    outcome = run("info", bank_folder, "--figure", tmp_path / "i.docx")
-    assert outcome.code == 2
-    assert "docx" in outcome.err
-
-
 def test_a_bank_without_responses_says_what_it_was_made_of(run, bank_folder, tmp_path):
     whole = load_bank(bank_folder)
     save_bank(without_responses(whole, selections=[select(whole, 6, method="random", rng=0)]), tmp_path / "published")
@@ -94,9 +75,6 @@ def test_a_file_of_responses_says_what_it_holds(run, tmp_path):
         {"scenario": "y", "n_items": 2, "n_models": 1, "density": 0.5, "mean_response": 0.75},
     ]
     assert "0.625 (share of responses that are there)" in run("info", path).out
-    outcome = run("info", path, "--figure", tmp_path / "information.png")
-    assert outcome.code == 2
-    assert "--figure goes with a bank" in outcome.err
 
 
 @pytest.mark.parametrize(("values", "kind"), [([0.0, 1.0], "right or wrong"), ([0.25, 1.0], "from 0 to 1")])

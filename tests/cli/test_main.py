@@ -62,62 +62,12 @@ def test_a_damaged_bank_has_its_own_exit_code(run, bank_folder):
     assert "items.parquet" in outcome.err
 
 
-def test_options_come_from_environment_and_file_and_the_command_line_wins(run, bank_folder, tmp_path, monkeypatch):
-    config = tmp_path / "itembank.toml"
-    config.write_text("[select]\nn-items = 3\nids = 'list'\n")
-
-    def n_lines(*arguments):
-        return len(run(*arguments).out.split())
-
-    assert n_lines("--config", config, "select", bank_folder) == 3
+def test_options_come_from_the_environment_and_the_command_line_wins(run, bank_folder, monkeypatch):
     monkeypatch.setenv("ITEMBANK_SELECT_N_ITEMS", "6")
-    assert n_lines("--config", config, "select", bank_folder) == 6
-    assert n_lines("--config", config, "select", bank_folder, "-n", 9) == 9
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[selct]\nn = 3\n", "'selct'"),
-        ("[select\n", "cannot be read as TOML"),
-        ("[select]\nlevell = 3\n", "no option 'levell'"),
-        ("calibrate = 5\n", "must be a table"),
-        ("[select]\nn = {a = 1}\n", "[select] n must be a text, a number or true or false, got"),
-        ("[select]\nn = [3]\n", "[select] n must be a text"),
-        ("[select]\nexclude = 2025-01-01\n", "[select] exclude must be a text"),
-        ("[import.tabel]\nscenario = 's'\n", "'tabel'"),
-    ],
-)
-def test_a_bad_config_file_is_a_usage_error(run, bank_folder, tmp_path, text, message):
-    (tmp_path / "itembank.toml").write_text(text)
-    outcome = run("--config", tmp_path / "itembank.toml", "info", bank_folder)
-    assert outcome.code == 2
-    assert message in outcome.err
-
-
-@pytest.mark.parametrize("number", ["inf", "2.5"])
-def test_numbers_in_a_config_file_are_read_as_on_the_command_line(run, bank_folder, tmp_path, number):
-    (tmp_path / "itembank.toml").write_text(f"[select]\nn = {number}\n")
-    outcome = run("--config", tmp_path / "itembank.toml", "select", bank_folder)
-    assert outcome.code == 2
-    assert f"'{number}' is not a valid" in outcome.err
-
-
-def test_options_are_named_alike_everywhere(run, bank_folder, tmp_path, monkeypatch):
-    config = tmp_path / "itembank.toml"
-    config.write_text("[info]\nformat = 'csv'\n")
-    assert run("--config", config, "info", bank_folder).out.startswith("target,")
+    assert len(run("select", bank_folder, "--ids", "list").out.split()) == 6
+    assert len(run("select", bank_folder, "--ids", "list", "-n", 9).out.split()) == 9
     monkeypatch.setenv("ITEMBANK_INFO_FORMAT", "json")
-    assert run("--config", config, "info", bank_folder).out.startswith("{")
-
-
-def test_a_config_file_reaches_import(run, tmp_path):
-    (tmp_path / "r.jsonl").write_text('{"subject_id": "a", "responses": {"x": 1, "y": 0}}\n')
-    config = tmp_path / "itembank.toml"
-    config.write_text("[import]\nscenario = 'quiz'\nformat = 'json'\n")
-    outcome = run("--config", config, "import", tmp_path / "r.jsonl", "-o", tmp_path / "o.parquet")
-    assert outcome.code == 0, outcome.err
-    assert outcome.out.lstrip().startswith("[")
+    assert run("info", bank_folder).out.startswith("{")
 
 
 def test_the_environment_can_ask_for_a_traceback(run, tmp_path, monkeypatch):
@@ -148,16 +98,13 @@ def test_a_bank_that_a_killed_command_left_aside_is_named(run, bank_folder):
     assert run("info", bank_folder).code == 0
 
 
-def test_quiet_debug_and_config_may_stand_after_the_command(run, tmp_path):
+def test_quiet_and_debug_may_stand_after_the_command(run, tmp_path):
     (tmp_path / "r.jsonl").write_text('{"subject_id": "a", "responses": {"x": 1, "y": 0}}\n')
-    config = tmp_path / "itembank.toml"
-    config.write_text("[import]\nscenario = 'quiz'\nformat = 'json'\n")
     command = ("import", tmp_path / "r.jsonl", "-o", tmp_path / "o.parquet")
     assert "Next" in run(*command).err
     for place in (0, 1, 4):
-        outcome = run(*command[:place], "--quiet", "--config", config, *command[place:])
+        outcome = run(*command[:place], "--quiet", *command[place:])
         assert (outcome.code, outcome.err) == (0, ""), place
-        assert outcome.out.lstrip().startswith("["), place
     for place in (0, 1, 2):
         arguments = ["info", tmp_path]
         with pytest.raises(Exception, match="is not a bank"):
@@ -168,22 +115,6 @@ def test_a_value_that_reads_like_an_option_asks_for_no_traceback(run, tmp_path):
     assert run("info", "--", "--debug").code == 2
 
 
-def test_a_config_file_given_twice_is_refused(run, bank_folder, tmp_path):
-    config = tmp_path / "itembank.toml"
-    config.write_text("[info]\nformat = 'csv'\n")
-    outcome = run("--config", config, "info", bank_folder, "--config", config)
-    assert outcome.code == 2
-    assert "once" in outcome.err
-
-
-def test_a_config_file_of_the_command_goes_before_that_of_the_environment(run, bank_folder, tmp_path, monkeypatch):
-    (tmp_path / "csv.toml").write_text("[info]\nformat = 'csv'\n")
-    (tmp_path / "json.toml").write_text("[info]\nformat = 'json'\n")
-    monkeypatch.setenv("ITEMBANK_CONFIG", str(tmp_path / "csv.toml"))
-    assert run("info", bank_folder).out.startswith("target,")
-    assert run("info", bank_folder, "--config", tmp_path / "json.toml").out.startswith("{")
-
-
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [
@@ -191,7 +122,6 @@ def test_a_config_file_of_the_command_goes_before_that_of_the_environment(run, b
         (["import", "{toml}", "--as", "lm-evals", "-o", "r.parquet"], "'lm-eval'"),
         (["info", "{bank}", "--formatt", "csv"], "'--format'"),
         (["estimate", "{bank}", "{bank}", "--method", "gpirt"], "'gp-irt'"),
-        (["--config", "{toml}", "info", "{bank}"], "'select'"),
     ],
 )
 def test_near_misses_are_answered_with_what_was_meant(run, bank_folder, tmp_path, arguments, meant):
@@ -204,7 +134,7 @@ def test_near_misses_are_answered_with_what_was_meant(run, bank_folder, tmp_path
 def test_every_help_mentions_what_all_commands_have(run):
     for name in ("estimate", "session"):
         outcome = run(name, "--help")
-        assert all(option in outcome.out for option in ("--config", "--debug", "--quiet")), name
+        assert all(option in outcome.out for option in ("--debug", "--quiet")), name
 
 
 @pytest.mark.parametrize(

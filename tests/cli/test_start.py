@@ -61,7 +61,7 @@ def test_info_shows_a_bank_without_models(run, tmp_path, items):
     assert "few-models" in outcome.out
 
 
-@pytest.mark.parametrize("words", [("--dims", 2), ("--each",), ("--no-folds",)])
+@pytest.mark.parametrize("words", [("--dims", 2), ("--no-folds",)])
 def test_choices_of_a_fit_do_not_go_with_items_alone(run, tmp_path, items, words):
     outcome = run("calibrate", "--items", items, "-o", tmp_path / "bank", *words)
     assert outcome.code == 2

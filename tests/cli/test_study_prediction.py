@@ -81,7 +81,7 @@ def test_a_figure_is_drawn(run, study, tmp_path):
         (("table", "--show", "reach", "--against", "x"), "--show goes with errors as they are, not with --against"),
         (("table", "--tasks", 2), "must be one of 1, 3, got 2"),
         (("table", "--against", "x"), "the reference must be one of"),
-        (("table", "--kind", "rank", "--figure", "x.png"), "must be one of items, cost, tasks, models, choices"),
+        (("table", "--kind", "rank", "--figure", "x.png"), "must be one of items, cost, tasks, models, dims"),
         (("table", "--split", "x", "--figure", "x.png"), "--split goes with a study of whole scores"),
         (("table", "--kind", "items", "--assessor", "x", "--figure", "x.png"), "assessors must be among"),
     ],

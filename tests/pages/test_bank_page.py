@@ -2,23 +2,19 @@
 
 import dataclasses
 import json
-from importlib import import_module
 
 import numpy as np
 import polars as pl
 import pytest
 
-from itembank.auditing.item_audit import audit_items
 from itembank.bank.bank_files import load_bank, save_bank
-from itembank.bank.selections import Selection
 from itembank.banks import note, start
-from itembank.errors import DataError
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
-from itembank.pages.bank_items import information_chart
+from itembank.pages.bank_items import AbilityAxis
 from itembank.pages.bank_models import dates_of_models, group_columns, iso_day, size_column
 from itembank.pages.blocks import Chart
 from itembank.planning.accuracy import Accuracy
@@ -27,9 +23,9 @@ from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.bank.banks import make_bank, with_family
-from tests.pages.reading import check_chart, columns_of, of_kind, rows, section, table, titles, words
+from tests.pages.reading import of_kind, rows, section, table, titles, words
 
-SECTIONS = ["How good estimates are", "What it holds", "Past models", "Items", "Abilities", "Items to look at"]
+SECTIONS = ["How good estimates are", "What it holds", "Past models", "Items", "Abilities"]
 
 
 @pytest.fixture(autouse=True)
@@ -105,21 +101,7 @@ def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkey
     assert "how many lie in each cell" in chart.note
 
 
-def test_a_large_bank_is_audited_by_models_spread_evenly(monkeypatch):
-    bank = make_bank(n_models=60, n_items=12)
-    module = import_module("itembank.pages.bank_page")
-    monkeypatch.setattr(module, "MOST_CELLS", 600)
-    rows_taken = module.evenly_by_score(bank, 50)
-    scores = bank.best_known_scores[:, -1]
-    assert rows_taken.size == 50
-    assert {scores.min(), scores.max()} <= set(scores[rows_taken])
-    asked = []
-    monkeypatch.setattr(module, "audit_items", lambda given, **rest: asked.append(given) or audit_items(given, **rest))
-    module.audit_section(bank)
-    assert asked[0].n_models == 50
-
-
-def test_models_are_drawn_over_time_by_size_and_maker_where_their_table_says_so(bank):
+def test_models_are_drawn_over_time_and_listed_with_size_and_maker_where_their_table_says_so(bank):
     models = bank.responses.models.with_columns(
         release_date=pl.Series([f"2024-{1 + k % 12:02d}-15" for k in range(24)]),
         developer=pl.Series(["<b>us</b>", "them"] * 12),
@@ -130,12 +112,11 @@ def test_models_are_drawn_over_time_by_size_and_maker_where_their_table_says_so(
     said = words(page)
     assert "The best score rose from" in said
     assert "Dates are of the column release_date" in said
-    assert "Sizes are of the column size" in said
-    by_maker = rows(table(page, "Scores by developer"))
-    scores = bank.best_known_scores[:, -1]
-    assert {row[0]: row[1:3] for row in by_maker} == {
-        name: ["12", f"{100.0 * scores[first::2].max():.1f} %"] for first, name in enumerate(["<b>us</b>", "them"])
-    }
+    listed = table(page, "Past models").data.columns
+    rows_of = bank.responses.model_indices(listed["model"])
+    np.testing.assert_array_equal(np.nan_to_num(listed["size"]), bank.responses.models["size"][rows_of.tolist()])
+    assert listed["group_0"] == [("<b>us</b>", "them")[row % 2] for row in rows_of]
+    assert listed["date"] == [f"2024-{1 + row % 12:02d}-15" for row in rows_of]
     assert "Models' dates (release_date)" in dict(page.provenance)
     assert "<b>us" not in page.html()
 
@@ -195,7 +176,7 @@ def test_one_scenario_has_no_comparison_of_scenarios(bank):
     items = ["<script>alert(1)</script>", *(f"item-{k}" for k in range(1, 12))]
     alone = build_bank(ResponseMatrix.create(bank.responses.responses[:, :12], item_ids=items))
     page = bank_page(alone)
-    assert not [one for one in of_kind(page, Chart) if one.data[0].name in {"scenarios", "scenario_places", "loadings"}]
+    assert not [one for one in of_kind(page, Chart) if one.data[0].name in {"scenarios", "loadings"}]
     html = page.html()
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)" in html
@@ -239,54 +220,28 @@ def test_how_answers_were_taken_is_told(bank):
     assert "source, of items a paper" in said
 
 
-def lines_of(chart):
-    """Lines by name, as x and y."""
-    data = columns_of(chart, "information")
-    names = np.array(data["line"])
-    return {name: np.array([data[one][names == name] for one in ("ability", "information")]) for name in set(names)}
-
-
-def selection_of(bank, ids):
-    return Selection(tuple(ids), ("math",) * len(ids), np.ones(len(ids)), "anchor-irt", bank.bank_id)
-
-
-def test_information_is_the_variance_of_the_score_function():
-    """Each item tells ``E[(d log p(Y) / d theta)^2]``, the derivatives taken by differences."""
-    bank = make_bank(n_dims=1)
-    grid, information = lines_of(information_chart(bank))["all 30 items"]
-    step = 1e-5
-    p, after, before = (probability(bank.parameters, (grid + shift)[:, None]) for shift in (0.0, step, -step))
-    right = (np.log(after) - np.log(before)) / (2 * step)
-    wrong = (np.log1p(-after) - np.log1p(-before)) / (2 * step)
-    expected = (p * right**2 + (1 - p) * wrong**2).sum(axis=1)
-    np.testing.assert_allclose(information, expected, rtol=1e-6)
-
-
-def test_the_message_says_where_the_standard_error_is_least():
-    chart = information_chart(make_bank(n_dims=1))
-    grid, information = lines_of(chart)["all 30 items"]
-    best = information.argmax()
-    assert f"ability of {grid[best]:+.1f}" in chart.title
-    assert chart.title.endswith(f"all 30 items leave a standard error of {information[best] ** -0.5:.2f}")
-
-
-def test_scenarios_add_up_to_the_whole():
+@pytest.mark.parametrize("family", FAMILIES)
+def test_information_is_the_variance_of_the_score_function_and_that_of_the_family(family):
+    """An item tells ``E[(d log p(Y) / d t)^2]``: of right and wrong answers, the derivatives taken by differences."""
     bank = make_bank(n_dims=2)
-    lines = lines_of(information_chart(bank))
-    parts = sum(lines[name][1] for name in bank.targets.scenarios)
-    np.testing.assert_allclose(parts, lines["all 30 items"][1])
-
-
-def test_selection_of_everything_tells_as_much_as_the_bank():
-    bank = make_bank(n_dims=2)
-    lines = lines_of(information_chart(bank, selection=selection_of(bank, bank.item_ids)))
-    np.testing.assert_allclose(lines["selection of 30 (anchor-irt)"][1], lines["all 30 items"][1])
+    bank = bank if family == "bernoulli" else with_family(bank, family, precision=30.0)
+    axis, parameters, grid = AbilityAxis.of(bank), bank.parameters, np.linspace(-2.0, 2.0, 9)
+    theta = axis.origin + grid[:, None] * axis.direction
+    weights = information_weights(parameters, logit(parameters, theta))
+    found = axis.information(bank.calibration, grid)
+    np.testing.assert_allclose(found, weights * (parameters.loadings @ axis.direction) ** 2, rtol=1e-10)
+    if family == "bernoulli":
+        step = 1e-5
+        p, after, before = (probability(parameters, theta + shift * axis.direction) for shift in (0.0, step, -step))
+        right = (np.log(after) - np.log(before)) / (2 * step)
+        wrong = (np.log1p(-after) - np.log1p(-before)) / (2 * step)
+        np.testing.assert_allclose(found, p * right**2 + (1 - p) * wrong**2, rtol=1e-6)
 
 
 def test_scale_of_ability_does_not_matter():
-    """Doubling abilities and the prior's spread while halving the loadings changes no line."""
+    """Doubling abilities and the prior's spread while halving the loadings changes no information."""
     bank = make_bank(n_dims=2)
-    calibration = bank.calibration
+    calibration, grid = bank.calibration, np.linspace(-2.0, 2.0, 9)
     parameters = dataclasses.replace(calibration.parameters, loadings=calibration.parameters.loadings / 2.0)
     wider = dataclasses.replace(
         calibration,
@@ -294,33 +249,8 @@ def test_scale_of_ability_does_not_matter():
         abilities=2.0 * calibration.abilities,
         prior=AbilityPrior(np.zeros(2), 4.0 * np.eye(2)),
     )
-    before = lines_of(information_chart(bank))["all 30 items"]
-    after = lines_of(information_chart(dataclasses.replace(bank, calibration=wider)))["all 30 items"]
-    np.testing.assert_allclose(after, before)
-
-
-def test_every_calibration_model_has_its_tick():
-    bank = make_bank(n_dims=1)
-    chart = information_chart(bank)
-    np.testing.assert_allclose(columns_of(chart, "models")["place"], bank.calibration.abilities[:, 0])
-    check_chart(chart)
-
-
-def test_selection_from_another_bank_is_refused():
-    bank = make_bank(n_dims=1)
-    with pytest.raises(DataError, match="'elsewhere/1'"):
-        information_chart(bank, selection=selection_of(bank, ["elsewhere/1"]))
-
-
-@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
-def test_information_is_that_of_the_family(family):
-    bank = with_family(make_bank(n_dims=1), family, precision=30.0)
-    grid, drawn = lines_of(information_chart(bank))["all 30 items"]
-    parameters = bank.parameters
-    weights = information_weights(parameters, logit(parameters, grid[:, None]))
-    np.testing.assert_allclose(drawn, (weights * parameters.loadings[:, 0] ** 2).sum(axis=1), rtol=1e-10)
-    plain = lines_of(information_chart(make_bank(n_dims=1)))["all 30 items"][1]
-    assert np.all(drawn > plain) == (family == "beta")
+    after = AbilityAxis.of(dataclasses.replace(bank, calibration=wider)).information(wider, grid)
+    np.testing.assert_allclose(after, AbilityAxis.of(bank).information(calibration, grid))
 
 
 IDS = ["a", "b", "c"]
@@ -355,6 +285,5 @@ def test_what_only_sounds_like_a_size_is_none():
 
 def test_makers_and_families_are_columns_of_text_with_several_values():
     found = group_columns(models_with(family=["x", "x", "y"], Organization=["u", "v", "v"], lab=[1, 2, 3]))
-    assert [one.name for one in found] == ["Organization", "family"]
-    assert found[1].values == ["x", "x", "y"]
+    assert found == ["Organization", "family"]
     assert group_columns(models_with(family=["x", "x", "x"], org=["u", "v", "w"])) == []

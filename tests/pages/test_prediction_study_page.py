@@ -77,12 +77,6 @@ def test_two_assessors_are_drawn_task_by_task(result):
     assert chart.title.startswith(f"2pl, adaptive v-optimal errs less on {n_better} of {table.height} tasks")
 
 
-def test_choices_are_per_time_that_a_task_could_be_chosen(result):
-    chart = prediction_chart(result, "choices", assessors=("2pl, adaptive fisher",), n_tasks=(1,), budget=12)
-    # one calibration task: all of its items are taken
-    np.testing.assert_allclose(columns_of(chart)["mean"], 12.0)
-
-
 def test_errors_are_in_percent_of_those_with_one_ability(result):
     chart = prediction_chart(result, "dims", sets=("extrapolation",), n_tasks=(3,))
     data = columns_of(chart)
@@ -103,7 +97,7 @@ def test_errors_are_in_percent_of_those_with_one_ability(result):
         ("items", {"assessors": ("x",)}, "assessors must be among"),
         ("items", {"sets": ("x",)}, "sets must be among"),
         ("items", {"n_tasks": (2,)}, "n_tasks must be among '1', '3', got '2'"),
-        ("choices", {"budget": 5}, "budget must be among"),
+        ("tasks", {"budget": 5}, "budget must be among"),
         ("tasks", {"assessors": ("2pl, random",)}, "two assessors are compared, got 1"),
     ],
 )

@@ -1,9 +1,7 @@
 """`itembank calibrate`: fit item parameters and write a bank, of each of many results, or without past results."""
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +29,6 @@ from itembank.cli.options import (
     typed,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.errors import ItembankWarning, ParameterError, command_line_words, shown, visible
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
@@ -80,11 +77,6 @@ external_options = headed(
 @output_option("the bank folder")
 @option("--force", "Replace the bank that stands at -o.", bool)
 @option(
-    "--each",
-    "Make a bank of each of RESPONSES in the folder -o, but for those that stand there, --jobs at a time.",
-    bool,
-)
-@option(
     "--items",
     "Begin a bank of all items of this table, without RESPONSES or with few: item_id, and where known scenario, "
     "subscenario, weight and difficulty_prior (in logits, for an average model).",
@@ -126,7 +118,6 @@ def calibrate_command(
     responses: tuple[Path, ...],
     output: Path,
     force: bool,
-    each: bool,
     items: Path | None,
     parameters: bool,
     benchmark: str | None,
@@ -152,30 +143,24 @@ def calibrate_command(
       itembank calibrate responses.parquet -o bank --spec guessing.toml
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
       itembank calibrate results.csv -o bank --scores leaderboard.csv --score mmlu_full
-      itembank calibrate results/*.parquet -o banks --each --jobs 4
 
     where guessing.toml has the line known_guessing = true.
 
-    With --items and fewer than ten past models, items are drawn at random and intervals rest on the draw alone: they
-    hold whatever the items are like. From ten models on an item model is fitted. Begin again with more results as they
-    come.
+    With --items and fewer than ten past models, intervals rest on the random draw of items alone. From ten models on an
+    item model is fitted: begin again as results come. With --parameters there are no past models, and the bank is as
+    good as these parameters.
 
     \b
       itembank calibrate --items items.csv -o bank
       itembank calibrate first-model-full.csv --items items.csv -o bank --force
-
-    With --parameters there are no past models; estimates and intervals rest on these parameters, and the bank is
-    as good as they are.
-
-    \b
-      itembank calibrate --items parameters.csv --parameters -o bank
       itembank calibrate --items tinyBenchmarks.pkl --parameters --benchmark mmlu -o tiny-mmlu
     """  # noqa: D301
     from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
+    from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
 
     refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
     if items is not None:
-        fitted = ("each", "method", "dims", "spec_file", *choices, "scores", "external", "folds")
+        fitted = ("method", "dims", "spec_file", *choices, "scores", "external", "folds")
         refuse_unused(*((name, False, "past results that are many, not with --items") for name in fitted))
         check_bank_destination(output, overwrite=force)
         choices = {"within": within, "across": across}
@@ -192,19 +177,20 @@ def calibrate_command(
     given = file_choices(spec_file, METHODS.kinds[method]) | _given(method, choices)
     own_dims = given.pop("n_dims", None)
     dims = own_dims if dims is None else dims
-    make = partial(
-        _make, method=method, dims=dims, given=given, within=within, across=across, scores=scores, external=external,
-        folds=folds, seed=seed, force=force,
-    )  # fmt: skip
-    if each:
-        rows = calibrate_each(responses, output, BankWork(make, partial(_finish, folds=folds), _summary, force))
-        print_rows(rows, output_format, title=f"Banks in {output}", columns=COLUMNS)
-        if any(row["status"] == "failed" for row in rows):
-            click.get_current_context().exit(1)
-        return
     check_bank_destination(output, overwrite=force)
     with warnings_as_notes():
-        bank = make(responses, output)
+        matrix = read_results(responses)
+        # what follows complains before the long work, not after
+        targets = ScoreTargets.create(matrix.items, within=within, across=across)
+        matrix = with_scores(matrix, scores, external, targets.scenarios)
+        spec = _spec(matrix, method, dims, given)
+        with progress("calibrate") as report:
+            bank = ib.build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
+        ib.save_bank(bank, output, overwrite=force)
+        if folds:
+            bank = ib.load_bank(output)
+            with progress("calibrate") as report:
+                ib.prepare(bank, keep_in_bank=True, progress=report)
     print_rows([_summary(bank)], output_format, title=f"Bank {output}")
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
@@ -230,46 +216,6 @@ def with_scores(
     return responses.with_tables(
         models=with_external_scores(responses.models, read_known(scores, "model_id")[0], external)
     )
-
-
-def _make(
-    responses: tuple[Path, ...],
-    output: Path,
-    *,
-    method: str,
-    dims: int | str | None,
-    given: Mapping[str, Any],
-    within: Within,
-    across: Across,
-    scores: Path | None,
-    external: tuple[str, ...],
-    folds: bool,
-    seed: int,
-    force: bool,
-) -> "Bank":
-    """Read responses, fit items, write the bank whole, and then its folds."""
-    from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
-
-    matrix = read_results(responses)
-    # what follows complains before the long work, not after
-    targets = ScoreTargets.create(matrix.items, within=within, across=across)
-    matrix = with_scores(matrix, scores, external, targets.scenarios)
-    spec = _spec(matrix, method, dims, given)
-    with progress("calibrate") as report:
-        bank = ib.build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
-    ib.save_bank(bank, output, overwrite=force)
-    if folds:
-        _finish(output, folds=True)
-    return bank
-
-
-def _finish(output: Path, *, folds: bool) -> "Bank":
-    """Load the bank that was written, and fit the folds that it has not."""
-    bank = ib.load_bank(output)
-    if folds:
-        with progress("calibrate") as report:
-            ib.prepare(bank, keep_in_bank=True, progress=report)
-    return bank
 
 
 def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
@@ -342,105 +288,6 @@ def _summary(bank: "Bank") -> dict[str, Any]:
         "n_iterations": calibration.n_iterations,
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
     }
-
-
-Made = tuple[dict[str, Any], str, list[str]]
-"""The row of a bank, what ended it (empty where nothing did), and what it warned of."""
-
-COLUMNS = ("name", "status", "bank", "n_models", "n_items", "n_scenarios", "n_dims", "converged")
-"""Of the table; JSON and CSV have all."""
-
-
-@dataclass(frozen=True, slots=True)
-class BankWork:
-    """How one bank is made."""
-
-    # function of (paths,) and a destination: Makes a bank and writes it whole.
-    make: Callable[[tuple[Path, ...], Path], "Bank"]
-    finish: Callable[[Path], "Bank"]  # Loads a bank that stands there already, and does what may be left to do
-    summary: Callable[["Bank"], dict[str, Any]]  # What a row says of it
-    force: bool  # Make those anew that stand there already
-
-
-def calibrate_each(sources: Sequence[Path], output: Path, work: BankWork) -> list[dict[str, Any]]:
-    """Make a bank of each of the results in a folder; one that fails does not stop the others.
-
-    Rows come in the order of the results, with `name`, `status` ('made', 'kept' or 'failed') and `error`.
-    """
-    from itembank.numerics.parallel import in_parallel  # noqa: PLC0415
-
-    names = names_of(sources)
-    check_folder(output)
-    parts = [(source, output / name, work) for source, name in zip(sources, names, strict=True)]
-    rows: dict[int, dict[str, Any]] = {}
-    with progress("calibrate") as report:
-        for number, (row, failure, said) in in_parallel(_made_quietly, parts):
-            rows[number] = row
-            for message in dict.fromkeys(said):
-                click.echo(f"Warning: {names[number]}: {visible(message)}", err=True)
-            if failure:
-                click.echo(f"Error: {names[number]}: {visible(failure)}", err=True)
-            report(f"{len(rows)} of {len(parts)} done", len(rows) / len(parts))
-    n_kept = sum(row["status"] == "kept" for row in rows.values())
-    if n_kept:
-        note(f"{n_kept} of {len(rows)} banks stood there already and were kept; --force makes them anew.")
-    known = dict.fromkeys(name for row in sorted(rows.values(), key=len, reverse=True) for name in row)
-    return [{**known, **rows[number]} for number in range(len(parts))]
-
-
-def names_of(sources: Sequence[Path]) -> list[str]:
-    """Return the name of each bank: that of its file without endings, or of its folder.
-
-    Raises
-    ------
-    ParameterError
-        When two would have one name.
-    """
-    names = [source.name.split(".")[0] if source.is_file() else source.resolve().name for source in sources]
-    twice = [str(source) for source, name in zip(sources, names, strict=True) if names.count(name) > 1 or not name]
-    if twice:
-        raise ParameterError(
-            "with --each every bank is named after its results, so their names must differ and not be empty, got "
-            f"{shown(twice)}. Rename them, or calibrate these one by one."
-        )
-    return names
-
-
-def check_folder(output: Path) -> None:
-    """Raise `ParameterError` where no folder of banks can be."""
-    from itembank.bank.bank_records import RECORD  # noqa: PLC0415
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
-
-    check_destination(output, is_folder=True)
-    if (output / RECORD).is_file():
-        raise ParameterError(
-            f"{output} is a bank; with --each, -o must name a folder for several. Choose another place."
-        )
-
-
-def _made_quietly(source: Path, destination: Path, work: BankWork) -> Made:
-    """Make one bank without a word: banks that are made at once would write over each other's bars."""
-    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
-    from itembank.bank.bank_records import RECORD  # noqa: PLC0415
-
-    with (
-        command_line_words(),
-        click.Context(click.Command(destination.name), obj={"quiet": True}).scope(),
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always", ItembankWarning)
-        is_there = (destination / RECORD).is_file() and not work.force
-        status, failure, facts = "kept" if is_there else "made", "", {}
-        try:
-            if not is_there:
-                check_bank_destination(destination, overwrite=work.force)  # before the long work
-            facts = work.summary(work.finish(destination) if is_there else work.make((source,), destination))
-        except click.ClickException as error:
-            status, failure = "failed", error.format_message()
-        except Exception as error:  # noqa: BLE001 (whatever ends a bank is told as its failure)
-            status, failure = "failed", str(error) or type(error).__name__
-    said = [str(one.message) for one in caught if issubclass(one.category, ItembankWarning)]
-    return {"name": destination.name, "status": status, **facts, "error": failure or None}, failure, said
 
 
 def _start(

@@ -2,13 +2,11 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from itertools import islice
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import click
 
-from itembank.errors import did_you_mean, quoted
+from itembank.errors import did_you_mean
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Any], Any]
@@ -170,25 +168,15 @@ def _parameters(function: Callable[..., Any]) -> list[click.Parameter]:
     return getattr(function, "__click_params__", [])
 
 
-EPILOG = "--config FILE, --debug and --quiet may stand here too: see itembank --help."
+EPILOG = "--debug and --quiet may stand here too: see itembank --help."
 ANYWHERE = {"--debug", "--quiet", "-q"}
-"""Flags that may stand before a command or after it, as --config FILE may."""
+"""Flags that may stand before a command or after it."""
 
 
 def to_the_front(args: Sequence[str]) -> list[str]:
     """Put the options that may stand anywhere first, but for what stands after two dashes."""
     end = args.index("--") if "--" in args else len(args)
-    front, rest, words = [], [], iter(args[:end])
-    for word in words:
-        if word in ANYWHERE or word.startswith("--config="):
-            front.append(word)
-        elif word == "--config":
-            front += [word, *islice(words, 1)]
-        else:
-            rest.append(word)
-    if sum(word.startswith("--config") for word in front) > 1:
-        raise click.UsageError("--config must be given once, before the command or after it.")
-    return [*front, *rest, *args[end:]]
+    return [*sorted(args[:end], key=lambda word: word not in ANYWHERE), *args[end:]]
 
 
 def name_variables(command: click.Command, prefix: str) -> None:
@@ -203,87 +191,15 @@ def name_variables(command: click.Command, prefix: str) -> None:
 
 def shared_options() -> list[click.Option]:
     """Make the options that may stand before a command or after it."""
-    known: dict[str, Any] = {"expose_value": False, "is_eager": True}
-    config = click.Option(
-        ["--config"],
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        callback=_load_config,
-        help="TOML file of defaults, one table a command: [calibrate] dims = 5. Before the command or after it.",
-        **known,
-    )
+    known: dict[str, Any] = {"expose_value": False, "is_eager": True, "is_flag": True, "callback": _keep}
     flags = {
         "--debug": "Show a traceback when something fails. Before the command or after it.",
         "-q --quiet": "Show no progress and no notes. Before the command or after it.",
     }
-    made = (click.Option(one.split(), is_flag=True, callback=_keep, help=text, **known) for one, text in flags.items())
-    return [config, *made]
+    return [click.Option(one.split(), help=text, **known) for one, text in flags.items()]
 
 
 def _keep(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
     """Switch a flag on for the whole program."""
     if value:
         ctx.ensure_object(dict)[parameter.name] = True
-
-
-def _load_config(ctx: click.Context, _parameter: click.Parameter, value: Path | None) -> None:
-    """Take defaults from a TOML file: one table a command, options with dashes or underscores."""
-    if value is None:
-        return
-    from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.files.documents import read_toml  # noqa: PLC0415
-
-    try:
-        content = read_toml(value)
-    except DataError as error:
-        raise click.BadParameter(str(error)) from error
-    ctx.default_map = _defaults(cast("click.Group", ctx.command), content, str(value))
-
-
-def _defaults(group: click.Group, content: dict[str, Any], where: str) -> dict[str, Any]:
-    """Turn tables named after commands, with keys named after options, into click's defaults."""
-    defaults: dict[str, Any] = {}
-    for name, table in content.items():
-        command = group.get_command(click.Context(group), name)
-        if command is None:
-            known = group.list_commands(click.Context(group))
-            raise click.BadParameter(
-                f"{where}: tables must be named after commands ({', '.join(known)}), got {name!r}."
-                f"{did_you_mean(name, known)}"
-            )
-        if not isinstance(table, dict):
-            raise click.BadParameter(f"{where}: {name} must be a table of options: [{name}].")
-        if isinstance(command, click.Group):
-            defaults[name] = _defaults(command, table, f"{where}: [{name}]")
-        else:
-            defaults[name] = dict(_default(command, key, setting, where) for key, setting in table.items())
-    return defaults
-
-
-def _default(command: click.Command, key: str, setting: Any, where: str) -> tuple[str, Any]:
-    """Find the option a key of the config file stands for."""
-    options = [one for one in command.params if isinstance(one, click.Option) and not one.hidden]
-    for option in options:
-        names = {name.lstrip("-").replace("-", "_") for name in (*option.opts, option.name or "")}
-        if key.replace("-", "_") in names:
-            _check_setting(option, setting, f"{where}: [{command.name}] {key}")
-            is_one_of_many = option.multiple and not isinstance(setting, list)
-            return option.name or key, _as_typed([setting] if is_one_of_many else setting)
-    known = [option.opts[-1].lstrip("-") for option in options]
-    raise click.BadParameter(
-        f"{where}: [{command.name}] has no option {key!r}; it has {', '.join(known)}.{did_you_mean(key, known)}"
-    )
-
-
-def _as_typed(setting: Any) -> Any:
-    """Make numbers text, so that they are read as on the command line: 2.5 is no number of items, and inf neither."""
-    if isinstance(setting, list):
-        return [_as_typed(value) for value in setting]
-    return setting if isinstance(setting, bool | str) else str(setting)
-
-
-def _check_setting(option: click.Option, setting: Any, where: str) -> None:
-    """Refuse what no command line could give: tables, dates, and lists where one value is asked for."""
-    is_list = isinstance(setting, list) and (option.multiple or option.nargs > 1)
-    values = setting if is_list else [setting]
-    if not all(isinstance(value, str | int | float) for value in values):
-        raise click.BadParameter(f"{where} must be a text, a number or true or false, got {quoted(setting)}.")

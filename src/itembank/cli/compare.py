@@ -133,10 +133,10 @@ def compare_command(
 
 
 def _on_every_score(compared: "Callable[..., Comparison]", comparison: "Comparison") -> "Comparison":
-    """Compare the same models on every score, by the method that was taken."""
+    """Compare the same two models on every score, by the method that was taken; of more, as they were."""
     from itembank.errors import DataWarning  # noqa: PLC0415
 
-    if len(comparison.targets) > 1:
+    if len(comparison.targets) > 1 or len(comparison.model_ids) > 2:
         return comparison
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # given before

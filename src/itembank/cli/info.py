@@ -10,16 +10,13 @@ import click
 import itembank as ib
 from itembank.cli.command import Command
 from itembank.cli.options import (
-    FILE,
     NEW_FILE,
     BankPath,
     checked_report_path,
-    figure_option,
     format_option,
     option,
     refuse_unused,
     typed_command,
-    write_figure,
     write_report,
 )
 from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
@@ -50,13 +47,9 @@ WORDS = {
 @click.command("info", cls=Command)
 @click.argument("bank", type=BankPath(file_okay=True))
 @click.argument("other", type=BankPath(), required=False)
-@figure_option("where on the ability scale the items tell models apart")
-@option("--selection", "--figure: draw it for these chosen items too.", FILE)
 @option("--log", "Show the bank's history: every change, the newest last.", bool)
 @format_option
-def info_command(
-    *, bank: Path, other: Path | None, figure: Path | None, selection: Path | None, log: bool, output_format: str
-) -> None:
+def info_command(*, bank: Path, other: Path | None, log: bool, output_format: str) -> None:
     """Show what a bank holds: models, items, item model, scores by scenario.
 
     In its place a file of responses may stand: models, items, share answered, kind of responses. JSON is one object
@@ -66,16 +59,10 @@ def info_command(
     \b
       itembank info bank
       itembank info responses.parquet
-      itembank info bank --figure information.png --selection selection.json
       itembank info bank-2 --log
       itembank info bank bank-2
     """  # noqa: D301
-    whole = "what a bank holds, not with OTHER or --log"
-    refuse_unused(
-        ("log", other is None and not bank.is_file(), "one bank"),
-        ("figure", not bank.is_file() and other is None and not log, "a bank" if bank.is_file() else whole),
-        ("selection", figure is not None, "--figure FILE"),
-    )
+    refuse_unused(("log", other is None and not bank.is_file(), "one bank"))
     if other is not None:
         found = ib.banks.diff(bank, other)
         rows = found.rows()
@@ -89,17 +76,12 @@ def info_command(
     elif log:
         _show_history(ib.load_bank(bank), output_format)
     else:
-        _show_bank(bank, figure, selection, output_format)
+        _show_bank(bank, output_format)
 
 
-def _show_bank(bank: Path, figure: Path | None, selection: Path | None, output_format: str) -> None:
+def _show_bank(bank: Path, output_format: str) -> None:
     """Print what a bank holds."""
     loaded = ib.load_bank(bank)
-    if figure is not None:
-        from itembank.pages.bank_items import information_chart  # noqa: PLC0415
-
-        chosen = None if selection is None else ib.Selection.load(selection)
-        write_figure(information_chart(loaded, selection=chosen), figure)
     about = _about(loaded)
     outlook = ib.diagnostics.outlook(loaded)
     about |= {"newest_model": outlook.newest and outlook.newest.isoformat(), "months_old": outlook.months_old()}
@@ -365,9 +347,9 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
     """Write a page about a bank, an adaptive session or a study: one HTML file that opens anywhere.
 
     Of a bank it says how good estimates from a few of the items are, what the bank holds, how past models score, where
-    its items lie, what its abilities are, which items may be wrong and what a run costs. Of a session's JOURNAL it
-    shows the estimate after each answer, of a STUDY's folder which method came closest. The file loads nothing and
-    sends nothing: mail it, or put it on a web server. Results of new models, comparisons and forecasts have --report.
+    its items lie, what its abilities are and what a run costs. Of a session's JOURNAL it shows the estimate after each
+    answer, of a STUDY's folder which method came closest. The file loads nothing and sends nothing: mail it, or put it
+    on a web server. Results of new models, audits of items, comparisons and forecasts have --report.
 
     \b
       itembank report bank -o bank.html

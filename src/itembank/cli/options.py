@@ -277,7 +277,7 @@ def parallel_option(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def refuse_unused(*rules: tuple[str, bool, str]) -> None:
-    """Refuse options that were typed and have no say; of those that were set elsewhere say so in a note.
+    """Refuse options that were typed and have no say; of those that the environment sets say so in a note.
 
     Parameters
     ----------
@@ -298,8 +298,7 @@ def refuse_unused(*rules: tuple[str, bool, str]) -> None:
             continue
         if source is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{names[name]} goes with {partners}. Leave it out.")
-        where = "environment" if source is ParameterSource.ENVIRONMENT else "config file"
-        note(f"Note: {names[name]} goes with {partners}; what the {where} says of it has no effect here.")
+        note(f"Note: {names[name]} goes with {partners}; what the environment says of it has no effect here.")
 
 
 def ids_of_file(path: Path) -> tuple[str, ...]:

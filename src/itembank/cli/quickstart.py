@@ -64,13 +64,6 @@ def _print_quickstart(result: "QuickstartResult", n_items: int, output_format: s
     )
     print_rows(rows, output_format, title=title)
     note("The models are tiny language models of our own. No checkpoint of a held-out training run is in the bank.")
-    flagged = result.flagged
-    if 0 < flagged.n_flagged < flagged.n_models:
-        note(
-            f"Of {flagged.n_models} estimates by the default, {flagged.n_flagged} are of models that answered unlike "
-            f"past models (hollow in the figure): their mean error is {flagged.flagged:.1f} points, that of the others "
-            f"{flagged.others:.1f}."
-        )
     for text in result.notes:
         note(text)
     note("Written: " + ", ".join(str(path) for path in result.files.values()))

@@ -6,7 +6,7 @@ Each law has its file; the modules imported here load click alone, the libraries
 import click
 
 from itembank.cli.command import Group
-from itembank.cli.scaling_pretrain import decisions_command, pretrain_command
+from itembank.cli.scaling_pretrain import pretrain_command
 from itembank.cli.scaling_test_time import test_time_command
 from itembank.cli.scaling_transfer import transfer_command
 
@@ -17,13 +17,11 @@ def scaling_command() -> None:
 
     \b
       itembank scaling pretrain responses.parquet --target-flops 1e21
-      itembank scaling decisions probabilities.parquet --accuracy right.parquet
       itembank scaling test-time samples.parquet --k 1,10,100,1000
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge
     """  # noqa: D301
 
 
 scaling_command.add_command(pretrain_command)
-scaling_command.add_command(decisions_command)
 scaling_command.add_command(test_time_command)
 scaling_command.add_command(transfer_command)

@@ -10,7 +10,6 @@ import click
 import itembank as ib
 from itembank.cli.command import Command, gathered, headed
 from itembank.cli.options import (
-    COUNT,
     FILE,
     figure_option,
     file_choices,
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
     from itembank.pages.blocks import Chart
     from itembank.pages.render import Page
-    from itembank.readers.compute import TrainingCompute
     from itembank.responses.responses import ResponseMatrix
     from itembank.scaling.pretraining.law_results import PretrainingLaw
 
@@ -147,7 +145,14 @@ def pretrain_command(
         )
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
-        compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
+        if matrix.models.width == 1:
+            raise click.UsageError(
+                "nothing is known of the models: give the table of their training compute to itembank import --models "
+                "FILE."
+            )
+        compute = ib.scaling.training_compute(
+            matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown
+        )
         if recipe is not None and recipe not in compute.recipes:
             raise click.UsageError(
                 f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
@@ -159,7 +164,7 @@ def pretrain_command(
                 compute,
                 target_flops=target_flops,
                 bank=None if bank is None else ib.load_bank(bank),
-                loss=read_loss(loss, matrix, builtin),
+                loss=_losses(loss, matrix, builtin),
                 settings=settings,
                 rng=seed,
                 progress=said,
@@ -193,35 +198,13 @@ def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[Pretr
     return PretrainingSettings(**{**found, **given, "laws": laws}), is_auto
 
 
-def read_compute(
-    matrix: "ResponseMatrix", recipe_column: str | None, *, drop_unknown: bool = False
-) -> "TrainingCompute":
-    """Find the training compute in what is known of the models.
-
-    Raises
-    ------
-    click.UsageError
-        When nothing is known of them.
-    """
-    if matrix.models.width == 1:
-        raise click.UsageError(
-            "nothing is known of the models: give the table of their training compute to itembank import --models FILE."
-        )
-    return ib.scaling.training_compute(
-        matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown
-    )
-
-
-def read_loss(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
+def _losses(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
     """Read the losses, or take those of the built-in models."""
-    if path is None and (builtin or "").partition(":")[0] == "bytelms":
-        from itembank.readers.builtin import builtin_bits_per_byte  # noqa: PLC0415
+    from itembank.readers.builtin import builtin_bits_per_byte  # noqa: PLC0415
 
-        return builtin_bits_per_byte()
-    if path is None:
-        return None
-
-    return ib.scaling.read_losses(path, matrix)
+    if path is not None:
+        return ib.scaling.read_losses(path, matrix)
+    return builtin_bits_per_byte() if (builtin or "").partition(":")[0] == "bytelms" else None
 
 
 def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Chart":
@@ -296,105 +279,3 @@ def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
         kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
         rows.append({**kept, "beyond": f"{row['beyond']:.3g} x", **({"note": row["note"]} if has_notes else {})})
     return rows
-
-
-DECISION_METHODS = ("traditional", "1PL", "2PL", "2PL with gap", "2PL pooled")
-FIRST_SIZES, BUDGET = 2, 50
-"""Sizes of the first fit, and items a scenario, as in IRSL."""
-
-
-@click.command("decisions", cls=Command)
-@responses_or_builtin
-@option("--accuracy", "Right or wrong of the same models and items: then the truth, and fitted to, too.", FILE)
-@option("--loss", "For traditional: table of model_id, item_id and loss or bits_per_byte.", FILE)
-@option("--recipe-column", "Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
-@option("--drop-unknown", "Leave out models of unknown compute.", bool)
-@option("--method methods", "Show this one. Repeatable.  [default: all]", DECISION_METHODS, many=True)
-@option("--splits", "Random choices of calibrating recipes.", COUNT, default=5)
-@option("--calibrating N", "Recipes that calibrate the items of a split; the others are ordered.", COUNT, default=2)
-@option("-n --n-items N", f"Test every model on N items a scenario only.  [default: {BUDGET}]", PretrainingSettings)
-@option("--show", "Mean of all scenarios, or each; JSON has both.", ["mean", "scenarios"], default="mean")
-@figure_option()
-@seed_option
-@format_option
-def decisions_command(
-    *,
-    responses: tuple[Path, ...],
-    builtin: str | None,
-    accuracy: Path | None,
-    loss: Path | None,
-    recipe_column: str | None,
-    drop_unknown: bool,
-    methods: tuple[str, ...],
-    splits: int,
-    calibrating: int,
-    n_items: int | None,
-    show: str,
-    figure: Path | None,
-    seed: int,
-    output_format: str,
-) -> None:
-    """Say how often laws of small models order two training recipes as the largest size does.
-
-    Some recipes, drawn at random, calibrate the items. Laws of the others are fitted up to each size in turn, on a
-    budget of items: the traditional two-step law, item response laws (1PL, 2PL), and these with lines that lean on each
-    other (2PL pooled). Every method is fitted to RESPONSES, and to right or wrong where --accuracy gives them.
-
-    \b
-      itembank scaling decisions --builtin bytelms --figure decisions.png
-      itembank scaling decisions probabilities.parquet --accuracy right.parquet
-    """  # noqa: D301
-    from itembank.pages.pretraining_charts import decision_chart  # noqa: PLC0415
-    from itembank.scaling.pretraining.decision_study import mean_decisions, mean_over_splits  # noqa: PLC0415
-
-    refuse_unused(
-        ("loss", not methods or "traditional" in methods, "--method traditional"),
-        ("accuracy", builtin is None, "RESPONSES, not with --builtin, which has them"),
-    )
-    with warnings_as_notes():
-        matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
-        refuse_unused(("accuracy", not matrix.is_binary, "RESPONSES that are probabilities"))
-        compute = read_compute(matrix, recipe_column, drop_unknown=drop_unknown)
-        matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
-        metrics = _metrics_of(matrix, builtin, accuracy)
-        settings = PretrainingSettings(fewest_sizes=FIRST_SIZES, n_items=n_items or BUDGET, n_checked=0)
-        with progress("decisions") as report:
-            from itembank.scaling.pretraining.decision_study import EVERY_METHOD  # noqa: PLC0415
-
-            wanted = [f"{name} {metric}" for metric in metrics for name in dict.fromkeys(methods or DECISION_METHODS)]
-            curves = ib.scaling.decision_curves(
-                metrics,
-                compute,
-                methods={label: EVERY_METHOD[label] for label in wanted},
-                loss=read_loss(loss, matrix, builtin),
-                actual=next(iter(metrics)),
-                n_splits=splits,
-                n_calibration=calibrating,
-                settings=settings,
-                rng=seed,
-                progress=report,
-            )
-        by_scenario = mean_over_splits(curves)
-        if figure is not None:
-            write_figure(decision_chart(by_scenario), figure)
-    over_scenarios = (
-        mean_decisions(by_scenario).rename({"share": "share_of_target", "mean": "decision_accuracy"}).drop("place", "n")
-    )
-    parts = {"mean": over_scenarios.to_dicts(), "scenarios": by_scenario.to_dicts()}
-    if output_format == "json":
-        print_object(parts)
-    else:
-        print_rows(parts[show], output_format, title="Pairs of recipes ordered rightly, from 0 to 1")
-
-
-def _metrics_of(matrix: "ResponseMatrix", builtin: str | None, accuracy: Path | None) -> "dict[str, ResponseMatrix]":
-    """Responses by metric; the first is the truth."""
-    from itembank.scaling.pretraining.decision_study import ACCURACY, PROBABILITY  # noqa: PLC0415
-
-    if matrix.is_binary:
-        return {ACCURACY: matrix}
-    if builtin is None and accuracy is None:
-        return {PROBABILITY: matrix}
-    right = ib.load_builtin(str(builtin).partition(":")[0]) if accuracy is None else ib.read_responses([accuracy])
-    right = right.take(models=right.model_indices(matrix.model_ids), items=right.item_indices(matrix.item_ids))
-    return {ACCURACY: right, PROBABILITY: matrix}

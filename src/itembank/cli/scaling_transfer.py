@@ -161,14 +161,10 @@ def transfer_command(
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**options, "progress": said})
         if figure is not None:
-            from itembank.pages.transfer_page import (  # noqa: PLC0415
-                agreement_chart,
-                transfer_curves_chart,
-                transfer_errors_chart,
-            )
+            from itembank.pages.transfer_page import agreement_chart, transfer_curves_chart  # noqa: PLC0415
 
-            one = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
-            write_figure((transfer_errors_chart if source is None else one)(found), figure)
+            draw = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
+            write_figure(draw(found), figure)
     _print(found, show, output_format, is_single=source is not None)
     report_result(report, output_format, lambda typed: ib.pages.transfer_page(found, command=typed))
 

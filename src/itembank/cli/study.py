@@ -132,14 +132,13 @@ _FIGURE = headed(
     option(
         "--kind",
         "Error, rank correlation, coverage or width against the number of items; errors against true scores. "
-        "Prediction: error against items or cost; differences of two assessors by task or model; items chosen by task; "
+        "Prediction: error against items or cost; differences of two assessors by task or model; "
         "change of the error with the number of abilities.  [default: error; prediction: items]",
         [*COMPARISON_KINDS, *PREDICTION_KINDS],
     ),
     option(
         "-n size",
-        "Spread, tasks, models, choices: items or amount of cost.  [default: that nearest to 100 items, or the middle "
-        "one]",
+        "Spread, tasks, models: items or amount of cost.  [default: that nearest to 100 items, or the middle one]",
         float,
     ),
 )
@@ -204,8 +203,7 @@ def _prediction_table(
     if figure is not None:
         check_kind(kind, PREDICTION_KINDS)
         refuse_unused(
-            ("size", kind not in {"items", "cost", "dims"}, "--kind tasks, models or choices"),
-            ("sets", kind != "choices", "the other kinds: items are chosen of tasks that are asked"),
+            ("size", kind not in {"items", "cost", "dims"}, "--kind tasks or models"),
         )
         budget = None if drawn["size"] is None else int(drawn["size"])
         plot_prediction(study, kind, figure, **which, assessors=asked["assessors"], budget=budget)

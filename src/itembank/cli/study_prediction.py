@@ -44,7 +44,7 @@ def number(row: Row, metric: str, *, scale: float = 1.0, digits: int | None = No
 
 SETS = ("interpolation", "extrapolation")
 COMPARISON_KINDS = ("error", "rank", "coverage", "width", "spread")
-PREDICTION_KINDS = ("items", "cost", "tasks", "models", "choices", "dims")
+PREDICTION_KINDS = ("items", "cost", "tasks", "models", "dims")
 
 PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 """Tables of a prediction study."""
@@ -189,7 +189,7 @@ def plot_prediction(
     result = _loaded(folder, n_tasks)
     given = {"--tasks": n_tasks, "--set": sets}
     for name, values in given.items():
-        if kind in {"tasks", "models", "choices"} and len(values) > 1:
+        if kind in {"tasks", "models"} and len(values) > 1:
             raise click.UsageError(f"{name} is given once with --kind {kind}, got {len(values)} values.")
     chart = prediction_chart(result, kind, sets=sets, n_tasks=n_tasks, assessors=assessors, budget=budget)
     write_figure(chart, output)

@@ -57,32 +57,19 @@ def audit_page(audit: ItemAudit, *, title: str = "", command: str = "") -> Page:
             words=f"Nobody solves {count(counts['dead'])}, everybody {count(counts['saturated'])}",
         ),
     )
-    note = "All items stand in what -o FILE.csv writes, also those that nobody solves."
-    left = flagged.height - MOST_ROWS
-    if left > 0:
-        note = f"{plural(left, 'flagged item')} did not fit in the page. {note}"
-    table = items_table(audit, flagged.head(MOST_ROWS), "Flagged items", note)
-    blocks = (reasons_table(audit), _chart(audit, table), table) if flagged.height else (_chart(audit, None),)
+    table = _items_table(audit)
+    blocks = (_reasons_table(audit), _chart(audit, table), table) if flagged.height else (_chart(audit, None),)
     return Page(
         title=title or "Item audit",
         kind="Item audit",
         lead=(Answers(answers), *(Caution(one) for one in audit.cautions)),
-        sections=(Section("Items", blocks, said(audit)), *_known(audit.labels), *_groups(audit.differential)),
+        sections=(Section("Items", blocks), *_known(audit.labels), *_groups(audit.differential)),
         provenance=(("Models", count(audit.n_models)), ("Items", count(audit.table.height))),
         command=command,
     )
 
 
-def said(audit: ItemAudit) -> str:
-    """Return in sentences how many items are flagged, and how many tell nothing."""
-    counts = audit.counts
-    return (
-        f"Flagged: {audit.said}. Nobody solves {count(counts['dead'])} items, everybody {count(counts['saturated'])}: "
-        "these tell nothing of models, and are not flagged for it."
-    )
-
-
-def reasons_table(audit: ItemAudit) -> Table:
+def _reasons_table(audit: ItemAudit) -> Table:
     """Return how many flagged items have each reason that was looked for, and what it means."""
     left_out = set(SAME_FOR_ALL)
     left_out |= set() if "duplicate_of" in audit.table.columns else {"duplicate"}
@@ -96,8 +83,9 @@ def reasons_table(audit: ItemAudit) -> Table:
     return Table.of("Reasons to look at an item", "reasons", rows, columns)
 
 
-def items_table(audit: ItemAudit, table: pl.DataFrame, caption: str, note: str = "") -> Table:
-    """Return rows of an audit's table, in its order, with the columns that are known of any item."""
+def _items_table(audit: ItemAudit) -> Table:
+    """Return the flagged items, in the audit's order, with the columns that are known of any item."""
+    table = audit.flagged.head(MOST_ROWS)
     known = table.select("scenario", "reason", "evidence", pl.col("probability", "mean", "item_rest").round(4))
     if known["scenario"].n_unique() <= 1:
         known = known.drop("scenario")
@@ -112,7 +100,10 @@ def items_table(audit: ItemAudit, table: pl.DataFrame, caption: str, note: str =
     words = f"In the order of {audit.order}. Answers alone were looked at: a person has to read what is flagged. "
     if "text" not in data.columns:
         words += "No texts of items are shown, for none were given: itembank import --items FILE takes them in. "
-    return Table(caption, data, tuple(one for one in COLUMNS if one.name in data.columns), note=words + note)
+    left = audit.flagged.height - MOST_ROWS
+    words += f"{plural(left, 'flagged item')} did not fit in the page. " if left > 0 else ""
+    words += "All items stand in what -o FILE.csv writes, also those that nobody solves."
+    return Table("Flagged items", data, tuple(one for one in COLUMNS if one.name in data.columns), note=words)
 
 
 def _chart(audit: ItemAudit, table: Table | None) -> Chart:

@@ -7,7 +7,6 @@ import numpy as np
 
 from itembank.auditing.outlook import Outlook, outlook
 from itembank.bank.banks import Bank, Calibration
-from itembank.bank.selections import Selection
 from itembank.irt.abilities import Difficulties, expected_difficulties
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
@@ -18,11 +17,9 @@ from itembank.pages.grammar import (
     Spec,
     below,
     brushed,
-    equals,
     marks,
     nominal,
     number,
-    of,
     picture,
     ramp,
     score,
@@ -40,14 +37,12 @@ MOST_POINTS = 5_000
 """Items that are drawn one by one; of more, the map shows how many lie in each cell."""
 CELLS = (60, 36)
 MOST_IN_MENU = 60
-MOST_SCENARIO_LINES = 6
 FEW_MODELS = 5
 """Past models below which a range of them says nothing."""
 SHORT = 3
 """Decimal places of numbers in the table of items."""
 AXIS = "Ability and difficulty"
 MOST_ABILITIES = 6
-TOP_ITEMS = 5
 MIDDLE = 0.3
 """Share of the largest loading that the colours between none and all stand for, so that small loadings show too."""
 FAR = 0.55
@@ -146,8 +141,6 @@ def items_section(bank: Bank) -> Section:
     data = Data("items", known | {name: np.round(values, SHORT) for name, values in numbers.items()})
     table = _table(bank, data)
     blocks: list[Block] = [_map(bank, axis, data, information.sum(axis=1), table), table]
-    if bank.targets.n_scenarios > 1:
-        blocks.insert(1, _by_scenario(bank, axis, place, slope))
     found = outlook(bank)
     if found.ahead:
         blocks.insert(-1, _outlook(found))
@@ -157,7 +150,10 @@ def items_section(bank: Bank) -> Section:
     if axis.positions.size:
         middle += f", the middle past model at {in_words(float(np.median(axis.positions)), 1, is_signed=True)}"
     verb, number = "is" if against < 2 else "are", plural(against, "item") if against else "No item"
-    lead = f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
+    lead = (
+        f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models. What may be wrong "
+        "with items: itembank check BANK --report FILE.html."
+    )
     return Section("Items", tuple(blocks), lead)
 
 
@@ -267,48 +263,6 @@ def _map_spec(reach: float, names: list[str], *, is_dense: bool, has_models: boo
     return below(*shown, spacing=8, autosize="pad", resolve={"legend": {"color": "independent"}})
 
 
-def _by_scenario(bank: Bank, axis: AbilityAxis, place: FloatArray, slope: FloatArray) -> Chart:
-    """Where each scenario's items lie, beside the models."""
-    names = ("least", "low", "middle", "high", "most")
-    rows: list[dict[str, Any]] = []
-    for j, scenario in enumerate(bank.targets.scenarios):
-        own = bank.targets.scenario_index == j
-        row = {"scenario": scenario, "kind": "items", "n": int(own.sum()), "slope": float(np.median(slope[own]))}
-        rows.append(row | _quantiles(names, place[own]))
-    rows.sort(key=lambda row: -row["middle"])
-    hardest, easiest = rows[0], rows[-1]
-    if axis.positions.size:
-        row = {"scenario": "past models", "kind": "models", "n": axis.positions.size, "slope": float("nan")}
-        rows.insert(0, row | _quantiles(names, axis.positions))
-    data = Data("scenario_places", {name: [row[name] for row in rows] for name in rows[0]})
-    reach = float(axis.grid(2)[-1])
-    x = number("middle", AXIS, scale={"domain": [-reach, reach], "nice": False}, tickCount=7)
-    y = nominal("scenario", data.columns["scenario"], labelLimit=130)
-    color = when(equals("kind", "models"), "@other", "@main")
-    tip = tips(
-        scenario="Scenario", n=("Items", ",d"), middle=("Middle difficulty", ".2f"), slope=("Discrimination", ".2f")
-    )
-    spec = picture(
-        marks("rule", span(x, "least", "most"), y, color=color, clip=True),
-        marks("bar", span(x), y, color=color, height=8, opacity=0.45, clip=True),
-        marks("point", x, y, tip=tip, color=color, size=45),
-        height=22 * len(rows),
-    )
-    title = f"{hardest['scenario']} is the hardest scenario, {easiest['scenario']} the easiest"
-    places = [in_words(row["middle"], 1, is_signed=True) for row in (hardest, easiest)]
-    words = f"{title}: their middle items lie at {' and '.join(places)}."
-    columns = (
-        Column("scenario", "Scenario"),
-        Column("n", "Items", "count"),
-        Column("middle", "Middle difficulty", "number", 2),
-        Column("low", "Lower quarter", "number", 2),
-        Column("high", "Upper quarter", "number", 2),
-        Column("slope", "Middle discrimination", "number", 2),
-    )
-    note = "Dot: the middle item (or model), bar: the middle half, line: the middle nine tenths."
-    return Chart(title, spec, (data,), words, Table("Difficulty by scenario", data, columns), note)
-
-
 def _outlook(found: Outlook) -> Chart:
     """Which share of the score tells typical past models apart, better ones, and models better than all past ones."""
     kinds = {"solved": "Nearly all solve", "open": "Tells them apart", "unsolved": "Nearly all fail"}
@@ -340,68 +294,6 @@ def _outlook(found: Outlook) -> Chart:
     )
 
 
-def _quantiles(names: tuple[str, ...], values: FloatArray) -> dict[str, float]:
-    return dict(zip(names, np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95]).round(SHORT).tolist(), strict=True))
-
-
-def information_chart(bank: Bank, *, selection: Selection | None = None) -> Chart:
-    """Draw how much a bank's items tell of a model of each ability, over the calibration models' abilities.
-
-    With more than one dimension, ability varies along the direction in which the overall score rises fastest, from the
-    prior mean. One line a scenario (up to six), one for all, and one for a selection if given; below the lines stands
-    one tick for each calibration model.
-
-    Raises
-    ------
-    DataError
-        When the selection names items that are not in the bank.
-    """
-    bank.check_responses("The figure of information needs")
-    axis, names = AbilityAxis.of(bank), bank.targets.scenarios
-    grid = axis.grid(3 * N_GRID)
-    information = axis.information(bank.calibration, grid)  # (n_grid, n_items)
-    lines = {f"all {count(bank.n_items)} items": ("@ink", information.sum(axis=1))}
-    if selection is not None:
-        chosen = bank.responses.item_indices(selection.item_ids)
-        label = f"selection of {selection.n_items} ({selection.method})"
-        lines[label] = ("@main", information[:, chosen].sum(axis=1))
-    best = int(next(iter(lines.values()))[1].argmax())
-    told = ", the ".join(
-        f"{name} leave{'s' * name.startswith('selection')} a standard error of {values[best] ** -0.5:.2f}"
-        for name, (_, values) in lines.items()
-    )
-    if 1 < len(names) <= MOST_SCENARIO_LINES:
-        by_scenario = information @ (bank.targets.scenario_index[:, None] == np.arange(len(names)))
-        lines |= {name: (f"@c{j + 1}", by_scenario[:, j]) for j, name in enumerate(names)}
-    top = max(float(values.max()) for _, values in lines.values())
-    drawn = Data(
-        "information",
-        {
-            "line": [name for name in lines for _ in grid],
-            "ability": np.tile(grid, len(lines)),
-            "information": np.concatenate([values for _, values in lines.values()]),
-        },
-    )
-    kind = "Ability" if bank.calibration.n_dims == 1 else "Ability along the direction in which the score rises"
-    along = {"domain": [-float(grid[-1]), float(grid[-1])], "nice": False}
-    x = number("ability", f"{kind} (calibration models' standard deviations)", scale=along)
-    up = {"domain": [top / 3e3, 2.0 * top], "nice": False}
-    y = number("information", "Test information", "~g", log=True, scale=up)
-    legend: Spec = {"columns": 3, "labelLimit": 260, "symbolType": "stroke"}
-    color = shade("line", {one: tone for one, (tone, _) in lines.items()}, **legend)
-    curves = marks("line", x, y, color=color, clip=True)
-    ticks = marks("tick", of(x, "place"), {"value": 352}, data="models", color="@muted", size={"value": 10})
-    words = f"The items tell most at an ability of {grid[best]:+.1f}: there {told}"
-    return Chart(
-        words,
-        picture(curves, ticks, height=360),
-        (drawn, Data("models", {"place": axis.positions})),
-        f"{words}.",
-        note="Ticks at the bottom: calibration models. The standard error of an ability is one over the root of the "
-        "information.",
-    )
-
-
 def abilities_section(bank: Bank) -> Section | None:
     """Return what the abilities are; None where there is no item model."""
     if not bank.calibration.is_fitted:
@@ -410,7 +302,7 @@ def abilities_section(bank: Bank) -> Section | None:
     n_dims = bank.calibration.n_dims
     if n_dims == 1:
         text = "All items ask for one ability; the item map shows how much each does."
-        return Section("Abilities", (Text(text), _top_items(bank, loadings)))
+        return Section("Abilities", (Text(text),))
     n_shown = min(n_dims, MOST_ABILITIES)
     names = [f"{k + 1} ({percent(share[k], 0)})" for k in range(n_shown)]
     how = "A loading says how fast an item's chance to be solved rises with an ability. "
@@ -426,7 +318,7 @@ def abilities_section(bank: Bank) -> Section | None:
         f"The item model tells {n_dims} abilities apart. The first explains {percent(share[0], 0)} of what items "
         f"have in common, the second {percent(share[1], 0)}."
     )
-    return Section("Abilities", (*blocks, _top_items(bank, loadings[:, :n_shown])), lead)
+    return Section("Abilities", tuple(blocks), lead)
 
 
 def _abilities(bank: Bank) -> tuple[FloatArray, FloatArray]:
@@ -485,26 +377,3 @@ def _loadings_by_scenario(bank: Bank, loadings: FloatArray, names: list[str], n_
     )
     title = f"The second ability sets {scenarios[ends[1][0]]} apart from {scenarios[ends[1][1]]}"
     return Chart(title, spec, (data,), " ".join(words), table, note)
-
-
-def _top_items(bank: Bank, loadings: FloatArray) -> Table:
-    """Return the items that ask for each ability most."""
-    order = np.argsort(-np.abs(loadings), axis=0, kind="stable")[:TOP_ITEMS]  # (n_top, n_abilities)
-    rows = order.T.ravel()
-    ability = np.repeat(np.arange(1, loadings.shape[1] + 1), order.shape[0])
-    scenario = bank.responses.items["scenario"]
-    values = {
-        "ability": ability,
-        "item": [bank.item_ids[row] for row in rows.tolist()],
-        "scenario": [scenario[row] for row in rows.tolist()],
-        "loading": loadings[rows, ability - 1],
-        "right": bank.mean_responses[rows],
-    }
-    columns = (
-        Column("ability", "Ability", "count", has_menu=loadings.shape[1] > 1),
-        Column("item", "Item", "id"),
-        Column("scenario", "Scenario"),
-        Column("loading", "Loading", "number", 2),
-        Column("right", "Mean of past models", "percent"),
-    )
-    return Table.of("Items that ask for an ability most", "top_items", values, columns, n_shown=2 * TOP_ITEMS)

@@ -5,15 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from itembank.auditing.item_audit import audit_items
-from itembank.auditing.panel import LEAST_MODELS
 from itembank.auditing.run_conditions import told_conditions
 from itembank.bank.bank_records import read_record
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank
 from itembank.bank.costs import costs_of_items
 from itembank.errors import ItembankError
-from itembank.numerics.arrays import IntArray
-from itembank.pages.audit_page import items_table, reasons_table, said
 from itembank.pages.bank_accuracy import accuracy_answer, accuracy_section
 from itembank.pages.bank_items import abilities_section, items_section
 from itembank.pages.bank_models import models_section, scores_in_words
@@ -29,7 +25,6 @@ from itembank.pages.blocks import (
     Pair,
     Section,
     Table,
-    Text,
     bank_provenance,
 )
 from itembank.pages.grammar import marks, nominal, picture, score, span, tips
@@ -40,10 +35,6 @@ from itembank.responses.model_features import model_dates
 
 DENSE = 0.9
 """Share of responses that are there, below which a page says how many are missing."""
-MOST_CELLS = 2_000_000
-"""Responses that the audit of a page looks at; of more it takes some of the models."""
-MOST_ROWS = 200
-TITLE = "Items to look at"
 MOST_VALUES = 3
 """Values of a column that are told."""
 MOST_CHARACTERS = 80
@@ -68,7 +59,6 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
         models_section(bank),
         items_section(bank),
         abilities_section(bank),
-        audit_section(bank),
         _costs(bank),
         _history(bank),
     )
@@ -183,39 +173,6 @@ def _scores_chart(data: Data) -> Chart:
     )
     note = "Dot: the middle past model, bar: the middle half, line: all of them."
     return Chart(title, spec, (data,), words, note=note)
-
-
-def audit_section(bank: Bank) -> Section:
-    """Return the worst items with reasons; of a large bank, by some of its models."""
-    n_models = int(bank.responses.observed.any(axis=1).sum()) if bank.n_models else 0
-    if n_models < LEAST_MODELS:
-        why = f"An audit compares what models answered, and needs at least {LEAST_MODELS} of them."
-        return Section(TITLE, (Text(why),))
-    responses, note = bank.responses, ""
-    if responses.responses.size > MOST_CELLS:
-        rows = evenly_by_score(bank, max(MOST_CELLS // bank.n_items, 10 * LEAST_MODELS))
-        responses = responses.take(models=rows)
-        note = (
-            f"Looked at by {plural(rows.size, 'model')} of {count(bank.n_models)}, spread evenly from the weakest to "
-            "the best, to be quick."
-        )
-    audit = audit_items(responses, duplicates=False)
-    flagged = audit.flagged
-    if flagged.height > MOST_ROWS:
-        note += f" The first {MOST_ROWS} of {count(flagged.height)}."
-    blocks: list[Block] = [Caution(one) for one in audit.cautions]
-    if flagged.height:
-        blocks += [reasons_table(audit), items_table(audit, flagged.head(MOST_ROWS), "Flagged items", note.strip())]
-    left = "Duplicates were not looked for, which takes longest: itembank check BANK --report FILE.html does."
-    return Section(TITLE, (*blocks, Text(left)), said(audit))
-
-
-def evenly_by_score(bank: Bank, n_models: int) -> IntArray:
-    """Return rows of models that are spread evenly by their score, the best and the weakest among them."""
-    order = np.argsort(bank.best_known_scores[:, -1], kind="stable")  # models without a score come last
-    order = order[: int(np.isfinite(bank.best_known_scores[:, -1]).sum())]
-    places = np.unique(np.linspace(0, order.size - 1, min(n_models, order.size)).round().astype(np.int64))
-    return np.sort(order[places])
 
 
 def _costs(bank: Bank) -> Section | None:

@@ -7,17 +7,13 @@ from typing import Any, Self
 import numpy as np
 
 from itembank.comparison.comparisons import Comparison
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.grammar import Spec, cells, marks, nominal, number, picture, ramp, ruled, shade, span, tips, when
+from itembank.pages.grammar import Spec, marks, nominal, number, picture, ruled, shade, span, tips
 from itembank.pages.theme import level_words, plural, points
 
 SURE = 0.995
 """Probability from which no second decimal is left to say."""
-MOST_WRITTEN = 10
-"""Models up to which each cell of a table of pairs states its number."""
-CLIPPED_AT = 0.95
-"""Quantile of the sizes of differences that takes the strongest colour: a few extreme ones hide no others."""
 MOST_MODELS = 40
 """Rows of a picture of many models."""
 
@@ -105,18 +101,6 @@ def pair_number(comparison: Comparison, one: int, other: int) -> int:
     low, high = sorted((one, other))
     n_models = len(comparison.model_ids)
     return low * n_models - low * (low + 1) // 2 + high - low - 1
-
-
-def square(comparison: Comparison, values: FloatArray, turned: FloatArray) -> FloatArray:
-    """Return values of pairs (n_pairs,) as (n_models, n_models): row against column, NaN on the diagonal.
-
-    `values` are of the second model against the first, `turned` of the first against the second.
-    """
-    n_models = len(comparison.model_ids)
-    result = np.full((n_models, n_models), np.nan)
-    first, second = comparison.pairs.first, comparison.pairs.second
-    result[second, first], result[first, second] = values, turned
-    return result
 
 
 def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
@@ -263,130 +247,3 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         note=f"Bars are {level} intervals of the difference to the best. The colour changes where a new tied group "
         f"begins.{hollow}{cut}",
     )
-
-
-def matrix_chart(comparison: Comparison, target: int) -> Chart:
-    """Draw the probability that the model of a row is better than that of a column."""
-    order = order_of(comparison, target)[:MOST_MODELS]
-    names = [comparison.model_ids[row] for row in order.tolist()]
-    probability = comparison.tests.probability_b_better[:, target]
-    value = 100.0 * comparison.difference.value[:, target]
-    is_tied = (comparison.tests.p_holm[:, target] >= 1.0 - comparison.spec.level).astype(np.float64)
-    chances, differences, tied = (
-        square(comparison, *one)[np.ix_(order, order)]
-        for one in ((probability, 1.0 - probability), (value, -value), (is_tied, is_tied))
-    )
-    row, column = np.nonzero(np.isfinite(differences))
-    data = Data(
-        "pairs-shown",
-        {
-            "row": [names[k] for k in row],
-            "column": [names[k] for k in column],
-            "row_place": row,
-            "column_place": column,
-            "probability": chances[row, column],
-            "difference": differences[row, column],
-            "tied": ["tied" if one else "told apart" for one in tied[row, column]],
-        },
-    )
-    n_pairs = len(data) // 2
-    n_apart = sum(one == "told apart" for one in data.columns["tied"]) // 2
-    n_all = len(comparison.model_ids)
-    cut = f" The {len(names)} best of {n_all} models are drawn." if len(names) < n_all else ""
-    neighbours = "; ".join(
-        f"{names[k]} better than {names[k + 1]}: {chances[k, k + 1]:.2f}" for k in range(min(len(names) - 1, 5))
-    )
-    step = int(np.clip(620 // max(len(names), 1), 15, 54))
-    x, y = ({**nominal(one, f"{one}_place", labelLimit=130), "scale": {"padding": 0}} for one in ("column", "row"))
-    tip = tips(
-        row="Row",
-        column="Column",
-        difference=("Points ahead", "+.1f"),
-        probability=("Probability better", ".2f"),
-        tied="Pair",
-    )
-    dark = "datum.tied !== 'tied' && (datum.probability < 0.12 || datum.probability > 0.88)"
-    spec = cells(
-        x,
-        y,
-        ramp("probability", "Probability that the row is better", legend={"format": ".0%"}, domain=[0, 1]),
-        tip,
-        step=(step, step),
-        form="+.1f" if len(names) <= MOST_WRITTEN else "",
-        written="difference",
-        ink=when(dark, "@paper", "@ink"),
-        opacity=when("datum.tied === 'tied'", 0.35, 1),
-    )
-    return Chart(
-        f"{n_apart} of {plural(n_pairs, 'pair')} can be told apart",
-        spec,
-        (data,),
-        f"A matrix of {len(names)} models in the order of their scores; {n_apart} of {n_pairs} pairs can be told "
-        f"apart. Probability that one is better than the next: {neighbours}.",
-        note="Blue: the model of the row is better, orange: worse. Pale: the two cannot be told apart, once the "
-        f"number of pairs is taken into account (Holm), even where each pair by itself looks clear.{cut}",
-    )
-
-
-def profile_chart(comparison: Comparison, target: int) -> Chart:
-    """Draw every model's score in each scenario less the mean of all models compared."""
-    order = order_of(comparison, target)[:MOST_MODELS]
-    places = np.flatnonzero(np.arange(len(comparison.targets)) != target)
-    centred = 100.0 * (comparison.ranking.score - np.nanmean(comparison.ranking.score, axis=0))
-    above = centred[np.ix_(order, places)]
-    row, column = np.nonzero(np.isfinite(above))
-    size = np.abs(above[row, column])
-    limit = float(np.quantile(size, CLIPPED_AT)) if size.size else 1.0
-    names = [comparison.model_ids[k] for k in order.tolist()]
-    scenarios = [comparison.targets[k] for k in places.tolist()]
-    data = Data(
-        "profiles",
-        {
-            "model_id": [names[k] for k in row],
-            "place": row,
-            "scenario": [scenarios[k] for k in column],
-            "scenario_place": column,
-            "points": above[row, column],
-            "score": comparison.ranking.score[order][:, places][row, column],
-        },
-    )
-    tip = tips(model_id="Model", scenario="Scenario", score=("Score", ".1%"), points=("Against the mean", "+.1f"))
-    spec = cells(
-        nominal("scenario", "scenario_place", labelLimit=130),
-        nominal("model_id", "place", labelLimit=150),
-        ramp("points", "Points above the mean", domain=[-limit, limit], clamp=True),
-        tip,
-        step=(int(np.clip(640 // max(len(places), 1), 18, 54)), 16),
-    )
-    best = [names[int(np.nanargmax(own))] for own in above.T if np.isfinite(own).any()]
-    words = "; ".join(f"{scenario}: {name}" for scenario, name in zip(scenarios, best, strict=False))
-    columns = (
-        Column("model_id", "Model", "id"),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("score", "Score", "percent"),
-        Column("points", "Against the mean (points)", "number"),
-    )
-    return Chart(
-        "Where each model is above (blue) and below (orange) the mean of the models compared",
-        spec,
-        (data,),
-        f"The best model by scenario: {words}.",
-        table=Table("Scores by model and scenario", data, columns),
-        note=f"The strongest colours stand for {limit:.0f} points and more. Estimates, without their intervals.",
-    )
-
-
-def lead_words(comparison: Comparison, target: int) -> str:
-    """Say which model leads and who is tied with it."""
-    order = order_of(comparison, target)
-    names = [comparison.model_ids[row] for row in order.tolist()]
-    group = comparison.ranking.group[order, target]
-    tied = names[1 : int(np.sum(group == group[0]))]
-    second = PairFinding.of(comparison, pair_number(comparison, order[0], order[1]), target)
-    if not tied:
-        return (
-            f"{names[0]} is first, {points(second.difference)} ahead of {names[1]} ({second.interval_words}); no other "
-            "model is tied with it."
-        )
-    others = ", ".join(tied[:3]) + (f" and {len(tied) - 3} more" if len(tied) > 3 else "")
-    return f"{names[0]} is first, but cannot be told apart from {plural(len(tied), 'other model')}: {others}."

@@ -17,7 +17,6 @@ from itembank.pages.blocks import (
     Answers,
     Block,
     Caution,
-    Chart,
     Column,
     Data,
     Pair,
@@ -28,23 +27,18 @@ from itembank.pages.blocks import (
 )
 from itembank.pages.comparison_charts import (
     PairFinding,
-    lead_words,
-    matrix_chart,
     models_table,
     order_chart,
     order_of,
     pair_number,
     probability_words,
-    profile_chart,
     scenario_differences,
 )
-from itembank.pages.grammar import SOLID, marks, number, picture, ruled, shade, span, tips
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, level_words, percent, plural, points
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
-N_BINS = 10
 MOST_IN_TABLE = 100
 """Models whose pairs a page lists, the best: 4,950 pairs."""
 
@@ -68,7 +62,7 @@ def comparison_page(
     bank, responses, selection : optional
         What it was made from: bank and responses tell which items decide between the first two models.
     by_scenario : Comparison, optional
-        The same models on every target, where `comparison` is of one.
+        The same two models on every target, where `comparison` is of one.
     title, command : str
     """
     target = 0
@@ -80,7 +74,7 @@ def comparison_page(
     if is_pair:
         lead, sections = _pair_lead(comparison, first, f"the {name} score"), _pair_sections(all_targets, first)
     else:
-        lead, sections = _ranking_lead(comparison, target), _ranking_sections(comparison, all_targets, target)
+        lead, sections = _ranking_lead(comparison, target), _ranking_sections(comparison, target)
     made_from: tuple[Pair, ...] = (("Bank", comparison.bank_id),)
     if bank is not None and responses is not None:
         pair = (first.better, first.worse)
@@ -144,19 +138,19 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
     known = comparison.ranking.score[:, target]
     known = known[np.isfinite(known)]
     scores = interval_words(known.min(), known.max()) if known.size else percent(float("nan"))
-    level = level_words(comparison.spec.level)
-    answers = Answers(
-        (
-            Answer("First", best, words=f"scores from {scores}"),
-            Answer("Tied groups", count(int(groups.max())), words=f"{plural(n_first, 'model')} in the first group"),
-            Answer(
-                "Pairs that can be told apart",
-                percent(n_apart / max(comparison.n_pairs, 1), 0),
-                words=f"{count(n_apart)} of {count(comparison.n_pairs)}, at {level}, adjusted for their number (Holm)",
-            ),
-        )
+    second = PairFinding.of(comparison, pair_number(comparison, order[0], order[1]), target)
+    ahead = f"{points(second.difference)} ahead of {comparison.model_ids[order[1]]} ({second.interval_words})"
+    apart = f"{count(n_apart)} of {count(comparison.n_pairs)}, at {level_words(comparison.spec.level)}"
+    answers = (
+        Answer("First", best, words=f"{ahead}; scores from {scores}"),
+        Answer("Tied groups", count(int(groups.max())), words=f"{plural(n_first, 'model')} in the first group"),
+        Answer(
+            "Pairs that can be told apart",
+            percent(n_apart / max(comparison.n_pairs, 1), 0),
+            words=f"{apart}, adjusted for their number (Holm)",
+        ),
     )
-    return (Text(lead_words(comparison, target)), answers)
+    return (Answers(answers),)
 
 
 def _pair_sections(comparison: Comparison, pair: PairFinding) -> tuple[Section, ...]:
@@ -165,7 +159,7 @@ def _pair_sections(comparison: Comparison, pair: PairFinding) -> tuple[Section, 
     return (Section("Scenario by scenario", (scenario_differences(comparison, pair),)),)
 
 
-def _ranking_sections(comparison: Comparison, by_scenario: Comparison, target: int) -> tuple[Section, ...]:
+def _ranking_sections(comparison: Comparison, target: int) -> tuple[Section, ...]:
     table = models_table(comparison, target)
     order = Section(
         "Order and tied groups",
@@ -173,11 +167,7 @@ def _ranking_sections(comparison: Comparison, by_scenario: Comparison, target: i
         "Models of a group do not differ clearly from the best of that group. Models of neighbouring groups may be "
         "tied with each other, too.",
     )
-    pairs = Section("Every pair", (matrix_chart(comparison, target), _pairs_table(comparison, target)))
-    place = by_scenario.targets.index(comparison.targets[target])
-    if len(by_scenario.targets) < 3 or comparison.targets[target] != comparison.last:
-        return (order, pairs)
-    return (order, pairs, Section("Scenario by scenario", (profile_chart(by_scenario, place),)))
+    return (order, Section("Every pair", (_pairs_table(comparison, target),)))
 
 
 def _pairs_table(comparison: Comparison, target: int) -> Table:
@@ -271,42 +261,4 @@ def _deciding_section(items: Data, pair: tuple[str, str], target: str) -> Sectio
     )
     note = "Items with the most say come first; of equal ones, those that surprise most."
     table = Table("Items that the two answered differently", items, columns, note=note)
-    is_known = np.isfinite(np.asarray(items.columns["past"], dtype=np.float64)).any()
-    return Section("Items that decide", (_by_difficulty(items, pair), table) if is_known else (table,), lead)
-
-
-def _by_difficulty(items: Data, pair: tuple[str, str]) -> Chart:
-    """Draw what items of each difficulty add to the difference, upwards for the first model."""
-    past = np.asarray(items.columns["past"], dtype=np.float64)
-    contribution = np.asarray(items.columns["contribution"], dtype=np.float64)
-    known = np.isfinite(past)
-    place = np.minimum((past[known] * N_BINS).astype(np.int64), N_BINS - 1)
-    rows: list[tuple[float, float, float, int, int, str]] = []
-    for side, name in enumerate(pair):
-        own = contribution[known] > 0.0 if side == 0 else contribution[known] < 0.0
-        sums = np.bincount(place[own], weights=contribution[known][own], minlength=N_BINS)
-        counts = np.bincount(place[own], minlength=N_BINS)
-        ends = [(k / N_BINS, (k + 1) / N_BINS) for k in range(N_BINS)]
-        rows += [(*ends[k], float(sums[k]), int(counts[k]), side, name) for k in np.flatnonzero(counts).tolist()]
-    names = ("low", "high", "points", "n", "side", "for_whom")
-    bins = Data("deciding-bins", dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
-    gains = [sum(row[2] for row in rows if row[4] == side) for side in (0, 1)]
-    x = number("low", "Share of past models that got the item right", ".0%", domain=[0, 1])
-    y = span(number("points", "Points of the difference"), "points", {"datum": 0})
-    color = shade("for_whom", dict(zip(pair, ("@main", "@other"), strict=True)), title="For", labelLimit=260)
-    tip = tips(for_whom="For", points=("Points", "+.2f"), n=("Items", "d"))
-    spec = picture(
-        marks("rect", span(x), y, tip=tip, color=color, stroke="@paper", strokeWidth=2),
-        ruled("y", 0.0, strokeDash=SOLID),
-        height=240,
-    )
-    words = "; ".join(
-        f"items with {low:.0%} to {high:.0%} of past models right: {value:+.1f}" for low, high, value, *_ in rows
-    )
-    return Chart(
-        "Where each of the two gains, from hard items (left) to easy ones (right)",
-        spec,
-        (bins,),
-        f"{pair[0]} gains {gains[0]:.1f} points in all, {pair[1]} {-gains[1]:.1f}. Points by difficulty: {words}.",
-        note=f"Bars above the line speak for {pair[0]}, bars below it for {pair[1]}.",
-    )
+    return Section("Items that decide", (table,), lead)

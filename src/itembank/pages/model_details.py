@@ -19,7 +19,7 @@ from itembank.estimation.observations import Observations, found_items
 from itembank.estimation.past_errors import selection_or_published
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text
-from itembank.pages.given_answers import MOST_LISTED, GivenAnswers, answer_blocks
+from itembank.pages.given_answers import answer_table
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, standing_chart
 from itembank.pages.theme import count, percent, plural, points
 from itembank.planning.accuracy import kept_accuracy
@@ -76,22 +76,16 @@ class Estimated:
         is_known = ~np.isnan(responses)
         return self.observed.positions[is_known], responses[is_known]
 
-    def answers(self, row: int) -> GivenAnswers:
-        """Return one model's answers beside what was expected."""
-        items, given = self.answered(row)
-        trials = self.observed.n_trials
-        own = None if trials is None else trials[row][~np.isnan(self.observed.responses[row])]
-        return GivenAnswers.of(self.bank, items, given, own)
-
 
 def model_sections(made: Estimated, row: int) -> Iterator[Section]:
     """Yield the sections of one model."""
-    answers = made.answers(row)
+    key, (items, given), trials = made.model(row).key, made.answered(row), made.observed.n_trials
+    own = None if trials is None else trials[row][~np.isnan(made.observed.responses[row])]
     parts = (
         ("Beside past models", past_blocks(made, row)),
         ("Scenario by scenario", scenario_blocks(made.past, made.model(row)) or ()),
         ("Typical or not", typicality_blocks(made, row)),
-        ("Its answers", (answer_blocks(made.bank, answers, made.model(row).key) if answers.items.size else ())),
+        ("Its answers", (answer_table(made.bank, items, given, key, n_trials=own),) if items.size else ()),
         ("What to run next", next_blocks(made, [row])),
     )
     yield from (Section(title, tuple(blocks)) for title, blocks in parts if blocks)
@@ -108,7 +102,7 @@ def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     rows = compared_rows(np.where(is_itself, np.nan, scores), float(model.value[model.at]))
     if rows.size == 0:
         return (chart,)
-    return (chart, _past_table(made, row, rows), *_deciding_items(made, row, rows))
+    return (chart, _past_table(made, row, rows))
 
 
 def compared_rows(scores: FloatArray, score: float) -> IntArray:
@@ -158,43 +152,6 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
     return Table.of(caption, f"{model.key}-compared", rows_shown, columns, note=note)
 
 
-def _deciding_items(made: Estimated, row: int, rows: IntArray) -> tuple[Table, ...]:
-    """List the items on which the model and these past models differ, the farthest apart first."""
-    items, given = made.answered(row)
-    gaps = given - made.bank.responses.of_items(items, models=rows)
-    which, column = np.nonzero(np.abs(np.nan_to_num(gaps)) > 0.0)
-    if which.size == 0:
-        return ()
-    n_all = which.size
-    order = np.argsort(-np.abs(gaps[which, column]), kind="stable")[:MOST_LISTED]
-    which, column = which[order], column[order]
-    table = made.bank.responses.items
-    data = Data(
-        f"{made.model(row).key}-deciding",
-        {
-            "model": [made.past.model_ids[k] for k in rows[which].tolist()],
-            "item": table["item_id"].gather(items[column]).to_list(),
-            "scenario": table["scenario"].gather(items[column]).to_list(),
-            "new": given[column],
-            "past": (given[column] - gaps[which, column]),
-            "speaks_for": ["this model" if one > 0.0 else "the past model" for one in gaps[which, column].tolist()],
-            "mean": made.bank.mean_responses[items[column]],
-        },
-    )
-    columns = (
-        Column("item", "Item", "id"),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("model", "Past model", "id", has_menu=True),
-        Column("new", "This model", "percent", 0),
-        Column("past", "Past model", "percent", 0),
-        Column("speaks_for", "Speaks for", has_menu=True),
-        Column("mean", "All past models", "percent", 0, "Mean answer of all past models"),
-    )
-    more = n_all - which.size
-    note = f"{more:,} items on which the answers differ less, or as much, are left out." if more else ""
-    return (Table("Items that speak for either", data, columns, n_shown=10, note=note),)
-
-
 def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     """Say whether a model answers like past ones, and where it does not."""
     typicality = float(made.estimates.typicality.typicality[row])
@@ -209,15 +166,11 @@ def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     reason = why_not_examined(made.bank, silent) or marked_otherwise(made.bank, answered)
     if reason:
         return (*words, Text(f"Groups of items are not compared with past models: {reason}."))
-    return (*words, *fit_blocks(check_fit(made.bank, answered).models, made.model(row).key))
-
-
-def fit_blocks(fits: Sequence[ModelFit], key: str) -> tuple[Block, ...]:
-    """Say of one model in which groups of items its answers are unlike its other answers."""
+    fits = check_fit(made.bank, answered).models
     if not fits:
-        return ()
-    table = _group_table(fits[0].groups, key)
-    return (Text(_groups_words(fits[0])), *(() if table is None else (table,)))
+        return tuple(words)
+    table = _group_table(fits[0].groups, made.model(row).key)
+    return (*words, Text(_groups_words(fits[0])), *(() if table is None else (table,)))
 
 
 def typicality_words(typicality: float) -> str:

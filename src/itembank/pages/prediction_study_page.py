@@ -30,10 +30,9 @@ from itembank.studies.prediction.error_curves import SETS, errors_by
 from itembank.studies.results import PredictionResult, StudyResult, assessors_by_dims, percent_of_one
 
 WORDS = {"interpolation": "tasks that were asked", "extrapolation": "tasks that were not asked"}
-KINDS = ("items", "cost", "tasks", "models", "choices", "dims")
+KINDS = ("items", "cost", "tasks", "models", "dims")
 MOST_BARS = 80
 """Tasks or models of which two assessors are compared; of more, those with the largest differences."""
-MOST_CHOICES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +152,16 @@ def prediction_chart(
     Parameters
     ----------
     result : PredictionResult
-    kind : {'items', 'cost', 'tasks', 'models', 'choices', 'dims'}
+    kind : {'items', 'cost', 'tasks', 'models', 'dims'}
         Error against the number of items or the cost (WILD Figures 2, 3, 6, 10); two assessors compared task by task or
-        model by model (WILD Figures 12 to 15); items chosen of each task (WILD Figure 11); error against the number of
-        abilities, in percent of that with one (WILD Figure 8).
+        model by model (WILD Figures 12 to 15); error against the number of abilities, in percent of that with one (WILD
+        Figure 8).
     sets, n_tasks, assessors : sequences
         Which to draw; all if empty. 'tasks' and 'models' take one set (extrapolation), one number of calibration tasks
         (the largest) and two assessors (the first and the last that adapt). 'dims' takes assessors that differ in
         nothing but the number of abilities: by default item model 'mirt' with random items.
     budget : int or None
-        Of 'tasks', 'models' and 'choices'; the middle one if None.
+        Of 'tasks' and 'models'; the middle one if None.
 
     Raises
     ------
@@ -196,8 +195,6 @@ def prediction_chart(
         budget = budgets[len(budgets) // 2]
     _check("budget", [budget], budgets)
     most = (n_tasks or counts)[-1]
-    if kind == "choices":
-        return _choices(result, most, budget, assessors or _adaptive(result))
     pair = tuple(assessors) if assessors else _two_adaptive(result)
     if len(pair) != 2:
         raise ParameterError(f"two assessors are compared, got {len(pair)}: {shown(pair)}. Name two.")
@@ -256,49 +253,6 @@ def _pair(
         (data,),
         f"{words}.",
         note=f"Left: error of {first} less that of {second}, with one standard error to each side. Right: both errors.",
-    )
-
-
-def _choices(result: PredictionResult, n_tasks: int, budget: int, assessors: Sequence[str]) -> Chart:
-    """Draw how many items each assessor takes of a task that it may take from, for the tasks it takes most of."""
-    name, task = pl.col("assessor").cast(pl.String), pl.col("task").cast(pl.String)
-    asked = pl.col("n_calibration_tasks") == n_tasks
-    part = (
-        result.choices.filter(asked, pl.col("budget") == budget, name.is_in(list(assessors)))
-        .with_columns(name, task)
-        .collect()
-    )
-    times = (
-        result.predictions.filter(asked, pl.col("is_interpolation"))
-        .select("partition", task)
-        .unique()
-        .group_by("task")
-        .len("times")
-        .collect()
-    )
-    means = (
-        part.group_by("assessor", "task")
-        .agg(total=pl.col("n_items").sum())
-        .join(times, on="task")
-        .with_columns(mean=pl.col("total") / pl.col("times"))
-        .sort("mean", "task", descending=[True, False])
-    )
-    top = pl.concat([means.filter(assessor=one).head(MOST_CHOICES) for one in assessors])
-    place = [list(assessors).index(one) for one in top["assessor"]]
-    columns = {"panel": top["assessor"], "place": place, "task": top["task"], "mean": top["mean"]}
-    row = {**nominal("task", labelLimit=150, grid=False), "sort": "-x"}
-    bars = marks("bar", number("mean", f"Items of {budget}"), row)
-    most = means.row(0, named=True)
-    taken = f"{most['mean']:.1f} of {plural(budget, 'item')}"
-    words = f"{most['assessor']} takes {taken} of {most['task']}, where it may be asked"
-    height, apart = 17 * min(MOST_CHOICES, top.height), {"scale": {"y": "independent"}}
-    return Chart(
-        words,
-        panels("panel", "place", bars, height=height, most=2, labels=170, resolve=apart),
-        (Data("choices", columns),),
-        f"{words}.",
-        note=f"Mean over partitions in which a task is among {plural(n_tasks, 'calibration task')}: how many items are "
-        "taken of it.",
     )
 
 
@@ -364,11 +318,6 @@ def _least_words(table: pl.DataFrame, which: str, n_tasks: int) -> str:
     return f"On {which} tasks the error is least with {', with '.join(said)}"
 
 
-def _adaptive(result: PredictionResult) -> list[str]:
-    known = result.assessors
-    return [one.name for one in known if one.paradigm == "adaptation"] or [known[-1].name]
-
-
 def _two_adaptive(result: PredictionResult) -> tuple[str, ...]:
     """Fisher information in one dimension, and V-optimality, where the study has them (WILD appendix H)."""
     known = [one for one in result.assessors if one.paradigm == "adaptation"]
@@ -404,7 +353,7 @@ def prediction_study_page(result: PredictionResult, *, title: str = "", command:
     )
     sections = [Section("Errors", (errors_by_items_chart(drawn),), what)]
     if result.unit:
-        sections.append(Section("Costs", (errors_by_cost_chart(result, drawn), *_cost_tables(result))))
+        sections.append(Section("Costs", (errors_by_cost_chart(result, drawn), _reach_table(result))))
     unit = result.unit
     columns = (
         Column("panel", "Tasks", has_menu=True),
@@ -450,7 +399,7 @@ def _answer(best: pl.DataFrame) -> Answer:
     return Answer(f"Smallest mean error, {WORDS[first['set']]}", f"{first['mae']:.1f} points", error, words)
 
 
-def _cost_tables(result: PredictionResult) -> tuple[Table, ...]:
+def _reach_table(result: PredictionResult) -> Table:
     of_same = "Its cost over that of the same assessor that does not divide by cost"
     reach = (
         Column("n_calibration_tasks", "Tasks asked", "count", has_menu=True),
@@ -462,23 +411,9 @@ def _cost_tables(result: PredictionResult) -> tuple[Table, ...]:
         Column("ratio", "Of not dividing by cost", "number", 2, of_same),
         Column("ratio_to_reference", "Of the reference", "number", 2, "Its cost over that of random items"),
     )
-    at_cost = (
-        Column("n_calibration_tasks", "Tasks asked", "count", has_menu=True),
-        Column("set", "Predicted", has_menu=True),
-        Column("reference_budget", "Items of the reference", "count", has_menu=True),
-        Column("cost", f"Spent ({result.unit})", "number", 2),
-        Column("assessor", "Assessor", has_menu=True),
-        Column("mae", "Mean error (points)", "number", 2),
-        Column("mae_se", "±", "number", 2, "Standard error over partitions"),
-    )
-    costs, same = (
-        table.with_columns(pl.col("^mae.*$") * 100.0, pl.col("set").replace(WORDS))
-        for table in (result.costs.filter(pl.col("cost").is_not_nan()), result.at_cost)
-    )
-    return (
-        Table.of("Cost of reaching an error", "reach", costs, reach),
-        Table.of("Errors at what the reference spends", "at-cost", same, at_cost),
-    )
+    costs = result.costs.filter(pl.col("cost").is_not_nan())
+    costs = costs.with_columns(pl.col("mae") * 100.0, pl.col("set").replace(WORDS))
+    return Table.of("Cost of reaching an error", "reach", costs, reach)
 
 
 def _tasks(result: PredictionResult) -> Table:

@@ -23,11 +23,10 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.files.atomic import adding_to_folder
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
-from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Facts, Section, Table, Text, bank_provenance
-from itembank.pages.grammar import PRECISE, tips
+from itembank.pages.blocks import Answer, Answers, Chart, Column, Facts, Section, Table, Text, bank_provenance
 from itembank.pages.render import Page
 from itembank.pages.theme import ATYPICAL_WORDS, count, level_words, percent, plural, points
-from itembank.pages.truth_charts import PredictionPanel, against_truth, predicted_against_true_chart
+from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.builtin import load_builtin
@@ -102,16 +101,6 @@ def _counted(names: Mapping[str, int]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class FlaggedErrors:
-    """Errors of the default for models that answered unlike past ones, and for the others, over all repeats."""
-
-    n_flagged: int
-    n_models: int
-    flagged: float  # Mean absolute errors in points; NaN where there is no such model
-    others: float
-
-
-@dataclass(frozen=True, slots=True)
 class Round:
     """One split of the models and all that was made of it."""
 
@@ -127,7 +116,6 @@ class QuickstartResult:
     """What the quickstart found and where it lies."""
 
     errors: tuple[StrategyErrors, ...]
-    flagged: FlaggedErrors
     first: Round  # The repeat that was written to the folder
     n_repeats: int
     files: Mapping[str, Path]
@@ -184,7 +172,7 @@ def run_quickstart(
     progress("writing", 1.0)
     files, notes = _write(folder, rounds)
     errors = tuple(_errors(strategy, k, rounds) for k, strategy in enumerate(STRATEGIES))
-    return QuickstartResult(errors, _flagged_errors(rounds), rounds[0], n_repeats, files, notes)
+    return QuickstartResult(errors, rounds[0], n_repeats, files, notes)
 
 
 def _files(folder: Path) -> dict[str, Path]:
@@ -254,18 +242,6 @@ def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:
     )
 
 
-def _flagged_errors(rounds: list[Round]) -> FlaggedErrors:
-    """Compare the default's errors for models that it flags with those for others."""
-    found = [one.estimates[STRATEGIES.index(DEFAULT)] for one in rounds]
-    column = found[0].targets.index(OVERALL)
-    points = 100.0 * np.concatenate(
-        [np.abs(one.value - each.true)[:, column] for one, each in zip(found, rounds, strict=True)]
-    )
-    is_flagged = np.concatenate([one.typicality.is_flagged for one in found])
-    means = [float(points[rows].mean()) if rows.any() else float("nan") for rows in (is_flagged, ~is_flagged)]
-    return FlaggedErrors(int(is_flagged.sum()), points.size, means[0], means[1])
-
-
 def _write(folder: Path, rounds: Sequence[Round]) -> tuple[dict[str, Path], tuple[str, ...]]:
     """Write the first repeat's files; return where they are and what was left out."""
     first = rounds[0]
@@ -326,7 +302,7 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
     --------
     >>> quickstart_page(run_quickstart("quickstart", rng=0)).save("report.html")  # doctest: +SKIP
     """
-    first, flagged = result.first, result.flagged
+    first = result.first
     n_items, n_total = first.selections[DEFAULT.selection].n_items, count(first.bank.n_items)
     chance, ours = (next(one for one in result.errors if one.strategy == strategy) for strategy in SHOWN)
     by_chance, by_ours = (points(one.mean_absolute_error / 100.0) for one in (chance, ours))
@@ -348,25 +324,23 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
         f"{n_total} questions, and compared with their full runs. The models are tiny language models of our own; no "
         f"checkpoint of a held-out training run is in the bank.{repeats}"
     )
-    if 0 < flagged.n_flagged < flagged.n_models:
-        done += (
-            f" {flagged.n_flagged} of {flagged.n_models} estimates are of models that {ATYPICAL_WORDS}: their mean "
-            f"error is {flagged.flagged:.1f} points, that of the others {flagged.others:.1f}."
-        )
     bank, selection, responses = (str(result.files[name]) for name in ("bank", "selection", "responses"))
     following = (
         ("Look at the bank", f"itembank report {bank} -o bank.html"),
         ("Look at the estimates", f"itembank estimate {bank} {responses} --selection {selection} --report e.html"),
         ("Take your own results", "itembank import LOGS -o responses.parquet"),
     )
-    data = _estimates(result, [by_chance, by_ours])
+    drawn = [_panel([first], strategy) for strategy in SHOWN]
     means = f"On average {BY_CHANCE.name} is off by {by_chance}, {DEFAULT.name} by {by_ours}"
     return Page(
         title=title or f"{n_items} of {n_total} questions: {by_chance} off by chance, {by_ours} by itembank",
         kind="Quickstart",
         lead=(Answers(tuple(answers)), Text(done)),
         sections=(
-            Section("Estimated against true", (_chart(data, means, level), _models(data))),
+            Section(
+                "Estimated against true",
+                (predicted_against_true_chart(drawn, title=means), _models(first.held_out.model_ids, drawn)),
+            ),
             Section("Four ways to do it", (_strategies(result),)),
             Section("What to do next", (Facts(following),)),
         ),
@@ -375,51 +349,16 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
     )
 
 
-def _estimates(result: QuickstartResult, errors: Sequence[str]) -> Data:
-    """One row a model and way that is drawn; the first of each panel draws the line of equality."""
-    drawn = [_panel([result.first], strategy) for strategy in SHOWN]
-    truth, value, low, high = (
-        np.concatenate([getattr(one, name) for one in drawn]) for name in ("true", "estimate", "low", "high")
-    )
-    ends = float(np.nanmin([truth, low])), float(np.nanmax([truth, high]))
-    is_first = np.arange(truth.size) % drawn[0].true.size == 0
-    titles = [f"{one.title.capitalize()}: off by {error}" for one, error in zip(drawn, errors, strict=True)]
-    # in all panels models are flagged whose answers to the default's items are unlike those of past models
-    flagged = result.first.estimates[STRATEGIES.index(DEFAULT)].typicality.is_flagged
-    return Data(
-        "estimates",
-        {
-            "way": [one.title for one in drawn for _ in one.true],
-            "panel": [title for title, one in zip(titles, drawn, strict=True) for _ in one.true],
-            "model": [*result.first.held_out.model_ids] * len(SHOWN),
-            "true": truth,
-            "estimate": value,
-            "low": low,
-            "high": high,
-            "error": value - truth,
-            "is_flagged": np.tile(flagged, len(SHOWN)),
-            "from": [ends[0] if one else None for one in is_first],
-            "to": [ends[1] if one else None for one in is_first],
+def _models(model_ids: Sequence[str], drawn: Sequence[PredictionPanel]) -> Table:
+    rows = {
+        "model": [*model_ids] * len(drawn),
+        "way": [one.title for one in drawn for _ in model_ids],
+        **{
+            name: np.concatenate([getattr(one, name) for one in drawn])
+            for name in ("true", "estimate", "low", "high", "is_flagged")
         },
-    )
-
-
-def _chart(data: Data, title: str, level: str) -> Chart:
-    """Draw estimates with their intervals against the truth, by chance and by the default."""
-    told = {"true": "True", "estimate": "Estimated", "low": "From", "high": "To"}
-    tip = tips(model="Model", **{name: (words, PRECISE) for name, words in told.items()})
-    domain = [data.columns["from"][0], data.columns["to"][0]]
-    panels = list(dict.fromkeys(data.columns["panel"]))
-    return Chart(
-        title,
-        against_truth(panels, ("True score", "Estimated score"), domain, tip, n_columns=len(SHOWN)),
-        (data,),
-        f"Two pictures of estimated against true scores of {plural(len(data) // len(SHOWN), 'model')}. {title}.",
-        note=f"Dashed: where the estimate is the truth. Bars: {level} intervals. Hollow: {ATYPICAL_WORDS}.",
-    )
-
-
-def _models(data: Data) -> Table:
+        "error": np.concatenate([one.estimate - one.true for one in drawn]),
+    }
     columns = (
         Column("model", "Model", "id"),
         Column("way", "Way", has_menu=True),
@@ -430,7 +369,7 @@ def _models(data: Data) -> Table:
         Column("error", "Error", "points", 1, "Estimated less true, in points"),
         Column("is_flagged", "Unlike past", "flag", explanation=ATYPICAL_WORDS.capitalize(), has_menu=True),
     )
-    return Table("Held-out models", data, columns, n_shown=10)
+    return Table.of("Held-out models", "models", rows, columns, n_shown=10)
 
 
 def _strategies(result: QuickstartResult) -> Table:

@@ -1,7 +1,7 @@
 """The page of an adaptive session: the estimate after each answer, what each changed and cost, and why it stopped."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from itembank.errors import visible
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING
 from itembank.irt.bernoulli import probability
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import (
     Answer,
     Answers,
@@ -26,7 +26,6 @@ from itembank.pages.blocks import (
     Text,
     bank_provenance,
 )
-from itembank.pages.given_answers import GivenAnswers, expectation_chart
 from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
 from itembank.pages.model_details import typicality_words
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, score_answer, standing_chart
@@ -63,16 +62,16 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     """
     scores = session.estimate().scores
     model = OneModel.of(scores, 0, KEY, wanted_score(session))
-    items, given, trials = _answers(session)
     past = PastScores.of(bank)
-    standing = standing_chart(past, model)
-    beside = () if standing is None else (standing,)
+    standing, typicality = standing_chart(past, model), float(scores.typicality.typicality[0])
+    words = "" if np.isnan(typicality) else typicality_words(typicality)
+    beside = (*(() if standing is None else (standing,)), *((Text(words),) if words else ()))
     sections = (
         Section("After each answer", tuple(_step_blocks(session))),
         Section("Beside past models", (*beside, *(scenario_blocks(past, model) or ()))),
-        Section("Expected and given", tuple(_expected_blocks(bank, items, given, trials, scores))),
         Section("How it was asked", (Facts(tuple(_settings(session, scores))),)),
     )
+    items = np.array([session.pool.positions[item] for item in session.told], dtype=np.int64)
     answer = score_answer(bank, model, items, method=scores.method)
     return Page(
         title=title or session.model_id,
@@ -82,14 +81,6 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
         provenance=(*bank_provenance(bank), ("Model", session.model_id), ("Method", scores.method)),
         command=command,
     )
-
-
-def _answers(session: AdaptiveSession) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Positions in the bank, responses and trials of all answers, each (n,)."""
-    told = session.told
-    positions = np.array([session.pool.positions[item] for item in told], dtype=np.int64)
-    given = np.array([one.response for one in told.values()], dtype=np.float64)
-    return positions, given, np.array([one.n_trials or 1 for one in told.values()], dtype=np.float64)
 
 
 def _stop(session: AdaptiveSession) -> Answer:
@@ -145,22 +136,9 @@ def _step_blocks(session: AdaptiveSession) -> Iterator[Block]:
     if session.n_items == 0:
         yield Text("Nothing was answered yet: the estimate is what is expected of any new model.")
         return
-    data = steps_data(session, session_steps(session))
+    data = steps_data(session)
     yield steps_chart(session, data)
-    yield from (Text(words) for words in telling_words(data))
     yield telling_table(session, data)
-
-
-def _expected_blocks(
-    bank: Bank, items: IntArray, given: FloatArray, trials: FloatArray, scores: ScoreEstimates
-) -> Iterator[Block]:
-    typicality = float(scores.typicality.typicality[0])
-    if not np.isnan(typicality):
-        yield Text(typicality_words(typicality))
-    chart = expectation_chart(GivenAnswers.of(bank, items, given, trials), KEY) if items.size else None
-    if chart is not None:
-        yield chart
-        yield Text("Whether answers changed on the way: itembank check BANK JOURNAL.")
 
 
 def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair]:
@@ -189,35 +167,22 @@ def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair
     yield "Items left", f"{count(session.n_unasked)} may still be asked"
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Where a session stood after an answer."""
-
-    number: int  # Answers told so far; 0 before the first
-    told: Told | None  # The last of them
-    expected: float  # Of this answer, before it was told; NaN where the state before it was not estimated
-    value: float  # Of the score that the session is about
-    low: float
-    high: float
-    costs: Mapping[str, float]  # So far
-
-    @property
-    def half_width(self) -> float:
-        """Half of the interval's width."""
-        return 0.5 * (self.high - self.low)
-
-
 def wanted_score(session: AdaptiveSession) -> str:
     """Name of the score that a session is about."""
     target = session.pool.spec.target
     return target if isinstance(target, str) else CUSTOM
 
 
-def session_steps(session: AdaptiveSession) -> tuple[Step, ...]:
-    """Estimate the score again after each answer of a session, as it stood then; first before any answer."""
+def steps_data(session: AdaptiveSession) -> Data:
+    """Estimate the score again after each answer of a session, as it stood then; first before any answer.
+
+    What an answer moved, and what was expected of it, is NaN where the state before it was not estimated.
+    """
     places = [place for place, event in enumerate(session.history) if isinstance(event, Told)]
     shown = np.unique(np.linspace(0, len(places), min(len(places), MOST_STEPS) + 1).round().astype(np.int64))
-    found: list[Step] = []
+    scenario = dict(session.pool.item_table.select("item_id", "scenario").iter_rows())
+    unit = _shown_unit(session)
+    rows: list[dict[str, Any]] = []
     theta: FloatArray = np.zeros(0)
     for n_told in shown.tolist():
         events = session.history[: places[n_told - 1] + 1] if n_told else ()
@@ -225,49 +190,21 @@ def session_steps(session: AdaptiveSession) -> tuple[Step, ...]:
         made = then.estimate()
         at = made.scores.targets.index(wanted_score(session))
         value, low, high = (float(one[0, at]) for one in (made.scores.value, made.scores.low, made.scores.high))
-        step = Step(n_told, None, NOT_KNOWN, value, low, high, dict(then.costs))
-        if events and isinstance(events[-1], Told):
-            expected = NOT_KNOWN
-            if found[-1].number == n_told - 1:  # by the ability just before
-                item = session.pool.basis.parameters.take(np.array([session.pool.positions[events[-1].item_id]]))
-                expected = float(probability(item, theta[None, :])[0, 0])
-            step = replace(step, told=events[-1], expected=expected)
-        found.append(step)
+        told = events[-1] if events else None
+        row: dict[str, Any] = {"number": n_told, "item": "", "scenario": "", "expected": NOT_KNOWN, "given": NOT_KNOWN}
+        row |= {"estimate": value, "low": low, "high": high, "half_width": 0.5 * (high - low)}
+        row |= {"moved": NOT_KNOWN, "narrowed": NOT_KNOWN}
+        row["cost"] = NOT_KNOWN if unit is None else then.costs.get(unit, 0.0)
+        if isinstance(told, Told):
+            row |= {"item": told.item_id, "scenario": scenario.get(told.item_id, ""), "given": told.response}
+            if rows[-1]["number"] == n_told - 1:
+                item = session.pool.basis.parameters.take(np.array([session.pool.positions[told.item_id]]))
+                row["expected"] = float(probability(item, theta[None, :])[0, 0])
+                row["moved"] = value - rows[-1]["estimate"]
+                row["narrowed"] = rows[-1]["half_width"] - row["half_width"]
+        rows.append(row)
         theta = made.theta
-    return tuple(found)
-
-
-def steps_data(session: AdaptiveSession, steps: tuple[Step, ...]) -> Data:
-    """Return the steps as a table's columns."""
-    told = [step.told for step in steps]
-    ids = ["" if one is None else one.item_id for one in told]
-    scenario = dict(session.pool.item_table.select("item_id", "scenario").iter_rows())
-    before = [None, *steps[:-1]]
-    is_next = [last is not None and last.number == step.number - 1 for last, step in zip(before, steps, strict=True)]
-    moves = [
-        (step.value - last.value, step.half_width - last.half_width)
-        if last is not None and follows
-        else (NOT_KNOWN,) * 2
-        for last, step, follows in zip(before, steps, is_next, strict=True)
-    ]
-    unit = _shown_unit(session)
-    return Data(
-        "steps",
-        {
-            "number": [step.number for step in steps],
-            "item": ids,
-            "scenario": [scenario.get(one, "") for one in ids],
-            "expected": [step.expected for step in steps],
-            "given": [NOT_KNOWN if one is None else one.response for one in told],
-            "estimate": [step.value for step in steps],
-            "low": [step.low for step in steps],
-            "high": [step.high for step in steps],
-            "half_width": [step.half_width for step in steps],
-            "moved": [one[0] for one in moves],
-            "narrowed": [-one[1] for one in moves],
-            "cost": [NOT_KNOWN if unit is None else step.costs.get(unit, 0.0) for step in steps],
-        },
-    )
+    return Data("steps", {name: [row[name] for row in rows] for name in rows[0]})
 
 
 def _shown_unit(session: AdaptiveSession) -> str | None:
@@ -342,25 +279,4 @@ def telling_table(session: AdaptiveSession, data: Data) -> Table:
             *(() if unit is None else (Column("cost", f"{unit_words(unit)} so far", "number", digits),)),
         ),
         n_shown=15,
-    )
-
-
-def telling_words(data: Data) -> Iterator[str]:
-    """Say which answers told most."""
-    columns = data.columns
-    moved = np.asarray(columns["moved"], dtype=np.float64)
-    known = np.flatnonzero(~np.isnan(moved))
-    if known.size == 0:
-        return
-    far = int(known[np.argmax(np.abs(moved[known]))])
-    yield (
-        f"The answer that moved the estimate most was number {columns['number'][far]:,}, {columns['item'][far]}: "
-        f"expected {percent(columns['expected'][far], 0)}, given {percent(columns['given'][far], 0)}, "
-        f"{points(float(moved[far]), is_signed=True)}."
-    )
-    narrowed = np.asarray(columns["narrowed"], dtype=np.float64)
-    best = int(known[np.argmax(narrowed[known])])
-    yield (
-        f"The one that narrowed the interval most was number {columns['number'][best]:,}, {columns['item'][best]}: "
-        f"by {points(float(narrowed[best]))} to either side."
     )

@@ -13,12 +13,9 @@ from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.grammar import (
     SOLID,
     Spec,
-    cells,
     marks,
-    nominal,
     number,
     panels,
-    ramp,
     ruled,
     score,
     shade,
@@ -105,24 +102,20 @@ class StudyNumbers:
         rows = self.summary.sort("budget", maintain_order=True)
         spread = rows["mae_se"].fill_nan(0.0)
         cover = rows["coverage_se"].fill_nan(0.0)
-        of_method = {name: place for place, name in enumerate(self.methods)}
         columns: dict[str, Any] = {
             "split": rows["split"],
             "split_place": [self.splits.index(name) for name in rows["split"]],
             "method": rows["method"],
-            "method_place": [of_method[name] for name in rows["method"]],
             "shade": [name if name in self.coloured else OTHERS for name in rows["method"]],
             "size": rows["budget"],
             "error": rows["mae"],
             "error_low": (rows["mae"] - spread),
             "error_high": (rows["mae"] + spread),
-            "p95": rows["p95"],
             "coverage": rows["coverage"],
             "coverage_low": (rows["coverage"] - cover).clip(0.0, 1.0),
             "coverage_high": (rows["coverage"] + cover).clip(0.0, 1.0),
             "half_width": rows["half_width"],
             "spearman": rows["spearman"],
-            "n_items": rows["n_items"],
         }
         return Data("methods", columns)
 
@@ -179,14 +172,10 @@ def _is_clear(difference: FloatArray) -> bool:
 KINDS = ("error", "rank", "coverage", "width", "spread")
 MOST_SPREAD = 400
 """Models of a split whose errors are drawn."""
-MOST_WRITTEN = 12
-"""Columns up to which each cell of a heat map states its number."""
 WIDE_RANGE = 8.0
 """Of sizes, from which their axis is logarithmic."""
 MOST_ABOVE = 1.6
 """How far above the largest error of the methods in colour a picture of errors reaches."""
-LABELS = 175
-"""Pixels that names of methods take at the left of a picture."""
 
 
 def size_words(numbers: StudyNumbers, size: float) -> str:
@@ -194,41 +183,9 @@ def size_words(numbers: StudyNumbers, size: float) -> str:
     return f"{size:g} {numbers.unit}"
 
 
-def dots_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
-    """Draw every method's error at one size, the best on top, a panel a split."""
-    rows = [k for k, size in enumerate(data.columns["size"]) if size == numbers.size]
-    chosen = {name: [values[k] for k in rows] for name, values in data.columns.items()}
-    at = size_words(numbers, numbers.size)
-    x, y = number("error", f"Mean error with {at} (points)"), nominal("method", "method_place", labelLimit=LABELS - 10)
-    tip = tips(
-        method="Method",
-        split="Split",
-        error=("Mean error (points)", ".2f"),
-        p95=("Of 20 models, one errs by more than", ".1f"),
-    )
-    parts = (
-        marks("rule", span(x, "error_low", "error_high"), y, tip=tip, strokeWidth=2.5, opacity=0.5),
-        marks("point", x, y, tip=tip, size=60, opacity=1, color="@main"),
-    )
-    told = sorted(zip(chosen["error"], chosen["method"], chosen["split"], strict=True), key=lambda row: row[0])
-    words = []
-    for one in best:
-        listed = "; ".join(f"{method} {error:.2f}" for error, method, split in told if split == one.split)
-        words.append(f"On split {one.split}: {listed}.")
-    return Chart(
-        f"Mean errors with {at}, best methods on top",
-        _by_split(numbers, parts, height=18 * len(numbers.methods), most=2, labels=LABELS),
-        (Data("methods-at-size", chosen),),
-        " ".join(words),
-        note="A point is the mean distance between estimated and true score over models left out; bars are a standard "
-        "error up and down over repeats of the study. Fewer points are better.",
-    )
-
-
-def _by_split(numbers: StudyNumbers, parts: Sequence[Spec], *, height: int, most: int = 3, labels: int = 56) -> Spec:
+def _by_split(numbers: StudyNumbers, parts: Sequence[Spec], *, height: int) -> Spec:
     n = len(numbers.splits)
-    most = min(most, n)
-    return panels("split", "split_place", *parts, n=n, height=height, alone=height, most=most, labels=labels)
+    return panels("split", "split_place", *parts, n=n, height=height, alone=height, most=min(3, n))
 
 
 def size_axis(sizes: Sequence[float], title: str) -> Spec:
@@ -428,50 +385,6 @@ def _spread(numbers: StudyNumbers, place: int, best: BestMethod) -> pl.DataFrame
     rows = np.unique(np.linspace(0, by_model.height - 1, min(MOST_SPREAD, by_model.height)).round().astype(int))
     drawn: pl.DataFrame = by_model[rows.tolist()]
     return drawn.with_columns(split=pl.lit(best.split), split_place=pl.lit(place), method=pl.lit(best.method))
-
-
-def scenario_chart(result: StudyResult, numbers: StudyNumbers, split: str) -> Chart:
-    """Draw the errors of every method on every score, at one size, on one split."""
-    rows = result.summary.filter(split=split, budget=numbers.size).with_columns(
-        method=METHOD, error=100.0 * pl.col("mae")
-    )
-    targets = rows["target"].unique(maintain_order=True).to_list()
-    columns = (
-        Column("target", "Score", has_menu=True),
-        Column("method", "Method", has_menu=True),
-        Column("error", "Mean error (points)", "number", 2),
-        Column("coverage", "Intervals held", "percent"),
-    )
-    places = {
-        "target_place": [targets.index(name) for name in rows["target"]],
-        "method_place": [numbers.methods.index(name) for name in rows["method"]],
-    }
-    data = Data("scenario-errors", {one.name: rows[one.name] for one in columns} | places)
-    top = float(np.nanquantile(rows["error"].to_numpy(), 0.95))
-    tip = tips(
-        method="Method", target="Score", error=("Mean error (points)", ".2f"), coverage=("Intervals held", ".1%")
-    )
-    spec = cells(
-        nominal("target", "target_place", labelLimit=130),
-        nominal("method", "method_place", labelLimit=180),
-        ramp("error", "Mean error (points)", tones="ramp", domain=[0, top], clamp=True),
-        tip,
-        step=(int(np.clip(680 // len(targets), 18, 62)), 19),
-        form=".1f" if len(targets) <= MOST_WRITTEN else "",
-        ink=when(f"datum.error > {0.55 * top}", "@paper", "@ink"),
-    )
-    best = rows.sort("error").group_by("target", maintain_order=True).first()
-    words = "; ".join(
-        f"{target}: {method} {error:.1f}" for target, method, error in best.select("target", "method", "error").rows()
-    )
-    return Chart(
-        f"Mean errors by scenario, on split {split} with {size_words(numbers, numbers.size)}",
-        spec,
-        (data,),
-        f"The smallest mean error of each score, in points: {words}.",
-        table=Table("Errors by scenario", data, columns),
-        note=f"Mean errors in points; the strongest colour stands for {top:.1f} and more.",
-    )
 
 
 def study_chart(result: StudyResult, kind: str, *, target: str = OVERALL, size: float | None = None) -> Chart:

@@ -12,13 +12,12 @@ from itembank.errors import ParameterError, shown
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Pair, Section, Table, Text
 from itembank.pages.render import Page
 from itembank.pages.study_charts import (
+    METHOD,
     BestMethod,
     StudyNumbers,
     coverage_chart,
-    dots_chart,
     error_chart,
     ranks_chart,
-    scenario_chart,
     size_words,
     spread_chart,
     width_chart,
@@ -104,8 +103,8 @@ def _cautions(numbers: StudyNumbers, best: list[BestMethod]) -> list[Block]:
 
 def _sections(result: StudyResult, numbers: StudyNumbers, best: list[BestMethod], target: str) -> list[Section]:
     data = numbers.data()
-    errors = (dots_chart(numbers, data, best), error_chart(numbers, data, best))
-    made = [Section("Errors", errors, f"Distance between estimated and true {target} score, in points.")]
+    errors = error_chart(numbers, data, best)
+    made = [Section("Errors", (errors,), f"Distance between estimated and true {target} score, in points.")]
     if np.isfinite(numbers.summary["coverage"].to_numpy()).any():
         charts = (coverage_chart(numbers, data, best), width_chart(numbers, data, best))
         made.append(
@@ -117,7 +116,7 @@ def _sections(result: StudyResult, numbers: StudyNumbers, best: list[BestMethod]
         made.append(Section("Order of models", (ranks_chart(numbers, data, best),)))
     made.append(Section("Models", (spread_chart(numbers, best),)))
     if result.summary["target"].n_unique() > 1:
-        made.append(Section("Scenarios", (scenario_chart(result, numbers, best[0].split),)))
+        made.append(Section("Scenarios", (_scenarios(result, numbers, best[0].split),)))
     names = ("seconds_calibrate", "seconds_select", "seconds_estimate")
     rows = (
         numbers.summary.filter(budget=numbers.size).group_by("method", maintain_order=True).agg(pl.col(*names).mean())
@@ -138,6 +137,20 @@ def _sections(result: StudyResult, numbers: StudyNumbers, best: list[BestMethod]
             ),
         ),
     ]
+
+
+def _scenarios(result: StudyResult, numbers: StudyNumbers, split: str) -> Table:
+    """List the errors of every method on every score, at one size, on one split, the smallest first."""
+    columns = (
+        Column("target", "Score", has_menu=True),
+        Column("method", "Method", has_menu=True),
+        Column("error", "Mean error (points)", "number", 2),
+        Column("coverage", "Intervals held", "percent"),
+    )
+    rows = result.summary.filter(split=split, budget=numbers.size)
+    rows = rows.with_columns(method=METHOD, error=100.0 * pl.col("mae")).sort("error", maintain_order=True)
+    caption = f"Mean errors by score, on split {split} with {size_words(numbers, numbers.size)}"
+    return Table.of(caption, "scenario-errors", rows, columns)
 
 
 def _numbers(numbers: StudyNumbers) -> Table:

@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.errors import ParameterError
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
-from itembank.pages.grammar import PRECISE, marks, menu, nominal, number, of, panels, picture, score, span, tips
+from itembank.pages.grammar import PRECISE, marks, menu, number, of, panels, score, span, tips
 from itembank.pages.render import Page
 from itembank.pages.theme import count, level_words, percent, plural, points
 from itembank.scaling.transfers.transfers import Transfer
@@ -32,8 +32,6 @@ def transfer_page(found: Sequence[Transfer], *, title: str = "", command: str = 
     first = found[0]
     single = len(found) == 1
     sections = [Section("Predicted and actual", (agreement_chart(found), _models(found)))]
-    if not single:
-        sections.insert(0, Section("Errors", (transfer_errors_chart(found),)))
     if len(first.k) > 1:
         sections.append(Section("Curves", (transfer_curves_chart(found),)))
     words = "What each method was worth; 'uninformed' knows no answer at all."
@@ -119,43 +117,6 @@ def _cautions(found: Sequence[Transfer]) -> list[Block]:
 
 def _name(one: Transfer) -> str:
     return f"{one.source} to {one.target}"
-
-
-def transfer_errors_chart(found: Sequence[Transfer]) -> Chart:
-    """Draw the error of every transfer beside that of no answer at all."""
-    order = sorted(found, key=lambda one: _row(one)["error"])
-    own, without = ([100.0 * _row(one, method)["error"] for one in order] for method in ("", UNINFORMED))
-    names = [_name(one) for one in order]
-    columns = (
-        Column("transfer", "Transfer"),
-        Column("error", "Mean error (points)", "number", 2),
-        Column("without", "Without any answer", "number", 2),
-        Column("correlation", "Correlation of abilities", "number", 2),
-    )
-    values = (names, own, without, [one.correlation for one in order])
-    rows = {one.name: value for one, value in zip(columns, values, strict=True)}
-    data = Data("transfer-errors", {**rows, "place": list(range(len(order)))})
-    x, y = number("error", "Mean error (points)", zero=True), nominal("transfer", "place", labelLimit=230)
-    tip = tips(transfer="Transfer", **{one.name: (one.title, ".2f") for one in columns[1:]})
-    spec = picture(
-        marks("rule", span(x, "error", "without"), y, color="@soft", strokeWidth=2),
-        marks("point", of(x, "without"), y, tip=tip, color="@muted", size=45, filled=False),
-        marks("point", x, y, tip=tip, color="@main", size=60, opacity=1),
-        height=22 * len(order),
-    )
-    rivals = list(zip(own, without, strict=True))
-    words = "; ".join(
-        f"{name} {value:.1f} against {other:.1f}" for name, (value, other) in zip(names, rivals, strict=True)
-    )
-    gain = sum(value < other for value, other in rivals)
-    return Chart(
-        f"{gain} of {plural(len(order), 'transfer')} are closer than a guess without any answer",
-        spec,
-        (data,),
-        f"Mean error in points, predicted against uninformed: {words}.",
-        table=Table("Errors of transfers", data, columns, n_shown=60),
-        note="Filled: predicted from the ability on the easy items. Hollow: the mean of other models.",
-    )
 
 
 def agreement_chart(found: Sequence[Transfer]) -> Chart:

@@ -8,7 +8,8 @@ import numpy as np
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.pages.blocks import Chart, Data
-from itembank.pages.grammar import Spec, equals, marks, panels, score, span, when
+from itembank.pages.grammar import Spec, equals, marks, score, span, when
+from itembank.pages.grammar import panels as small_pictures
 from itembank.pages.theme import ATYPICAL_WORDS, level_words, points
 from itembank.tabular import Compact
 
@@ -86,41 +87,26 @@ def predicted_against_true_chart(
     title = title or _off_words(panels)
     bars = f" Bars: {level_words(level)} intervals." if np.isfinite(columns["low"]).any() else ""
     hollow = f" Hollow: {ATYPICAL_WORDS}." if any(map(np.any, flagged)) else ""
-    axes = (f"True {target} score", f"Estimated {target} score")
-    n_columns = 2 if len(panels) == 4 else min(len(panels), 3)  # no panel alone in a row
+    x = score("true", f"True {target} score", domain=domain, tickCount=4)
+    y = score("estimate", f"Estimated {target} score", domain=domain)
+    fill = when(equals("is_flagged", True), "@paper", "@main")
+    look: Spec = {"size": 45, "strokeWidth": 1.5, "stroke": "@main", "filled": True, "opacity": 1, "fill": fill}
+    parts = (
+        marks("rule", span(x, "from", "to"), span(y, "from", "to"), color="@muted", strokeDash=[4, 4]),
+        marks("rule", x, span(y), color="@main", opacity=0.35, clip=True),
+        marks("point", x, y, **look),
+    )
+    most = 2 if len(panels) == 4 else min(len(panels), 3)  # no panel alone in a row
+    spec = small_pictures("panel", "panel", *parts, height=320, most=most, labels=85, autosize="pad")
+    header = {"title": None, "labelFontSize": 13, "labelLimit": 420}
+    facet = {"field": "panel", "type": "nominal", "sort": names, "title": None, "header": header}
     return Chart(
         title,
-        against_truth(names, axes, domain, n_columns=n_columns),
+        {**spec, "facet": facet, "spec": {**spec["spec"], "least": 260}},
         (data,),
         f"{title}.",
         note=f"Points: models new to the bank; on the dashed line the estimate is right.{bars}{hollow}",
     )
-
-
-def against_truth(
-    names: Sequence[str],
-    axes: tuple[str, str],
-    domain: Sequence[float],
-    tip: Sequence[Spec] = (),
-    *,
-    n_columns: int,
-) -> Spec:
-    """Return panels of estimates over true scores; rows with 'from' and 'to' draw the line of equality."""
-    x, y = (
-        score(field, title, domain=domain, tickCount=ticks)
-        for field, title, ticks in zip(("true", "estimate"), axes, (4, 6), strict=True)
-    )
-    hollow = when(equals("is_flagged", True), "@paper", "@main")
-    look: Spec = {"size": 45, "strokeWidth": 1.5, "stroke": "@main", "filled": True, "opacity": 1, "fill": hollow}
-    parts = (
-        marks("rule", span(x, "from", "to"), span(y, "from", "to"), color="@muted", strokeDash=[4, 4]),
-        marks("rule", x, span(y), color="@main", opacity=0.35, clip=True),
-        marks("point", x, y, tip=tip, **look),
-    )
-    spec = panels("panel", "panel", *parts, height=320, most=n_columns, labels=85, autosize="pad")
-    header = {"title": None, "labelFontSize": 13, "labelLimit": 420}
-    facet = {"field": "panel", "type": "nominal", "sort": list(names), "title": None, "header": header}
-    return {**spec, "facet": facet, "spec": {**spec["spec"], "least": 260}}
 
 
 def _off_words(panels: Sequence[PredictionPanel]) -> str:

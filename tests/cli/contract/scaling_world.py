@@ -40,7 +40,6 @@ def _suite(folder):
     """Four recipes, the fewest whose lines are drawn to each other, of four sizes."""
     suite = simulated_suite(np.random.default_rng(3), n_recipes=4, n_items=12, n_sizes=4, n_checkpoints=1)
     matrix, models = suite.probability, suite.models
-    write_responses(suite.accuracy, folder / "suite-right.parquet")
     known = matrix.with_tables(models=models.with_columns(kind="kind " + pl.col("recipe")))
     write_responses(known, folder / "suite.parquet")
     items = matrix.items.with_columns(n_options=2 + pl.int_range(12) % 3)

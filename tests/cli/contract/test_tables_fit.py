@@ -67,7 +67,6 @@ CALLS = {
     "study dimensions": ["past.csv --dims 1 --method map"],
     "study homogeneity": ["bank"],
     "study predictions": ["bank", "bank --show bins"],
-    "scaling decisions": ["suite.parquet --splits 1 --method 1PL"],
     "study weights": ["bank selection.json random.json"],
     "study tasks": ["past.csv --cost tokens", "past.csv --show correlations"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],

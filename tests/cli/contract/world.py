@@ -135,7 +135,6 @@ def _tables(folder):
     pl.DataFrame({"model_id": models, "family": "c", "size": np.arange(16.0)[::-1]}).write_csv(
         folder / "other-models.csv"
     )
-    (folder / "defaults.toml").write_text("[info]\nformat = 'json'\n[import]\nformat = 'json'\n", encoding="utf-8")
     (folder / "include.txt").write_text("math/0\nlaw/2\nlaw/5\n", encoding="utf-8")
     estimate = {"model_id": "new", "target": "math", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95}
     estimate |= {

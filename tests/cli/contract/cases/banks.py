@@ -29,12 +29,6 @@ _CALIBRATE = Case(
         "bifactor": _calibrate("past.csv --method map --item-model bifactor", about=("--dims", "--family")),
         "probabilities": _calibrate("probabilities.csv --method map --dims 1 --family beta", about=()),
         "counts": _calibrate("counts.csv --method map --dims 1", about=("--family",)),
-        "each": Mode(
-            "past.csv probabilities.csv -o out/banks --each --method map --dims 1 --no-folds",
-            about=("--output", "--across", "--format"),
-            then=(("info out/banks/past --format csv", ""), ("info out/banks/probabilities --format csv", "")),
-            unseen=("bank.json",),
-        ),
         "items alone": Mode(
             "--items items.csv -o out/bank",
             unseen=("bank.json",),
@@ -60,7 +54,7 @@ _CALIBRATE = Case(
         **COMMON,
         **options(
             "--jobs 2 --output out/other --items items.csv --item-model 1pl --dims 2 --method mml --family beta "
-            "--within custom --across items --spec guessing.toml --folds --force --each --parameters --benchmark lb"
+            "--within custom --across items --spec guessing.toml --folds --force --parameters --benchmark lb"
         ),
         "--scores": "--scores models.csv --score size",
         "--score": "--scores models.csv --score size",
@@ -86,12 +80,11 @@ _CALIBRATE = Case(
 )
 _INFO = Case(
     modes={
-        "facts": Mode("bank", about=("--format", "--selection", "--log")),
-        "history": Mode("retired-bank --log", about=("--format", "--figure", "--log")),
-        "differences": Mode("named-bank retired-bank", about=("--format", "--figure", "--log")),
-        "figure": Mode("bank --figure out/bank.png"),
+        "facts": Mode("bank", about=("--format", "--log")),
+        "history": Mode("retired-bank --log", about=("--format", "--log")),
+        "differences": Mode("named-bank retired-bank", about=("--format", "--log")),
     },
-    values=options("--figure out/other.png --selection selection.json --log --format json"),
+    values=options("--log --format json"),
     no_effect={("history", "--log"): "it is on already"},
 )
 

@@ -6,14 +6,13 @@ from tests.cli.contract.cases.reading import COMMON, LEFT_OUT, MIXED
 _ROOT = Case(
     modes={
         "a command": Mode("info bank", hears=True),
-        "a note": Mode("import py-irt.jsonl -o out/r.parquet", about=("--quiet", "--config"), hears=True),
-        "an error": Mode("info logs", codes=(1,), hears=True, about=("--debug", "--quiet", "--config")),
+        "a note": Mode("import py-irt.jsonl -o out/r.parquet", about=("--quiet",), hears=True),
+        "an error": Mode("info logs", codes=(1,), hears=True, about=("--debug", "--quiet")),
     },
-    values=options("--version --config defaults.toml --debug --quiet"),
+    values=options("--version --debug --quiet"),
     no_effect={
         ("a command", "--debug"): "nothing fails",
         ("an error", "--quiet"): "an error is no note",
-        ("an error", "--config"): "nothing is printed that it could lay out",
     },
 )
 

@@ -5,7 +5,6 @@ from tests.cli.contract.cases.reading import COMMON, PAGES, no_chance
 from tests.cli.contract.scaling_world import N_PAST
 
 _OF_BANK = "--bank suite-bank --law irsl --spec fitted-law.toml --format csv"
-_DECIDED = "--splits 1 --calibrating 1 --method 1PL --format csv"
 _PRETRAIN = Case(
     never=PAGES,
     nowhere={"--builtin": "it takes the place of RESPONSES; scaling transfer has a mode of each"},
@@ -147,36 +146,7 @@ _TRANSFER = Case(
     stops={("builtin", "--builtin"): "'copying'"},
 )
 
-_COARSE = "it does not change which of three recipes is better; tests/cli/test_scaling_pretrain.py has it"
-_DECISIONS = Case(
-    nowhere={
-        **dict.fromkeys(("--loss", "--recipe-column"), _COARSE),
-        "--builtin": "it takes the place of RESPONSES; scaling transfer has a mode of each",
-    },
-    modes={
-        "files": Mode(
-            f"suite.parquet {_DECIDED}",
-            about=(
-                *("--builtin", "--accuracy", "--loss", "--recipe-column", "--method", "--splits"),
-                *("--calibrating", "--n-items", "--show", "--figure", "--seed", "--format"),
-            ),
-        ),
-        "unknown compute": Mode(f"suite-unknown.parquet {_DECIDED}", about=("--drop-unknown",), codes=(1,)),
-    },
-    values={
-        **COMMON,
-        **options(
-            "--drop-unknown --builtin bytelms --accuracy suite-right.parquet --loss losses.csv --recipe-column "
-            "kind --method 2PL --splits 2 --calibrating 3 --n-items 1 --show scenarios --figure out/decisions.png"
-        ),
-    },
-    no_effect={("files", "--recipe-column"): "the column has the same recipes by other names"},
-    stops={
-        ("files", "--calibrating"): "two recipes at least must be left to order",
-    },
-)
 CASES = {
-    "scaling decisions": _DECISIONS,
     "scaling pretrain": _PRETRAIN,
     "scaling test-time": _TEST_TIME,
     "scaling transfer": _TRANSFER,

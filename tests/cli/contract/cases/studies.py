@@ -64,7 +64,6 @@ CASES = {
                 for kind, other, more in (
                     ("items", "cost", ""),
                     ("cost", "items", ""),
-                    ("choices", "items", ""),
                     ("tasks", "models", f" {_BOTH}"),
                     ("models", "tasks", f" {_BOTH}"),
                 )
