@@ -21,7 +21,6 @@ def folder(tmp_path_factory, fitted_bank):
     bank = make_bank()
     board = 20.0 + 60.0 * bank.responses.responses.mean(axis=1)
     pl.DataFrame({"model_id": bank.responses.model_ids, "board": board}).write_csv(folder / "board.csv")
-    write_responses(bank.responses, folder / "past.parquet")
     responses = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
     new = ResponseMatrix.create(responses, model_ids=["new/a", "new/b"], items=bank.responses.items)
     write_responses(new.take(items=np.arange(0, 30, 2)), folder / "new.parquet")
@@ -84,17 +83,3 @@ def test_unknown_names_are_told_what_there_is(run, folder, bank_with_board):
     assert outcome.code == 1
     assert "mean_win_rate" in outcome.err
     assert "Did you mean 'board'?" in outcome.err
-
-
-def test_a_bank_is_calibrated_with_external_scores(run, folder):
-    words = ("calibrate", folder / "past.parquet", "-o", folder / "made", "--method", "map", "--dims", 1, "--no-folds")
-    assert run(*words, "--scores", folder / "board.csv", "--score", "board").code == 0
-    kept = load_bank(folder / "made").responses.models["score.board"]
-    expected = 0.2 + 0.6 * make_bank().responses.responses.mean(axis=1)
-    np.testing.assert_allclose(kept.to_numpy(), expected)
-    alone = run(*words, "--scores", folder / "board.csv", "--force")
-    assert alone.code == 2
-    assert "go together" in alone.err
-    taken = run(*words, "--scores", folder / "board.csv", "--score", "law", "--force")
-    assert taken.code == 2
-    assert "a name of its own" in taken.err

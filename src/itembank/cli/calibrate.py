@@ -1,6 +1,6 @@
 """`itembank calibrate`: fit item parameters and write a bank, of each of many results, or without past results."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,14 +64,6 @@ _ITEM_MODEL = headed(
 )
 
 
-external_options = headed(
-    "External scores",
-    option("--scores", "Scores of models that their items do not make, by model_id.", FILE),
-    option("--score COLUMN external", "A column of --scores to keep. Repeatable.", many=True),
-)
-"""Scores that `--target COLUMN` of later commands estimates."""
-
-
 @click.command("calibrate", cls=Command)
 @click.argument("responses", nargs=-1, type=EXISTING)
 @output_option("the bank folder")
@@ -102,7 +94,6 @@ external_options = headed(
 @spec_file_option("the spec of --method", "known_guessing, by_task or precision")
 @gathered("choices", _ITEM_MODEL)
 @score_options
-@external_options
 @option(
     "--folds/--no-folds",
     "Also fit folds of models, which calibrated intervals rest on; else the first command that needs them does.",
@@ -127,8 +118,6 @@ def calibrate_command(
     choices: Mapping[str, Any],
     within: Within,
     across: Across,
-    external: tuple[str, ...],
-    scores: Path | None,
     folds: bool,
     seed: int,
     output_format: str,
@@ -142,7 +131,6 @@ def calibrate_command(
       itembank calibrate responses.parquet -o bank
       itembank calibrate responses.parquet -o bank --spec guessing.toml
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
-      itembank calibrate results.csv -o bank --scores leaderboard.csv --score mmlu_full
 
     where guessing.toml has the line known_guessing = true.
 
@@ -160,7 +148,7 @@ def calibrate_command(
 
     refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
     if items is not None:
-        fitted = ("method", "dims", "spec_file", *choices, "scores", "external", "folds")
+        fitted = ("method", "dims", "spec_file", *choices, "folds")
         refuse_unused(*((name, False, "past results that are many, not with --items") for name in fitted))
         check_bank_destination(output, overwrite=force)
         choices = {"within": within, "across": across}
@@ -173,16 +161,13 @@ def calibrate_command(
         return
     if not responses:
         raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
-    check_external_options(scores, external)
     given = file_choices(spec_file, METHODS.kinds[method]) | _given(method, choices)
     own_dims = given.pop("n_dims", None)
     dims = own_dims if dims is None else dims
     check_bank_destination(output, overwrite=force)
     with warnings_as_notes():
         matrix = read_results(responses)
-        # what follows complains before the long work, not after
-        targets = ScoreTargets.create(matrix.items, within=within, across=across)
-        matrix = with_scores(matrix, scores, external, targets.scenarios)
+        ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
             bank = ib.build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
@@ -195,27 +180,6 @@ def calibrate_command(
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
-
-
-def check_external_options(scores: Path | None, external: Sequence[str]) -> None:
-    """Refuse one of the two options without the other."""
-    if (scores is None) != (not external):
-        raise click.UsageError("--scores FILE and --score COLUMN go together. Give both, or leave both out.")
-
-
-def with_scores(
-    responses: "ResponseMatrix", scores: Path | None, external: Sequence[str], scenarios: Sequence[str]
-) -> "ResponseMatrix":
-    """Keep the external scores of models beside their responses."""
-    if scores is None:
-        return responses
-    from itembank.bank.known_scores import check_external_names, with_external_scores  # noqa: PLC0415
-    from itembank.readers.matrix import read_known  # noqa: PLC0415
-
-    check_external_names(external, scenarios)
-    return responses.with_tables(
-        models=with_external_scores(responses.models, read_known(scores, "model_id")[0], external)
-    )
 
 
 def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:

@@ -56,8 +56,6 @@ _CALIBRATE = Case(
             "--jobs 2 --output out/other --items items.csv --item-model 1pl --dims 2 --method mml --family beta "
             "--within custom --across items --spec guessing.toml --folds --force --parameters --benchmark lb"
         ),
-        "--scores": "--scores models.csv --score size",
-        "--score": "--scores models.csv --score size",
     },
     no_effect={
         ("map", "--force"): "nothing stands there",
