@@ -51,7 +51,8 @@ def test_the_folder_holds_what_it_says(tiny):
     for name in FILES & {"selected.csv", "parameters.csv", "selection.json", "accuracy.png"}:
         assert name in text
     assert "calibrated intervals for other items than the 12" in text
-    assert "lm_eval" not in text
+    assert "from its answers to 12 of them" in text
+    assert "run lm-eval" not in text  # no logs of it made the bank
 
 
 def test_one_line_gives_the_estimates_of_the_whole_bank(whole, tiny, answers):

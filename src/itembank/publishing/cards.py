@@ -161,11 +161,12 @@ def _section(heading: str, text: str) -> list[str]:
 
 
 def _summary(bank: Bank) -> str:
-    n_models = bank.n_calibration_models
+    n_models, subset = bank.n_calibration_models, bank.published.subset if bank.published else None
+    few = "about a hundred" if subset is None else f"{subset.selection.n_items:,}"
     return (
         f"A calibrated item bank of {bank.n_total:,} items in {bank.targets.n_scenarios:,} scenarios, made of the "
         f"results of {n_models:,} models (bank `{bank.bank_id}`). It estimates what a new model would score on all "
-        "items from its answers to about a hundred of them, with an interval."
+        f"items from its answers to {few} of them, with an interval."
     )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from itembank.bank.selections import Selection
 from itembank.errors import DataError, IntegrityError, shown
 from itembank.harnesses.drive import check_same_content, compare_prompts
 from itembank.harnesses.lm_eval.command import USUAL_SEED
@@ -53,14 +52,14 @@ class Prepared:
         return requests
 
 
-def chosen_documents(chosen: Selection | Iterable[str]) -> dict[str, list[int]]:
-    """Return ``{task: [doc ids]}``, sorted and unique, of a selection or of item ids.
+def chosen_documents(item_ids: Iterable[str]) -> dict[str, list[int]]:
+    """Return ``{task: [doc ids]}`` of item ids, sorted and unique.
 
     Item ids must be ``task/doc_id``, as the reader of the harness's logs makes them.
     """
     samples: dict[str, set[int]] = {}
     foreign = []
-    for chosen_id in chosen.item_ids if isinstance(chosen, Selection) else chosen:
+    for chosen_id in item_ids:
         place = _place(chosen_id)
         if place is None:
             foreign.append(chosen_id)
