@@ -85,8 +85,6 @@ CALLS = {
     "--missing 0.2 --format json",
     "calibrate base": f"calibrate old.parquet -o base --method map --dims 1 {_SMALL}",
     "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
-    "calibrate each": "calibrate few.parquet old.parquet -o banks --each --method map --dims 1 --scores scores.csv "
-    f"--score final {_SMALL}",
     "start": "calibrate --items items.csv -o begun --format json",
     "select begun": "select begun -n 20 -o begun.json",
     "start two": "calibrate two-new.parquet --items items.csv -o begun-two --format json",
@@ -140,7 +138,6 @@ CALLS = {
     "predictions": "study predictions bank-2pl --format json",
     "weights": "study weights bank v-optimal.json random.json --format json",
     "tasks": "study tasks past.parquet --cost seconds --format json",
-    "decisions": "scaling decisions whole-runs.parquet --splits 1 -n 2 --method 1PL --format json",
     "pretrain last": "scaling pretrain language.parquet --spec one-size.toml --law last-score --law last-line "
     "--show all --format json",
     "pretrain alone": "scaling pretrain language.parquet --law irsl --spec alone.toml "
