@@ -10,6 +10,7 @@ from itembank.pages.pretraining_charts import (
     ability_chart,
     decision_chart,
     forecast_chart,
+    item_curves_chart,
     laws_chart,
 )
 from itembank.pages.study_charts import study_chart
@@ -23,6 +24,7 @@ __all__ = [
     "decision_chart",
     "forecast_chart",
     "homogeneity_chart",
+    "item_curves_chart",
     "item_predictions_chart",
     "laws_chart",
     "pass_at_k_chart",

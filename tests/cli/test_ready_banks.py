@@ -49,7 +49,7 @@ def test_a_bank_is_built_listed_and_taken_by_its_name(run, recipe, tmp_path):
     built = run("bank", "build", recipe, "--from", tmp_path / "files", "--format", "json")
     assert built.code == 0, built.err
     (row,) = json.loads(built.out)
-    assert (row["name"], row["n_models"], row["n_items"], row["n_items_to_run"]) == ("bank:ours", 14, 24, 8)
+    assert (row["name"], row["n_models"], row["n_items"], row["n_items_to_run"]) == ("bank:ours", 14, 24, [8])
     assert "itembank estimate bank:ours" in built.err
     refused = run("bank", "build", recipe, "--from", tmp_path / "files", "--into", tmp_path)
     assert (refused.code, "--into goes with" in words_of(refused.err)) == (2, True)
@@ -58,7 +58,7 @@ def test_a_bank_is_built_listed_and_taken_by_its_name(run, recipe, tmp_path):
     assert run("bank", "build", recipe, "--from", tmp_path / "files", "--force").code == 0
     rows = {one["name"]: one for one in json.loads(run("bank", "list", "--format", "json").out)}
     assert (rows["bank:ours"]["status"], rows["bank:ours"]["licence"]) == ("built", "MIT")
-    assert rows["bank:swebench-verified"]["status"] == "recipe"
+    assert (rows["bank:swebench-verified"]["status"], rows["bank:bfcl"]["status"]) == ("package", "recipe")
     estimates = run("estimate", "bank:ours", tmp_path / "new.csv", "--format", "json")
     assert estimates.code == 0, estimates.err
     assert {one["model_id"] for one in json.loads(estimates.out)} == {"new"}
@@ -68,7 +68,7 @@ def test_a_bank_is_built_listed_and_taken_by_its_name(run, recipe, tmp_path):
 def test_a_name_without_a_bank_says_what_to_do(run, recipe):
     unknown = run("select", "bank:swebench-verifed", "-n", 5, "-o", "selection.json")
     assert (unknown.code, "Did you mean 'swebench-verified'?" in words_of(unknown.err)) == (2, True)
-    not_built = run("info", "bank:swebench-verified")
-    assert (not_built.code, "itembank bank build swebench-verified" in words_of(not_built.err)) == (1, True)
+    not_built = run("info", "bank:bfcl")
+    assert (not_built.code, "itembank bank build bfcl" in words_of(not_built.err)) == (1, True)
     recipe.write_text("title = 1")
     assert run("bank", "build", recipe).code == 2

@@ -9,6 +9,7 @@ from itembank.pages.pretraining_charts import (
     ability_chart,
     decision_chart,
     forecast_chart,
+    item_curves_chart,
     laws_chart,
 )
 from itembank.readers.compute import training_compute
@@ -110,6 +111,16 @@ def test_decisions_are_averaged_over_scenarios_whose_shares_differ_a_little():
     assert found[0]["standard_error"] == pytest.approx(0.1)
     assert np.isnan(found[1]["standard_error"])
     assert rows_of(decision_chart(table))["accuracy"].to_list() == pytest.approx([0.5, 0.7])
+
+
+def test_items_have_their_curves(law, suite, tmp_path):
+    items = suite.probability.item_ids[:3]
+    chart = item_curves_chart(law, suite.probability, items)
+    for item in items:
+        assert (np.diff(rows_of(chart, item=item, what="curve")["response"]) > 0.0).all()
+        assert rows_of(chart, item=item, what="model").height == len(law.model_ids)
+    check_chart(chart)
+    assert chart.save(tmp_path / "items.png").stat().st_size > 1000
 
 
 def test_every_law_has_words():

@@ -133,7 +133,10 @@ def build_command(*, recipe: str, files: Path | None, into: Path | None, force: 
         "folder": str(built.folder),
     }
     print_rows([row], output_format, title="Built")
-    note(f"Next: itembank select bank:{built.name} -n 60 -o selection.json")
+    own = built.bank.items_to_run
+    n_items = built.bank.n_items if own is None else own.n_items
+    note(f"Next: itembank select bank:{built.name} -n {n_items} --ids list, run these items, then")
+    note(f"      itembank estimate bank:{built.name} RESULTS")
 
 
 _HOW = option(

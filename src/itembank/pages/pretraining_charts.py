@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
+from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Data
 from itembank.pages.grammar import (
@@ -24,7 +25,8 @@ from itembank.pages.grammar import (
     span,
     tips,
 )
-from itembank.pages.theme import compute, interval_words, level_words, percent, plural
+from itembank.pages.theme import compute, interval_words, level_words, percent, plural, points
+from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.decision_study import mean_decisions
 from itembank.scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw, ScenarioLaws
 
@@ -348,4 +350,56 @@ def laws_chart(law: PretrainingLaw, recipe: str = "", *, scenarios: Sequence[str
         (_columns("laws", rows),),
         f"{words}.",
         note=f"Points: finished models. Bands: {level_words(law.level)} intervals. Dashed upright: the target.",
+    )
+
+
+def item_curves_chart(law: PretrainingLaw, responses: ResponseMatrix, item_ids: Sequence[str]) -> Chart:
+    """Draw single items: every model's response against its ability, with the item's curve, a panel an item.
+
+    Parameters
+    ----------
+    law : PretrainingLaw
+    responses : ResponseMatrix
+        Those the law was made of.
+    item_ids : sequence of str
+
+    Raises
+    ------
+    ParameterError
+        Without an item.
+    DataError
+        For an unknown item or model.
+    """
+    if not item_ids:
+        raise ParameterError("a figure of items needs at least one, got none.")
+    rows = responses.model_indices(law.model_ids)
+    names = ("item", "place", "what", "ability", "response")
+    columns: dict[str, list[Any]] = {name: [] for name in names}
+    gaps = []
+    for place, column in enumerate(responses.item_indices(item_ids).tolist()):
+        one = law.of_scenario(responses.items["scenario"][column])
+        item = one.abilities.parameters.take(np.flatnonzero(one.abilities.items == column))
+        theta, answers = one.abilities.theta, responses.responses[rows, column]
+        grid = np.linspace(np.nanmin(theta), np.nanmax(theta), 3 * N_POINTS)
+        curve = probability(item, grid[:, None])[:, 0]
+        gaps.append(np.abs(answers - probability(item, np.nan_to_num(theta)[:, None])[:, 0]))
+        for what, along, up in (("model", theta, answers), ("curve", grid, curve)):
+            n = along.size
+            values = ([item_ids[place]] * n, [place] * n, [what] * n, along.tolist(), up.tolist())
+            for name, own in zip(names, values, strict=True):
+                columns[name] += own
+    x, y = number("ability", "Ability"), number("response", "Response", "%", domain=[0.0, 1.0])
+    parts = (
+        marks("point", x, y, where="datum.what === 'model'", color="@soft"),
+        marks("line", x, y, where="datum.what === 'curve'", color="@main"),
+    )
+    words = (
+        f"Responses to these items are {points(float(np.nanmean(np.concatenate(gaps))))} from their curves, on average"
+    )
+    return Chart(
+        words,
+        panels("item", "place", *parts, height=170),
+        (Data("item-curves", columns),),
+        f"{words}.",
+        note="Points: responses of models by their ability. Line: what the item model expects.",
     )
