@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import warnings
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from itembank.bank import bank_files
 from itembank.calibration.calibration_specs import METHODS
 from itembank.progress import silent
 from itembank.readers import read
+from tests.attacks.campaigns import import_everything
 
 
 class Remembered:
@@ -26,6 +28,7 @@ class Remembered:
 
     def install(self, patch):
         """Put itself in the place of what it remembers."""
+        import_everything()  # a module that is first imported later would keep what is patched
         patch.setattr(bank_files, "load_bank", self._bank)
         patch.setattr(itembank, "load_bank", self._bank)
         patch.setattr(read, "read_rows", self._rows)
@@ -52,7 +55,7 @@ class Remembered:
 
     def _once(self, key, paths, work):
         """Result of some work on files, with its warnings said anew each time."""
-        if any(self._output in path.parts for path in paths):
+        if any(self._output in Path(path).parts for path in paths):
             return work()
         if key not in self._found:
             with warnings.catch_warnings(record=True) as told:

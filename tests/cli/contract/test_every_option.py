@@ -13,7 +13,6 @@ from itembank.living import descendants
 from itembank.pages import blocks
 from itembank.readers import builtin
 from itembank.sessions import journal
-from tests.attacks.campaigns import import_everything
 from tests.cli.contract.calls import OUTPUT, carry_out, run
 from tests.cli.contract.cases import CASES
 from tests.cli.contract.every_option import commands, names_of, options_of
@@ -46,7 +45,6 @@ def options_in(command, name):
 @pytest.fixture(scope="module")
 def remembered():
     """Fits and banks that calls have in common, made once."""
-    import_everything()  # a module that is first imported here would keep what is patched
     with pytest.MonkeyPatch.context() as patch:
         kept = Remembered(OUTPUT)
         kept.install(patch)
