@@ -37,9 +37,9 @@ KNOWN_PARAMETERS_SCHEMA_VERSION = 7
 READABLE = (
     SCHEMA_VERSION,
     FAMILY_SCHEMA_VERSION,
-    PUBLISHED_SCHEMA_VERSION,
     ASIDE_SCHEMA_VERSION,
     FEW_MODELS_SCHEMA_VERSION,
+    PUBLISHED_SCHEMA_VERSION,
     KNOWN_PARAMETERS_SCHEMA_VERSION,
 )
 RECORD = "bank.json"
@@ -58,7 +58,8 @@ def read_record(path: Path) -> dict[str, Any]:
     if version not in READABLE:
         raise BankError(
             f"{path}: schema_version must be one of {READABLE}, got {version!r}. "
-            "Read it with the release of itembank that wrote it, or calibrate it again with this one."
+            "Read it with the release of itembank that wrote it, or calibrate it again with this one; one without "
+            "responses must be published or built again."
         )
     if record.get("record_sha256") != record_digest(record) or not isinstance(record.get("files"), dict):
         raise IntegrityError(f"{path / RECORD} is not what was written with this bank. Calibrate the bank again.")
