@@ -130,5 +130,5 @@ def test_a_journal_keeps_the_commit_and_opens_again(hub, folder, tmp_path):
 
 def test_the_client_cache_is_not_written_to(hub, folder):
     hub.put("me/bank", folder)
-    with pytest.raises(ParameterError, match="Pull it into a folder"):
+    with pytest.raises(ParameterError, match="Copy it into a folder"):
         load_bank("hf:me/bank").cache.keep_in_bank()
