@@ -48,6 +48,54 @@ def test_each_gives_calibrated_intervals_from_its_items(name):
         assert 0.2 < found.scores.low[0, -1] < found.value[0, -1] < found.scores.high[0, -1] < 0.9
 
 
+def responses_to(items, *, models=("new",)):
+    answers = {
+        f"model-{name}": [(place + number) % 2 for place in range(len(items))] for number, name in enumerate(models)
+    }
+    rows = [
+        (model, item, value) for model, values in answers.items() for item, value in zip(items, values, strict=True)
+    ]
+    return ib.responses_from_frame(pl.DataFrame(rows, schema=["model_id", "item_id", "response"], orient="row"))
+
+
+def test_answers_to_all_items_are_all_used():
+    bank = ib.load_bank("bank:swebench-verified")
+    found = ib.estimate(bank, responses_to(bank.item_ids))
+    assert found.n_items[0, -1] == 500
+    assert [found.value[0, -1], found.scores.low[0, -1], found.scores.high[0, -1]] == pytest.approx([0.5] * 3)
+
+
+def test_answers_to_other_items_than_the_published_are_used_with_the_item_models_interval():
+    bank = ib.load_bank("bank:swebench-verified")
+    chosen = [item for item in bank.item_ids if item not in ib.select(bank, 200).item_ids][:50]
+    found = ib.estimate(bank, responses_to(chosen))
+    assert (found.n_items[0, -1], found.interval_kind) == (50, "model-based")
+
+
+def test_further_answers_are_left_out_and_named():
+    bank = ib.load_bank("bank:mmlu-pro")
+    others = [item for item in bank.item_ids if item not in ib.select(bank, 100).item_ids][:5]
+    with pytest.warns(ib.errors.DataWarning, match="5 of 105 items are not among the 100"):
+        assert ib.estimate(bank, responses_to([*ib.select(bank, 100).item_ids, *others])).n_items[0, -1] == 100
+
+
+def test_models_that_ran_different_sets_are_not_estimated_together():
+    bank = ib.load_bank("bank:swebench-verified")
+    few, many = (pl.DataFrame({"item_id": ib.select(bank, n).item_ids, "response": 1.0}) for n in (30, 100))
+    table = pl.concat([few.with_columns(model_id=pl.lit("a")), many.with_columns(model_id=pl.lit("b"))])
+    with pytest.raises(ib.errors.DataError, match="'100 items', '30 items'"):
+        ib.estimate(bank, ib.responses_from_frame(table))
+    found = ib.estimate(bank, ib.responses_from_frame(table), selection=ib.select(bank, 30))
+    assert found.n_items[:, -1].tolist() == [30, 30]
+
+
+@pytest.mark.parametrize("place", ["bank:new", "hf:me/new"])
+def test_a_bank_is_not_written_to_a_name(place, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ib.errors.ParameterError, match="must be written to a folder"):
+        ib.save_bank(ib.load_bank("bank:mmlu-pro"), place)
+
+
 def test_swe_bench_verified_is_what_its_results_make(shared_dir):
     responses, _ = swe_bench_verified(shared_dir / "data" / "swebench_verified")
     with pytest.warns(ib.errors.DataWarning, match="2 of 100 models answer like another one"):

@@ -36,7 +36,7 @@ from itembank.bank.bank_records import (
 )
 from itembank.bank.bank_views import view_of, whole_bank
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration, data_fingerprint, read_published
-from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, quoted
+from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, ParameterError, quoted
 from itembank.files.atomic import check_destination, replacing_folder, user_cache_folder
 from itembank.files.documents import digest_of, regular_size
 from itembank.files.hub import is_hub_name
@@ -114,6 +114,8 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
 
 def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
     """Raise `BankError` or `ParameterError` when a bank cannot be written at `path`; worth asking before long work."""
+    if is_bank_name(path):
+        raise ParameterError(f"a bank must be written to a folder, got the name {quoted(path)}. Name another place.")
     check_destination(path, is_folder=True)
     if not path.exists():
         return

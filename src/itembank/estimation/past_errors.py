@@ -13,7 +13,7 @@ from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import repeatable
 from itembank.bank.banks import BEYOND, Bank, PublishedSubset
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.beyond import Place, StackWeights, learn_line, places, share_beyond
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimates import Typicality, typicality_among
@@ -402,28 +402,51 @@ def selection_or_published(
     """Return the selection, or else items that a bank was published with, where there are such.
 
     Of several sets of items it is the one that answers were given to, `answered`: of those with most of their items
-    answered the largest. Where nobody has answered yet it is the usual one.
+    answered the largest. Where nobody has answered yet it is the usual one; where most answers are to other items of
+    the bank, none.
     """
     if selection is not None:
         return repeatable(bank, selection)
-    known = set(answered or ())
-    counts = [(len(known.intersection(one.item_ids)), one) for one in bank.own_selections]
-    if not any(count for count, _ in counts):
+    known = set(bank.item_ids).intersection(answered or ())
+    if not (known and bank.own_selections):
         return bank.items_to_run
-    return max(counts, key=lambda pair: (pair[0] / pair[1].n_items >= MOSTLY, pair[0], -pair[1].n_items))[1]
+    counts = [(len(known.intersection(one.item_ids)), one) for one in bank.own_selections]
+    count, best = max(counts, key=lambda pair: (pair[0] / pair[1].n_items >= MOSTLY, pair[0], -pair[1].n_items))
+    return None if bank.rest is None and 2 * count < len(known) else best
 
 
 def answers_to_items(
     bank: Bank, responses: NewResponses, selection: Selection | None
 ) -> tuple[ResponseMatrix, Selection | None]:
-    """Read the responses of new models, and find the items that they are to: `selection_or_published`."""
+    """Read the responses of new models, and find the items that they are to: `selection_or_published`.
+
+    Raises `DataError` where models answered different sets of those that the bank was published with.
+    """
     given = as_new_responses(bank, responses, selection)
-    answered = ~np.isnan(given.responses).all(axis=0)
-    chosen = selection_or_published(bank, selection, given.items["item_id"].filter(pl.Series(answered)).to_list())
-    if selection is None and chosen is not None:
-        among, _ = only_items(given, chosen.item_ids)
-        given = among if among.n_items else given
-    return given, chosen
+    if selection is not None or not bank.own_selections:
+        return given, selection_or_published(bank, selection)
+    ids, found = given.items["item_id"], {}
+    for kind in np.unique(~np.isnan(given.responses), axis=0):
+        if kind.any():
+            one = selection_or_published(bank, None, ids.filter(pl.Series(kind)).to_list())
+            found[None if one is None else one.item_ids] = one
+    if len(found) > 1:
+        sizes = sorted("other items" if ids is None else f"{len(ids)} items" for ids in found)
+        raise DataError(
+            f"models must have run the same of the sets of items that the bank was published with, got {shown(sizes)}. "
+            f"Estimate them apart, or name the items ({remedy('selection=...', '--selection FILE')})."
+        )
+    chosen = next(iter(found.values()), bank.items_to_run)
+    if chosen is None:
+        return given, None
+    among, others = only_items(given, chosen.item_ids)
+    if others and among.n_items:
+        warn(
+            f"{len(others)} of {given.n_items} items are not among the {chosen.n_items} that the bank was published "
+            f"with, and are left out: {shown(others)}.",
+            DataWarning,
+        )
+    return among if among.n_items else given, chosen
 
 
 def published_subset(bank: Bank, selection: Selection | None, spec: PointSpec | Stacked) -> PublishedSubset | None:

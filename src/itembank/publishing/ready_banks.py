@@ -131,7 +131,14 @@ def ready_bank(
     whole = _calibrated(recipe, responses, part_of(progress, 0.0, 0.5))
     kept = for_publication(whole, dropped=question_columns(whole))
     fewest = kept.targets.n_scenarios
-    sizes = [size for size in recipe.sizes if fewest <= size < kept.n_items] or [kept.n_items]
+    sizes = [size for size in recipe.sizes if fewest <= size < kept.n_items]
+    if len(sizes) < len(recipe.sizes):
+        sizes = sizes or [max(fewest, kept.n_items // 2)]
+        warn(
+            f"of the recipe's sizes, {shown(recipe.sizes)}, those from {fewest} to {kept.n_items - 1} can be chosen: "
+            f"errors are measured for {shown(sizes)} items.",
+            DataWarning,
+        )
     chosen = []
     for number, size in enumerate(sizes):
         progress("choosing items", 0.5 + 0.3 * number / len(sizes))

@@ -134,8 +134,8 @@ class Recipe:
         ReadingSpec(**self.read)
         if not 0.0 < self.least_answered <= 1.0:
             raise ParameterError(f"least_answered must be above 0 and at most 1, got {self.least_answered}.")
-        if not self.sizes or min(self.sizes) < 1:
-            raise ParameterError(f"sizes must be numbers of items from 1 on, got {self.sizes}.")
+        if not self.sizes or min(self.sizes) < 1 or len(set(self.sizes)) < len(self.sizes):
+            raise ParameterError(f"sizes must be numbers of items from 1 on, each once, got {self.sizes}.")
         if self.dims != "auto" and self.dims < 1:
             raise ParameterError(f"dims must be 'auto' or 1 at least, got {self.dims}.")
         if self.revision and not REVISION.fullmatch(self.revision):

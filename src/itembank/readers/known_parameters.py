@@ -216,7 +216,9 @@ def _benchmark(one: Mapping[str, Any]) -> KnownItems:
     """Make sense of one benchmark; raises as reading what is not there does."""
     slopes = _numbers(one["irt_parameters"]["A"])
     levels = np.broadcast_to(_numbers(one["irt_parameters"]["B"]), slopes.shape)
-    _, _, n_items = slopes.shape
+    n_sets, n_dims, n_items = slopes.shape
+    if n_sets != 1 or n_dims < 1 or not (np.isfinite(slopes).all() and np.isfinite(levels).all()):
+        raise ValueError("parameters must be finite, of one set of items and one ability at least")
     scenario, part = np.full(n_items, "", dtype=object), np.full(n_items, "", dtype=object)
     weight, own_weight, share = np.zeros(n_items), np.full(n_items, np.nan), np.full(n_items, np.nan)
     ids = np.full(n_items, "", dtype=object)
@@ -230,9 +232,14 @@ def _benchmark(one: Mapping[str, Any]) -> KnownItems:
         ids[places] = [f"{name}/{number}" for number in range(places.size)]
         for label, inside in parts.items():
             members = _places(inside, n_items)
+            if (part[members] != "").any() or (scenario[members] != str(name)).any():
+                raise ValueError("an item must be in one subscenario, of its scenario")
             part[members], weight[members] = str(label), places.size / (len(parts) * members.size)
         chosen = seen[np.isin(seen, places)]
-        own_weight[chosen] = _numbers(one["examples_weights"][name]).ravel()
+        weights = _numbers(one["examples_weights"][name]).ravel()
+        if weights.size != chosen.size or not (np.isfinite(weights).all() and (weights >= 0.0).all() and weights.any()):
+            raise ValueError("each item to run must have a weight, finite and >= 0, and not all of them zero")
+        own_weight[chosen] = weights
         ids[chosen] = [f"{TASKS.get(name, f'tiny {name}')}/{number}" for number in range(chosen.size)]
     if (scenario == "").any() or not (weight > 0.0).all() or not ((share >= 0.0) & (share < 1.0)).all():
         raise ValueError("every item must be in a scenario and a subscenario, and every lambda in [0, 1)")

@@ -24,6 +24,8 @@ from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS
 
 AUTO: Final = "auto"
+MOSTLY, FEWEST_DOCUMENTS = 0.9, 10
+"""Fraction of the documents of logs that must be items for a rule to count, and of fewer documents all must be."""
 PLACE: Final = "place"
 HASH: Final = "hash"
 NATIVE: Final = "native_id"
@@ -61,7 +63,20 @@ class Document:
         """
         if fields is None or not self.is_whole:
             return self.own_hash() if fields is None else None
-        return content_digest(*(value_at(self.fields, name) for name in json.loads(fields)))
+        return content_digest(*(value_at(self.fields, name) for name in _field_names(fields)))
+
+
+def _field_names(text: str) -> list[str]:
+    """Return the names in a bank's column of fields, which may be a stranger's."""
+    try:
+        names = json.loads(text)
+    except ValueError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DataError(
+            f"{CONTENT_FIELDS} of a bank must hold lists of names, got {quoted(text)}. Import its results again."
+        )
+    return names
 
 
 def value_at(fields: Any, path: str) -> Any:
@@ -261,12 +276,13 @@ def _best_field(asked: Sequence[_Asked], documents: Sequence[Document]) -> str:
 def find_logged(items: pl.DataFrame, documents: Sequence[Document], rule: str = AUTO) -> dict[str, Document]:
     """Return the documents of logs that are items of a bank, by the items' ids.
 
-    The first rule counts that makes every document an item; where none does, logs keep their own ids (nothing is
-    returned), unless the rule was named.
+    The first rule counts that makes nearly every document an item, or finds all items; where none does, logs keep their
+    own ids (nothing is returned), unless the rule was named.
     """
     asked = _asked(items, items["item_id"])
+    enough = min(len(asked), MOSTLY * len(documents)) if len(documents) >= FEWEST_DOCUMENTS else len(documents)
     for tried in _attempts(rule, asked, documents, {}):
-        if rule != AUTO or len(tried.found) == len(documents):
+        if rule != AUTO or (len(tried.found) >= enough and not tried.double) or len(tried.found) == len(documents):
             if tried.double:
                 raise DataError(
                     f"an item must be one document of the logs, got {len(tried.double)} that {tried.rule} finds more "
@@ -341,7 +357,7 @@ def changed_contents(items: pl.DataFrame, found: Mapping[str, Document], harness
     for one in _asked(items.filter(pl.col("item_id").is_in(list(found))), found):
         if one.content is None or (one.content_fields is None and not says):
             continue
-        names = json.loads(one.content_fields or "[]")
+        names = _field_names(one.content_fields or "[]")
         lacking = [name for name in names if value_at(found[one.item_id].fields, name) is None]
         if names and len(lacking) == len(names):
             unknown.update(lacking)

@@ -8,6 +8,7 @@ what came before; an array is put together when it is asked for.
 
 import io
 import pickletools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +30,7 @@ NUMPY = {
     },
 }
 """What a pickle may name, and the word for it here."""
-KINDS_OF_NUMBERS = frozenset("fiub")
+KINDS_OF_NUMBERS = re.compile(r"[fiu][1248]|b1")
 UNFIT = "its opcodes do not fit together"
 
 
@@ -60,7 +61,7 @@ class Array:
     @property
     def numbers(self) -> FloatArray:
         """The numbers, in their shape; `ValueError` or `TypeError` where they are none."""
-        if not isinstance(self.dtype, Dtype) or self.dtype.code[:1] not in KINDS_OF_NUMBERS:
+        if not isinstance(self.dtype, Dtype) or not KINDS_OF_NUMBERS.fullmatch(str(self.dtype.code)):
             raise ValueError("its arrays must be of numbers")
         found = np.frombuffer(self.content, dtype=np.dtype(f"{self.dtype.order}{self.dtype.code}"))
         shape = tuple(int(n) for n in self.shape)
