@@ -276,20 +276,24 @@ def _best_field(asked: Sequence[_Asked], documents: Sequence[Document]) -> str:
 def find_logged(items: pl.DataFrame, documents: Sequence[Document], rule: str = AUTO) -> dict[str, Document]:
     """Return the documents of logs that are items of a bank, by the items' ids.
 
-    The first rule counts that makes nearly every document an item, or finds all items; where none does, logs keep their
-    own ids (nothing is returned), unless the rule was named.
+    The first rule counts that makes every document an item, else the one that does so for most of them, where it is
+    nearly all, or all items are found. Where none does, logs keep their own ids (nothing is returned), unless the rule
+    was named.
     """
     asked = _asked(items, items["item_id"])
-    enough = min(len(asked), MOSTLY * len(documents)) if len(documents) >= FEWEST_DOCUMENTS else len(documents)
-    for tried in _attempts(rule, asked, documents, {}):
-        if rule != AUTO or (len(tried.found) >= enough and not tried.double) or len(tried.found) == len(documents):
+    attempts = list(_attempts(rule, asked, documents, {}))
+    for tried in attempts:
+        if rule != AUTO or len(tried.found) == len(documents):
             if tried.double:
                 raise DataError(
                     f"an item must be one document of the logs, got {len(tried.double)} that {tried.rule} finds more "
                     f"than once: {shown(tried.double)}. Read the logs of one benchmark alone, or name another field."
                 )
             return tried.found
-    return {}
+    best = max(attempts, key=lambda one: len(one.found), default=None)
+    if best is None or best.double or len(documents) < FEWEST_DOCUMENTS:
+        return {}
+    return best.found if len(best.found) >= min(len(asked), MOSTLY * len(documents)) else {}
 
 
 def logged_documents(paths: Sequence[Path], spec: ReadingSpec, items: pl.DataFrame | None = None) -> list[Document]:
