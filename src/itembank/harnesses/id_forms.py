@@ -17,7 +17,7 @@ from itembank.harnesses.lm_eval.documents import chosen_documents
 from itembank.readers.matching import native_ids
 
 REFUSED: Final[Mapping[str, tuple[str, str]]] = {
-    "list": (r"[\n-\r\x1c-\x1e\x85\u2028\u2029]", "line break"),
+    "list": (r"[\r\n]", "line break"),
     "swe-bench": (r"[\x00-\x1f\x7f-\x9f]|^-|^$", "line break or other control character, and no dash at its beginning"),
     "mini-swe-agent": (r"[\x00\r\n]", "line break"),
 }
