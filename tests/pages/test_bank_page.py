@@ -153,11 +153,16 @@ def test_a_bank_begun_with_few_models_says_what_it_cannot(bank):
 
 def test_a_published_bank_shows_its_items_and_the_errors_that_were_measured():
     whole = make_bank(n_models=12)
-    page = bank_page(without_responses(whole, selections=[select(whole, 9, method="random", rng=0)]))
+    published = without_responses(whole, selections=[select(whole, n, method="random", rng=0) for n in (12, 9)])
+    page = bank_page(published)
     said = words(page)
     assert "published without the answers of its 12 past models" in said
-    assert "estimated from the 9 items to run" in said
-    assert [row[0] for row in rows(table(page, "Errors on past models left out"))] == ["math", "code", "law", "overall"]
+    assert "What may be wrong with items" not in said  # nobody can tell without responses
+    first = published.published.subset.measured
+    sets = rows(table(page, "Past models left out"))
+    assert [row[0] for row in sets] == ["9", "12"]
+    assert sets[1][1:3] == [f"{100.0 * first[name]:.2f}" for name in ("error", "half_width")]
+    assert [row[0] for row in rows(table(page, "Scores of single scenarios"))] == ["math", "code", "law"]
     assert "Past models" not in titles(page)
     assert dict(page.provenance)["Published from bank"] == whole.bank_id
 

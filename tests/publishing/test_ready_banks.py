@@ -343,6 +343,13 @@ def test_files_of_another_state_than_the_recipe_names_are_refused(places):
         build_ready(path, files=places / "files")
 
 
+def test_sizes_that_no_bank_can_have_are_told(own, places):
+    own.write_text(own.read_text().replace("sizes = [8, 4]", "sizes = [500]"))
+    with pytest.warns(DataWarning, match=r"of the recipe's sizes, 500, .* errors are measured for 12 items"):
+        build_ready(own, into=places / "files")
+    assert [row["sizes"] for row in list_ready() if row["status"] == "built"] == [[12]]
+
+
 def test_models_whose_score_is_not_the_published_one_stay_out(places):
     rates = {name: 100 * row.mean() for name, row in zip(MODELS, RIGHT, strict=True)} | {MODELS[3]: 99.0}
     write_alpaca_eval(places / "files", {MODELS[j]: (1 + row).tolist() for j, row in enumerate(RIGHT)}, win_rates=rates)

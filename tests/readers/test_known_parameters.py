@@ -132,6 +132,16 @@ def with_positions(positions):
     return pickle.dumps(content, protocol=4)
 
 
+def spoiled(change):
+    content = tiny_benchmarks()
+    change(content["mmlu"])
+    return pickle.dumps(content, protocol=4)
+
+
+def whole_is_in_two_parts(one):
+    one["subscenarios_position"]["mmlu"]["again"] = one["scenarios_position"]["mmlu"]
+
+
 WHOLE = pickle.dumps(tiny_benchmarks(), protocol=4)
 
 
@@ -149,6 +159,11 @@ WHOLE = pickle.dumps(tiny_benchmarks(), protocol=4)
         (with_positions(nested(60)), "there must be numbers where others are"),
         (with_positions([0, 1, 10**9]), "positions must be from 0"),
         (with_positions([0, 0, 1]), "positions must be whole numbers, each once"),
+        (spoiled(lambda one: one["irt_parameters"]["A"].fill(np.nan)), "parameters must be finite"),
+        (spoiled(lambda one: one["examples_weights"].update(mmlu=np.ones(1))), "must have a weight"),
+        (spoiled(lambda one: one["examples_weights"]["mmlu"].fill(0.0)), "must have a weight"),
+        (spoiled(whole_is_in_two_parts), "an item must be in one subscenario"),
+        (WHOLE.replace(b"\x8c\x02f8", b"\x8c\x04i4,("), "its arrays must be of numbers"),
     ],
 )
 def test_a_hostile_pickle_is_refused_and_nothing_in_it_runs(tmp_path, monkeypatch, content, words):

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from itembank.errors import DataWarning, IntegrityError
+from itembank.errors import DataError, DataWarning, IntegrityError
 from itembank.readers.logged import content_digest
 from itembank.readers.matching import Document, changed_contents, find_items, find_logged
 
@@ -52,6 +52,20 @@ def test_items_are_found_by_the_first_rule_that_finds_all(items, groups, found):
 def test_an_item_that_is_not_one_document_is_refused(ids, message):
     with pytest.raises(IntegrityError, match=message):
         find_items(bank(ids), ids, [*LAW, *MATH])
+
+
+@pytest.mark.parametrize("fields", ["5", "[1]", "no JSON"])
+def test_fields_that_a_bank_names_must_be_names(fields):
+    items = bank(["8"], content_hash=["x"], content_fields=[fields])
+    with pytest.raises(DataError, match="content_fields of a bank must hold lists of names"):
+        find_logged(items, LAW)
+
+
+def test_logs_may_hold_a_few_documents_more():
+    logged, ids = documents("law", range(20)), [str(one) for one in range(18)]
+    assert find_logged(bank(ids), logged).keys() == set(ids)
+    assert find_logged(bank([*ids[:17], "else"]), logged) == {}  # 17 of 20 documents
+    assert find_logged(bank(ids[:3]), logged).keys() == set(ids[:3])  # all items of the bank
 
 
 def test_a_place_in_a_task_of_lm_eval_is_no_id_in_another():

@@ -96,6 +96,11 @@ def list_command(output_format: str) -> None:
         title="Ready banks, taken as bank:NAME; error and half-width of intervals in points",
         least=("newest", "half width"),
     )
+    for row in rows:
+        if row["source"] and row["status"] in {"package", "built"}:
+            run_by = f", for {', '.join(row['harnesses'])}" if row["harnesses"] else ""
+            state = f" at {row['revision'][:12]}" if row["revision"] else ""
+            note(visible(f"{row['name']}: {row['licence']}, {row['source']}{state}{run_by}"))
     if any(row["status"] == "recipe" for row in rows):
         note("A recipe becomes a bank by: itembank bank build NAME")
 

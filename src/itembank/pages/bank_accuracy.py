@@ -241,19 +241,39 @@ def _by_scenario(bank: Bank, found: Accuracy, usual: Typical) -> Table:
 
 
 def _published(bank: Bank) -> tuple[Block, ...]:
-    """Tell what the whole bank measured for the items that the published one asks to be run."""
-    subset = None if bank.published is None else bank.published.subset
-    if subset is None or not subset.errors.size:
+    """Tell what the whole bank measured for each set of items that the published one asks to be run."""
+    subsets = () if bank.published is None else bank.published.subsets
+    measured = sorted((one for one in subsets if one.measured), key=lambda one: one.selection.n_items)
+    if not measured:
         return (Text("The bank was published without past models' responses and without errors measured on them."),)
-    known = ~np.isnan(subset.errors)
-    error = np.where(known, np.abs(subset.errors), 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    first = 1 if bank.targets.n_scenarios == 1 else 0  # an only scenario's score is the overall one
-    errors = 100.0 * np.where(known.any(axis=0), error, np.nan)[first:]
-    rows = {"target": list(bank.targets.names)[first:], "error": errors}
-    columns = (Column("target", "Score"), Column("error", "Mean error, points", "number", 2))
-    said = (
-        f"Before the bank was published, each of {count(subset.errors.shape[0])} past models in turn played the new "
-        f"model, estimated from the {count(subset.selection.n_items)} items to run. The mean error of the overall "
-        f"score was {points(error[-1])}."
+    found = {name: np.array([one.measured[name] for one in measured]) for name in ("error", "half_width", "coverage")}
+    rows = {
+        "items": [one.selection.n_items for one in measured],
+        "error": 100.0 * found["error"],
+        "half_width": 100.0 * found["half_width"],
+        "coverage": found["coverage"],
+    }
+    columns = (
+        Column("items", "Items to run", "count"),
+        Column("error", "Mean error, points", "number", 2),
+        Column("half_width", "Mean interval, ± points", "number", 2),
+        Column("coverage", "Intervals that held", "percent"),
     )
-    return (Text(said), Table.of("Errors on past models left out", "published_errors", rows, columns))
+    said = (
+        f"Before the bank was published, each of {count(measured[0].errors.shape[0])} past models in turn played the "
+        "new model. Below are the mean error of its overall score and the mean half-width of 95 % intervals."
+    )
+    blocks: list[Block] = [Text(said), Table.of("Past models left out", "published_errors", rows, columns)]
+    if bank.targets.n_scenarios > 1:
+        most = measured[-1]
+        sizes = [float(np.abs(error[~np.isnan(error)]).mean()) for error in most.errors[:, :-1].T]
+        blocks.append(
+            Table.of(
+                "Scores of single scenarios",
+                "published_errors_by_scenario",
+                {"target": list(bank.targets.scenarios), "error": [100.0 * one for one in sizes]},
+                (Column("target", "Score"), columns[1]),
+                note=f"From {count(most.selection.n_items)} items of all scenarios together.",
+            )
+        )
+    return tuple(blocks)

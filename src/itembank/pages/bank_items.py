@@ -150,10 +150,9 @@ def items_section(bank: Bank) -> Section:
     if axis.positions.size:
         middle += f", the middle past model at {in_words(float(np.median(axis.positions)), 1, is_signed=True)}"
     verb, number = "is" if against < 2 else "are", plural(against, "item") if against else "No item"
-    lead = (
-        f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models. What may be wrong "
-        "with items: itembank check BANK --report FILE.html."
-    )
+    lead = f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
+    if bank.published is None:
+        lead += " What may be wrong with items: itembank check BANK --report FILE.html."
     return Section("Items", tuple(blocks), lead)
 
 
@@ -198,11 +197,12 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
         f"{title}. Discrimination is {middle} for the middle item and below zero for {count((slope < 0).sum())}. All "
         f"items together tell most of abilities around {where}."
     )
+    place_of_items = "Middle" if len(models) else "Top"
     notes = [
         "Top: past models by ability." * (len(models) > 0),
-        f"Middle: of more than {count(MOST_POINTS)} items, how many lie in each cell; the table has each."
+        f"{place_of_items}: of more than {count(MOST_POINTS)} items, how many lie in each cell; the table has each."
         if is_dense
-        else "Middle: items; orange ones are solved less often by stronger models.",
+        else f"{place_of_items}: items; orange ones are solved less often by stronger models.",
         "Bottom: the standard error of an ability by answers to all items, as the item model has it. All in standard "
         "deviations of ability.",
     ]

@@ -250,19 +250,23 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
         if is_tried
         else f"if further items tell as much as these {count(n_items)}. They mostly tell less."
     )
+    own = sorted(one.n_items for one in made.bank.own_selections if one.n_items > n_items)
+    ways = [("Ask one at a time", f"itembank session start BANK -o run.jsonl --model-id MODEL --half-width {goal}")]
+    if made.bank.published is None:
+        ways = [
+            ("How many items, tried on past models", f"itembank plan BANK --half-width {goal}"),
+            ("Choose that many", f"itembank select BANK -n {needed} -o selection.json"),
+            *ways,
+        ]
+    elif own:
+        ways = [("Run the next larger set of items", f"itembank select BANK -n {own[0]} -o selection.json"), *ways]
     return (
         Text(
             f"{whose} {points(half)} to either side. To halve that to {points(half / 2.0)} takes "
             f"{'about' if is_tried else 'at least'} {count(needed)} of {count(n_total)} items, {used} Asked one at a "
             "time, each by what the answers before leave open, fewer may do."
         ),
-        Facts(
-            (
-                ("How many items, tried on past models", f"itembank plan BANK --half-width {goal}"),
-                ("Choose that many", f"itembank select BANK -n {needed} -o selection.json"),
-                ("Ask one at a time", f"itembank session start BANK -o run.jsonl --model-id MODEL --half-width {goal}"),
-            )
-        ),
+        Facts(tuple(ways)),
     )
 
 

@@ -135,8 +135,8 @@ def ready_bank(
     if len(sizes) < len(recipe.sizes):
         sizes = sizes or [max(fewest, kept.n_items // 2)]
         warn(
-            f"of the recipe's sizes, {shown(recipe.sizes)}, those from {fewest} to {kept.n_items - 1} can be chosen: "
-            f"errors are measured for {shown(sizes)} items.",
+            f"of the recipe's sizes, {', '.join(map(str, recipe.sizes))}, those from {fewest} to {kept.n_items - 1} "
+            f"can be chosen: errors are measured for {', '.join(map(str, sizes))} items.",
             DataWarning,
         )
     chosen = []
