@@ -11,16 +11,19 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
+
+from itembank import read_responses
+from itembank.responses.response_files import write_responses
 
 FIGURES = Path(__file__).resolve().parents[1] / "docs" / "figures"
 WIDTH, HEIGHT, COLOURS = 1100, 1250, 64
 COMMANDS = {
     "": "quickstart -o quickstart",
     "bank": "report quickstart/bank -o bank.html --title Classifiers",
-    "model": "report quickstart/bank quickstart/new-models.parquet --selection quickstart/selection.json "
-    "--model MODEL -o model.html",
+    "model": "estimate quickstart/bank model.parquet --selection quickstart/selection.json --report model.html",
     "ranking": "compare quickstart/bank quickstart/new-models.parquet --selection quickstart/selection.json --ranking "
     "--report ranking.html",
     "pass-at-k": "scaling test-time --builtin bytelms-samples --budget 50 --report pass-at-k.html",
@@ -37,20 +40,18 @@ def main() -> None:
             args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
         )
         for name, words in COMMANDS.items():
+            if name == "model":
+                _write_one_model(place)
             command = [sys.executable, "-m", "itembank", "--quiet", *words.split()]
-            if "MODEL" in command:
-                command[command.index("MODEL")] = _held_out_model(place)
             subprocess.run(command, cwd=place, check=True, stdout=subprocess.DEVNULL)
             if name:
                 _take(browser, place / f"{name}.html", FIGURES / f"report-{name}.png")
 
 
-def _held_out_model(place: Path) -> str:
-    """Return one of the models that the quickstart held out."""
-    from itembank import read_responses  # noqa: PLC0415 (after the command that writes it)
-
-    held_out = read_responses(place / "quickstart" / "new-models.parquet").model_ids
-    return held_out[len(held_out) // 2]
+def _write_one_model(place: Path) -> None:
+    """Write the answers of one of the models that the quickstart held out."""
+    responses = read_responses(place / "quickstart" / "new-models.parquet")
+    write_responses(responses.take(models=np.array([responses.n_models // 2])), place / "model.parquet")
 
 
 def _take(browser: Browser, page_path: Path, picture: Path) -> None:
