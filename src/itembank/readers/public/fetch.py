@@ -226,7 +226,7 @@ def download(
         partial.remove()
         raise IntegrityError(
             f"{url}: the file must have the SHA-256 {sha256}, got {found}. It was removed: fetch it again, and if that "
-            "does not help, it was changed at its source."
+            "does not help, it was changed at its source: look at it, and name its SHA-256 in a recipe of your own."
         )
     partial.path.replace(target)
     partial.remove()
