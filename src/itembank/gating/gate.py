@@ -1,0 +1,363 @@
+"""The verb `gate`: is a candidate as good as a baseline, to within a margin?"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_responses, as_selection
+from itembank.errors import DataError, ParameterError, remedy, shown
+from itembank.estimation.estimator_specs import RUN
+from itembank.gating.gate_spec import GateSpec
+from itembank.gating.paired import PairedLook, flips, paired_look
+from itembank.gating.results import Gate, Look, ScenarioChange, Verdict
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.intervals import normal_quantile
+from itembank.numerics.looks import lower_bound, student_boundary, upper_bound
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.agreement import in_both, only_items, other_in
+from itembank.readers.rows import CONTENT
+from itembank.responses.prompts import prompt_differences
+from itembank.responses.responses import ResponseMatrix
+
+if TYPE_CHECKING:
+    from itembank.bank.banks import Bank
+    from itembank.bank.selections import Selection
+
+USUAL = GateSpec()
+MOST_ITEMS = 1_000_000
+"""More are not advised: the difference is too near to the margin."""
+
+
+def gate(
+    baseline: GivenResponses,
+    candidate: GivenResponses,
+    *,
+    bank: GivenBank | None = None,
+    selection: GivenSelection | None = None,
+    probabilities: tuple[GivenResponses, GivenResponses] | None = None,
+    allow_mixed_prompts: bool = False,
+    spec: GateSpec = USUAL,
+    progress: ProgressCallback = silent,
+) -> Gate:
+    """Say whether a candidate is as good as a baseline, from results that are there.
+
+    The verdict is that of two one-sided tests: 'pass' where the drop is proved to be less than the margin, 'fail' where
+    it is proved to be more than the tolerance and is the margin or more by the best estimate, else 'undecided'. To run
+    no more items than it takes, see `start_gate`.
+
+    Parameters
+    ----------
+    baseline, candidate : ResponseMatrix, path or paths
+        Results of one model each. Items that the candidate did not answer count as not drawn: without a bank those it
+        answered are taken as a random sample of the baseline's.
+    bank : Bank or path, optional
+        Take the difference from what past models tell of these items, as `compare` does.
+    selection : Selection or path, optional
+        Take only these items; without a bank the verdict is then about them alone.
+    probabilities : pair of responses, optional
+        Probabilities of the right options of both models (``read_responses(..., spec=ReadingSpec(response=
+        "probability"))``), which tell more of the difference in accuracy than right and wrong do. Not with a bank.
+    allow_mixed_prompts : bool
+        Compare also where the two were asked with other prompts: is the new prompt as good?
+    spec : GateSpec
+    progress : ProgressCallback
+
+    Raises
+    ------
+    DataError
+        When either is not one model, they share no item, an item's content or prompt differs, or the candidate has
+        items that the baseline has not.
+
+    Examples
+    --------
+    >>> gate("runs/bf16", "runs/int8", spec=GateSpec(margin=0.02)).verdict  # doctest: +SKIP
+    'pass'
+    """
+    pair = GatePair.of(as_responses(baseline), as_responses(candidate), allow_mixed_prompts=allow_mixed_prompts)
+    chosen = as_selection(selection)
+    if chosen is not None:
+        pair = pair.only(chosen)
+    if bank is not None:
+        if probabilities is not None:
+            raise ParameterError("probabilities are a covariate of differences without a bank. Leave one of them out.")
+        return _by_comparison(pair, as_bank(bank), chosen, spec, progress)
+    known = None if probabilities is None else pair.aligned([as_responses(one) for one in probabilities])
+    estimand = spec.estimand or (RUN if pair.n_answered < pair.n_baseline else "expected")
+    found = paired_look(
+        pair.baseline,
+        pair.candidate,
+        probabilities=known,
+        clusters=pair.clusters(spec.cluster),
+        is_finite=estimand == RUN,
+    )
+    look = look_of(found, pair.n_answered, [normal_quantile(1.0 - error) for error in spec.errors])
+    return verdict_of(
+        pair,
+        [look],
+        spec,
+        method="paired" if known is None else "probabilities",
+        estimand=estimand,
+        n_total=pair.n_baseline,
+        per_item=1.0 / pair.n_answered - (1.0 / pair.n_baseline if estimand == RUN else 0.0),
+    )
+
+
+def _by_comparison(
+    pair: "GatePair", bank: "Bank", selection: "Selection | None", spec: GateSpec, progress: ProgressCallback
+) -> Gate:
+    """Take the difference and its bounds from `compare`, which knows past pairs."""
+    from itembank.comparison.compare import compare  # noqa: PLC0415 (a gate without a bank loads no more than it needs)
+    from itembank.comparison.comparison_spec import ComparisonSpec  # noqa: PLC0415
+
+    bounds = []
+    for error in spec.errors:
+        choices = ComparisonSpec(level=1.0 - 2.0 * error, estimand=spec.estimand or RUN)
+        found = compare(bank, pair.matrix, selection=selection, spec=choices, progress=progress)
+        scores = found.difference
+        bounds.append((float(scores.low[0, -1]), float(scores.high[0, -1])))
+    value = float(found.difference.value[0, -1])
+    by_miss, by_alarm, (low, high) = bounds
+    n_items, n_total = int(found.pairs.n_shared_items[0, -1]), bank.n_total
+    look = Look(n_items, value, low, high, by_miss, by_alarm, is_exact=low == high)
+    return verdict_of(
+        pair,
+        [look],
+        spec,
+        method="compare",
+        estimand=spec.estimand or RUN,
+        n_total=n_total,
+        per_item=1.0 / n_items - 1.0 / n_total,
+        bank_id=bank.bank_id,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class GatePair:
+    """Baseline and candidate over the items of the baseline."""
+
+    matrix: ResponseMatrix  # The two models, baseline first
+    costs: dict[str, float]  # Of one item to the candidate, or else the baseline, by unit
+
+    @classmethod
+    def of(cls, baseline: ResponseMatrix, candidate: ResponseMatrix, *, allow_mixed_prompts: bool = False) -> "GatePair":
+        """Check that the two can be compared, and join them."""
+        for name, one in (("baseline", baseline), ("candidate", candidate)):
+            if one.n_models != 1:
+                raise DataError(
+                    f"the {name} must be one model, got {one.n_models}: {shown(one.model_ids) or 'none'}. Keep the "
+                    "results of one: itembank import FILES --model ID."
+                )
+        baseline = baseline.take(items=np.flatnonzero(~np.isnan(baseline.responses[0])))
+        asked = baseline.items["item_id"]
+        shared, others = only_items(candidate, asked)
+        if not shared.n_items or np.isnan(shared.responses).all():
+            raise DataError(
+                f"baseline and candidate must have run the same items, and share none of {baseline.n_items} and "
+                f"{candidate.n_items}: the baseline has {shown(baseline.item_ids[:3])}, the candidate "
+                f"{shown(candidate.item_ids[:3])}. Run the baseline's items, or read both with the same names of tasks."
+            )
+        if others:
+            raise DataError(
+                f"the candidate must have run items of the baseline, got {len(others)} of {candidate.n_items} that the "
+                f"baseline did not run: {shown(others)}. Run the baseline on them, too, or limit both to a selection "
+                f"({remedy('selection=...', '--selection FILE')})."
+            )
+        changed = other_in(in_both(shared.items, baseline.items, CONTENT), CONTENT)
+        if changed:
+            raise DataError(
+                f"both must have run the same questions, got {len(changed)} items with another content: "
+                f"{shown(changed)}. The benchmark changed between the runs: run the baseline anew."
+            )
+        unlike = prompt_differences(shared.items, baseline.items)
+        if unlike and not allow_mixed_prompts:
+            ask = remedy("allow_mixed_prompts=True", "--allow-mixed-prompts")
+            raise DataError(f"{unlike}. To ask whether the candidate's prompt is as good as the baseline's: {ask}.")
+        both = np.full((2, baseline.n_items), np.nan)
+        both[0] = baseline.responses[0]
+        places = baseline.item_indices(shared.item_ids)
+        both[1, places] = shared.responses[0]
+        trials = None
+        if baseline.n_trials is not None or shared.n_trials is not None:
+            trials = np.zeros(both.shape, dtype=np.int64)
+            trials[0] = 1 if baseline.n_trials is None else baseline.n_trials[0]
+            trials[1, places] = 1 if shared.n_trials is None else shared.n_trials[0]
+            trials[np.isnan(both)] = 0
+        costs = {
+            unit: float(np.nanmean(values))
+            for one in (baseline, shared)
+            for unit, values in one.costs.items()
+            if not np.isnan(values).all()
+        }
+        names = [baseline.model_ids[0], candidate.model_ids[0]]
+        if names[0] == names[1]:
+            names = [f"{names[0]} (baseline)", f"{names[1]} (candidate)"]
+        matrix = ResponseMatrix.create(both, model_ids=names, items=baseline.items, n_trials=trials)
+        return cls(matrix, costs)
+
+    def only(self, selection: "Selection") -> "GatePair":
+        """Keep the items of a selection."""
+        matrix, _ = only_items(self.matrix, selection.item_ids)
+        if not matrix.n_items or np.isnan(matrix.responses[1]).all():
+            raise DataError(
+                f"both must have run items of the selection, and share none of its {selection.n_items}: "
+                f"{shown(selection.item_ids)}. Give the selection that was run."
+            )
+        return GatePair(matrix, self.costs)
+
+    @property
+    def baseline(self) -> FloatArray:
+        """Responses of the baseline, (n_items,)."""
+        return self.matrix.responses[0]
+
+    @property
+    def candidate(self) -> FloatArray:
+        """Responses of the candidate, NaN where there is none, (n_items,)."""
+        return self.matrix.responses[1]
+
+    @property
+    def n_answered(self) -> int:
+        """Items that the candidate answered."""
+        return int((~np.isnan(self.candidate)).sum())
+
+    @property
+    def n_baseline(self) -> int:
+        """Items that the baseline answered."""
+        return self.matrix.n_items
+
+    def clusters(self, column: str) -> IntArray | None:
+        """Return what items belong together, (n_items,); None without a column."""
+        if not column:
+            return None
+        items = self.matrix.items
+        if column not in items.columns:
+            raise DataError(
+                f"items are clustered by a column of the item table, {shown(items.columns, limit=99)}, got {column!r}."
+            )
+        values = items[column].cast(pl.String).fill_null("").to_numpy()
+        result: IntArray = np.unique(values, return_inverse=True)[1].astype(np.int64)
+        return result
+
+    def aligned(self, probabilities: Sequence[ResponseMatrix]) -> FloatArray:
+        """Return what both models' probabilities are for the items, NaN where unknown, (2, n_items)."""
+        result = np.full((2, self.matrix.n_items), np.nan)
+        for row, one in enumerate(probabilities):
+            if one.n_models != 1:
+                raise DataError(f"probabilities must be of one model each, got {one.n_models}: {shown(one.model_ids)}.")
+            known, _ = only_items(one, self.matrix.items["item_id"])
+            if known.n_items:
+                result[row, self.matrix.item_indices(known.item_ids)] = known.responses[0]
+        return result
+
+    def upto(self, answered: Sequence[str]) -> "GatePair":
+        """Leave out what the candidate answered beyond these items."""
+        responses = self.matrix.responses.copy()
+        beyond = np.ones(responses.shape[1], dtype=bool)
+        beyond[self.matrix.item_indices(list(answered))] = False
+        responses[1, beyond] = np.nan
+        trials = None if self.matrix.n_trials is None else np.where(np.isnan(responses), 0, self.matrix.n_trials)
+        matrix = ResponseMatrix.create(responses, models=self.matrix.models, items=self.matrix.items, n_trials=trials)
+        return GatePair(matrix, self.costs)
+
+
+Boundary = float | tuple[float, float]
+"""Standard errors: one number, or one for differences that are estimated too high and one for those too low."""
+
+
+def look_of(found: PairedLook, n_items: int, boundaries: Sequence[Boundary]) -> Look:
+    """Turn an estimate into a look; `boundaries` are those of a miss, of a false alarm, and of the interval."""
+    value, variance, unit = (np.array([number]) for number in (found.difference, found.variance, found.unit))
+
+    def bounds(boundary: Boundary) -> tuple[float, float]:
+        if found.is_exact:
+            return found.difference, found.difference
+        too_high, too_low = boundary if isinstance(boundary, tuple) else (boundary, boundary)
+        low = lower_bound(value, variance, unit, student_boundary(too_high, found.degrees))
+        high = upper_bound(value, variance, unit, student_boundary(too_low, found.degrees))
+        return float(low[0]), float(high[0])
+
+    by_miss, by_alarm, (low, high) = map(bounds, boundaries)
+    return Look(n_items, found.difference, low, high, by_miss, by_alarm, found.is_exact)
+
+
+def verdict_at(look: Look, spec: GateSpec) -> Verdict:
+    """Return what a look says."""
+    d, margin, healthy = look.difference, spec.margin, spec.healthy
+    if look.by_miss[0] > -margin and (not spec.both_sides or look.by_miss[1] < margin):
+        return "pass"
+    fell = d <= -margin and (look.by_alarm[1] < -healthy or look.is_exact)
+    rose = spec.both_sides and d >= margin and (look.by_alarm[0] > healthy or look.is_exact)
+    return "fail" if fell or rose else "undecided"
+
+
+def verdict_of(
+    pair: GatePair,
+    looks: Sequence[Look],
+    spec: GateSpec,
+    *,
+    method: str,
+    estimand: str,
+    n_total: int,
+    per_item: float,  # ``1/n - 1/N``, or ``1/n`` of items without end, at the last look
+    next_items: Sequence[str] = (),
+    notes: Sequence[str] = (),
+    bank_id: str = "",
+) -> Gate:
+    """Pack what was found; `pair` holds what was answered up to the last look."""
+    verdict, last = verdict_at(looks[-1], spec), looks[-1]
+    if verdict == "undecided" and spec.healthy < -last.difference < spec.margin and not next_items:
+        notes = [*notes, "the drop seems to lie between the tolerance and the margin, where either verdict is right"]
+    more = None if verdict != "undecided" else _items_to_decide(last, spec, per_item, n_total, estimand)
+    both = pair.matrix
+    shared = ~np.isnan(pair.candidate)
+    names = both.items["scenario"].to_list()
+    lost, won = flips(pair.baseline, pair.candidate)
+    return Gate(
+        verdict=verdict,
+        looks=tuple(looks),
+        baseline_id=both.model_ids[0],
+        candidate_id=both.model_ids[1],
+        baseline_score=float(pair.baseline.mean()),
+        n_items=pair.n_answered,
+        n_total=n_total,
+        right_to_wrong=lost,
+        wrong_to_right=won,
+        method=method,
+        estimand=estimand,
+        items_to_decide=more,
+        cost_to_decide={} if more is None else {unit: more * cost for unit, cost in pair.costs.items()},
+        scenarios=tuple(
+            _change(name, pair, np.array([one == name for one in names]) & shared)
+            for name in dict.fromkeys(name for name, is_there in zip(names, shared.tolist(), strict=True) if is_there)
+        ),
+        next_items=tuple(next_items) if verdict == "undecided" else (),
+        spec=spec,
+        notes=tuple(notes),
+        bank_id=bank_id,
+    )
+
+
+def _change(name: str, pair: GatePair, rows: BoolArray) -> ScenarioChange:
+    before, after = pair.baseline[rows], pair.candidate[rows]
+    return ScenarioChange(name, int(rows.sum()), float(before.mean()), float(after.mean()), *flips(before, after))
+
+
+def _items_to_decide(look: Look, spec: GateSpec, per_item: float, n_total: int, estimand: str) -> int | None:
+    """Say how many more items bring a bound to where it decides, were the difference what it seems."""
+    d, none_left = look.difference, 1.0 / n_total if estimand == RUN else 0.0
+    ways = [(d + spec.margin, d - look.by_miss[0])]
+    if spec.both_sides:
+        ways[0] = min(ways[0], (spec.margin - d, look.by_miss[1] - d))
+    if d <= -spec.margin:
+        ways = [(-spec.healthy - d, look.by_alarm[1] - d)]
+    elif spec.both_sides and d >= spec.margin:
+        ways = [(d - spec.healthy, d - look.by_alarm[0])]
+    gap, reach = ways[0]
+    if gap <= 0.0 or reach <= 0.0:
+        return None
+    wanted = per_item * (gap / reach) ** 2 + none_left
+    needed = math.ceil(1.0 / wanted) - look.n_items
+    return max(needed, 1) if needed <= MOST_ITEMS else None

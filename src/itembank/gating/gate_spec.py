@@ -1,0 +1,88 @@
+"""Choices of a gate."""
+
+from dataclasses import dataclass
+
+from itembank.checks import check_fraction, check_one_of, check_whole
+from itembank.errors import ParameterError
+from itembank.estimation.estimator_specs import ESTIMANDS, Estimand
+
+
+@dataclass(frozen=True, slots=True)
+class GateSpec:
+    """What a gate lets pass, and how often it may be wrong.
+
+    Attributes
+    ----------
+    margin : float
+        Drop of the score, from 0 to 1, that must not get through.
+    false_alarm : float
+        A candidate whose true drop is at most `tolerance` fails with at most this probability, over all looks.
+    miss : float
+        A candidate whose true drop is `margin` or more passes with at most this probability, over all looks.
+    tolerance : float, optional
+        Drop that is healthy; half of the margin by default. With the margin itself nothing fails that is not proved to
+        be worse than the margin, which takes more items. Between the two either verdict is right.
+    both_sides : bool
+        Whether a rise counts as a drop does: are two harnesses, or two prompts, the same within the margin?
+    level : float
+        Of the interval that is shown; over all looks, too.
+    estimand : {'run', 'expected'}, optional
+        'run': the difference that full runs on all items would show; exact once all are answered. 'expected': that of
+        runs without end on items like these, since answers may fall otherwise the next time. By default 'run' where
+        the candidate answered some of the baseline's items, or there is a bank, and 'expected' where both answered
+        all.
+    cluster : str
+        Column of the item table whose items count as one draw: documents, or conversations.
+    first_look : int, optional
+        Items of the first stage; 25 with a bank, else 50.
+    growth : float
+        By how much the number of items grows from look to look.
+    max_items : int, optional
+        At most so many items of a gate in stages; by default all.
+    seed : int
+        Of the order of items, without a bank.
+    """
+
+    margin: float = 0.02
+    false_alarm: float = 0.05
+    miss: float = 0.05
+    tolerance: float | None = None
+    both_sides: bool = False
+    level: float = 0.95
+    estimand: Estimand | None = None
+    cluster: str = ""
+    first_look: int | None = None
+    growth: float = 1.4
+    max_items: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        for name in ("margin", "level"):
+            check_fraction(name, getattr(self, name))
+        for name in ("false_alarm", "miss"):
+            check_fraction(name, getattr(self, name))
+            if getattr(self, name) >= 0.5:
+                raise ParameterError(f"{name} must be below 0.5, got {getattr(self, name)!r}.")
+        if self.tolerance is not None and not 0.0 <= self.tolerance <= self.margin:
+            raise ParameterError(
+                f"tolerance must lie between 0 and the margin, {self.margin:g}, got {self.tolerance!r}."
+            )
+        if self.estimand is not None:
+            check_one_of("estimand", self.estimand, ESTIMANDS)
+        for name in ("first_look", "max_items"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=2)
+        check_whole("seed", self.seed, least=0)
+        if not 1.05 <= self.growth <= 10.0:
+            raise ParameterError(f"growth must lie between 1.05 and 10, got {self.growth!r}.")
+
+    @property
+    def healthy(self) -> float:
+        """The drop that is healthy."""
+        return self.margin / 2.0 if self.tolerance is None else self.tolerance
+
+    @property
+    def errors(self) -> tuple[float, float, float]:
+        """One-sided error probabilities of a miss, a false alarm, and one end of the interval that is shown."""
+        return self.miss, self.false_alarm, (1.0 - self.level) / 2.0

@@ -1,0 +1,132 @@
+"""The difference of two models from answers to the same items, without a bank."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+
+PRIOR_ITEMS = 500.0
+"""What probabilities say of the accuracy difference is as sure as this many answers that are right or wrong.
+
+Where the probabilities of both models are known, the difference of accuracies is predicted to be the difference of their
+means, but for an unknown constant. Its prior has the precision of so many residuals. It was learnt on half of the
+built-in language models (`benchmarks/gates.py`), where 1,170 would do."""
+RIDGE = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PairedLook:
+    """What the items that both models answered say of the difference, candidate less baseline."""
+
+    difference: float
+    variance: float  # Squared standard error; 0 where the difference is known exactly
+    unit: float  # Squared standard error of a mean of responses with variance one; 0 for responses other than 0 and 1
+    degrees: float  # Of freedom of the variance
+    is_exact: bool = False  # Whether all items are answered, and their difference is what is asked for
+
+
+def paired_look(
+    baseline: FloatArray,  # (n_items,): Responses to all items of the benchmark
+    candidate: FloatArray,  # (n_items,): NaN where there is none
+    *,
+    probabilities: FloatArray | None = None,  # (2, n_items): Of the right options: baseline, candidate
+    clusters: IntArray | None = None,  # (n_items,): Items of a cluster are drawn together
+    is_finite: bool = True,  # Whether the difference over just these items is asked for
+) -> PairedLook:
+    """Estimate the difference from a random sample of the items, and its variance over samples.
+
+    With ``d_i`` the differences of the n answers to N items: the items without an answer are predicted by regression
+    of d on the baseline's responses (and probabilities), which are known of all: ``D = (sum_S d_i + sum_U q_i) / N``,
+    the regression estimator of survey sampling (Cochran 1977, ch. 7), with variance ``(1/n - 1/N) sum_S e_i^2 / (n -
+    p)``, e the residuals. Clusters add up their residuals before these are squared.
+
+    Where probabilities are known, ``d = g + r`` with g their difference. The mean of g is estimated as above. r, whose
+    spread is that of right and wrong answers, has a mean near zero: over the unseen items it is predicted to be ``n /
+    (n + PRIOR_ITEMS)`` of its mean over the seen ones, with variance ``s_r^2 (f^2 / (n + PRIOR_ITEMS) + f / N)``, ``f =
+    1 - n / N``. So accuracy stays what is estimated, and with many items the answers alone decide.
+
+    Items without end (`is_finite` false) make ``1/N`` zero and leave nothing to predict.
+    """
+    seen = ~np.isnan(candidate) & ~np.isnan(baseline)
+    known = None
+    if probabilities is not None:
+        known = ~np.isnan(probabilities).any(axis=0)
+        if not known[seen].all() or not seen.any():
+            probabilities = None
+    n, total = int(seen.sum()), int((~np.isnan(baseline)).sum())
+    d = candidate[seen] - baseline[seen]
+    is_sample = is_finite and n < total
+    features = [np.ones(baseline.size)]
+    if is_sample:
+        features.append(baseline)
+        if probabilities is not None and not np.isnan(probabilities[0][~np.isnan(baseline)]).any():
+            features.append(probabilities[0])
+    design = np.stack(features, axis=1)
+    x, ahead = design[seen], design[~seen & ~np.isnan(baseline)].mean(axis=0) if is_sample else design[seen].mean(axis=0)
+    ridge = np.diag([0.0] + [RIDGE] * (design.shape[1] - 1))
+    project = np.linalg.solve(x.T @ x + ridge, x.T)
+    left = (1.0 - n / total) if is_sample else (0.0 if is_finite else 1.0)
+    per_item = max(1.0 / n - (1.0 / total if is_finite else 0.0), 0.0)
+    degrees = float(max(n - design.shape[1], 1))
+    if clusters is not None:
+        degrees = float(max(np.unique(clusters[seen]).size - design.shape[1], 1))
+
+    def spread(residuals: FloatArray) -> float:
+        """Variance of one item, or what it would be had the clusters' sums come from single items."""
+        if clusters is None:
+            return float(residuals @ residuals) / degrees
+        _, where = np.unique(clusters[seen], return_inverse=True)
+        sums = np.bincount(where, weights=residuals)
+        return float(sums @ sums) / n * sums.size / degrees
+
+    def known_part(values: FloatArray) -> float:
+        return float(values.mean()) * (1.0 - left)
+
+    if probabilities is None:
+        coefficients = project @ d
+        value = known_part(d) + left * float(ahead @ coefficients)
+        variance = spread(d - x @ coefficients) * per_item
+    else:
+        g = probabilities[1][seen] - probabilities[0][seen]
+        r = d - g
+        of_g, of_r = project @ g, project @ r
+        shrunken = n / (n + PRIOR_ITEMS)
+        value = known_part(d) + left * float(ahead @ of_g + shrunken * (ahead @ of_r))
+        ahead_alone = left / total if is_finite else 0.0
+        variance = spread(g - x @ of_g) * per_item
+        variance += spread(r - x @ of_r) * (left**2 / (n + PRIOR_ITEMS) + ahead_alone)
+    plain = spread(d - d.mean()) * per_item
+    gain = min(variance / plain, 1.0) if plain > 0.0 else 1.0
+    values = np.concatenate([baseline[seen], candidate[seen]])
+    is_binary = bool(np.isin(values, (0.0, 1.0)).all())
+    effective = spread(d - d.mean()) / max(float(np.var(d, ddof=1)) if n > 1 else 0.0, 1e-300) if plain > 0.0 else 1.0
+    unit = per_item * gain * max(effective, 1.0) if is_binary else 0.0
+    return PairedLook(value, variance, unit, degrees, is_exact=is_finite and n == total)
+
+
+def flips(baseline: FloatArray, candidate: FloatArray) -> tuple[int, int]:
+    """Items that turned from right to wrong, and from wrong to right; of other responses, that fell and rose."""
+    with np.errstate(invalid="ignore"):
+        return int((candidate < baseline).sum()), int((candidate > baseline).sum())
+
+
+def shuffled_items(scenarios: IntArray, rng: np.random.Generator, clusters: IntArray | None = None) -> IntArray:
+    """Order items so that every beginning of the list holds each scenario in proportion, by chance within it.
+
+    Clusters stay together; (n_items,).
+    """
+    units = np.arange(scenarios.size) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    n_units = int(units.max()) + 1
+    scenario_of = np.zeros(n_units, dtype=np.int64)
+    scenario_of[units] = scenarios
+    order = rng.permutation(n_units)
+    sizes = np.bincount(scenario_of)
+    place = np.empty(n_units)
+    for_each = np.argsort(scenario_of[order], kind="stable")
+    sorted_units = order[for_each]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    within = np.arange(n_units) - starts[scenario_of[sorted_units]]
+    place[sorted_units] = (within + rng.random(sizes.size)[scenario_of[sorted_units]]) / sizes[scenario_of[sorted_units]]
+    result: BoolArray = np.argsort(place[units], kind="stable")
+    return result.astype(np.int64)

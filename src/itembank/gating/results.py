@@ -1,0 +1,219 @@
+"""`Gate`: a verdict on a candidate, with what it rests on."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from itembank.errors import visible
+from itembank.gating.gate_spec import GateSpec
+from itembank.tabular import Tabular
+
+Verdict = Literal["pass", "fail", "undecided"]
+EXIT_CODES: Final[Mapping[str, int]] = {"pass": 0, "fail": 1, "undecided": 3}
+SCHEMA = "itembank.gate/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was known when so many items were answered; differences are candidate less baseline, from -1 to 1.
+
+    `low` and `high` are the interval at the spec's level. The verdict rests on one-sided bounds, lower and upper:
+    `by_miss` err with the probability of a miss each, `by_alarm` with that of a false alarm. All hold over all looks of
+    the gate.
+    """
+
+    n_items: int
+    difference: float
+    low: float
+    high: float
+    by_miss: tuple[float, float]
+    by_alarm: tuple[float, float]
+    is_exact: bool = False  # Whether all items are answered and their difference is what is asked for
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioChange:
+    """What changed in one scenario, over the items that both answered."""
+
+    scenario: str
+    n_items: int
+    baseline: float
+    candidate: float
+    right_to_wrong: int
+    wrong_to_right: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Gate(Tabular):
+    """Whether a candidate is as good as a baseline, to within a margin.
+
+    Attributes
+    ----------
+    verdict : {'pass', 'fail', 'undecided'}
+        'pass': the drop is proved to be less than the margin. 'fail': the drop is proved to be more than the tolerance,
+        and is the margin or more by the best estimate.
+    looks : tuple of Look
+        In the order they were taken; the last one gave the verdict.
+    baseline_id, candidate_id : str
+    baseline_score : float
+        Over all items that the baseline answered.
+    n_items, n_total : int
+        Items the candidate answered; items that the difference is about.
+    right_to_wrong, wrong_to_right : int
+        Items whose response fell, and rose.
+    method : {'paired', 'probabilities', 'bank', 'compare'}
+        'paired': from the answers to the same items alone. 'probabilities': with the options' probabilities as a
+        covariate. 'bank': estimates from chosen items, with past models' errors. 'compare': as `compare`.
+    estimand : {'run', 'expected'}
+    items_to_decide : int or None
+        How many more items would decide, were the difference what it seems; None where it is decided or none would.
+    cost_to_decide : mapping of unit to amount
+    scenarios : tuple of ScenarioChange
+    next_items : tuple of item ids
+        To be run next, of a gate in stages that is undecided.
+    spec : GateSpec
+    notes : tuple of str
+    bank_id : str
+    """
+
+    verdict: Verdict
+    looks: tuple[Look, ...]
+    baseline_id: str
+    candidate_id: str
+    baseline_score: float
+    n_items: int
+    n_total: int
+    right_to_wrong: int
+    wrong_to_right: int
+    method: str
+    estimand: str
+    items_to_decide: int | None
+    cost_to_decide: Mapping[str, float]
+    scenarios: tuple[ScenarioChange, ...]
+    next_items: tuple[str, ...]
+    spec: GateSpec
+    notes: tuple[str, ...] = ()
+    bank_id: str = ""
+
+    @property
+    def last(self) -> Look:
+        """The look that gave the verdict."""
+        return self.looks[-1]
+
+    @property
+    def difference(self) -> float:
+        """Score of the candidate less that of the baseline."""
+        return self.last.difference
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval of the difference."""
+        return self.last.low
+
+    @property
+    def high(self) -> float:
+        """Upper end."""
+        return self.last.high
+
+    @property
+    def exit_code(self) -> int:
+        """0 for pass, 1 for fail, 3 for undecided."""
+        return EXIT_CODES[self.verdict]
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in a sentence or two, for people."""
+        spec, look = self.spec, self.last
+        candidate, baseline = visible(self.candidate_id), visible(self.baseline_id)
+        margin, size = points(spec.margin), points(abs(look.difference))
+        if look.is_exact:
+            interval = f"on all {self.n_total} items"
+        else:
+            interval = f"{100 * spec.level:g} % interval {signed(look.low)} to {signed(look.high)}"
+        if self.verdict == "pass":
+            within = f"differs by less than {margin}" if spec.both_sides else f"is not worse by {margin} or more"
+            return f"PASS: {candidate} {within} (difference {signed(look.difference)}, {interval})."
+        if self.verdict == "fail":
+            way = "better" if look.difference > 0.0 else "worse"
+            return f"FAIL: {candidate} is {way} than {baseline} by {size} ({interval})."
+        if self.next_items:
+            more = f" The next {len(self.next_items)} items are to be run."
+        elif self.items_to_decide is not None:
+            costs = " and ".join(f"{amount:.3g} {visible(unit)}" for unit, amount in self.cost_to_decide.items())
+            more = f" About {self.items_to_decide} more items would decide it{f', for {costs}' if costs else ''}."
+        else:
+            more = " The difference is too near to the margin for more items to decide it."
+        return f"UNDECIDED: {candidate} differs from {baseline} by {signed(look.difference)} ({interval}).{more}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, as ``--format json`` prints it; the keys are described in docs/gate.md."""
+        spec = self.spec
+        answered = max(self.last.n_items, 1)
+        return {
+            "schema_version": SCHEMA,
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "difference": self.difference,
+            "low": self.low,
+            "high": self.high,
+            "level": spec.level,
+            "lower_bound": self.last.by_miss[0],
+            "upper_bound": self.last.by_alarm[1],
+            "margin": spec.margin,
+            "tolerance": spec.healthy,
+            "both_sides": spec.both_sides,
+            "false_alarm": spec.false_alarm,
+            "miss": spec.miss,
+            "baseline": self.baseline_id,
+            "candidate": self.candidate_id,
+            "baseline_score": self.baseline_score,
+            "n_items": self.n_items,
+            "n_total": self.n_total,
+            "is_exact": self.last.is_exact,
+            "flips": {
+                "right_to_wrong": self.right_to_wrong,
+                "wrong_to_right": self.wrong_to_right,
+                "share": (self.right_to_wrong + self.wrong_to_right) / answered,
+            },
+            "method": self.method,
+            "estimand": self.estimand,
+            "bank": self.bank_id,
+            "items_to_decide": self.items_to_decide,
+            "cost_to_decide": dict(self.cost_to_decide),
+            "next_items": list(self.next_items),
+            "looks": [
+                {"n_items": one.n_items, "difference": one.difference, "low": one.low, "high": one.high}
+                for one in self.looks
+            ],
+            "scenarios": [
+                {
+                    "scenario": one.scenario,
+                    "n_items": one.n_items,
+                    "baseline": one.baseline,
+                    "candidate": one.candidate,
+                    "right_to_wrong": one.right_to_wrong,
+                    "wrong_to_right": one.wrong_to_right,
+                }
+                for one in self.scenarios
+            ],
+            "notes": list(self.notes),
+            "exit_code": self.exit_code,
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record: the verdict and what it rests on."""
+        flat = {k: v for k, v in self.to_dict().items() if not isinstance(v, list | dict)}
+        flips = {"right_to_wrong": self.right_to_wrong, "wrong_to_right": self.wrong_to_right}
+        return [{k: v for k, v in {**flat, **flips}.items() if k not in {"schema_version", "sentence"}}]
+
+
+def points(value: float) -> str:
+    """Say a size from 0 to 1 in points."""
+    text = f"{100.0 * value:.1f}".removesuffix(".0")
+    return f"{text} point{'' if text == '1' else 's'}"
+
+
+def signed(value: float) -> str:
+    """Say a difference in points, without the word."""
+    return "unknown" if math.isnan(value) else f"{100.0 * value:+.1f}"

@@ -1,0 +1,83 @@
+"""Boundaries of tests that look at the data several times, and bounds on a mean difference that hold for rare flips."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
+
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.intervals import t_quantile
+
+N_NODES = 96
+LOWEST = -8.0
+"""Of a standard normal: what lies below it has a probability below 1e-15."""
+
+
+def crossing_probability(information: Sequence[float], boundary: float) -> float:
+    """Probability that a standardised sum is above `boundary` at any look, where nothing is there to be found.
+
+    With information ``I_1 < ... < I_K`` the statistic ``Z_k = S_k / sqrt(I_k)`` has ``S_k - S_{k-1} ~ N(0, I_k -
+    I_{k-1})``, independent of what came before. The density of sums that have not crossed is carried from look to look
+    (Armitage, McPherson & Rowe 1969) by Gauss-Legendre quadrature.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
+    z = 0.5 * (boundary - LOWEST) * (nodes + 1.0) + LOWEST
+    weights = 0.5 * (boundary - LOWEST) * weights
+    density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
+    crossed = 1.0 - float(ndtr(boundary))
+    for earlier, later in zip(information, information[1:], strict=False):
+        step = np.sqrt(later - earlier)
+        before, now = z * np.sqrt(earlier), np.sqrt(later)
+        crossed += float((weights * density) @ ndtr((before - boundary * now) / step))
+        move = (z[:, None] * now - before) / step
+        density = (np.exp(-0.5 * move**2) * (now / step / np.sqrt(2.0 * np.pi))) @ (weights * density)
+    return crossed
+
+
+def constant_boundary(information: Sequence[float], error: float) -> float:
+    """Return the boundary, the same at all looks, that is crossed with probability `error` (one-sided; Pocock 1977)."""
+    least = float(ndtri(1.0 - error))
+    if len(information) < 2:
+        return least
+    most = float(ndtri(1.0 - error / len(information))) + 1e-9  # Bonferroni's
+    return float(brentq(lambda c: crossing_probability(information, c) - error, least, most, xtol=1e-8))
+
+
+def student_boundary(boundary: float, degrees: FloatArray | float) -> FloatArray | float:
+    """Return the boundary of a Student variable that is crossed as rarely as `boundary` is by a normal one."""
+    return t_quantile(float(ndtr(boundary)), degrees)
+
+
+def lower_bound(value: FloatArray, variance: FloatArray, unit: FloatArray, boundary: FloatArray | float) -> FloatArray:
+    """Return the largest difference that is too low to have given these values, elementwise.
+
+    A difference -m, with m > 0, is too low if ``value + m >= c sqrt(max(variance, unit (m - m^2)))``: responses that
+    are right or wrong and whose mean difference is -m differ with a variance of at least ``m - m^2``, whether or not
+    anybody has seen them differ. So it is a score test (Wilson 1927; for paired answers Tango 1998), and n items
+    without a single flip bound a drop by ``c^2 / (n + c^2)``.
+
+    Parameters
+    ----------
+    value : (n,)
+        Mean difference.
+    variance : (n,)
+        Its squared standard error.
+    unit : (n,)
+        Squared standard error of a mean of responses with variance one; 0 where no such minimum holds.
+    boundary : (n,) or float
+        c.
+    """
+    usual = value - boundary * np.sqrt(variance)
+    k = boundary**2 * unit
+    root = (k - 2.0 * value) ** 2 - 4.0 * (1.0 + k) * value**2
+    drop = ((k - 2.0 * value) + np.sqrt(np.maximum(root, 0.0))) / (2.0 * (1.0 + k))
+    is_less = (root >= 0.0) & (drop > 0.0) & (drop > -value)
+    result: FloatArray = np.maximum(np.where(is_less, np.minimum(usual, -drop), usual), -1.0)
+    return result
+
+
+def upper_bound(value: FloatArray, variance: FloatArray, unit: FloatArray, boundary: FloatArray | float) -> FloatArray:
+    """Return the smallest difference that is too high, as `lower_bound` with signs changed."""
+    result: FloatArray = -lower_bound(-value, variance, unit, boundary)
+    return result
