@@ -24,6 +24,11 @@ from .comparison.comparisons import Comparison as Comparison
 from .estimation.estimate import estimate as estimate
 from .estimation.estimates import ScoreEstimates as ScoreEstimates
 from .estimation.model_abilities import estimate_abilities as estimate_abilities
+from .gating.gate import gate as gate
+from .gating.gate_spec import GateSpec as GateSpec
+from .gating.results import Gate as Gate
+from .gating.stages import GatePlan as GatePlan
+from .gating.stages import start_gate as start_gate
 from .pages.shown import show as show
 from .planning.plan import Plan as Plan
 from .planning.plan import plan as plan

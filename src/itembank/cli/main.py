@@ -24,6 +24,7 @@ SECTIONS = {
         "run": ("itembank.cli.run", "Run chosen items inside an evaluation harness."),
         "estimate": ("itembank.cli.estimate", "Estimate full-benchmark scores from some responses."),
         "check": ("itembank.cli.check", "Find what is wrong: with items, or with new models."),
+        "gate": ("itembank.cli.gate", "Did a change break the model? Pass, fail or undecided."),
         "compare": ("itembank.cli.compare", "Compare models that ran the same items."),
         "plan": ("itembank.cli.plan", "Find how many items a question needs."),
     },

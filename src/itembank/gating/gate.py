@@ -1,15 +1,16 @@
-"""The verb `gate`: is a candidate as good as a baseline, to within a margin?"""
+"""The verb `gate`: whether a candidate is as good as a baseline, to within a margin."""
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_responses, as_selection
-from itembank.errors import DataError, ParameterError, remedy, shown
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown
 from itembank.estimation.estimator_specs import RUN
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.paired import PairedLook, flips, paired_look
@@ -24,6 +25,7 @@ from itembank.responses.prompts import prompt_differences
 from itembank.responses.responses import ResponseMatrix
 
 if TYPE_CHECKING:
+    from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection
     from itembank.bank.banks import Bank
     from itembank.bank.selections import Selection
 
@@ -33,12 +35,12 @@ MOST_ITEMS = 1_000_000
 
 
 def gate(
-    baseline: GivenResponses,
-    candidate: GivenResponses,
+    baseline: "GivenResponses",
+    candidate: "GivenResponses",
     *,
-    bank: GivenBank | None = None,
-    selection: GivenSelection | None = None,
-    probabilities: tuple[GivenResponses, GivenResponses] | None = None,
+    bank: "GivenBank | None" = None,
+    selection: "GivenSelection | None" = None,
+    probabilities: "tuple[GivenResponses, GivenResponses] | None" = None,
     allow_mixed_prompts: bool = False,
     spec: GateSpec = USUAL,
     progress: ProgressCallback = silent,
@@ -78,10 +80,15 @@ def gate(
     'pass'
     """
     pair = GatePair.of(as_responses(baseline), as_responses(candidate), allow_mixed_prompts=allow_mixed_prompts)
-    chosen = as_selection(selection)
-    if chosen is not None:
-        pair = pair.only(chosen)
+    chosen = None
+    if selection is not None:
+        from itembank.bank.arguments import as_selection  # noqa: PLC0415 (as below: two files need no bank)
+
+        chosen = as_selection(selection)
+        pair = pair if chosen is None else pair.only(chosen)
     if bank is not None:
+        from itembank.bank.arguments import as_bank  # noqa: PLC0415
+
         if probabilities is not None:
             raise ParameterError("probabilities are a covariate of differences without a bank. Leave one of them out.")
         return _by_comparison(pair, as_bank(bank), chosen, spec, progress)
@@ -110,7 +117,7 @@ def _by_comparison(
     pair: "GatePair", bank: "Bank", selection: "Selection | None", spec: GateSpec, progress: ProgressCallback
 ) -> Gate:
     """Take the difference and its bounds from `compare`, which knows past pairs."""
-    from itembank.comparison.compare import compare  # noqa: PLC0415 (a gate without a bank loads no more than it needs)
+    from itembank.comparison.compare import compare  # noqa: PLC0415 (as above)
     from itembank.comparison.comparison_spec import ComparisonSpec  # noqa: PLC0415
 
     bounds = []
@@ -135,6 +142,40 @@ def _by_comparison(
     )
 
 
+def as_responses(given: "GivenResponses") -> ResponseMatrix:
+    """Return the responses themselves, or read those at a path or several."""
+    if isinstance(given, ResponseMatrix):
+        return given
+    from itembank.readers.read import read_responses  # noqa: PLC0415
+
+    return read_responses([given] if isinstance(given, str | Path) else list(given))
+
+
+def option_probabilities(paths: Sequence[Path], read: ResponseMatrix) -> ResponseMatrix | None:
+    """Read the right options' probabilities from the logs that these responses come from; None where they have none."""
+    if "metric" not in read.items.columns:  # not from logs of a harness
+        return None
+    from itembank.readers.read import read_matrix  # noqa: PLC0415
+    from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
+
+    spec = ReadingSpec(response="probability", empty="drop", allow_mixed_prompts=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # the logs have been read, and warned of, before
+            return read_matrix(list(paths), spec)
+    except DataError:
+        return None
+
+
+def probabilities_of_both(
+    baseline: Sequence[Path], one: ResponseMatrix, candidate: Sequence[Path], other: ResponseMatrix
+) -> tuple[ResponseMatrix, ResponseMatrix] | None:
+    """Read the probabilities of both models, where the logs of both have them."""
+    first = option_probabilities(baseline, one)
+    second = None if first is None else option_probabilities(candidate, other)
+    return None if first is None or second is None else (first, second)
+
+
 @dataclass(frozen=True, slots=True)
 class GatePair:
     """Baseline and candidate over the items of the baseline."""
@@ -143,7 +184,9 @@ class GatePair:
     costs: dict[str, float]  # Of one item to the candidate, or else the baseline, by unit
 
     @classmethod
-    def of(cls, baseline: ResponseMatrix, candidate: ResponseMatrix, *, allow_mixed_prompts: bool = False) -> "GatePair":
+    def of(
+        cls, baseline: ResponseMatrix, candidate: ResponseMatrix, *, allow_mixed_prompts: bool = False
+    ) -> "GatePair":
         """Check that the two can be compared, and join them."""
         for name, one in (("baseline", baseline), ("candidate", candidate)):
             if one.n_models != 1:
@@ -211,12 +254,14 @@ class GatePair:
     @property
     def baseline(self) -> FloatArray:
         """Responses of the baseline, (n_items,)."""
-        return self.matrix.responses[0]
+        responses: FloatArray = self.matrix.responses[0]
+        return responses
 
     @property
     def candidate(self) -> FloatArray:
         """Responses of the candidate, NaN where there is none, (n_items,)."""
-        return self.matrix.responses[1]
+        responses: FloatArray = self.matrix.responses[1]
+        return responses
 
     @property
     def n_answered(self) -> int:

@@ -9,9 +9,9 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 PRIOR_ITEMS = 500.0
 """What probabilities say of the accuracy difference is as sure as this many answers that are right or wrong.
 
-Where the probabilities of both models are known, the difference of accuracies is predicted to be the difference of their
-means, but for an unknown constant. Its prior has the precision of so many residuals. It was learnt on half of the
-built-in language models (`benchmarks/gates.py`), where 1,170 would do."""
+Where the probabilities of both models are known, the difference of accuracies is predicted to be that of their means,
+but for an unknown constant. Its prior has the precision of so many residuals. It was learnt on half of the built-in
+language models (`benchmarks/gates.py`), where 1,170 would do."""
 RIDGE = 1.0
 
 
@@ -48,60 +48,52 @@ def paired_look(
 
     Items without end (`is_finite` false) make ``1/N`` zero and leave nothing to predict.
     """
-    seen = ~np.isnan(candidate) & ~np.isnan(baseline)
-    known = None
-    if probabilities is not None:
-        known = ~np.isnan(probabilities).any(axis=0)
-        if not known[seen].all() or not seen.any():
-            probabilities = None
-    n, total = int(seen.sum()), int((~np.isnan(baseline)).sum())
-    d = candidate[seen] - baseline[seen]
-    is_sample = is_finite and n < total
-    features = [np.ones(baseline.size)]
-    if is_sample:
-        features.append(baseline)
-        if probabilities is not None and not np.isnan(probabilities[0][~np.isnan(baseline)]).any():
-            features.append(probabilities[0])
-    design = np.stack(features, axis=1)
-    x, ahead = design[seen], design[~seen & ~np.isnan(baseline)].mean(axis=0) if is_sample else design[seen].mean(axis=0)
-    ridge = np.diag([0.0] + [RIDGE] * (design.shape[1] - 1))
-    project = np.linalg.solve(x.T @ x + ridge, x.T)
-    left = (1.0 - n / total) if is_sample else (0.0 if is_finite else 1.0)
+    asked = np.flatnonzero(~np.isnan(baseline))
+    y, answers = baseline[asked], candidate[asked]
+    seen: BoolArray = np.logical_not(np.isnan(answers))
+    n, total = int(seen.sum()), asked.size
+    p = None if probabilities is None else probabilities[:, asked]
+    if p is not None and np.isnan(p[:, seen]).any():  # of some items there are none: right and wrong say all
+        p = None
+    left = (1.0 - n / total) if is_finite else 1.0  # part of the items that is predicted
     per_item = max(1.0 / n - (1.0 / total if is_finite else 0.0), 0.0)
-    degrees = float(max(n - design.shape[1], 1))
-    if clusters is not None:
-        degrees = float(max(np.unique(clusters[seen]).size - design.shape[1], 1))
+    columns: list[FloatArray] = [np.ones(total)]
+    if is_finite and n < total:
+        columns.append(y)
+        if p is not None and not np.isnan(p[0]).any():
+            columns.append(p[0])
+    design = np.stack(columns, axis=1)
+    x = design[seen]
+    ahead = design[~seen].mean(axis=0) if is_finite and n < total else x.mean(axis=0)
+    project = np.linalg.solve(x.T @ x + np.diag([0.0] + [RIDGE] * (len(columns) - 1)), x.T)
+    group = np.arange(n) if clusters is None else np.unique(clusters[asked][seen], return_inverse=True)[1]
+    n_groups = int(group.max()) + 1
+    degrees = float(max(n_groups - len(columns), 1))
 
     def spread(residuals: FloatArray) -> float:
-        """Variance of one item, or what it would be had the clusters' sums come from single items."""
-        if clusters is None:
-            return float(residuals @ residuals) / degrees
-        _, where = np.unique(clusters[seen], return_inverse=True)
-        sums = np.bincount(where, weights=residuals)
-        return float(sums @ sums) / n * sums.size / degrees
+        """Variance of an item, or what it would be had the sums of clusters come from single items."""
+        sums = np.bincount(group, weights=residuals)
+        return float(sums @ sums) / n * n_groups / degrees
 
-    def known_part(values: FloatArray) -> float:
-        return float(values.mean()) * (1.0 - left)
-
-    if probabilities is None:
+    d = answers[seen] - y[seen]
+    if p is None:
         coefficients = project @ d
-        value = known_part(d) + left * float(ahead @ coefficients)
+        predicted = float(ahead @ coefficients)
         variance = spread(d - x @ coefficients) * per_item
     else:
-        g = probabilities[1][seen] - probabilities[0][seen]
+        g = p[1][seen] - p[0][seen]
         r = d - g
         of_g, of_r = project @ g, project @ r
-        shrunken = n / (n + PRIOR_ITEMS)
-        value = known_part(d) + left * float(ahead @ of_g + shrunken * (ahead @ of_r))
-        ahead_alone = left / total if is_finite else 0.0
+        predicted = float(ahead @ (of_g + n / (n + PRIOR_ITEMS) * of_r))
+        unseen = left / total if is_finite else 0.0
         variance = spread(g - x @ of_g) * per_item
-        variance += spread(r - x @ of_r) * (left**2 / (n + PRIOR_ITEMS) + ahead_alone)
+        variance += spread(r - x @ of_r) * (left**2 / (n + PRIOR_ITEMS) + unseen)
+    value = (1.0 - left) * float(d.mean()) + left * predicted
     plain = spread(d - d.mean()) * per_item
-    gain = min(variance / plain, 1.0) if plain > 0.0 else 1.0
-    values = np.concatenate([baseline[seen], candidate[seen]])
-    is_binary = bool(np.isin(values, (0.0, 1.0)).all())
-    effective = spread(d - d.mean()) / max(float(np.var(d, ddof=1)) if n > 1 else 0.0, 1e-300) if plain > 0.0 else 1.0
-    unit = per_item * gain * max(effective, 1.0) if is_binary else 0.0
+    unit = 0.0
+    if np.isin(answers[seen], (0.0, 1.0)).all() and np.isin(y[seen], (0.0, 1.0)).all():
+        by_items = float(np.mean((d - d.mean()) ** 2)) * per_item
+        unit = per_item * (max(plain / by_items, 1.0) * min(variance / plain, 1.0) if by_items > 0.0 else 1.0)
     return PairedLook(value, variance, unit, degrees, is_exact=is_finite and n == total)
 
 
@@ -127,6 +119,7 @@ def shuffled_items(scenarios: IntArray, rng: np.random.Generator, clusters: IntA
     sorted_units = order[for_each]
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     within = np.arange(n_units) - starts[scenario_of[sorted_units]]
-    place[sorted_units] = (within + rng.random(sizes.size)[scenario_of[sorted_units]]) / sizes[scenario_of[sorted_units]]
-    result: BoolArray = np.argsort(place[units], kind="stable")
-    return result.astype(np.int64)
+    place[sorted_units] = (within + rng.random(sizes.size)[scenario_of[sorted_units]]) / sizes[
+        scenario_of[sorted_units]
+    ]
+    return np.argsort(place[units], kind="stable").astype(np.int64)

@@ -111,7 +111,9 @@ def learn_looks(
         paths.append(left / np.sqrt(np.maximum(design @ fitted, 1e-12)))
     worst = np.stack([np.max(paths, axis=0), np.max(-np.array(paths), axis=0)])
     n_models = int(max(first.max(), second.max())) + 1
-    boundaries = [[finite_quantile(side, first, second, n_models, level=1.0 - error) for side in worst] for error in errors]
+    boundaries = [
+        [finite_quantile(side, first, second, n_models, level=1.0 - error) for side in worst] for error in errors
+    ]
     return BankLooks(tuple(selections), np.array(coefficients), np.array(boundaries))
 
 
@@ -128,7 +130,10 @@ def likeness(bank: Bank, observations: Observations) -> FloatArray:
     norms = np.sqrt((residuals**2).sum(axis=1))
     r = residuals @ residuals.T / np.maximum(np.outer(norms, norms), 1e-12)
     n_items = max(observations.positions.size, 5)
-    return np.tanh(np.maximum(np.arctanh(np.clip(r, 0.0, 1.0 - 1e-12)) - DOUBT / np.sqrt(n_items - 3.0), 0.0))
+    alike: FloatArray = np.tanh(
+        np.maximum(np.arctanh(np.clip(r, 0.0, 1.0 - 1e-12)) - DOUBT / np.sqrt(n_items - 3.0), 0.0)
+    )
+    return alike
 
 
 def full_score(bank: Bank, responses: ResponseMatrix) -> float:

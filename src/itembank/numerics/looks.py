@@ -1,9 +1,9 @@
 """Boundaries of tests that look at the data several times, and bounds on a mean difference that hold for rare flips."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from itembank.numerics.arrays import FloatArray
@@ -26,7 +26,7 @@ def crossing_probability(information: Sequence[float], boundary: float) -> float
     weights = 0.5 * (boundary - LOWEST) * weights
     density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     crossed = 1.0 - float(ndtr(boundary))
-    for earlier, later in zip(information, information[1:], strict=False):
+    for earlier, later in pairwise(information):
         step = np.sqrt(later - earlier)
         before, now = z * np.sqrt(earlier), np.sqrt(later)
         crossed += float((weights * density) @ ndtr((before - boundary * now) / step))
@@ -41,18 +41,24 @@ def constant_boundary(information: Sequence[float], error: float) -> float:
     if len(information) < 2:
         return least
     most = float(ndtri(1.0 - error / len(information))) + 1e-9  # Bonferroni's
-    return float(brentq(lambda c: crossing_probability(information, c) - error, least, most, xtol=1e-8))
+    while most - least > 1e-8:
+        middle = 0.5 * (least + most)
+        if crossing_probability(information, middle) > error:
+            least = middle
+        else:
+            most = middle
+    return most
 
 
-def student_boundary(boundary: float, degrees: FloatArray | float) -> FloatArray | float:
+def student_boundary(boundary: float, degrees: float) -> float:
     """Return the boundary of a Student variable that is crossed as rarely as `boundary` is by a normal one."""
     return t_quantile(float(ndtr(boundary)), degrees)
 
 
 def lower_bound(value: FloatArray, variance: FloatArray, unit: FloatArray, boundary: FloatArray | float) -> FloatArray:
-    """Return the largest difference that is too low to have given these values, elementwise.
+    """Return the lower confidence bound of a difference, elementwise: all below it is rejected by a one-sided test.
 
-    A difference -m, with m > 0, is too low if ``value + m >= c sqrt(max(variance, unit (m - m^2)))``: responses that
+    A difference -m, with m > 0, is rejected if ``value + m >= c sqrt(max(variance, unit (m - m^2)))``: responses that
     are right or wrong and whose mean difference is -m differ with a variance of at least ``m - m^2``, whether or not
     anybody has seen them differ. So it is a score test (Wilson 1927; for paired answers Tango 1998), and n items
     without a single flip bound a drop by ``c^2 / (n + c^2)``.
@@ -78,6 +84,6 @@ def lower_bound(value: FloatArray, variance: FloatArray, unit: FloatArray, bound
 
 
 def upper_bound(value: FloatArray, variance: FloatArray, unit: FloatArray, boundary: FloatArray | float) -> FloatArray:
-    """Return the smallest difference that is too high, as `lower_bound` with signs changed."""
+    """Return the upper confidence bound: `lower_bound` with signs changed."""
     result: FloatArray = -lower_bound(-value, variance, unit, boundary)
     return result

@@ -1,0 +1,288 @@
+"""`itembank gate`: whether a change broke the model."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from itembank.cli.command import Command, Group, gathered, headed
+from itembank.cli.new_results import importing_first, match_option, mixed_prompts_option, selection_option
+from itembank.cli.options import (
+    EXISTING,
+    EXISTING_FOLDER,
+    FOLDER,
+    ID_FORMS,
+    BankPath,
+    format_option,
+    level_option,
+    option,
+    report_option,
+    seed_option,
+)
+from itembank.cli.render import note, print_exactly, print_object, print_rows, progress, warnings_as_notes
+from itembank.estimation.estimator_specs import ESTIMANDS
+from itembank.gating.gate_spec import GateSpec
+
+if TYPE_CHECKING:
+    from itembank.bank.banks import Bank
+    from itembank.gating.results import Gate
+    from itembank.gating.stages import GatePlan
+    from itembank.responses.responses import ResponseMatrix
+
+_RULE = gathered(
+    "rule",
+    headed(
+        "What passes",
+        option("--margin", "Drop of the score that must not get through, from 0 to 1.", GateSpec),
+        option("--tolerance", "Drop that is healthy.  [default: half of the margin]", GateSpec),
+        option("--false-alarm", "A healthy candidate fails at most so often.", GateSpec),
+        option("--miss", "A candidate that is worse by the margin passes at most so often.", GateSpec),
+        option("--both-sides", "A rise counts as a drop does: are two harnesses, or prompts, the same?", bool),
+        option(
+            "--estimand",
+            "The difference of one full run (run), or over repeated runs on items like these (expected).  [default: "
+            "run where items are left to be run, else expected]",
+            ESTIMANDS,
+        ),
+        option("--cluster COLUMN", "Column of the item table whose items are one draw, such as documents.", default=""),
+        level_option,
+    ),
+)
+_bank_option = option("--bank", "Bank whose past models tell more of few items.", BankPath())
+_ids_option = option("--ids", "Form in which the items to run are printed.", ID_FORMS, default="list")
+
+
+class GateGroup(Group):
+    """A group that takes two results as they are: `itembank gate A B` is `itembank gate verdict A B`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put the usual command's name before what is no command's."""
+        if args and args[0] not in {*self.commands, "-h", "--help"}:
+            args = ["verdict", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("gate", cls=GateGroup)
+def gate_command() -> None:
+    """Did this change break the model? Pass, fail or undecided, against a margin.
+
+    Two results, files or folders of logs, need no more:
+
+    \b
+      itembank gate runs/bf16 runs/int8 --margin 0.02
+
+    Exit codes: 0 pass, 1 fail, 3 undecided. `itembank gate verdict --help` lists all options. To run no more items than
+    a verdict takes, go in stages:
+
+    \b
+      itembank gate start runs/bf16 --margin 0.02 -o gate
+      itembank gate next gate runs/int8
+    """  # noqa: D301
+
+
+@gate_command.command("verdict", cls=Command)
+@click.argument("baseline", type=EXISTING)
+@click.argument("candidate", type=EXISTING)
+@_bank_option
+@selection_option
+@_RULE
+@option("--self-test", "Both are runs of the same set-up: how often would a gate flip, what margin can it hold?", bool)
+@option("--repeats", "Answers repeat: say whether more items or more repeats tell more.", bool)
+@match_option
+@mixed_prompts_option
+@report_option
+@format_option
+def verdict_command(
+    *,
+    baseline: Path,
+    candidate: Path,
+    bank: Path | None,
+    selection: Path | None,
+    rule: Mapping[str, Any],
+    self_test: bool,
+    repeats: bool,
+    match: str,
+    allow_mixed_prompts: bool,
+    report: Path | None,
+    output_format: str,
+) -> None:
+    """Say from two results whether the candidate is as good as the baseline.
+
+    PASS: the drop is proved to be less than the margin. FAIL: it is proved to be more than the tolerance, and is the
+    margin or more by the best estimate. UNDECIDED: more items would decide it; how many is said. Where the candidate
+    ran some of the baseline's items, these must have been drawn by chance (itembank gate start draws them).
+
+    \b
+      itembank gate runs/bf16 runs/int8 --margin 0.02
+      itembank gate old.parquet new.parquet --bank bank --selection selection.json
+      itembank gate harness-a.parquet harness-b.parquet --both-sides
+      itembank gate run-1 run-2 --self-test
+    """  # noqa: D301
+    import itembank as ib  # noqa: PLC0415
+    from itembank.gating.gate import gate, probabilities_of_both  # noqa: PLC0415
+
+    spec = GateSpec(**rule)
+    loaded = None if bank is None else ib.load_bank(bank)
+    with warnings_as_notes(), progress("gate") as advance:
+        mixed = allow_mixed_prompts
+        one, other = (read_run([path], loaded, match, allow_mixed_prompts=mixed) for path in (baseline, candidate))
+        found = gate(
+            one,
+            other,
+            bank=loaded,
+            selection=selection,
+            probabilities=None if loaded is not None else probabilities_of_both([baseline], one, [candidate], other),
+            allow_mixed_prompts=allow_mixed_prompts,
+            spec=spec,
+            progress=advance,
+        )
+    end_gate(found, report, output_format)
+
+
+def read_run(paths: Sequence[Path], bank: "Bank | None", match: str, *, allow_mixed_prompts: bool) -> "ResponseMatrix":
+    """Read the results of one model; nobody is told that they are of some items only."""
+    from itembank.cli.new_results import read_new_results  # noqa: PLC0415
+    from itembank.readers.read import read_matrix  # noqa: PLC0415
+    from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
+
+    if bank is not None:
+        return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts)
+    with importing_first(paths):
+        return read_matrix(list(paths), ReadingSpec(empty="drop", allow_mixed_prompts=allow_mixed_prompts))
+
+
+def end_gate(found: "Gate", report: Path | None, output_format: str) -> None:
+    """Print a verdict, and exit with its code."""
+    if output_format == "json":
+        print_object(found.to_dict())
+    elif output_format == "csv":
+        print_rows(found.rows(), "csv")
+    else:
+        click.echo(found.sentence)
+        click.echo("")
+        for line in gate_lines(found):
+            click.echo(line)
+    for text in found.notes:
+        note(f"Note: {text}.")
+    click.get_current_context().exit(found.exit_code)
+
+
+def gate_lines(found: "Gate") -> list[str]:
+    """Return the facts below the sentence."""
+    from itembank.gating.results import points, signed  # noqa: PLC0415
+
+    spec, n = found.spec, found.last.n_items
+    changed = found.right_to_wrong + found.wrong_to_right
+    return [
+        f"Difference       {signed(found.difference)} points, {100 * spec.level:g} % interval {signed(found.low)} to "
+        f"{signed(found.high)}",
+        f"Proved           worse by less than {points(max(-found.last.by_miss[0], 0.0))}"
+        f", {'worse' if found.last.by_alarm[1] < 0 else 'better'} by more than "
+        f"{points(max(-found.last.by_alarm[1], found.last.by_alarm[0], 0.0))}",
+        f"Answers changed  {changed} of {n} ({100 * changed / max(n, 1):.1f} %): {found.right_to_wrong} fell, "
+        f"{found.wrong_to_right} rose",
+        f"Items            {found.n_items} of {found.n_total}, margin {points(spec.margin)}, by {found.method}",
+    ]
+
+
+@gate_command.command("start", cls=Command)
+@click.argument("baseline", type=EXISTING)
+@option("-o --output GATE", "Folder of the gate.", FOLDER, required=True)
+@_bank_option
+@_RULE
+@option("--max-items", "At most so many items.", GateSpec)
+@_ids_option
+@match_option
+@seed_option
+@format_option
+def start_command(
+    *,
+    baseline: Path,
+    output: Path,
+    bank: Path | None,
+    rule: Mapping[str, Any],
+    max_items: int | None,
+    ids: str,
+    match: str,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Plan a gate in stages from the baseline's results, and print the first items to run.
+
+    The baseline is run once, on all items. Every candidate then runs stage after stage and stops as soon as the verdict
+    stands. Error rates hold over all stages. A margin that no number of these items can decide is refused here.
+
+    \b
+      itembank gate start runs/bf16 --margin 0.02 -o gate
+      itembank gate start runs/bf16 --bank bank:mmlu-pro --margin 0.03 --ids lm-eval -o gate
+    """  # noqa: D301
+    import itembank as ib  # noqa: PLC0415
+    from itembank.gating.gate import option_probabilities  # noqa: PLC0415
+    from itembank.gating.stages import start_gate  # noqa: PLC0415
+
+    spec = GateSpec(**rule, max_items=max_items, seed=seed)
+    loaded = None if bank is None else ib.load_bank(bank)
+    with warnings_as_notes(), progress("gate start") as advance:
+        given = read_run([baseline], loaded, match, allow_mixed_prompts=False)
+        known = None if loaded is not None else option_probabilities([baseline], given)
+        plan = start_gate(given, bank=bank, probabilities=known, spec=spec, progress=advance)
+        plan.save(output)
+    first = plan.next_items()
+    if output_format == "json":
+        facts = {"gate": str(output), "bank": plan.bank_id, "n_total": len(plan.order), "looks": list(plan.sizes)}
+        print_object({**facts, "next_items": list(first)})
+    else:
+        _print_items(first, ids, plan)
+    note(
+        f"The gate looks at {', '.join(map(str, plan.sizes))} items. Run the {len(first)} above, then: itembank gate "
+        f"next {shlex.quote(str(output))} RESULTS"
+    )
+
+
+@gate_command.command("next", cls=Command)
+@click.argument("gate", type=EXISTING_FOLDER)
+@click.argument("candidate", nargs=-1, required=True, type=EXISTING)
+@_ids_option
+@match_option
+@mixed_prompts_option
+@report_option
+@format_option
+def next_command(
+    *,
+    gate: Path,
+    candidate: tuple[Path, ...],
+    ids: str,
+    match: str,
+    allow_mixed_prompts: bool,
+    report: Path | None,
+    output_format: str,
+) -> None:
+    """Say from all answers so far whether the candidate passes, or which items it is to run next.
+
+    \b
+      itembank gate next gate runs/int8
+      itembank gate next gate runs/int8-1 runs/int8-2 --format json
+    """  # noqa: D301
+    from itembank.gating.gate import option_probabilities  # noqa: PLC0415
+    from itembank.gating.stages import GatePlan  # noqa: PLC0415
+
+    plan = GatePlan.load(gate)
+    loaded = plan.bank()
+    with warnings_as_notes():
+        given = read_run(candidate, loaded, match, allow_mixed_prompts=allow_mixed_prompts)
+        known = option_probabilities(candidate, given) if plan.probabilities is not None else None
+        found = plan.look(given, bank=loaded, probabilities=known, allow_mixed_prompts=allow_mixed_prompts)
+    if found.next_items and output_format == "table":
+        note(f"{found.sentence}")
+        _print_items(found.next_items, ids, plan)
+        click.get_current_context().exit(found.exit_code)
+    end_gate(found, report, output_format)
+
+
+def _print_items(item_ids: Sequence[str], form: str, plan: "GatePlan") -> None:
+    """Print the items that are to be run, in the form that a tool takes."""
+    from itembank.harnesses.id_forms import id_text  # noqa: PLC0415
+
+    print_exactly(id_text(form, item_ids, plan.baseline.items))

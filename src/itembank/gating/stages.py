@@ -1,0 +1,364 @@
+"""A gate in stages: which items a candidate runs next, and what is known so far."""
+
+import json
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_responses
+from itembank.errors import DataError, DataWarning, IntegrityError, ParameterError, shown, warn
+from itembank.estimation.estimator_specs import RUN
+from itembank.files.atomic import adding_to_folder, write_text
+from itembank.files.documents import digest_fits, read_json, with_digest
+from itembank.gating.gate import GatePair, look_of, verdict_at, verdict_of
+from itembank.gating.gate_spec import GateSpec
+from itembank.gating.paired import PairedLook, paired_look, shuffled_items
+from itembank.gating.results import Gate, Look, points
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.looks import constant_boundary, lower_bound
+from itembank.numerics.parallel import one_blas_thread
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.agreement import only_items
+from itembank.readers.read import read_responses
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+
+if TYPE_CHECKING:
+    from itembank.bank.banks import Bank
+    from itembank.gating.with_bank import BankLooks
+
+PLAN, BASELINE, PROBABILITIES = "gate.json", "baseline.parquet", "baseline-probabilities.parquet"
+MOST_WITH_BANK = 2000
+"""Items of the last look before all of them, with a bank: past models are left out at each look."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatePlan:
+    """Everything that is fixed before a candidate answers: order of items, looks and boundaries.
+
+    Attributes
+    ----------
+    baseline : ResponseMatrix
+        Of one model, to all items that the difference is about.
+    spec : GateSpec
+    order : tuple of item ids
+        In which they are run.
+    sizes : tuple of n_looks int
+        How many of them are answered at each look.
+    boundaries : (3, 2)
+        For the spec's error rates: standard errors, of differences estimated too high, and too low.
+    probabilities : ResponseMatrix, optional
+        The baseline's, of the right options.
+    looks : BankLooks, optional
+        What a bank taught.
+    bank_id, bank_place : str
+        The bank, and where it lay.
+    """
+
+    baseline: ResponseMatrix
+    spec: GateSpec
+    order: tuple[str, ...]
+    sizes: tuple[int, ...]
+    boundaries: FloatArray
+    probabilities: ResponseMatrix | None = None
+    looks: "BankLooks | None" = None
+    bank_id: str = ""
+    bank_place: str = ""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether the difference over just these items is asked for."""
+        return self.spec.estimand in {None, RUN}
+
+    def next_items(self, answered: Collection[str] = ()) -> tuple[str, ...]:
+        """Items of the first stage that is not yet answered in full, without those that are; none after the last."""
+        known = set(answered)
+        for size in self.sizes:
+            left = tuple(item for item in self.order[:size] if item not in known)
+            if left:
+                return left
+        return ()
+
+    def look(
+        self,
+        candidate: GivenResponses,
+        *,
+        bank: GivenBank | None = None,
+        probabilities: GivenResponses | None = None,
+        allow_mixed_prompts: bool = False,
+    ) -> Gate:
+        """Say what is known of a candidate, at each look that its answers allow until one decides.
+
+        Parameters
+        ----------
+        candidate : ResponseMatrix, path or paths
+            All answers so far. Those beyond the last complete stage are not looked at.
+        bank : Bank or path, optional
+            Of a gate with a bank: by default from where it lay.
+        probabilities : responses, optional
+            The candidate's, where the baseline's are known.
+
+        Raises
+        ------
+        DataError
+            Where the first stage is not answered yet; and as `gate`.
+        """
+        pair = GatePair.of(self.baseline, as_responses(candidate), allow_mixed_prompts=allow_mixed_prompts)
+        answered = {
+            item for item, is_known in zip(pair.matrix.item_ids, ~np.isnan(pair.candidate), strict=True) if is_known
+        }
+        reached = [number for number, size in enumerate(self.sizes) if answered.issuperset(self.order[:size])]
+        if not reached:
+            left = self.next_items(answered)
+            raise DataError(
+                f"the first look needs answers to {self.sizes[0]} items, and {len(left)} are missing: {shown(left)}. "
+                "Run them, and give all answers so far."
+            )
+        known = None
+        if self.probabilities is not None and probabilities is not None:
+            known = pair.aligned([self.probabilities, as_responses(probabilities)])
+        of_bank = self.bank() if bank is None or self.looks is None else self._checked(as_bank(bank))
+        taken: list[Look] = []
+        for number in reached:
+            items = self.order[: self.sizes[number]]
+            now = pair.upto(items)
+            found = self._estimate(now, number, known, of_bank)
+            taken.append(look_of(found, len(items), [tuple(row) for row in self.boundaries.tolist()]))
+            if verdict_at(taken[-1], self.spec) != "undecided":
+                break
+        n_items, total = taken[-1].n_items, len(self.order)
+        return verdict_of(
+            now,
+            taken,
+            self.spec,
+            method="bank" if self.looks is not None else "paired" if known is None else "probabilities",
+            estimand=RUN if self.is_finite else "expected",
+            n_total=total,
+            per_item=1.0 / n_items - (1.0 / total if self.is_finite else 0.0),
+            next_items=self.next_items(answered),
+            bank_id=self.bank_id,
+        )
+
+    def _estimate(self, pair: GatePair, number: int, known: FloatArray | None, bank: "Bank | None") -> PairedLook:
+        if self.looks is not None and bank is not None:
+            from itembank.gating.with_bank import bank_look  # noqa: PLC0415
+
+            return bank_look(bank, self.looks, number, pair.matrix)
+        return paired_look(
+            pair.baseline,
+            pair.candidate,
+            probabilities=known,
+            clusters=pair.clusters(self.spec.cluster),
+            is_finite=self.is_finite,
+        )
+
+    def bank(self) -> "Bank | None":
+        """Load the bank of the gate from where it lay; None of a gate without one."""
+        return None if self.looks is None else self._checked(as_bank(self.bank_place))
+
+    def _checked(self, bank: "Bank") -> "Bank":
+        if bank.bank_id != self.bank_id:
+            raise IntegrityError(
+                f"the gate was started with bank {self.bank_id}, got {bank.bank_id}. Give that bank, or start anew."
+            )
+        return bank
+
+    def save(self, folder: str | Path) -> None:
+        """Write the plan and the baseline's answers into a folder, whole or not at all."""
+        record = {
+            "schema_version": 1,
+            "spec": asdict(self.spec),
+            "order": list(self.order),
+            "sizes": list(self.sizes),
+            "boundaries": self.boundaries.tolist(),
+            "bank": self.bank_id,
+            "bank_place": self.bank_place,
+            "looks": None if self.looks is None else self.looks.to_dict(),
+        }
+        with adding_to_folder(Path(folder)) as place:
+            write_responses(self.baseline, place / BASELINE)
+            if self.probabilities is not None:
+                write_responses(self.probabilities, place / PROBABILITIES)
+            write_text(place / PLAN, json.dumps(with_digest(record), indent=1, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "GatePlan":
+        """Read a plan; `DataError` where there is none, `IntegrityError` where it was changed."""
+        path = Path(folder) / PLAN
+        if not path.is_file():
+            raise DataError(
+                f"{folder} must be the folder of a gate. Begin one: itembank gate start BASELINE -o FOLDER."
+            )
+        record = read_json(path)
+        if not isinstance(record, dict) or not digest_fits(record) or record.get("schema_version") != 1:
+            raise IntegrityError(f"{path} is not the gate that was written: it is damaged, or was changed. Start anew.")
+        try:
+            looks = record["looks"]
+            probabilities = Path(folder) / PROBABILITIES
+            if looks is not None:
+                from itembank.gating.with_bank import BankLooks  # noqa: PLC0415
+
+                looks = BankLooks.from_dict(looks)
+            return cls(
+                baseline=read_responses(Path(folder) / BASELINE),
+                spec=GateSpec(**record["spec"]),
+                order=tuple(map(str, record["order"])),
+                sizes=tuple(map(int, record["sizes"])),
+                boundaries=np.asarray(record["boundaries"], dtype=np.float64).reshape(3, 2),
+                probabilities=read_responses(probabilities) if probabilities.is_file() else None,
+                looks=looks,
+                bank_id=str(record["bank"]),
+                bank_place=str(record["bank_place"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise IntegrityError(f"{path} does not hold a gate: {error}. Start anew.") from error
+
+
+@one_blas_thread()
+def start_gate(
+    baseline: GivenResponses,
+    *,
+    bank: GivenBank | None = None,
+    probabilities: GivenResponses | None = None,
+    spec: GateSpec | None = None,
+    progress: ProgressCallback = silent,
+) -> GatePlan:
+    """Plan a gate in stages: a candidate runs the items of a stage, and stops as soon as the verdict stands.
+
+    Without a bank items are run in an order of chance, each scenario in proportion; the boundary is the same number of
+    standard errors at all looks, so that the error rates hold over all of them (Pocock 1977). With a bank they are the
+    ones that tell most of the score, and boundaries come from past pairs of models (`learn_looks`). Where few past
+    models are known, the bank gives the items' order no better than chance does, and is not used.
+
+    Parameters
+    ----------
+    baseline : ResponseMatrix, path or paths
+        Of one model, to all items. With a bank to all of its items.
+    bank : Bank or path, optional
+    probabilities : responses, optional
+        Of the baseline, of the right options; then the candidate's tell more than right and wrong do.
+    spec : GateSpec, optional
+    progress : ProgressCallback
+
+    Raises
+    ------
+    DataError
+        When the baseline is not one model, or has not answered all items of the bank.
+    ParameterError
+        When no number of these items can decide within the margin.
+
+    Examples
+    --------
+    >>> plan = start_gate("runs/bf16", spec=GateSpec(margin=0.02))  # doctest: +SKIP
+    >>> plan.next_items()  # doctest: +SKIP
+    >>> plan.look("runs/int8").verdict  # doctest: +SKIP
+    """
+    spec = GateSpec() if spec is None else spec
+    given = as_responses(baseline)
+    pair = GatePair.of(given, given)  # the same checks
+    complete = given.take(items=np.flatnonzero(~np.isnan(given.responses[0])))
+    loaded = None if bank is None else as_bank(bank)
+    total = complete.n_items
+    looks: BankLooks | None = None
+    if loaded is not None:
+        from itembank.gating.with_bank import full_score, has_past_pairs, learn_looks  # noqa: PLC0415
+
+        complete, _ = only_items(complete, loaded.responses.items["item_id"])
+        if not complete.n_items or np.isnan(full_score(loaded, complete)):
+            raise DataError(
+                f"the baseline of a gate in stages must have answered all {loaded.n_total} items of bank "
+                f"{loaded.bank_id}, got {complete.n_items}. Run the others once, or leave the bank out."
+            )
+        total = loaded.n_items
+        if not has_past_pairs(loaded):
+            warn(
+                f"bank {loaded.bank_id} has too few past models to learn from pairs of them, and is not used.",
+                DataWarning,
+            )
+            loaded = None
+    sizes = _sizes(spec, total, has_bank=loaded is not None)
+    if loaded is not None:
+        if spec.estimand not in {None, RUN}:
+            raise ParameterError(
+                "a gate in stages with a bank is of one full run, got estimand 'expected'. Leave it out."
+            )
+        learnt = [size for size in sizes if size < total]
+        looks = learn_looks(loaded, learnt, spec.errors, progress=progress)
+        boundaries, order = looks.boundaries, _order(looks, complete.item_ids)
+    else:
+        is_finite = spec.estimand in {None, RUN}
+        none_left = 1.0 / total if is_finite else 0.0
+        information = [1.0 / (1.0 / size - none_left) for size in sizes if not is_finite or size < total]
+        single = [constant_boundary(information, error) if information else 0.0 for error in spec.errors]
+        boundaries = np.repeat(np.array(single)[:, None], 2, axis=1)
+        scenarios = np.unique(complete.items["scenario"].to_numpy(), return_inverse=True)[1]
+        places = shuffled_items(scenarios, np.random.default_rng(spec.seed), pair.clusters(spec.cluster))
+        order = [complete.item_ids[place] for place in places.tolist()]
+    plan = GatePlan(
+        complete,
+        spec,
+        tuple(order),
+        sizes,
+        boundaries,
+        probabilities=None if probabilities is None else as_responses(probabilities),
+        looks=looks,
+        bank_id="" if loaded is None else loaded.bank_id,
+        bank_place="" if loaded is None else place_of(bank),
+    )
+    check_can_decide(plan)
+    return plan
+
+
+def _sizes(spec: GateSpec, total: int, *, has_bank: bool) -> tuple[int, ...]:
+    """Numbers of items at each look, the last that of all items unless there are limits."""
+    most = min(total, spec.max_items or total)
+    last = min(most, MOST_WITH_BANK) if has_bank else most
+    size, sizes = min(spec.first_look or (25 if has_bank else 50), most), []
+    while size < last / math.sqrt(spec.growth):
+        sizes.append(size)
+        size = max(size + 1, round(size * spec.growth))
+    return (*sizes, *([last] if last < most else []), most)
+
+
+def _order(looks: "BankLooks", item_ids: Sequence[str]) -> list[str]:
+    """Items of the first look, then those that each further one adds, then all others."""
+    ordered: dict[str, None] = {}
+    for selection in looks.selections:
+        ordered.update(dict.fromkeys(selection.item_ids))
+    ordered.update(dict.fromkeys(item_ids))
+    return list(ordered)
+
+
+def place_of(bank: GivenBank | None) -> str:
+    """Return where a bank lies, so that it is found again from any folder."""
+    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
+
+    if not isinstance(bank, str | Path):
+        return ""
+    return str(bank) if is_bank_name(Path(bank)) else str(Path(bank).resolve())
+
+
+def check_can_decide(plan: GatePlan) -> None:
+    """Refuse a margin that even a candidate with the very answers of the baseline could not be shown to hold."""
+    spec, total = plan.spec, len(plan.order)
+    most = plan.sizes[-1]
+    if plan.is_finite and most == total:
+        return
+    per_item = 1.0 / most - (1.0 / total if plan.is_finite else 0.0)
+    boundary = float(plan.boundaries[0, 0])
+    zero = np.zeros(1)
+    least = -float(lower_bound(zero, zero, np.array([per_item]), boundary)[0])
+    if least >= spec.margin:
+        needed = math.ceil(
+            1.0 / (spec.margin / (1.0 - spec.margin) / boundary**2 + (1.0 / total if plan.is_finite else 0.0))
+        )
+        raise ParameterError(
+            f"{most} items cannot decide within {points(spec.margin)}: a candidate that gives the very answers of the "
+            f"baseline could still be worse by {points(least)}. Run {needed} items or more"
+            f"{'' if needed <= total else f', of which the benchmark has only {total}'}, or take a margin above "
+            f"{points(least)}. No item was run."
+        )
