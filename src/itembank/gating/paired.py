@@ -6,12 +6,12 @@ import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
-PRIOR_ITEMS = 500.0
+PRIOR_ITEMS = 1000.0
 """What probabilities say of the accuracy difference is as sure as this many answers that are right or wrong.
 
 Where the probabilities of both models are known, the difference of accuracies is predicted to be that of their means,
 but for an unknown constant. Its prior has the precision of so many residuals. It was learnt on half of the built-in
-language models (`benchmarks/gates.py`), where 1,170 would do."""
+language models, where it came out as 1,170 (`benchmarks/gates.py` has the others)."""
 RIDGE = 1.0
 
 
@@ -103,23 +103,31 @@ def flips(baseline: FloatArray, candidate: FloatArray) -> tuple[int, int]:
         return int((candidate < baseline).sum()), int((candidate > baseline).sum())
 
 
-def shuffled_items(scenarios: IntArray, rng: np.random.Generator, clusters: IntArray | None = None) -> IntArray:
-    """Order items so that every beginning of the list holds each scenario in proportion, by chance within it.
+def balanced_order(
+    scenarios: IntArray,  # (n_items,)
+    known: FloatArray,  # (n_items,): What is known of each item: the baseline's response, or its probability
+    rng: np.random.Generator,
+    clusters: IntArray | None = None,  # (n_items,): Items of a cluster stay together
+) -> IntArray:
+    """Order items by chance so that every beginning of the list stands for all of them, (n_items,).
 
-    Clusters stay together; (n_items,).
+    Items are sorted by scenario and by what is known of them, and taken in the order of a van der Corput sequence with
+    nested uniform scrambling (Owen 1995): of any half, quarter, ... of the sorted list each beginning holds its part to
+    within one, and every item is equally likely to come first.
     """
     units = np.arange(scenarios.size) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    n_units = int(units.max()) + 1
-    scenario_of = np.zeros(n_units, dtype=np.int64)
-    scenario_of[units] = scenarios
-    order = rng.permutation(n_units)
-    sizes = np.bincount(scenario_of)
-    place = np.empty(n_units)
-    for_each = np.argsort(scenario_of[order], kind="stable")
-    sorted_units = order[for_each]
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    within = np.arange(n_units) - starts[scenario_of[sorted_units]]
-    place[sorted_units] = (within + rng.random(sizes.size)[scenario_of[sorted_units]]) / sizes[
-        scenario_of[sorted_units]
-    ]
-    return np.argsort(place[units], kind="stable").astype(np.int64)
+    sizes = np.bincount(units)
+    first = np.zeros(sizes.size, dtype=np.int64)
+    first[units] = np.arange(units.size)
+    mean = np.bincount(units, weights=known) / sizes
+    n_units, n_bits = sizes.size, max(int(sizes.size - 1).bit_length(), 1)
+    # ties by chance
+    ranks = np.argsort(np.lexsort((rng.random(n_units), mean, scenarios[first])), kind="stable")
+    places = (ranks * 2**n_bits) // n_units
+    keys = np.zeros(n_units, dtype=np.int64)
+    for level in range(n_bits):
+        bit = (places >> (n_bits - 1 - level)) & 1
+        swapped = rng.integers(2, size=2**level)[places >> (n_bits - level)]
+        keys |= (bit ^ swapped) << level
+    order: IntArray = np.lexsort((units, keys[units])).astype(np.int64)
+    return order

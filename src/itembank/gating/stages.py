@@ -16,7 +16,7 @@ from itembank.files.atomic import adding_to_folder, write_text
 from itembank.files.documents import digest_fits, read_json, with_digest
 from itembank.gating.gate import GatePair, look_of, verdict_at, verdict_of
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.paired import PairedLook, paired_look, shuffled_items
+from itembank.gating.paired import PairedLook, balanced_order, paired_look
 from itembank.gating.results import Gate, Look, points
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.looks import constant_boundary, lower_bound
@@ -296,7 +296,11 @@ def start_gate(
         single = [constant_boundary(information, error) if information else 0.0 for error in spec.errors]
         boundaries = np.repeat(np.array(single)[:, None], 2, axis=1)
         scenarios = np.unique(complete.items["scenario"].to_numpy(), return_inverse=True)[1]
-        places = shuffled_items(scenarios, np.random.default_rng(spec.seed), pair.clusters(spec.cluster))
+        known = complete.responses[0]
+        if probabilities is not None:
+            known = pair.aligned([as_responses(probabilities)] * 2)[0]
+            known = np.where(np.isnan(known), complete.responses[0], known)
+        places = balanced_order(scenarios, known, np.random.default_rng(spec.seed), pair.clusters(spec.cluster))
         order = [complete.item_ids[place] for place in places.tolist()]
     plan = GatePlan(
         complete,
