@@ -27,6 +27,7 @@ from itembank.gating.gate_spec import GateSpec
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
+    from itembank.gating.gate import GatePair
     from itembank.gating.results import Gate
     from itembank.gating.stages import GatePlan
     from itembank.responses.responses import ResponseMatrix
@@ -121,13 +122,18 @@ def verdict_command(
       itembank gate run-1 run-2 --self-test
     """  # noqa: D301
     import itembank as ib  # noqa: PLC0415
-    from itembank.gating.gate import gate, probabilities_of_both  # noqa: PLC0415
+    from itembank.gating.gate import GatePair, gate, probabilities_of_both  # noqa: PLC0415
 
     spec = GateSpec(**rule)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes(), progress("gate") as advance:
-        mixed = allow_mixed_prompts
-        one, other = (read_run([path], loaded, match, allow_mixed_prompts=mixed) for path in (baseline, candidate))
+        one, other = (
+            read_run([path], loaded, match, allow_mixed_prompts=allow_mixed_prompts, repeats=repeats)
+            for path in (baseline, candidate)
+        )
+        if self_test:
+            _end_self_test(GatePair.of(one, other), spec, output_format)
+            return
         found = gate(
             one,
             other,
@@ -138,10 +144,43 @@ def verdict_command(
             spec=spec,
             progress=advance,
         )
+    if repeats:
+        _say_repeats(GatePair.of(one, other, allow_mixed_prompts=True), spec)
     end_gate(found, report, output_format)
 
 
-def read_run(paths: Sequence[Path], bank: "Bank | None", match: str, *, allow_mixed_prompts: bool) -> "ResponseMatrix":
+def _say_repeats(pair: "GatePair", spec: GateSpec) -> None:
+    """Say on standard error whether more items or more repeats tell more."""
+    from itembank.gating.noise import advice, more_items_or_repeats  # noqa: PLC0415
+
+    rows = more_items_or_repeats(pair, spec, pair.n_baseline)
+    note(advice(rows) if rows else "Note: no item was attempted more than once, so nothing is known of repeats.")
+
+
+def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None:
+    """Print what two runs of the same set-up say."""
+    from itembank.gating.noise import self_test  # noqa: PLC0415
+
+    found = self_test(pair, spec)
+    if output_format == "json":
+        print_object(found.to_dict())
+        return
+    if output_format == "table":
+        click.echo(f"{found.sentence}\n")
+        print_rows(found.floor(), "table", title="Noise floor: standard errors, in points")
+        click.echo("")
+    title = "How often a candidate that is the same would fail, pass, or drop below a plain threshold"
+    print_rows(found.rows(), output_format, title=title)
+
+
+def read_run(
+    paths: Sequence[Path],
+    bank: "Bank | None",
+    match: str,
+    *,
+    allow_mixed_prompts: bool,
+    repeats: bool = False,
+) -> "ResponseMatrix":
     """Read the results of one model; nobody is told that they are of some items only."""
     from itembank.cli.new_results import read_new_results  # noqa: PLC0415
     from itembank.readers.read import read_matrix  # noqa: PLC0415
@@ -150,7 +189,10 @@ def read_run(paths: Sequence[Path], bank: "Bank | None", match: str, *, allow_mi
     if bank is not None:
         return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts)
     with importing_first(paths):
-        return read_matrix(list(paths), ReadingSpec(empty="drop", allow_mixed_prompts=allow_mixed_prompts))
+        spec = ReadingSpec(
+            empty="drop", allow_mixed_prompts=allow_mixed_prompts, repeats="count" if repeats else "error"
+        )
+        return read_matrix(list(paths), spec)
 
 
 def end_gate(found: "Gate", report: Path | None, output_format: str) -> None:

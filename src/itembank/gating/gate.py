@@ -100,6 +100,7 @@ def gate(
         probabilities=known,
         clusters=pair.clusters(spec.cluster),
         is_finite=estimand == RUN,
+        chance=pair.chance,
     )
     look = look_of(found, pair.n_answered, [normal_quantile(1.0 - error) for error in spec.errors])
     return verdict_of(
@@ -272,6 +273,30 @@ class GatePair:
     def n_baseline(self) -> int:
         """Items that the baseline answered."""
         return self.matrix.n_items
+
+    @property
+    def trial_variance(self) -> FloatArray:
+        """Variance of one attempt at each item, for both models, (2, n_items); NaN where unknown.
+
+        Of k attempts at an item of which a fraction p is right it is ``k / (k - 1) p (1 - p)``. A model that attempted
+        an item once has the other's.
+        """
+        values, trials = self.matrix.responses, self.matrix.n_trials
+        if trials is None:
+            return np.full(values.shape, np.nan)
+        k = trials.astype(np.float64)
+        own = np.where(k > 1.0, values * (1.0 - values) * k / np.maximum(k - 1.0, 1.0), np.nan)
+        return np.where(np.isnan(own), own[::-1], own)
+
+    @property
+    def chance(self) -> float | None:
+        """Variance of the difference at one item from run to run, on average; None where nobody repeated anything."""
+        variance = (
+            self.trial_variance / np.maximum(self.matrix.n_trials, 1) if self.matrix.n_trials is not None else None
+        )
+        if variance is None or np.isnan(variance[:, ~np.isnan(self.candidate)]).all():
+            return None
+        return float(np.nanmean(variance[:, ~np.isnan(self.candidate)].sum(axis=0)))
 
     def clusters(self, column: str) -> IntArray | None:
         """Return what items belong together, (n_items,); None without a column."""

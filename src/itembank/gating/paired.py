@@ -32,7 +32,8 @@ def paired_look(
     *,
     probabilities: FloatArray | None = None,  # (2, n_items): Of the right options: baseline, candidate
     clusters: IntArray | None = None,  # (n_items,): Items of a cluster are drawn together
-    is_finite: bool = True,  # Whether the difference over just these items is asked for
+    is_finite: bool = True,  # Whether the difference of one run over just these items is asked for
+    chance: float | None = None,  # Variance of a difference at one item from run to run, where repeats tell it
 ) -> PairedLook:
     """Estimate the difference from a random sample of the items, and its variance over samples.
 
@@ -46,7 +47,8 @@ def paired_look(
     (n + PRIOR_ITEMS)`` of its mean over the seen ones, with variance ``s_r^2 (f^2 / (n + PRIOR_ITEMS) + f / N)``, ``f =
     1 - n / N``. So accuracy stays what is estimated, and with many items the answers alone decide.
 
-    Items without end (`is_finite` false) make ``1/N`` zero and leave nothing to predict.
+    Over repeated runs (`is_finite` false) all that differs counts as chance: ``1/N`` is zero and nothing is predicted.
+    Where repeats tell how much of it is chance, W, the variance is ``(s^2 - W) (1/n - 1/N) + W / n``.
     """
     asked = np.flatnonzero(~np.isnan(baseline))
     y, answers = baseline[asked], candidate[asked]
@@ -88,6 +90,10 @@ def paired_look(
         unseen = left / total if is_finite else 0.0
         variance = spread(g - x @ of_g) * per_item
         variance += spread(r - x @ of_r) * (left**2 / (n + PRIOR_ITEMS) + unseen)
+    if chance is not None and not is_finite and p is None:
+        whole = variance / per_item
+        by_chance = min(chance, whole)
+        variance = (whole - by_chance) * max(1.0 / n - 1.0 / total, 0.0) + by_chance / n
     value = (1.0 - left) * float(d.mean()) + left * predicted
     plain = spread(d - d.mean()) * per_item
     unit = 0.0

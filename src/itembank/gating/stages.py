@@ -154,6 +154,7 @@ class GatePlan:
             probabilities=known,
             clusters=pair.clusters(self.spec.cluster),
             is_finite=self.is_finite,
+            chance=pair.chance,
         )
 
     def bank(self) -> "Bank | None":

@@ -153,6 +153,10 @@ def bank_look(bank: Bank, looks: BankLooks, number: int, pair: ResponseMatrix) -
     control variate, whose expected squared error is ``s_c^2 (a (1 - k^2) + b k^2)``, ``s_c`` the standard error of the
     candidate's score.
     """
+    baseline = full_score(bank, pair.take(models=np.array([0])))
+    if number >= len(looks.selections):  # all items are answered
+        exact = full_score(bank, pair.take(models=np.array([1]))) - baseline
+        return PairedLook(exact, 0.0, 0.0, np.inf, is_exact=True)
     selection = looks.selections[number]
     items = pair.take(items=pair.item_indices(selection.item_ids))
     with warnings.catch_warnings():
@@ -161,7 +165,6 @@ def bank_look(bank: Bank, looks: BankLooks, number: int, pair: ResponseMatrix) -
     value, scale = estimates.scores.value[:, -1], estimates.scores.standard_error[:, -1]
     observations = observe(bank, items, selection)
     k = float(likeness(bank, observations)[0, 1])
-    baseline = full_score(bank, pair.take(models=np.array([0])))
     a, b = looks.coefficients[number]
     n = selection.n_items
     per_item = max(1.0 / n - 1.0 / bank.n_items, 0.0)

@@ -1,0 +1,178 @@
+"""What chance does to a gate: runs of the same set-up, the noise floor of a benchmark, items against repeats."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from itembank.gating.gate import GatePair
+from itembank.gating.gate_spec import GateSpec
+from itembank.gating.paired import flips
+from itembank.gating.results import points
+from itembank.numerics.intervals import normal_quantile
+from itembank.tabular import Tabular
+
+MARGINS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
+"""Margins for which a self-test says how often identical candidates pass."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SelfTest(Tabular):
+    """What two runs of the same set-up say of the gate that it can hold.
+
+    Attributes
+    ----------
+    first_id, second_id : str
+    n_items : int
+    fell, rose : int
+        Items on which the second run was worse, and better.
+    difference, low, high : float
+        Second run less first, with an interval: it contains 0 unless the two are no runs of the same set-up.
+    data_variance, trial_variance : float
+        Of one answer: between items, and between runs at the same item.
+    margin_held : float
+        The smallest margin at which a candidate like the baseline passes with all these items, but for the probability
+        of a false alarm.
+    spec : GateSpec
+    """
+
+    first_id: str
+    second_id: str
+    n_items: int
+    fell: int
+    rose: int
+    difference: float
+    low: float
+    high: float
+    data_variance: float
+    trial_variance: float
+    margin_held: float
+    spec: GateSpec
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference of two runs of the set-up on these items."""
+        return math.sqrt(2.0 * self.trial_variance / self.n_items)
+
+    @property
+    def sentence(self) -> str:
+        """What follows, in words."""
+        share = 100.0 * (self.fell + self.rose) / self.n_items
+        same = (
+            "" if self.low <= 0.0 <= self.high else " The two differ by more than chance: they are not the same set-up."
+        )
+        return (
+            f"{share:.1f} % of {self.n_items} answers change from run to run, and the score by ±"
+            f"{points(normal_quantile(0.975) * self.standard_error)}. This set-up can hold a margin of "
+            f"{points(self.margin_held)}.{same}"
+        )
+
+    def floor(self) -> list[dict[str, Any]]:
+        """Return the noise floor: what chance does to a score and to a difference, as standard errors in points."""
+        n = self.n_items
+        data, trial = (math.sqrt(value / n) for value in (self.data_variance, self.trial_variance))
+        both = math.hypot(data, trial)
+        root = math.sqrt(2.0)
+        return [
+            {"noise": "data: other items", "score": 100 * data, "difference": 100 * root * data},
+            {"noise": "trial: another run", "score": 100 * trial, "difference": 100 * root * trial},
+            {"noise": "both", "score": 100 * both, "difference": 100 * root * both},
+        ]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a margin: how often a candidate that is the same fails, passes, and drops below a threshold."""
+        spec, error = self.spec, max(self.standard_error, 1e-12)
+        alarm, miss = (normal_quantile(1.0 - rate) for rate in (spec.false_alarm, spec.miss))
+        records = []
+        for margin in dict.fromkeys(sorted({*MARGINS, spec.margin})):
+            tolerance = margin * spec.healthy / spec.margin
+            fails = float(ndtr(-max(margin, tolerance + alarm * error) / error))
+            passes = float(ndtr(margin / error - miss))
+            records.append(
+                {
+                    "margin": margin,
+                    "failed": fails,
+                    "passed": passes,
+                    "undecided": max(1.0 - passes - fails, 0.0),
+                    "below_threshold": float(ndtr(-margin / error)),
+                }
+            )
+        return records
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "schema_version": "itembank.gate-self-test/1",
+            "sentence": self.sentence,
+            "n_items": self.n_items,
+            "flips": {"right_to_wrong": self.fell, "wrong_to_right": self.rose},
+            "difference": self.difference,
+            "low": self.low,
+            "high": self.high,
+            "margin_held": self.margin_held,
+            "noise_floor": self.floor(),
+            "margins": self.rows(),
+        }
+
+
+def self_test(pair: GatePair, spec: GateSpec) -> SelfTest:
+    """Learn from two runs of the same set-up how much chance there is in a gate of it.
+
+    Of two attempts at each item the variance of one is ``(y' - y)^2 / 2``; one item more that changed is added, so that
+    runs without a single change are not taken for runs without chance.
+    """
+    shared = ~np.isnan(pair.candidate)
+    one, other = pair.baseline[shared], pair.candidate[shared]
+    d, n = other - one, int(shared.sum())
+    trial = float((d @ d + 1.0) / (2.0 * (n + 1.0)))
+    total = float(np.var(np.concatenate([one, other]), ddof=1))
+    error = math.sqrt(2.0 * trial / n)
+    reach = normal_quantile(0.5 + spec.level / 2.0) * error
+    fell, rose = flips(one, other)
+    held = (normal_quantile(1.0 - spec.miss) + normal_quantile(1.0 - spec.false_alarm)) * error
+    names = pair.matrix.model_ids
+    mean = float(d.mean())
+    return SelfTest(
+        names[0], names[1], n, fell, rose, mean, mean - reach, mean + reach, max(total - trial, 0.0), trial,
+        math.ceil(1000.0 * held) / 1000.0, spec,
+    )  # fmt: skip
+
+
+def more_items_or_repeats(pair: GatePair, spec: GateSpec, n_total: int) -> list[dict[str, Any]]:
+    """Return what twice the answers bring: as more items, or as more repeats of the same; none without repeats.
+
+    The variance of a difference d over n of N items is ``B (1/n - 1/N) + W / n``: W the part of chance, ``v_b / k_b +
+    v_c / k_c`` on average, that falls with the number of attempts k, and B what is left of the spread of d.
+    """
+    chance, trials = pair.chance, pair.matrix.n_trials
+    if trials is None or chance is None:
+        return []
+    shared = ~np.isnan(pair.candidate)
+    d = (pair.candidate - pair.baseline)[shared]
+    n, attempts_now = d.size, float(trials[1, shared].mean())
+    between = max(float(np.var(d, ddof=1)) - chance, 0.0)
+    reach = normal_quantile(0.5 + spec.level / 2.0)
+
+    def record(what: str, items: int, times: float) -> dict[str, Any]:
+        error = math.sqrt(between * max(1.0 / items - 1.0 / n_total, 0.0) + chance / times / items)
+        attempts = attempts_now * times
+        return {"choice": what, "n_items": items, "repeats": round(attempts, 2), "half_width": reach * error}
+
+    rows = [record("as it is", n, 1.0)]
+    if n < n_total:
+        more = min(2 * n, n_total)
+        rows.append(record("more items", more, 1.0))
+    rows.append(record("more repeats", n, 2.0))
+    return rows
+
+
+def advice(rows: list[dict[str, Any]]) -> str:
+    """Say which of the choices tells more."""
+    now, *others = rows
+    best = min(others, key=lambda row: row["half_width"])
+    return (
+        f"{best['choice'].capitalize()} tell more: {best['n_items']} items with {best['repeats']:g} attempts each bring "
+        f"the half-width from {points(now['half_width'])} to {points(best['half_width'])}."
+    )
