@@ -293,7 +293,7 @@ def start_gate(
     else:
         is_finite = spec.estimand in {None, RUN}
         none_left = 1.0 / total if is_finite else 0.0
-        information = [1.0 / (1.0 / size - none_left) for size in sizes if not is_finite or size < total]
+        information = tuple(1.0 / (1.0 / size - none_left) for size in sizes if not is_finite or size < total)
         single = [constant_boundary(information, error) if information else 0.0 for error in spec.errors]
         boundaries = np.repeat(np.array(single)[:, None], 2, axis=1)
         scenarios = np.unique(complete.items["scenario"].to_numpy(), return_inverse=True)[1]

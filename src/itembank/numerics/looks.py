@@ -1,6 +1,7 @@
 """Boundaries of tests that look at the data several times, and bounds on a mean difference that hold for rare flips."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -35,7 +36,8 @@ def crossing_probability(information: Sequence[float], boundary: float) -> float
     return crossed
 
 
-def constant_boundary(information: Sequence[float], error: float) -> float:
+@lru_cache(maxsize=64)
+def constant_boundary(information: tuple[float, ...], error: float) -> float:
     """Return the boundary, the same at all looks, that is crossed with probability `error` (one-sided; Pocock 1977)."""
     least = float(ndtri(1.0 - error))
     if len(information) < 2:

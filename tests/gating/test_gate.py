@@ -1,0 +1,154 @@
+"""Verdicts from results that are there, and what is refused."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import itembank as ib
+from itembank.gating.gate_spec import GateSpec
+from itembank.gating.results import Gate
+from tests.bank.banks import make_bank
+from tests.comparison.test_compare import new_responses
+
+
+def run_of(answers: np.ndarray, name: str = "model", **more: object) -> ib.ResponseMatrix:
+    """Responses of one model."""
+    return ib.ResponseMatrix.create(np.asarray(answers, dtype=float)[None], model_ids=[name], **more)
+
+
+def changed(falls: int, rises: int, n: int = 1000) -> tuple[ib.ResponseMatrix, ib.ResponseMatrix]:
+    """Return a baseline with 600 of 1,000 right, and a candidate with so many falls and rises."""
+    one = (np.arange(n) < 0.6 * n).astype(float)
+    other = one.copy()
+    other[:falls] = 0.0
+    other[n - rises :] = 1.0
+    return run_of(one, "old"), run_of(other, "new")
+
+
+@pytest.mark.parametrize(
+    ("falls", "rises", "spec", "verdict"),
+    [
+        (20, 20, GateSpec(margin=0.02), "pass"),
+        (100, 10, GateSpec(margin=0.02), "fail"),
+        (30, 10, GateSpec(margin=0.02), "undecided"),
+        (0, 100, GateSpec(margin=0.02), "pass"),
+        (0, 100, GateSpec(margin=0.02, both_sides=True), "fail"),
+        (35, 0, GateSpec(margin=0.03), "fail"),
+        (35, 0, GateSpec(margin=0.03, tolerance=0.03), "undecided"),
+        (35, 0, GateSpec(margin=0.03, tolerance=0.03, estimand="run"), "fail"),
+        (20, 20, GateSpec(margin=0.02, miss=0.0001), "undecided"),
+    ],
+)
+def test_verdict_follows_from_the_bounds(falls: int, rises: int, spec: GateSpec, verdict: str) -> None:
+    """Against both error rates, the tolerance, and all items at once."""
+    found = ib.gate(*changed(falls, rises), spec=spec)
+    assert found.verdict == verdict
+    assert (found.right_to_wrong, found.wrong_to_right) == (falls, rises)
+    assert found.difference == pytest.approx((rises - falls) / 1000)
+    assert found.sentence.startswith(verdict.upper())
+    assert found.exit_code == {"pass": 0, "fail": 1, "undecided": 3}[verdict]
+
+
+def test_it_says_how_many_more_items_decide() -> None:
+    """A gate with so many more items, that differ as much, decides; one with half of them does not."""
+    found = ib.gate(*changed(30, 20), spec=GateSpec(margin=0.02))
+    assert found.verdict == "undecided"
+    assert found.items_to_decide is not None
+    for part, verdict in ((1.1, "pass"), (0.5, "undecided")):
+        n = 1000 + round(part * found.items_to_decide)
+        again = ib.gate(*changed(round(0.03 * n), round(0.02 * n), n), spec=GateSpec(margin=0.02))
+        assert again.verdict == verdict
+
+
+def test_some_items_stand_for_all_of_the_baseline() -> None:
+    """The rest is predicted, and how much is left shows in the number of items."""
+    old, new = changed(20, 20)
+    some = new.take(items=np.random.default_rng(1).choice(1000, 400, replace=False))
+    found = ib.gate(old, some, spec=GateSpec(margin=0.05))
+    assert (found.n_items, found.n_total, found.estimand) == (400, 1000, "run")
+    assert found.low < 0.0 < found.high
+    assert found.high - found.low < 0.05
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_a_bank_gives_the_difference_of_compare() -> None:
+    """On the same items, with the interval of the same level."""
+    bank = make_bank(n_models=40, n_items=60)
+    selection = ib.select(bank, 20, rng=0)
+    answers = new_responses(bank, 2, n_items=60)
+    answers = answers.take(items=answers.item_indices(selection.item_ids))
+    one, other = (answers.take(models=np.array([row])) for row in (0, 1))
+    found = ib.gate(one, other, bank=bank, selection=selection)
+    compared = ib.compare(bank, answers, selection=selection).difference
+    assert found.difference == pytest.approx(compared.value[0, -1])
+    assert (found.low, found.high) == pytest.approx((compared.low[0, -1], compared.high[0, -1]))
+
+
+def test_plain_data_have_the_keys_that_are_promised() -> None:
+    """The keys that pages and pipelines read."""
+    record = ib.gate(*changed(20, 20)).to_dict()
+    assert record["schema_version"] == "itembank.gate/1"
+    assert {"verdict", "difference", "low", "high", "n_items", "flips"} <= set(record)
+    assert record["flips"] == {"right_to_wrong": 20, "wrong_to_right": 20, "share": 0.04}
+
+
+def test_repeats_narrow_what_is_asked_over_runs() -> None:
+    """Where attempts tell how much is chance, four of each say more than one."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 0.4, 400)
+
+    def runs(n_trials: int) -> ib.ResponseMatrix:
+        return ib.ResponseMatrix.from_counts(
+            rng.binomial(n_trials, p)[None], np.full((1, 400), n_trials), model_ids=["m"]
+        )
+
+    widths = [
+        found.high - found.low
+        for found in (ib.gate(runs(k), runs(k), spec=GateSpec(estimand="expected")) for k in (2, 8))
+    ]
+    truth = [1.96 * np.sqrt(2 * np.mean(p * (1 - p)) / k / 400) for k in (2, 8)]
+    assert np.array(widths) / 2 == pytest.approx(truth, rel=0.25)
+
+
+def _with(matrix: ib.ResponseMatrix, **columns: object) -> ib.ResponseMatrix:
+    return matrix.with_tables(items=matrix.items.with_columns(**columns))
+
+
+@pytest.mark.parametrize(
+    ("candidate", "words"),
+    [
+        (run_of(np.ones(3), item_ids=["x", "y", "z"]), "share none of 4 and 3"),
+        (run_of(np.ones(5)), "1 of 5 that the baseline did not run"),
+        (ib.ResponseMatrix.create(np.ones((2, 4))), "must be one model, got 2"),
+        (_with(run_of(np.ones(4)), content_hash=pl.lit("b")), "same questions, got 4 items"),
+        (_with(run_of(np.ones(4)), prompt_hash=pl.lit("q")), "is as good as the baseline's"),
+    ],
+)
+def test_runs_that_cannot_be_compared_are_refused(candidate: ib.ResponseMatrix, words: str) -> None:
+    """Said before any verdict."""
+    baseline = _with(run_of(np.ones(4)), content_hash=pl.lit("a"), prompt_hash=pl.lit("p"))
+    with pytest.raises(ib.errors.DataError, match=words):
+        ib.gate(baseline, candidate)
+
+
+def test_another_prompt_is_compared_where_that_is_the_question() -> None:
+    """Which prompt is better is what some ask."""
+    one, other = (_with(run_of(np.ones(400)), prompt_hash=pl.lit(text)) for text in ("p", "q"))
+    assert ib.gate(one, other, allow_mixed_prompts=True).verdict == "pass"
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [{"margin": 0.0}, {"margin": 2}, {"miss": 0.6}, {"tolerance": 0.05}, {"growth": 1.0}, {"first_look": 1}],
+)
+def test_choices_that_mean_nothing_are_refused(choices: dict[str, float]) -> None:
+    """With the name of the choice."""
+    with pytest.raises(ib.errors.ParameterError, match=next(iter(choices))):
+        GateSpec(**choices)
+
+
+def test_names_of_strangers_are_shown_harmless() -> None:
+    """An id cannot drive a terminal."""
+    found: Gate = ib.gate(run_of(np.ones(500), "a\x1b[2J"), run_of(np.ones(500), "b\n\x1b"))
+    assert "\x1b" not in found.sentence
+    assert "\n" not in found.sentence

@@ -1,0 +1,73 @@
+"""Runs of the same set-up with known chance: the noise that is found, the margin that holds, items against repeats."""
+
+import numpy as np
+import pytest
+
+import itembank as ib
+from itembank.gating.gate import GatePair
+from itembank.gating.gate_spec import GateSpec
+from itembank.gating.noise import advice, more_items_or_repeats, self_test
+from tests.gating.test_gate import changed, run_of
+
+
+def two_runs(rng: np.random.Generator, n: int = 2000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Two runs of one set-up, and the probabilities behind them."""
+    p = np.clip(rng.beta(0.3, 0.2, n), 0.001, 0.999)
+    one, other = (rng.random((2, n)) < p).astype(float)
+    return one, other, p
+
+
+def test_noise_is_parted_into_data_and_trial() -> None:
+    """As the probabilities behind the runs say: variance of p, and mean of p (1 - p)."""
+    one, other, p = two_runs(np.random.default_rng(0))
+    found = self_test(GatePair.of(run_of(one), run_of(other)), GateSpec())
+    assert found.trial_variance == pytest.approx(np.mean(p * (1 - p)), rel=0.1)
+    assert found.data_variance == pytest.approx(np.var(p), rel=0.1)
+    assert found.low < 0.0 < found.high
+    assert [row["noise"].split(":")[0] for row in found.floor()] == ["data", "trial", "both"]
+
+
+def test_the_margin_that_is_held_is_held() -> None:
+    """Of 400 further pairs of runs: how many fail and pass at that margin, by real gates, and as was forecast."""
+    rng = np.random.default_rng(1)
+    one, other, p = two_runs(rng, 1000)
+    spec = GateSpec()
+    test = self_test(GatePair.of(run_of(one), run_of(other)), spec)
+    spec = GateSpec(margin=test.margin_held)
+    verdicts = []
+    for _ in range(400):
+        pair = (rng.random((2, 1000)) < p).astype(float)
+        verdicts.append(ib.gate(run_of(pair[0]), run_of(pair[1]), spec=spec).verdict)
+    forecast = self_test(GatePair.of(run_of(one), run_of(other)), spec).rows()
+    row = next(row for row in forecast if row["margin"] == spec.margin)
+    assert np.mean([one == "fail" for one in verdicts]) < 0.03
+    assert np.mean([one == "pass" for one in verdicts]) == pytest.approx(row["passed"], abs=0.06)
+
+
+def test_set_ups_that_differ_are_called_so() -> None:
+    """A self-test of two different models would promise nothing."""
+    found = self_test(GatePair.of(*changed(100, 10)), GateSpec())
+    assert "not the same set-up" in found.sentence
+
+
+@pytest.mark.parametrize(("n_asked", "better"), [(100, "more items"), (400, "more repeats")])
+def test_more_items_or_more_repeats(n_asked: int, better: str) -> None:
+    """With items left these tell more; where all are run, repeats do, by half of the variance of chance."""
+    rng = np.random.default_rng(2)
+    p = np.clip(rng.beta(0.5, 0.5, (2, 400)), 0.01, 0.99)
+    runs = [
+        ib.ResponseMatrix.from_counts(rng.binomial(4, row)[None], np.full((1, 400), 4), model_ids=[name])
+        for row, name in zip(p, "ab", strict=True)
+    ]
+    pair = GatePair.of(runs[0], runs[1].take(items=rng.choice(400, n_asked, replace=False)))
+    rows = more_items_or_repeats(pair, GateSpec(), 400)
+    assert advice(rows).lower().startswith(better)
+    if n_asked == 400:
+        chance = np.mean(p * (1 - p), axis=1).sum() / 4 / 400
+        assert rows[0]["half_width"] == pytest.approx(1.96 * np.sqrt(chance), rel=0.1)
+        assert rows[-1]["half_width"] == pytest.approx(rows[0]["half_width"] / np.sqrt(2))
+
+
+def test_without_repeats_nothing_is_advised() -> None:
+    """One attempt each says nothing of chance."""
+    assert more_items_or_repeats(GatePair.of(*changed(10, 10)), GateSpec(), 1000) == []

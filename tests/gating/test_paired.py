@@ -1,0 +1,105 @@
+"""The paired difference against textbook results, enumeration, and simulation of samples with known truth."""
+
+import numpy as np
+import pytest
+from scipy.stats import multinomial, ttest_rel
+
+from itembank.gating.paired import balanced_order, paired_look
+from itembank.numerics.looks import lower_bound, student_boundary
+
+
+def test_of_items_without_end_it_is_the_paired_t_test() -> None:
+    """Difference, standard error and degrees of freedom."""
+    rng = np.random.default_rng(0)
+    one, other = (rng.random(40) < 0.6).astype(float), (rng.random(40) < 0.5).astype(float)
+    look, test = paired_look(one, other, is_finite=False), ttest_rel(other, one)
+    assert look.difference / np.sqrt(look.variance) == pytest.approx(test.statistic)
+    assert look.degrees == test.df
+
+
+def test_all_items_give_the_difference_itself() -> None:
+    """Of one run nothing is left to chance; over repeated runs all of it may be."""
+    rng = np.random.default_rng(1)
+    one, other = rng.random(30), rng.random(30)
+    exact = paired_look(one, other)
+    assert exact.is_exact
+    assert exact.variance == 0.0
+    assert exact.difference == pytest.approx((other - one).mean())
+    assert not paired_look(one, other, is_finite=False).is_exact
+
+
+@pytest.mark.parametrize("has_probabilities", [False, True])
+def test_samples_of_known_items_hold_what_is_promised(has_probabilities: bool) -> None:
+    """No bias, the variance that is stated, and a smaller one than the mean of the sample has."""
+    rng = np.random.default_rng(2)
+    n_items, n_asked = 600, 120
+    p = np.clip(rng.beta(1.0, 0.7, n_items) + rng.normal(0.0, 0.1, (2, n_items)), 0.02, 0.98)
+    errors, plain, looks = [], [], []
+    for _ in range(600):
+        one, other = (rng.random((2, n_items)) < p).astype(float)
+        asked = rng.choice(n_items, n_asked, replace=False)
+        candidate = np.full(n_items, np.nan)
+        candidate[asked] = other[asked]
+        looks.append(paired_look(one, candidate, probabilities=p if has_probabilities else None))
+        errors.append(looks[-1].difference - (other - one).mean())
+        plain.append((other - one)[asked].mean() - (other - one).mean())
+    assert abs(np.mean(errors)) < 4 * np.std(plain) / np.sqrt(600)
+    assert np.std(errors) < (0.75 if has_probabilities else 0.97) * np.std(plain)
+    stated = np.mean([look.variance for look in looks])
+    assert 0.8 < stated / np.mean(np.square(errors)) < 1.6
+
+
+def test_copies_of_items_are_one_draw() -> None:
+    """Items that all stand four times give the variance of a quarter of the items."""
+    rng = np.random.default_rng(3)
+    one, other = (rng.random((2, 50)) < 0.5).astype(float)
+    single = paired_look(one, other, is_finite=False)
+    copied = paired_look(
+        np.repeat(one, 4), np.repeat(other, 4), clusters=np.repeat(np.arange(50), 4), is_finite=False
+    )
+    assert copied.variance == pytest.approx(single.variance)
+    assert copied.unit == pytest.approx(single.unit)
+    assert copied.degrees == single.degrees
+
+
+@pytest.mark.parametrize(("n_items", "margin", "rise"), [(60, 0.1, 0.0), (60, 0.1, 0.1), (200, 0.03, 0.0)])
+def test_a_drop_of_the_margin_passes_as_rarely_as_said(n_items: int, margin: float, rise: float) -> None:
+    """All counts of falls and rises, with their probabilities: few flips are where normal bounds are wrong."""
+    most = n_items if rise else 40
+    falls, rises = (grid.ravel() for grid in np.meshgrid(np.arange(most + 1), np.arange((30 if rise else 0) + 1)))
+    is_possible = falls + rises <= n_items
+    falls, rises = falls[is_possible], rises[is_possible]
+    outcomes = np.column_stack([falls, rises, n_items - falls - rises])
+    probability = multinomial.pmf(outcomes, n_items, [margin + rise, rise, 1.0 - margin - 2.0 * rise])
+    passed = np.zeros(falls.size, dtype=bool)
+    for row in np.flatnonzero(probability > 1e-9):
+        d = np.zeros(n_items)
+        d[: falls[row]], d[falls[row] : falls[row] + rises[row]] = -1.0, 1.0
+        look = paired_look((d < 0).astype(float), (d > 0).astype(float), is_finite=False)
+        boundary = student_boundary(1.6448536, look.degrees)
+        low = lower_bound(*(np.array([v]) for v in (look.difference, look.variance, look.unit)), boundary)
+        passed[row] = low[0] > -margin
+    assert probability[passed].sum() < 0.065
+
+
+def test_every_beginning_stands_for_all_items() -> None:
+    """Each half and quarter of the sorted list has its part, and every item is equally likely to come first."""
+    scenarios = np.repeat([0, 1], [32, 96])
+    known = np.tile([0.0, 1.0], 64)
+    first = np.zeros(128)
+    for seed in range(400):
+        order = balanced_order(scenarios, known, np.random.default_rng(seed))
+        assert sorted(order) == list(range(128))
+        for size in (4, 8, 16, 40, 64):
+            assert abs((scenarios[order[:size]] == 0).sum() - size / 4) <= 1
+            assert abs(known[order[:size]].sum() - size / 2) <= 2
+        first[order[:16]] += 1
+    assert first.max() < 400 / 8 * 1.6
+    assert first.min() > 400 / 8 * 0.5
+
+
+def test_clusters_stay_together_in_the_order() -> None:
+    """Whoever runs a beginning runs whole documents."""
+    clusters = np.array([2, 0, 1, 0, 2, 1, 2, 2])
+    order = balanced_order(np.zeros(8, dtype=int), np.zeros(8), np.random.default_rng(0), clusters)
+    assert np.count_nonzero(np.diff(clusters[order])) == 2

@@ -1,0 +1,128 @@
+"""Gates in stages: error rates over all looks by simulation, what is kept on disk, and what is refused beforehand."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import itembank as ib
+from itembank.gating.gate_spec import GateSpec
+from itembank.gating.stages import PLAN, GatePlan, start_gate
+from itembank.irt.bernoulli import probability
+from tests.bank.banks import make_bank
+from tests.gating.test_gate import changed, run_of
+
+
+@pytest.mark.parametrize(
+    ("change", "churn", "wrong", "at_most"),
+    [(-0.05, 0.05, "pass", 0.05), (-0.05, 0.15, "pass", 0.05), (-0.025, 0.1, "fail", 0.05)],
+)
+def test_error_rates_hold_over_all_looks(change: float, churn: float, wrong: str, at_most: float) -> None:
+    """Candidates worse by the margin pass, and by the tolerance fail, as rarely as said; 200 orders of the items."""
+    n, spec = 600, GateSpec(margin=0.05)
+    old, new = changed(round(n * (churn - change) / 2), round(n * (churn + change) / 2), n)
+    found = []
+    for seed in range(200):
+        plan = start_gate(old, spec=replace(spec, seed=seed))
+        found.append(plan.look(new))
+    rate = np.mean([one.verdict == wrong for one in found])
+    assert rate < at_most + 2.5 * np.sqrt(at_most * (1 - at_most) / 200)
+    held = np.mean([all(look.low <= change <= look.high for look in one.looks) for one in found])
+    assert held > 0.95 - 2.5 * np.sqrt(0.95 * 0.05 / 200)
+
+
+def test_a_clear_case_takes_few_items_and_stops() -> None:
+    """What comes after the look that decides is not looked at."""
+    old, broken = changed(300, 0)
+    plan = start_gate(old, spec=GateSpec(margin=0.03))
+    found = plan.look(broken)
+    assert found.verdict == "fail"
+    assert found.n_items == plan.sizes[0]
+    assert found.next_items == ()
+
+
+def test_stage_after_stage_asks_what_is_left(tmp_path: object) -> None:
+    """By hand: run what is asked, until the verdict stands; the plan on disk is the same."""
+    old, new = changed(20, 20)
+    plan = start_gate(old, spec=GateSpec(margin=0.03))
+    plan.save(f"{tmp_path}/gate")
+    plan = GatePlan.load(f"{tmp_path}/gate")
+    answered: list[str] = []
+    items = plan.next_items()
+    with pytest.raises(ib.errors.DataError, match="first look needs answers to 50 items, and 40 are missing"):
+        plan.look(new.take(items=new.item_indices(items[:10])))
+    while items:
+        answered += items
+        found = plan.look(new.take(items=new.item_indices(answered)))
+        items = found.next_items
+    assert found.verdict == "pass"
+    assert len(answered) == found.n_items < 1000
+    assert found.looks == plan.look(new).looks
+
+
+def test_a_plan_that_was_changed_is_refused(tmp_path: object) -> None:
+    """Somebody might raise the margin."""
+    start_gate(changed(0, 0)[0]).save(f"{tmp_path}/gate")
+    path = f"{tmp_path}/gate/{PLAN}"
+    with open(path, encoding="utf-8") as file:
+        record = json.load(file)
+    record["spec"]["margin"] = 0.5
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(record, file)
+    with pytest.raises(ib.errors.IntegrityError, match="not the gate that was written"):
+        GatePlan.load(f"{tmp_path}/gate")
+    with pytest.raises(ib.errors.DataError, match="folder of a gate"):
+        GatePlan.load(tmp_path)
+
+
+@pytest.mark.parametrize("spec", [GateSpec(margin=0.02, max_items=100), GateSpec(margin=0.001, estimand="expected")])
+def test_a_margin_that_no_number_of_items_decides_is_refused(spec: GateSpec) -> None:
+    """Before anything is run, and for the right reason: the same answers as the baseline's would not pass."""
+    old = changed(0, 0)[0]
+    with pytest.raises(ib.errors.ParameterError, match="cannot decide within"):
+        start_gate(old, spec=spec)
+    most = spec.max_items or 1000
+    enough = replace(spec, margin=0.05 if spec.max_items else 0.01)
+    assert start_gate(old, spec=enough).look(old).verdict == "pass"
+    assert start_gate(old, spec=enough).sizes[-1] == most
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_a_bank_decides_with_fewer_items_and_its_intervals_hold() -> None:
+    """New models of the bank's kind: candidates that are worse fail early, and all looks hold the true difference."""
+    bank = make_bank(n_models=60, n_items=200)
+    rng = np.random.default_rng(5)
+    chances = probability(bank.parameters, rng.normal(size=(24, bank.calibration.n_dims)))
+    answers = (rng.random(chances.shape) < chances).astype(float)
+    models = ib.ResponseMatrix.create(answers, items=bank.responses.items)
+    spec = GateSpec(margin=0.05)
+    plan = start_gate(models.take(models=np.array([0])), bank=bank, spec=spec)
+    assert set(plan.looks.selections[0].item_ids) < set(plan.looks.selections[1].item_ids)
+    held, items, wrong = [], [], 0
+    scores = np.array([bank.targets.with_overall(bank.targets.scenario_means(row[None]))[0, -1] for row in answers])
+    for one in range(0, 24, 4):
+        for other in range(1, 24, 2):
+            mine = replace(plan, baseline=models.take(models=np.array([one])))
+            found = mine.look(models.take(models=np.array([other])), bank=bank)
+            truth = scores[other] - scores[one]
+            held.append(all(look.low - 1e-9 <= truth <= look.high + 1e-9 for look in found.looks))
+            items.append(found.last.n_items)
+            wrong += (found.verdict == "pass") == (truth <= -0.05)
+    assert np.mean(held) > 0.88
+    assert wrong / len(held) < 0.06
+    assert np.mean(items) < 130
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_what_a_gate_with_a_bank_needs_is_said() -> None:
+    """A baseline over all items, enough past models, and the bank that it was started with."""
+    bank, few = make_bank(n_models=40, n_items=60), make_bank(n_models=8, n_items=60)
+    baseline = run_of(np.ones(60), items=bank.responses.items)
+    with pytest.raises(ib.errors.DataError, match="must have answered all 60 items"):
+        start_gate(baseline.take(items=np.arange(30)), bank=bank)
+    with pytest.warns(ib.errors.DataWarning, match="too few past models"):
+        assert start_gate(run_of(np.ones(60), items=few.responses.items), bank=few).looks is None
+    plan = start_gate(baseline, bank=bank, spec=GateSpec(margin=0.2))
+    with pytest.raises(ib.errors.IntegrityError, match="was started with bank"):
+        plan.look(baseline, bank=few)

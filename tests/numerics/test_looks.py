@@ -1,0 +1,39 @@
+"""Boundaries against published constants and simulation; bounds against Wilson's interval."""
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from itembank.numerics.looks import constant_boundary, crossing_probability, lower_bound, upper_bound
+
+
+@pytest.mark.parametrize(("n_looks", "published"), [(1, 1.960), (2, 2.178), (3, 2.289), (5, 2.413), (10, 2.555)])
+def test_boundary_is_the_published_one(n_looks: int, published: float) -> None:
+    """Jennison & Turnbull (2000), table 2.1, at equal steps; the other side adds nothing to three digits."""
+    assert constant_boundary(tuple(range(1, n_looks + 1)), 0.025) == pytest.approx(published, abs=6e-4)
+
+
+def test_crossing_probability_agrees_with_simulated_paths() -> None:
+    """Of looks at unequal steps, as those of a finite number of items are."""
+    information = np.array([1.0 / (1.0 / n - 1.0 / 552) for n in (25, 49, 97, 190, 372, 500)])
+    rng = np.random.default_rng(0)
+    steps = rng.standard_normal((200_000, information.size)) * np.sqrt(np.diff(information, prepend=0.0))
+    crossed = (np.cumsum(steps, axis=1) / np.sqrt(information) > 2.1).any(axis=1).mean()
+    assert crossing_probability(information, 2.1) == pytest.approx(crossed, abs=0.002)
+
+
+@pytest.mark.parametrize(("n_items", "n_falls"), [(50, 0), (100, 1), (200, 7)])
+def test_bound_on_falls_alone_is_wilsons(n_items: int, n_falls: int) -> None:
+    """Where answers only fall, the difference is a proportion, and its bound Wilson's without correction."""
+    drop = n_falls / n_items
+    wilson = binomtest(n_falls, n_items).proportion_ci(0.9, method="wilson").high
+    zero, unit = np.zeros(1), np.array([1.0 / n_items])
+    bound = lower_bound(np.array([-drop]), zero, unit, 1.6448536269514722)
+    assert -bound[0] == pytest.approx(wilson, rel=1e-9)
+    assert upper_bound(np.array([drop]), zero, unit, 1.6448536269514722)[0] == pytest.approx(wilson, rel=1e-9)
+
+
+def test_bound_is_the_usual_one_where_many_answers_differ() -> None:
+    """The variance that was seen counts where it is larger than the least."""
+    value, variance, unit = np.array([0.01]), np.array([0.02**2]), np.array([1e-4])
+    assert lower_bound(value, variance, unit, 2.0)[0] == pytest.approx(0.01 - 0.04)
