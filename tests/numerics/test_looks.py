@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
-from itembank.numerics.looks import constant_boundary, crossing_probability, lower_bound, upper_bound
+from itembank.numerics.looks import constant_boundary, crossing_probability, lower_bound, student_boundary, upper_bound
 
 
 @pytest.mark.parametrize(("n_looks", "published"), [(1, 1.960), (2, 2.178), (3, 2.289), (5, 2.413), (10, 2.555)])
@@ -37,3 +37,9 @@ def test_bound_is_the_usual_one_where_many_answers_differ() -> None:
     """The variance that was seen counts where it is larger than the least."""
     value, variance, unit = np.array([0.01]), np.array([0.02**2]), np.array([1e-4])
     assert lower_bound(value, variance, unit, 2.0)[0] == pytest.approx(0.01 - 0.04)
+
+
+@pytest.mark.parametrize("degrees", [1.0, 20.0, 99.0, 100.0, 750.0, np.inf])
+def test_students_boundary_is_crossed_as_rarely(degrees: float) -> None:
+    """By few degrees of freedom and by many."""
+    assert student_boundary(2.4, degrees) == pytest.approx(t.isf(0.008197535924596, degrees), rel=1e-7)

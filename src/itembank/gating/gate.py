@@ -16,8 +16,7 @@ from itembank.gating.gate_spec import GateSpec
 from itembank.gating.paired import PairedLook, flips, paired_look
 from itembank.gating.results import Gate, Look, ScenarioChange, Verdict
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import normal_quantile
-from itembank.numerics.looks import lower_bound, student_boundary, upper_bound
+from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, only_items, other_in
 from itembank.readers.rows import CONTENT
@@ -102,7 +101,7 @@ def gate(
         is_finite=estimand == RUN,
         chance=pair.chance,
     )
-    look = look_of(found, pair.n_answered, [normal_quantile(1.0 - error) for error in spec.errors])
+    look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.errors])
     return verdict_of(
         pair,
         [look],
