@@ -26,8 +26,7 @@ _CALIBRATE = Case(
         ),
         "mml": _calibrate("tiny.csv --method mml --dims 1", about=("--family", "--item-model")),
         "nested": _calibrate("past.csv --method map --item-model nested --dims 2", about=("--family",)),
-        "bifactor": _calibrate("past.csv --method map --item-model bifactor", about=("--dims", "--family")),
-        "probabilities": _calibrate("probabilities.csv --method map --dims 1 --family beta", about=()),
+        "probabilities": _calibrate("probabilities.csv --dims 1 --family beta", about=()),
         "counts": _calibrate("counts.csv --method map --dims 1", about=("--family",)),
         "items alone": Mode(
             "--items items.csv -o out/bank",
@@ -72,8 +71,6 @@ _CALIBRATE = Case(
         ("probabilities", "--spec"): "known guessing needs a column",
         ("probabilities", "--within"): "custom score weights need a column 'weight'",
         ("nested", "--family"): "no family 'beta'",
-        ("bifactor", "--family"): "no family 'beta'",
-        ("bifactor", "--dims"): "n_dims of item_model 'bifactor' is one more than there are scenarios",
     },
 )
 _INFO = Case(
