@@ -94,8 +94,6 @@ CALLS = {
     "bank link": "bank add-items named new-few.parquet --dry-run --format json",
     "bank add-scores": "bank add-scores bank scores.csv --score final -o scored --format json",
     "bank recalibrate": "bank recalibrate added -o refitted --format json",
-    "bank recalibrate all": "bank recalibrate named new-old.parquet --how random --parameters all -o refitted-all "
-    "--format json",
     "bank retire": "bank retire grown some-ids.txt --reason key -o retired --format json",
     "bank restore": "bank retire retired some-ids.txt --status active --reason right -o restored --format json",
     "bank merge": "bank merge grown named -o merged --format json",
