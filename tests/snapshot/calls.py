@@ -169,7 +169,6 @@ NOT_HERE = {
     "bank build": "it needs a connection, or a folder of a store's files",
     "bank list": "it shows what stands on this machine",
     "export ids": "it writes ids as they are",
-    "match-names": "it compares names",
     "pull": "it needs the Hub",
     "push": "it needs the Hub",
     "quickstart": "it takes a minute, for what other calls do",

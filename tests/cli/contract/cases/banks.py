@@ -17,7 +17,6 @@ _CALIBRATE = Case(
         "map": _calibrate(
             "flipped.parquet --method map --dims 1",
             about=(),
-            values={"--family": "--family beta-binomial"},
         ),
         "variational": _calibrate("tiny.parquet --dims 1", about=("--spec",)),
         "1pl": _calibrate("tiny.csv --item-model 1pl", about=("--dims",)),
@@ -67,6 +66,7 @@ _CALIBRATE = Case(
         "--jobs": "numbers do not depend on the number of processes",
     },
     stops={
+        ("map", "--family"): "no family 'beta'",
         ("mml", "--family"): "no family 'beta'",
         ("probabilities", "--spec"): "known guessing needs a column",
         ("probabilities", "--within"): "custom score weights need a column 'weight'",
