@@ -70,8 +70,6 @@ CALLS = {
     "pretrain correct": "scaling pretrain language-correct.parquet --spec no-size.toml --law irsl --format json",
     "test-time": "scaling test-time samples.parquet --k 1,10,1000 --format json",
     "test-time errors": "scaling test-time samples.parquet --k 1,5 --budget 8 --show errors --format json",
-    "test-time plan": "scaling test-time samples.parquet --bank bank-beta-binomial --half-width 0.05 --show plan "
-    "--format json",
     "transfer": "scaling transfer language.parquet --source copying --target reversal --spec forced.toml --format json",
     "transfer k": "scaling transfer samples.parquet --source copying --target sorting --k 1,10 --clusters mixture "
     "--spec forced.toml --format json",

@@ -73,7 +73,6 @@ CALLS = {
         _SAMPLES,
         f"{_SAMPLES} --budget 10 --show errors",
         f"{_SAMPLES} --show tail",
-        f"{_SAMPLES} --half-width 0.05 --show plan",
     ],
     "scaling transfer": [
         *(f"two.parquet --spec forced.toml {one}" for one in ("--show models", "--source s0 --target s1")),
