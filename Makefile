@@ -74,7 +74,7 @@ test-clusters: $(STAMPS)/test $(STAMPS)/clusters
 	$(BIN)/python -m pytest tests/clusters $(TESTS)
 
 attack: $(STAMPS)/test
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.attacks -o attacks
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ITEMBANK_ATTACKS=100 $(BIN)/python -m pytest -m "" tests/attacks
 
 mutations: $(STAMPS)/test
 	$(BIN)/python scripts/mutations.py

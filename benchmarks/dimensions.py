@@ -12,7 +12,7 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.pages.prediction_study_page import prediction_chart
+from itembank.pages.prediction_charts import prediction_chart
 from itembank.studies.prediction.error_curves import SETS
 from itembank.studies.results import PredictionResult, assessors_by_dims, percent_of_one
 from itembank.studies.run import run_prediction

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from itembank.pages.blocks import Chart
-from itembank.pages.prediction_study_page import prediction_chart
+from itembank.pages.prediction_charts import prediction_chart
 from itembank.responses.response_files import write_responses
 from itembank.studies.prediction.error_curves import differences
 from itembank.studies.results import PredictionResult

@@ -24,6 +24,8 @@ def recovery(ways: list[str], n_trials: int) -> Iterator[dict[str, object]]:
                 for way in ways:
                     if family == "bernoulli" and way != PUBLISHED and len(responses) < MINIMUM_MODELS:
                         continue  # refused: two models' single answers say next to nothing
+                    if family == "beta" and way not in {PUBLISHED, "variational"}:
+                        continue  # other methods have no such family
                     outcome = fit(way, responses, item_model=item_model, family=family)
                     yield {**_row(item_model, way, draw.trial, draw.truth, outcome), "family": family}
 

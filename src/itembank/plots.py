@@ -5,7 +5,7 @@ The charts of a result's own page are in ``itembank.show(result).charts``.
 
 from itembank.pages.paper_charts import homogeneity_chart, item_predictions_chart
 from itembank.pages.pass_at_k_page import pass_at_k_chart
-from itembank.pages.prediction_study_page import prediction_chart
+from itembank.pages.prediction_charts import prediction_chart
 from itembank.pages.pretraining_charts import (
     ability_chart,
     decision_chart,

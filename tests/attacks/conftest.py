@@ -1,6 +1,11 @@
+import os
+
 import pytest
 
 from tests.attacks.workplace import make_workplace
+
+TIMES = int(os.environ.get("ITEMBANK_ATTACKS", "1"))
+"""How many times as many attacks as in a sample."""
 
 
 @pytest.fixture(scope="session")

@@ -3,19 +3,22 @@
 Streams are caught where the system writes them, so that a library that prints to the terminal itself is heard too.
 """
 
+import importlib
 import io
 import os
+import pkgutil
 import resource
 import signal
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import chdir, contextmanager, nullcontext
+from contextlib import chdir, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import itembank
 from itembank.cli.main import main
 from itembank.files.atomic import VARIABLE
 
@@ -33,6 +36,16 @@ class Outcome:
     out: str
     err: str
     escaped: str = ""
+
+
+def import_everything() -> None:
+    """Import all that any command needs, so that forks need not; Polars is imported and not used."""
+    for module in pkgutil.walk_packages(itembank.__path__, "itembank."):
+        if not module.name.endswith("__main__"):
+            with suppress(ImportError):  # parts that a harness imports, where there is none
+                importlib.import_module(module.name)
+    for name in ("vl_convert", "rich.table"):
+        importlib.import_module(name)
 
 
 class HungError(BaseException):

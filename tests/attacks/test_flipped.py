@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from tests.attacks.conftest import TIMES
 from tests.attacks.flipped import DEFECTS, KINDS, SAME, expected, flip
 
 CHEAP = [kind for kind in KINDS if kind != "cache"]
@@ -10,7 +11,7 @@ CHEAP = [kind for kind in KINDS if kind != "cache"]
 @pytest.mark.parametrize("kind", CHEAP)
 def test_no_flipped_bit_changes_a_number_without_a_word(workplace, kind):
     right = expected(kind, workplace)
-    found = [flip(kind, workplace, right, np.random.default_rng([turn, 77])) for turn in range(25)]
+    found = [flip(kind, workplace, right, np.random.default_rng([turn, 77])) for turn in range(25 * TIMES)]
     assert [one for one in found if one.verdict in DEFECTS] == []
     assert any(one.verdict != SAME for one in found)  # else nothing was turned over
 

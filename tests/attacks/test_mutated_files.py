@@ -1,8 +1,7 @@
-"""A sample of the damaged files that `make attack` tries by the ten thousand."""
-
 import numpy as np
 import pytest
 
+from tests.attacks.conftest import TIMES
 from tests.attacks.judging import ACCEPTED, REFUSED, problem_of_json, verdict
 from tests.attacks.mutated_files import attack
 from tests.attacks.running import HUNG, Outcome, run_here
@@ -10,8 +9,8 @@ from tests.attacks.targets import TARGETS
 
 
 def test_a_damaged_file_is_taken_or_refused_clearly(workplace):
-    start = 100_000  # none of the long run's
-    cases = [attack(seed, workplace) for seed in range(start, start + len(TARGETS))]  # every kind of file once
+    start = 100_000
+    cases = [attack(seed, workplace) for seed in range(start, start + TIMES * len(TARGETS))]  # every kind of file
     assert [case for case in cases if case.verdict not in {ACCEPTED, REFUSED}] == []
     assert {case.target for case in cases} == set(TARGETS)
 

@@ -7,7 +7,6 @@ import pytest
 import itembank as ib
 from benchmarks.panel import bands, goals
 from benchmarks.panel.figure import NORMAL_95, running_percentile, wilson_interval
-from benchmarks.panel.report import report
 from benchmarks.panel.table import IRT, PUBLISHED, cells
 from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method, parts, with_stages_by_trial
 from benchmarks.resampling import DRAWS, IntervalQuality, Resampled
@@ -81,18 +80,6 @@ def test_a_cell_compares_the_default_with_every_method(estimates):
     assert record["best"] in set(PAIRS) & set(PUBLISHED)
     assert record["n_models"] == 20
     assert record["coverage"] == pytest.approx(IntervalQuality.of(default).coverage)
-
-
-def test_the_report_has_every_table_and_figures_that_are_pictures(estimates, tmp_path):
-    models = {"bfcl_v1": RESPONSES.models.with_columns(mode="org")}
-    text = report("panel", estimates, models, tmp_path, goals=goals.markdown, figures=tmp_path)
-    assert "| BFCL | native | 12 |" in text
-    assert "(goal 0.75)" in text
-    for head in ("random items, AIPW", "misfit D", "answered unlike past models", "decile of the estimate"):
-        assert f"| {head} |" in text
-    assert (tmp_path / "panel.md").read_text() == text
-    for name in ("coverage", "widths"):
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def of_chance(estimates):

@@ -4,7 +4,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import regression, regression_calls
 from benchmarks.regression import Side, compare, side_of, table
 
 ROOT = Path(__file__).parents[2]
@@ -50,27 +49,3 @@ def test_only_what_every_round_says_is_named():
     lines = list(table(found))[1:]
     assert [line.split(")")[1].strip() for line in lines] == ["", "slower", "faster"]
     assert "1.20  (1.20 to 1.40)" in lines[1]
-
-
-def test_a_version_without_a_name_leaves_the_call_out(monkeypatch, capsys):
-    def missing(_):
-        raise AttributeError("itembank has no such name")
-
-    def load(calls):
-        calls.ib = pytest
-
-    for name in [name for name in vars(regression_calls.Calls) if not name.startswith("_")]:
-        monkeypatch.setattr(regression_calls.Calls, name, missing)
-    monkeypatch.setattr(regression_calls.Calls, "load_names", load)
-    load.__name__ = "load_names"
-    regression_calls.main()
-    assert '"seconds": {"load names"' in capsys.readouterr().out
-
-
-def test_another_folder_than_asked_for_is_refused(monkeypatch, tmp_path):
-    class Done:
-        stdout = '{"place": "/elsewhere/itembank/__init__.py", "seconds": {}}'
-
-    monkeypatch.setattr(regression.subprocess, "run", lambda *_, **__: Done())
-    with pytest.raises(SystemExit, match="itembank must come from"):
-        Side(sys.executable, tmp_path).seconds(tmp_path / "compiled")

@@ -58,11 +58,6 @@ def test_a_table_without_manifest_or_marker_is_out_of_date(document, tmp_path):
     assert out_of_date(replace(RUN, tables=("absent",)), document, tmp_path) == ["absent: not in the document"]
 
 
-def test_another_command_is_named(document, tmp_path):
-    (reason,) = out_of_date(replace(RUN, command="python -m study --fast"), document, tmp_path)
-    assert reason == "command was python -m study"
-
-
 def test_changed_numbers_and_data_are_named(document, tmp_path, monkeypatch):
     now = result_manifests.what_goes_in(RUN)
     now["numbers"] |= {"estimate mean": "other", "plan half-width": "other", "plan difference": "other", "new": "other"}

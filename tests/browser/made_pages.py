@@ -20,7 +20,7 @@ from itembank.pages.pass_at_k_page import pass_at_k_page
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.render import Page
 from itembank.pages.session_page import session_page
-from itembank.pages.study_page import study_page
+from itembank.pages.shown import show
 from itembank.pages.transfer_page import transfer_page
 from itembank.pages.validity_page import validity_page
 from itembank.readers.compute import training_compute
@@ -38,7 +38,7 @@ from itembank.sessions.session_spec import SessionSpec
 from itembank.studies.engine import StudyManifest
 from itembank.studies.results import StudyResult
 from itembank.studies.summary import summarise
-from tests.pages.test_study_page import make_estimates
+from tests.pages.test_study_charts import make_estimates
 from tests.scaling.samples import known_bank, simulated_samples
 from tests.scaling.simulated_suite import simulated_suite
 from tests.scaling.two_scenarios import simulated
@@ -152,7 +152,7 @@ def study() -> Page:
     manifest = StudyManifest(
         "comparison", {"name": PAYLOADS[0], "level": 0.95, "budget": None}, "", "", {}, 0, 2, 22, 9
     )
-    return study_page(StudyResult(estimates, summarise(estimates), manifest))
+    return show(StudyResult(estimates, summarise(estimates), manifest))
 
 
 def forecast() -> Page:

@@ -113,39 +113,9 @@ def test_known_guessing_becomes_the_lower_asymptote():
     np.testing.assert_array_equal(found.parameters.lower_asymptote, 0.25)
 
 
-def with_scenarios(n_scenarios, n_models=12, n_items=24):
-    rng = np.random.default_rng(0)
-    names = [f"s{i % n_scenarios}" for i in range(n_items)]
-    return ResponseMatrix.create((rng.random((n_models, n_items)) < 0.5).astype(float), scenarios=names)
-
-
-def test_a_bifactor_model_has_one_ability_a_scenario_beside_the_general_one():
-    found = calibrate(with_scenarios(3), JointMAP("bifactor"))
-    assert found.parameters.n_dims == 4
-    uses = found.parameters.loadings[:, 1:] != 0.0
-    np.testing.assert_array_equal(uses & (np.arange(24)[:, None] % 3 != np.arange(3)), False)
-
-
-def test_a_bifactor_model_of_one_scenario_is_refused():
-    with pytest.raises(DataError, match=r"needs two scenarios or more.*got 's0'"):
-        calibrate(with_scenarios(1), JointMAP("bifactor"))
-
-
-def test_a_bifactor_model_of_another_number_of_dimensions_is_refused():
-    with pytest.raises(ParameterError, match="4 here, got 3"):
-        calibrate(with_scenarios(3), JointMAP("bifactor", n_dims=3))
-
-
-def test_a_bifactor_model_of_too_many_scenarios_is_refused(monkeypatch):
-    monkeypatch.setattr("itembank.calibration.calibrate.MOST_BYTES", 4000)
-    with pytest.raises(ParameterError, match="with 3 scenarios and 24 items needs"):
-        calibrate(with_scenarios(3), JointMAP("bifactor"))
-
-
-@pytest.mark.parametrize("spec", [Variational, MarginalML])
-def test_methods_without_an_item_model_say_so(spec):
-    with pytest.raises(ParameterError, match=r"for this method, got 'bifactor'\. The map method has it"):
-        spec(item_model="bifactor", n_dims=2)
+def test_a_method_without_an_item_model_says_so():
+    with pytest.raises(ParameterError, match=r"for this method, got 'nested'\. The variational method has it"):
+        MarginalML(item_model="nested", n_dims=2)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])

@@ -121,14 +121,3 @@ def test_the_majority_is_predicted_for_every_model_on_request():
     np.testing.assert_array_equal(found.is_degenerate, np.isin(np.arange(12), [3, 7]))
     np.testing.assert_array_equal(parameters.loadings[[3, 7]], 0.0)
     np.testing.assert_allclose(expit(parameters.intercept[[3, 7]]), [20.5 / 21.0, 0.5 / 16.0])
-
-
-def test_degenerate_items_of_a_bifactor_model_rest_on_their_scenario():
-    rng = np.random.default_rng(0)
-    responses = (rng.random((20, 24)) < 0.5).astype(float)
-    responses[:, 3], responses[:, 20] = 1.0, 0.0
-    scenarios = ["a"] * 12 + ["b"] * 12
-    found = calibrate(ResponseMatrix.create(responses, scenarios=scenarios), JointMAP("bifactor")).parameters
-    np.testing.assert_array_equal(found.loadings[3, 2], 0.0)
-    np.testing.assert_array_equal(found.loadings[20, 1], 0.0)
-    assert found.intercept[3] > 0.0 > found.intercept[20]

@@ -115,8 +115,3 @@ def test_a_nested_model_stays_one_when_its_dimensions_are_chosen():
     choice = choose_n_dims(simulated(40, 60, 2), JointMAP("nested", n_dims=2, tolerance=1e-3))
     assert choice.candidates == NESTED_CANDIDATES
     assert choice.n_dims in NESTED_CANDIDATES
-
-
-def test_the_dimensions_of_a_bifactor_model_are_not_chosen():
-    with pytest.raises(ParameterError, match="no number to choose"):
-        choose_n_dims(simulated(40, 60, 2), JointMAP("bifactor"))

@@ -76,11 +76,10 @@ def test_counts_without_trials_are_refused():
             calibrate(rates, Variational(family=family))
 
 
-@pytest.mark.parametrize("spec", [Variational("2pl", family="beta"), JointMAP("2pl", n_dims=1, family="beta")])
-def test_right_and_wrong_are_no_probabilities(spec):
+def test_right_and_wrong_are_no_probabilities():
     responses = ResponseMatrix.create(np.random.default_rng(0).integers(0, 2, (8, 12)).astype(float))
     with pytest.raises(DataError, match="family must be 'bernoulli' or 'auto' for responses that are all 0 or 1"):
-        calibrate(responses, spec)
+        calibrate(responses, Variational("2pl", family="beta"))
 
 
 def test_a_response_without_a_trial_is_refused():
@@ -178,7 +177,8 @@ def test_the_bias_counts_trials():
         (lambda: Variational(family="beta", precision=0.0), "precision must be a finite number > 0"),
         (lambda: Variational(family="beta", precision="each"), "'global' or 'scenario'"),
         (lambda: Variational("mirt", 2, positive_discrimination=True), "for one dimension"),
-        (lambda: MarginalML(family="beta"), "marginal ML has no family 'beta'"),
+        (lambda: MarginalML(family="beta"), "this method has no family 'beta', the variational one has it"),
+        (lambda: JointMAP("nested", n_dims=3, family="beta"), "this method has no family 'beta'"),
         (lambda: JointMAP(family="gamma"), "family must be one of"),
     ],
 )

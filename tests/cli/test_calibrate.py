@@ -75,7 +75,6 @@ def test_a_bank_is_replaced_only_by_force(run, response_file, tmp_path):
     [
         (("--dims", "two"), "whole number or 'auto'"),
         (("--dims", "auto", "--item-model", "2pl"), "--dims auto"),
-        (("--dims", "auto", "--item-model", "bifactor", "--method", "map"), "one ability a scenario"),
     ],
 )
 def test_dims_that_make_no_sense_are_usage_errors(run, response_file, tmp_path, options, message):
@@ -107,7 +106,7 @@ def test_choices_that_a_method_does_not_have_are_refused(run, response_file, tmp
         (("--dims", "2", "--item-model", "2pl"), "'mirt'", 2),
         (("--dims", "3", "--method", "mml"), "fits one ability", 2),
         (("--dims", "1", "--item-model", "nested"), "n_dims of 2 or more", 2),
-        (("--item-model", "bifactor"), "The map method has it", 2),
+        (("--method", "mml", "--item-model", "nested"), "The variational method has it", 2),
         (("--within", "custom"), "'weight'", 1),
         (("--seed", "-1"), "seed", 2),
     ],
@@ -174,16 +173,14 @@ def test_the_next_step_it_names_can_be_taken(run, response_file, tmp_path):
         ("", ("--item-model", "nested"), 4, {}),
         ("general_weight = 0.25\nn_dims = 2", ("--item-model", "nested", "--dims", 3), 3, {"general_weight": 0.25}),
         ('degenerate = "majority"\nitem_model = "nested"', (), 4, {"degenerate": "majority"}),
-        ("", ("--item-model", "bifactor"), 4, {}),
     ],
 )
 def test_nested_banks(run, response_file, tmp_path, content, options, n_dims, kept):
-    item_model = "bifactor" if "bifactor" in options else "nested"
     words = ("--method", "map", "--no-folds", *options, *spec_file(tmp_path, content))
     outcome = run("calibrate", response_file, "-o", tmp_path / "new", *words)
     assert outcome.code == 0, outcome.err
     calibration = load_bank(tmp_path / "new").calibration
-    assert (calibration.item_model, calibration.n_dims, calibration.options) == (item_model, n_dims, kept)
+    assert (calibration.item_model, calibration.n_dims, calibration.options) == ("nested", n_dims, kept)
 
 
 def test_the_dimensions_of_a_nested_bank_are_chosen_on_request(run, response_file, tmp_path):

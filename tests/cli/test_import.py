@@ -443,14 +443,11 @@ def test_words_for_right_and_wrong_need_to_be_told_once(run, tmp_path, output):
     np.testing.assert_array_equal(read_responses(output).responses, [[1, 0]])
 
 
-ONE, OTHER = ["gpt-4o-2024-05-13", "claude-3-opus-20240229"], ["GPT-4O-20240513", "Claude-3-Opus", "Qwen2-7B"]
-
-
 @pytest.fixture
 def files(tmp_path):
     rng = np.random.default_rng(0)
     paths = []
-    for name, models in (("a", ONE), ("b", OTHER)):
+    for name, models in (("a", ["gpt-4o", "claude-3"]), ("b", ["GPT-4O", "Claude-3-Opus", "Qwen2-7B"])):
         answers = (rng.random((len(models), 4)) < 0.5).astype(float)
         items = [f"{name}/{j}" for j in range(4)]
         paths.append(tmp_path / f"{name}.parquet")
@@ -458,35 +455,16 @@ def files(tmp_path):
     return paths
 
 
-def test_proposals_are_edited_and_joined(run, files, tmp_path):
-    names, joined = tmp_path / "names.csv", tmp_path / "joined.parquet"
-    outcome = run("match-names", *files, "-o", names, "--format", "json")
+def test_models_under_two_names_are_joined_by_a_table_of_the_file(run, files, tmp_path):
+    words = spec_file(tmp_path, '[model_names]\n"GPT-4O" = "gpt-4o"')
+    outcome = run("import", *files, *words, "-o", tmp_path / "joined.parquet")
     assert outcome.code == 0, outcome.err
-    rows = json.loads(outcome.out)
-    assert [(row["same"], row["other_model_id"], row["differs"]) for row in rows] == [
-        ("yes", "GPT-4O-20240513", ""),
-        ("", "Claude-3-Opus", "date"),
-    ]
-    assert "--names" in outcome.err
-    outcome = run("import", *files, "--names", names, "-o", joined)
-    assert outcome.code == 0, outcome.err
-    assert read_responses(joined).model_ids == [*ONE, "Claude-3-Opus", "Qwen2-7B"]
-    names.write_text(names.read_text().replace('\n"",', "\nyes,"))
-    run("import", *files, "--names", names, "-o", joined)
-    whole = read_responses(joined)
-    assert whole.model_ids == [*ONE, "Qwen2-7B"]
-    apart = read_responses(files[1])
-    np.testing.assert_array_equal(whole.responses[0, 4:], apart.responses[0])
-    np.testing.assert_array_equal(whole.responses[1, 4:], apart.responses[1])
+    joined = read_responses(tmp_path / "joined.parquet")
+    assert joined.model_ids == ["gpt-4o", "claude-3", "Claude-3-Opus", "Qwen2-7B"]
+    np.testing.assert_array_equal(joined.responses[0, 4:], read_responses(files[1]).responses[0])
 
 
 def test_names_that_would_mix_two_models_of_a_file_are_refused(files):
-    spec = ReadingSpec(model_names={"GPT-4O-20240513": "x", "Claude-3-Opus": "x"})
-    with pytest.raises(DataError, match="models of one file must keep different names, but 'GPT-4O-20240513'"):
+    spec = ReadingSpec(model_names={"GPT-4O": "x", "Claude-3-Opus": "x"})
+    with pytest.raises(DataError, match="models of one file must keep different names, but 'GPT-4O'"):
         read_responses(files[1], spec=spec)
-
-
-def test_one_file_has_nothing_to_match(run, files, tmp_path):
-    outcome = run("match-names", files[0], "-o", tmp_path / "names.csv")
-    assert outcome.code == 2
-    assert "two sets or more" in outcome.err

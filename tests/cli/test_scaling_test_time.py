@@ -61,20 +61,6 @@ def test_the_bank_tells_of_models_it_knows(run, samples_file, folder):
 
 
 @pytest.mark.usefixtures("without_library")
-def test_a_plan_of_further_samples(run, samples_file, tmp_path):
-    words = (*QUICK, samples_file, "--k", "100", "--model", "model-3", "--half-width", 0.005)
-    page = tmp_path / "pass-at-k.html"
-    rows = list(csv.DictReader(io.StringIO(run(*words, "--show", "plan", "--format", "csv").out)))
-    assert run(*words, "--report", page).code == 0  # a page shows the plan, too
-    assert "Items to sample" in page.read_text(encoding="utf-8")
-    words = (*words, "--show", "plan")
-    assert rows
-    assert all(int(row["n_more"]) > 0 for row in rows)
-    table = run(*words)
-    assert "half_width_after" in table.out
-    assert rows[0]["item_id"] in table.out
-
-
 def test_rows_of_single_samples_are_counted(run, tmp_path):
     """One row a sample: three models, four items, ten samples each."""
     lines = ["model_id,item_id,seed,response"]
@@ -96,10 +82,7 @@ def test_rows_of_single_samples_are_counted(run, tmp_path):
     ("words", "text"),
     [
         (("--show", "errors"), "needs --budget"),
-        (("--show", "plan"), "needs --half-width"),
-        (("--half-width", "0.1"), "--half-width goes with --show plan, --format json or --report"),
-        (("--method", "unbiased", "--level", "0.9"), "--level goes with --method irsl or --half-width"),
-        (("--half-width", "0.1", "--show", "plan", "--budget", "10"), "leave --budget out"),
+        (("--method", "unbiased", "--level", "0.9"), "--level goes with --method irsl"),
         (("--k", "1,2.5"), "whole numbers"),
         (("--k", "ten"), "whole numbers"),
         (("--k", "0"), "k must be"),

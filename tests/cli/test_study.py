@@ -52,7 +52,7 @@ def test_the_page_of_a_study_can_be_written_later(run, study, tmp_path):
     outcome = run("report", study, "-o", page, "--title", "Ours")
     assert outcome.code == 0, outcome.err
     assert "<h1>Ours</h1>" in page.read_text(encoding="utf-8")
-    assert "came closest to the true overall scores" in page.read_text(encoding="utf-8")
+    assert "Mean error" in page.read_text(encoding="utf-8")
     for words in (["--no-accuracy"], [study / "summary.parquet"]):
         refused = run("report", study, *words, "-o", page)
         assert refused.code == 2, refused.err

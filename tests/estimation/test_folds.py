@@ -199,14 +199,8 @@ def test_progress_runs_from_start_to_end(bank):
     assert {text for text, _ in said} >= {f"fitting without models {number} of 12" for number in range(1, 13)}
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        JointMAP("nested", n_dims=3, general_weight=0.3, l1=2.0, degenerate="majority", tolerance=1e-3),
-        JointMAP("bifactor", n_dims=4, tolerance=1e-3),
-    ],
-)
-def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(spec, tmp_path, monkeypatch):
+def test_nested_banks_are_saved_and_fitted_anew_with_all_their_choices(tmp_path, monkeypatch):
+    spec = JointMAP("nested", n_dims=3, general_weight=0.3, l1=2.0, degenerate="majority", tolerance=1e-3)
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 2)
     made = build_bank(make_bank(n_models=20, n_items=24).responses, spec, rng=0)
     save_bank(made, tmp_path / "bank")

@@ -9,7 +9,7 @@ from scipy.special import expit
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.marks import ADDED, ANSWERED_HOW
 from itembank.banks import add_items, add_models, recalibrate, retire, with_target
-from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.errors import DataError, ParameterError
 from itembank.estimation.model_abilities import estimate_abilities
 from itembank.living.fixed_parameters import ability_nodes
 from itembank.living.growing import update_intercepts, updated_covariance
@@ -146,23 +146,6 @@ def test_an_item_whose_key_changed_moves_most(bank):
     newer = recalibrate(bank, dataclasses.replace(given, responses=values), how="random")
     moved = np.abs(newer.parameters.intercept - bank.parameters.intercept)
     assert np.argmax(moved) == 7 or moved[7] > np.quantile(moved, 0.9)
-
-
-def test_everything_is_calibrated_anew_without_adaptive_answers(bank):
-    asked = new_models(bank, n_models=6, seed=1)
-    values = np.where(np.random.default_rng(0).random((6, 40)) < 0.5, np.nan, asked.responses)
-    asked = dataclasses.replace(
-        asked, responses=values, models=asked.models.with_columns(("asked-" + pl.col("model_id")).alias("model_id"))
-    )
-    both = add_models(add_models(bank, asked, how="adaptive"), new_models(bank))
-    with pytest.warns(DataWarning, match="items of 6 models .* left out.*'asked-late-0'"):
-        newer = recalibrate(both, parameters="all")
-    without = recalibrate(add_models(bank, new_models(bank)), parameters="all")
-    np.testing.assert_array_equal(newer.parameters.intercept, without.parameters.intercept)
-    assert newer.version == "2.0.0"
-    assert newer.target_id == bank.target_id
-    with pytest.raises(DataError, match="none is known to be such"):
-        recalibrate(bank, asked, parameters="all", how="adaptive")
 
 
 def covariance_of(rng, n_items):

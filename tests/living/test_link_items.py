@@ -126,9 +126,6 @@ def test_items_without_answers_and_answers_without_new_items_are_refused(bank):
 
 def test_banks_that_a_few_models_cannot_extend_are_refused(bank):
     responses, _ = linking(bank)
-    bifactor = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, item_model="bifactor"))
-    with pytest.raises(DataError, match="item_model 'bifactor'"):
-        link_items(bifactor, responses)
     items = ItemParameters.create(bank.parameters.loadings, bank.parameters.intercept, family="beta", precision=5.0)
     beta = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=items))
     with pytest.raises(DataError, match="family 'beta'"):

@@ -1,4 +1,3 @@
-import dataclasses
 import importlib
 
 import numpy as np
@@ -7,7 +6,6 @@ import pytest
 from itembank.pages.blocks import Chart
 from itembank.pages.pass_at_k_page import pass_at_k_page
 from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
-from itembank.scaling.pass_at_k.sampling_plan import SamplingPlanSpec, sampling_plan
 from itembank.scaling.pass_at_k.specs import PassAtKSpec
 from tests.pages.reading import answers, cautions, check_charts, lead_text, of_kind, table
 from tests.scaling.samples import known_bank, simulated_samples
@@ -77,18 +75,3 @@ def test_many_curves_are_taken_evenly_from_the_lowest_to_the_highest(law, monkey
     assert sorted(shown["k0"])[0] == pytest.approx(first.min())
     assert sorted(shown["k0"])[-1] == pytest.approx(first.max())
     assert len(shown["k0"]) == 3
-
-
-def test_a_plan_says_which_items_to_sample(samples):
-    bank = known_bank(samples)
-    spec = PassAtKSpec(k=(1, 50), n_draws=200)
-    law = pass_at_k_law(samples.responses, spec, bank=bank, models=["model-3"])
-    plan = sampling_plan(
-        samples.responses, SamplingPlanSpec(k=50, half_width=0.02), bank=bank, models=["model-3"], rng=0
-    )
-    page = pass_at_k_page(law, plan)
-    assert page.sections[-2].title == "Further samples" or page.sections[-1].title == "Further samples"
-    assert sum(table(page, "Items to sample").data.columns["n_more"]) == plan.plans[0].total
-    missed = dataclasses.replace(plan, plans=(dataclasses.replace(plan.plans[0], is_reached=False),))
-    blocks = [block for section in pass_at_k_page(law, missed).sections for block in section.blocks]
-    assert any("cannot be made so sure" in getattr(block, "text", "") for block in blocks)

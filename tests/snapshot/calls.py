@@ -14,11 +14,9 @@ _BANKS = {
     "nested": "past.parquet --item-model nested --dims 3 --spec by-task.toml",
     "map": "past.parquet --method map --dims 2 --spec majority.toml",
     "map-nested": "past.parquet --method map --item-model nested --dims 3",
-    "map-bifactor": "past.parquet --method map --item-model bifactor",
     "mml": "few.parquet --method mml --item-model 2pl",
     "mml-counts": "few-samples.parquet --method mml --item-model 1pl --family binomial",
     "beta": "probabilities.parquet --item-model 2pl --family beta",
-    "map-beta": "probabilities.parquet --method map --dims 1 --family beta --spec one-precision.toml",
     "binomial": "samples.parquet --dims 1 --family binomial",
     "beta-binomial": "samples.parquet --item-model 2pl --family beta-binomial",
     "map-counts": "samples.parquet --method map --dims 1",
@@ -72,8 +70,6 @@ CALLS = {
     "pretrain correct": "scaling pretrain language-correct.parquet --spec no-size.toml --law irsl --format json",
     "test-time": "scaling test-time samples.parquet --k 1,10,1000 --format json",
     "test-time errors": "scaling test-time samples.parquet --k 1,5 --budget 8 --show errors --format json",
-    "test-time plan": "scaling test-time samples.parquet --bank bank-beta-binomial --half-width 0.05 --show plan "
-    "--format json",
     "transfer": "scaling transfer language.parquet --source copying --target reversal --spec forced.toml --format json",
     "transfer k": "scaling transfer samples.parquet --source copying --target sorting --k 1,10 --clusters mixture "
     "--spec forced.toml --format json",
@@ -96,8 +92,6 @@ CALLS = {
     "bank link": "bank add-items named new-few.parquet --dry-run --format json",
     "bank add-scores": "bank add-scores bank scores.csv --score final -o scored --format json",
     "bank recalibrate": "bank recalibrate added -o refitted --format json",
-    "bank recalibrate all": "bank recalibrate named new-old.parquet --how random --parameters all -o refitted-all "
-    "--format json",
     "bank retire": "bank retire grown some-ids.txt --reason key -o retired --format json",
     "bank restore": "bank retire retired some-ids.txt --status active --reason right -o restored --format json",
     "bank merge": "bank merge grown named -o merged --format json",
@@ -173,7 +167,6 @@ NOT_HERE = {
     "bank build": "it needs a connection, or a folder of a store's files",
     "bank list": "it shows what stands on this machine",
     "export ids": "it writes ids as they are",
-    "match-names": "it compares names",
     "pull": "it needs the Hub",
     "push": "it needs the Hub",
     "quickstart": "it takes a minute, for what other calls do",

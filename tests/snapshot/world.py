@@ -81,7 +81,6 @@ RARE = {
     "known-guessing": "known_guessing = true",
     "by-task": "by_task = true",
     "majority": 'degenerate = "majority"',
-    "one-precision": 'precision = "global"',
 }
 """Rare choices, for `--session` and `--spec`."""
 

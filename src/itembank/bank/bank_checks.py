@@ -15,7 +15,7 @@ from itembank.responses.responses import check_ids, check_response_matrix
 from itembank.responses.score_names import RESERVED_NAMES, Across, Within
 
 METHODS = ("variational", "map", "mml", FEW_MODELS, KNOWN_PARAMETERS)
-ITEM_MODELS = ("1pl", "2pl", "mirt", "nested", "bifactor")
+ITEM_MODELS = ("1pl", "2pl", "mirt", "nested")
 ROUNDING = 1e-6
 """How far sums of weights may be from one, and a covariance from its transpose."""
 

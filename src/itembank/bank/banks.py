@@ -115,7 +115,7 @@ class Calibration(Compact):
     thresholds : mapping of scenario to threshold, or empty
         Where responses were made binary by ``Y >= threshold`` (tinyBenchmarks 4.3).
     method, item_model : str
-        'variational', 'map', 'mml', 'few-models' or 'known-parameters'; '1pl', '2pl', 'mirt', 'nested' or 'bifactor'.
+        'variational', 'map', 'mml', 'few-models' or 'known-parameters'; '1pl', '2pl', 'mirt' or 'nested'.
     converged : bool
     n_iterations : int
     message : str

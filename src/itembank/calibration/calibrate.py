@@ -21,9 +21,9 @@ from itembank.calibration.families import (
     with_family,
 )
 from itembank.calibration.fits import Fit, FitData
-from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError, shown, warn
+from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.family_names import KINDS, Family
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.code_array import ItemCodes
@@ -38,9 +38,6 @@ MINIMUM_MODELS = 3
 """Of two models' right and wrong answers, those that tell them apart are all alike: one right, one wrong."""
 FEWEST_MODELS = 2
 """With probabilities or counts, two of which can say what two single answers cannot."""
-
-MOST_BYTES = 4 * 2**30
-"""Of the covariances of the items of a bifactor model, whose abilities are as many as scenarios."""
 
 STEEP = 20.0
 """Logits for a standard deviation of ability: slopes are 0.3 to 4 as a rule, up to 13 where items are near-copies."""
@@ -78,10 +75,7 @@ def calibrate(
     ------
     DataError
         With fewer than three models (two with probabilities or counts), a model or an item without responses, no item
-        that tells models apart, or known guessing asked for without chance levels; 'bifactor' with fewer than two
-        scenarios; and counts without numbers of trials.
-    ParameterError
-        For 'bifactor' with a number of dimensions other than one more than scenarios, or too many of them.
+        that tells models apart, known guessing asked for without chance levels, or counts without numbers of trials.
 
     Examples
     --------
@@ -99,10 +93,6 @@ def calibrate(
     spec = with_family(given, responses)
     codes = many_codes(responses, spec)
     _check(responses, spec, codes)
-    scenarios = responses.items["scenario"].to_list()
-    scenario_index = None
-    if spec.item_model == "bifactor":
-        spec, scenario_index = _with_scenarios(spec, scenarios)
     prepared = prepare(responses, spec, codes)
     if prepared.is_degenerate.all():
         raise DataError(
@@ -112,8 +102,6 @@ def calibrate(
     is_left_out = prepared.is_left_out
     lower = known_lower_asymptote(responses.items) if spec.known_guessing else np.zeros(responses.n_items)
     data = _fit_data(prepared, lower)
-    if scenario_index is not None:
-        data = replace(data, scenario_index=scenario_index[~is_left_out])
     if spec.by_task:
         number = (
             responses.items.filter(~is_left_out)
@@ -137,7 +125,6 @@ def calibrate(
     others = DegenerateItems(
         is_left_out,
         lower,
-        scenario_index,
         is_majority=spec.degenerate == "majority",
         family=prepared.family,
         n_trials=prepared.n_trials,
@@ -265,27 +252,3 @@ def _with_family_parts(data: FitData, spec: CalibrationSpec, values: FloatArray,
     levels, item_ids = response_levels(values), items["item_id"].to_list()
     together = item_ids if getattr(spec, "prior", "auto") is None else items["scenario"].to_list()
     return replace(data, levels=levels, has_level=levels_of_items(values, levels, together, item_ids))
-
-
-def _with_scenarios(spec: CalibrationSpec, scenarios: list[str]) -> tuple[CalibrationSpec, IntArray]:
-    """Give a bifactor spec one ability a scenario beside the general one; also the scenario of each item."""
-    names, index = np.unique(scenarios, return_inverse=True)
-    n_dims = 1 + names.size
-    if names.size < 2:
-        raise DataError(
-            "item_model 'bifactor' needs two scenarios or more, each with an ability of its own, got "
-            f"{shown(names.tolist())}. Use 'nested', or give the scenario of each item when responses are read "
-            "(items=, itembank import --items)."
-        )
-    if spec.n_dims not in {1, n_dims}:
-        raise ParameterError(
-            f"n_dims of item_model 'bifactor' is one more than there are scenarios, {n_dims} here, got {spec.n_dims}. "
-            "Leave it out."
-        )
-    size = len(scenarios) * (n_dims + 1) ** 2 * 8
-    if size > MOST_BYTES:
-        raise ParameterError(
-            f"item_model 'bifactor' with {names.size} scenarios and {len(scenarios)} items needs {size / 2**30:.0f} GiB"
-            f" for the items' covariances; {MOST_BYTES / 2**30:.0f} are the most. Use 'nested', or merge scenarios."
-        )
-    return replace(spec, n_dims=n_dims), index

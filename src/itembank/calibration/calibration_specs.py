@@ -11,10 +11,7 @@ from itembank.errors import ParameterError, remedy, shown
 from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
 from itembank.methods import Method, MethodTable
 
-ItemModel = Literal["1pl", "2pl", "mirt", "nested", "bifactor"]
-PLAIN_ITEM_MODELS: tuple[ItemModel, ...] = ("1pl", "2pl", "mirt")
-GENERAL_ITEM_MODELS: tuple[ItemModel, ...] = ("nested", "bifactor")
-"""A general ability that counts in every item, and specific ones beside it."""
+ItemModel = Literal["1pl", "2pl", "mirt", "nested"]
 
 PLAIN_L1 = 0.1
 """Weight of the absolute loadings in joint MAP where there is no general ability."""
@@ -95,7 +92,7 @@ class Variational(CalibrationSpec):
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        check_item_model(self.item_model, self.n_dims, (*PLAIN_ITEM_MODELS, "nested"))
+        check_item_model(self.item_model, self.n_dims, get_args(ItemModel))
         check_iterations(self.max_iterations, self.tolerance)
         check_family(self.family, self.precision)
         if self.single_precision not in (True, False, "auto"):
@@ -115,18 +112,17 @@ class JointMAP(CalibrationSpec):
 
     Attributes
     ----------
-    item_model : {'1pl', '2pl', 'mirt', 'nested', 'bifactor'}
+    item_model : {'1pl', '2pl', 'mirt', 'nested'}
         As for `Variational`; 'nested' has a general ability and `n_dims - 1` specific ones, with the logit
-        ``alpha (theta_g + K . theta - delta)`` (WILD eq. 7); 'bifactor' is nested with one specific ability for each
-        scenario, which counts in that scenario's items only.
+        ``alpha (theta_g + K . theta - delta)`` (WILD eq. 7).
     n_dims : int
-        Of 'nested' with the general ability: WILD takes 3. Of 'bifactor' 1 more than scenarios; 1 stands for that.
+        Of 'nested' with the general ability: WILD takes 3.
     known_guessing, max_iterations, tolerance
         As for `Variational`; the tolerance is on the rise of the log posterior density, as a fraction of its size.
     l1 : float or 'auto'
         Weight of the absolute loadings in the objective (WILD's lambda in App. A); of K in nested models. It must be
         positive: without it the density rises for ever as abilities shrink and loadings grow. 'auto' is 0.1, and in
-        nested models ``sqrt(n_items / n_models)`` (of each specific ability's items): about a Laplace prior of scale
+        nested models ``sqrt(n_items / n_models)``: about a Laplace prior of scale
         2/3 of the loadings for abilities of variance 1.
     intercept_sd : float
         Standard deviation of the normal prior of the intercepts.
@@ -139,7 +135,7 @@ class JointMAP(CalibrationSpec):
     degenerate : {'prior', 'majority'}
         Items that all calibration models answered alike get parameters from the other items as their prior, or
         predict the common answer for everybody (WILD A.1).
-    family, precision
+    family : {'auto', 'bernoulli', 'binomial'}
         As for `Variational`.
     """
 
@@ -150,18 +146,12 @@ class JointMAP(CalibrationSpec):
     general_weight: float = 0.2
     slope_sd: float = 0.5
     degenerate: Degenerate = "prior"
-    precision: float | PrecisionChoice = "scenario"
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims, get_args(ItemModel))
         check_iterations(self.max_iterations, self.tolerance)
-        check_family(self.family, self.precision)
-        if self.family in WITH_PRECISION and self.item_model in GENERAL_ITEM_MODELS:
-            raise ParameterError(
-                f"item_model {self.item_model!r} of this method has no family {self.family!r}: take one of "
-                f"{shown(PLAIN_ITEM_MODELS)}, or 'nested' with the variational method."
-            )
+        check_family(self.family, has_precision=False)
         check_positive("l1", self.l1, word="auto")
         check_positive("intercept_sd", self.intercept_sd)
         check_positive("slope_sd", self.slope_sd)
@@ -240,14 +230,9 @@ class MarginalML(CalibrationSpec):
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims, ("1pl", "2pl"))
         check_iterations(self.max_iterations, self.tolerance)
-        check_family(self.family, has_levels=True)
+        check_family(self.family, has_levels=True, has_precision=False)
         if self.family == GRADED:
             self._check_graded()
-        if self.family in WITH_PRECISION:
-            how = remedy("Variational or JointMAP", "--method variational or map")
-            raise ParameterError(
-                f"marginal ML has no family {self.family!r}: it fits 'bernoulli', 'binomial' and 'graded'. Use {how}."
-            )
         if not self.bounds[0] < 0.0 < self.bounds[1]:
             raise ParameterError(f"bounds of the nodes must enclose 0, got {self.bounds}.")
         if self.n_quadrature != "auto" and self.n_quadrature < 2:
@@ -317,7 +302,8 @@ def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...]) -> No
     check_one_of("item_model", item_model, get_args(ItemModel))
     if item_model not in known:
         raise ParameterError(
-            f"item_model must be one of {shown(known)} for this method, got {item_model!r}. The map method has it."
+            f"item_model must be one of {shown(known)} for this method, got {item_model!r}. The variational "
+            "method has it."
         )
     check_whole("n_dims", n_dims, least=1)
     if item_model in {"1pl", "2pl"} and n_dims != 1:
@@ -329,12 +315,17 @@ def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...]) -> No
         )
 
 
-def check_family(family: str, precision: float | str = "scenario", *, has_levels: bool = False) -> None:
+def check_family(
+    family: str, precision: float | str = "scenario", *, has_levels: bool = False, has_precision: bool = True
+) -> None:
     """Check the distribution of responses and its precision."""
     check_one_of("family", family, ("auto", *FAMILIES))
     if family == GRADED and not has_levels:
         advice = remedy("MarginalML(family='graded')", "--method mml")
         raise ParameterError(f"this method has no family {GRADED!r}, marginal ML has it: use {advice}.")
+    if family in WITH_PRECISION and not has_precision:
+        advice = remedy("Variational", "--method variational")
+        raise ParameterError(f"this method has no family {family!r}, the variational one has it: use {advice}.")
     if isinstance(precision, str):
         if precision not in get_args(PrecisionChoice):
             raise ParameterError(f"precision must be a number, 'global' or 'scenario', got {precision!r}.")

@@ -1,6 +1,6 @@
 """Items that every calibration model answered the same way: their parameters come from the other items."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -27,8 +27,6 @@ class DegenerateItems:
 
     is_degenerate: BoolArray  # (n_items,)
     lower_asymptote: FloatArray  # (n_items,)
-    # (n_items,): In a bifactor model, whose items depend on the general ability and their scenario's.
-    scenario_index: IntArray | None = None
     is_majority: bool = False  # Whether they predict the common answer for every model
     family: Family = "bernoulli"  # {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}: Of all items
     n_trials: IntArray | None = None  # (n_models, n_items): Behind each response, zero where missing; None for one
@@ -74,8 +72,15 @@ def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemP
     if items.is_majority:
         coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(of_items, items)
     else:
-        for group, dims in _groups(items, n_dims):
-            _put_back_group(fit, of_items, items, group=group, dims=dims, into=(coefficients, covariance))
+        prior = _item_prior(coefficients[~is_degenerate])
+        for lower in np.unique(items.lower_asymptote[is_degenerate]):
+            all_alike = np.flatnonzero(is_degenerate & (items.lower_asymptote == lower))
+            step = max(1, CELLS_AT_ONCE // len(fit.abilities))
+            for alike in np.split(all_alike, range(step, all_alike.size, step)):
+                trials = None if items.n_trials is None else items.n_trials[:, alike]
+                coefficients[alike], covariance[alike] = _by_prior(
+                    of_items(alike), trials, fit.abilities, prior, lower=lower
+                )
     parameters = ItemParameters.create(
         coefficients[:, :-1],
         coefficients[:, -1],
@@ -85,42 +90,6 @@ def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemP
         steps=fit.steps,
     )
     return parameters, covariance
-
-
-def _groups(items: DegenerateItems, n_dims: int) -> Iterator[tuple[BoolArray, IntArray]]:
-    """Items that depend on the same abilities, and those abilities: all, or each scenario's in a bifactor model."""
-    if items.scenario_index is None:
-        yield np.ones(items.is_degenerate.shape[0], dtype=bool), np.arange(n_dims)
-        return
-    for scenario in np.unique(items.scenario_index[items.is_degenerate]):
-        yield items.scenario_index == scenario, np.array([0, 1 + scenario])
-
-
-def _put_back_group(
-    fit: Fit,
-    of_items: OfItems,
-    items: DegenerateItems,
-    *,
-    group: BoolArray,
-    dims: IntArray,
-    into: tuple[FloatArray, FloatArray],
-) -> None:
-    """Write the degenerate items of a group into coefficients and covariances, from its other items."""
-    coefficients, covariance = into
-    columns = np.append(dims, fit.loadings.shape[1])
-    fitted = group & ~items.is_degenerate
-    if not fitted.any():  # a scenario without a fitted item: its items are like those of all scenarios
-        fitted = ~items.is_degenerate
-    prior = _item_prior(coefficients[np.ix_(np.flatnonzero(fitted), columns)])
-    missing = group & items.is_degenerate
-    for lower in np.unique(items.lower_asymptote[missing]):
-        all_alike = np.flatnonzero(missing & (items.lower_asymptote == lower))
-        step = max(1, CELLS_AT_ONCE // len(fit.abilities))
-        for alike in np.split(all_alike, range(step, all_alike.size, step)):
-            trials = None if items.n_trials is None else items.n_trials[:, alike]
-            modes, spreads = _by_prior(of_items(alike), trials, fit.abilities[:, dims], prior, lower=lower)
-            coefficients[np.ix_(alike, columns)] = modes
-            covariance[np.ix_(alike, columns, columns)] = spreads
 
 
 def _majority(of_items: OfItems, items: DegenerateItems) -> tuple[FloatArray, FloatArray]:

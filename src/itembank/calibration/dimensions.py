@@ -135,12 +135,10 @@ def choose_n_dims(
     DataError
         With fewer than ten models, or where the held-out models have no answer to predict, as with one item.
     ParameterError
-        Without a candidate that could be tried; for 'bifactor', whose number follows from the scenarios.
+        Without a candidate that could be tried.
     """
     responses = as_responses(responses)
     spec = _for_trial(METHODS.resolve(spec))
-    if spec.item_model == "bifactor":
-        raise ParameterError("item_model 'bifactor' has one ability a scenario: there is no number to choose.")
     is_nested = spec.item_model == "nested"
     if candidates is None:
         candidates = NESTED_CANDIDATES if is_nested else CANDIDATES

@@ -19,7 +19,6 @@ class FitData:
     responses: FloatArray
     observed: BoolArray | None  # (n_models, n_items): None when complete
     lower_asymptote: FloatArray  # (n_items,): Known chance of guessing right; zero unless asked for
-    scenario_index: IntArray | None = None  # (n_items,): Scenario of each item, for the bifactor item model
     # (n_items,): Task of each item, where items of one task share the centre of their prior.
     task_index: IntArray | None = None
     family: Family = "bernoulli"  # {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
@@ -68,7 +67,6 @@ class FitData:
             self.responses[:, items] if self.codes is None else self.responses,
             None if self.observed is None else self.observed[:, items],
             self.lower_asymptote[items],
-            None if self.scenario_index is None else self.scenario_index[items],
             numbered(self.task_index),
             self.family,
             None if self.n_trials is None else self.n_trials[:, items],

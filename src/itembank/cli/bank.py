@@ -298,12 +298,6 @@ def add_models(
 @_changing(
     "recalibrate",
     click.argument("responses", nargs=-1, type=EXISTING),
-    option(
-        "--parameters",
-        "all: also slopes, on a new scale, from models whose items were not chosen by their own answers.",
-        ["difficulties", "all"],
-        default="difficulties",
-    ),
     _HOW,
     mixed_prompts_option,
     _NOTE,
@@ -313,12 +307,12 @@ def recalibrate(
 ) -> "Bank":
     """Let BANK's items learn from models that were added since, and from those of RESPONSES.
 
-    Answers to items that a session chose make slopes look steeper than they are: they only move difficulties, with the
-    old values as a prior.
+    Answers move difficulties only, with the old values as a prior: those to items that a session chose make slopes look
+    steeper than they are.
 
     \b
       itembank bank recalibrate bank-2 -o bank-3
-      itembank bank recalibrate bank new-models.parquet --how random --parameters all -o bank-2
+      itembank bank recalibrate bank new-models.parquet --how random -o bank-2
     """  # noqa: D301
     del output_format
     given = _read(bank, responses, allow_mixed_prompts) if responses else None

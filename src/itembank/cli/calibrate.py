@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from itembank.planning.accuracy import MoreModels
     from itembank.responses.responses import ResponseMatrix
 
-OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4, "bifactor": 1}
-"""Number of abilities of an item model where none is given; that of a bifactor one follows from the scenarios.
+OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4}
+"""Number of abilities of an item model where none is given.
 
 Nested: WILD takes 3. One specific ability more is our choice: it gains where tasks differ, and costs nothing elsewhere
 (`benchmarks/tables/tables.md`, "Predicting tasks that were never asked").
@@ -50,7 +50,7 @@ _ITEM_MODEL = headed(
     option(
         "--item-model",
         "One slope for all items (1pl), one each (2pl), several abilities (mirt), a general and specific ones "
-        "(nested), one a scenario (bifactor, map only).  [default: by --dims]",
+        "(nested).  [default: by --dims]",
         JointMAP,
         default=None,
         show_default=False,
@@ -204,8 +204,6 @@ def _spec(
     options = {name: value for name, value in given.items() if name != "item_model"}
     if dims == "auto" and item_model in {"1pl", "2pl"}:
         raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")
-    if dims == "auto" and item_model == "bifactor":
-        raise click.UsageError("--dims goes without --item-model bifactor: it has one ability a scenario.")
     if dims is None and item_model is None and given.get("positive_discrimination", False):
         item_model = "2pl"
     if method == "mml":

@@ -59,7 +59,6 @@ _WHICH = headed(
         ReadingSpec,
     ),
     option("--model-id", "Id of the model, for results of one model that do not name it.", ReadingSpec),
-    option("--names", "Models with two names: the edited table of itembank match-names.", FILE),
     option("--allow-mixed-prompts", "Join models that were asked with different prompts.", ReadingSpec),
     option("--skip-unusable", "Leave out what cannot be read, and say what and why.", ReadingSpec),
 )
@@ -168,10 +167,6 @@ def _spec(form: str | None, reading: dict[str, Any], spec_file: Path | None) -> 
     """Make the spec of the options and the file."""
     found = file_choices(spec_file, ReadingSpec) | typed(reading)
     found.pop("content", None)
-    if found.pop("names", None) is not None:
-        from itembank.studies.same_models import read_model_names  # noqa: PLC0415 (longer than a small import)
-
-        found["model_names"] = read_model_names(reading["names"])
     if reading["columns"]:
         found["columns"] = {} if form == JSON else column_mapping(reading["columns"])
     if form not in {None, JSON}:
@@ -388,36 +383,4 @@ def _words(check: "PublishedCheck") -> str:
     return (
         f"Published scores: {check.n_compared} compared, {len(check.differing)} differ; largest difference "
         f"{check.largest:.2g}."
-    )
-
-
-@click.command("match-names", cls=Command)
-@click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH PATH...")
-@output_option("the table of proposals (.csv)")
-@option("--least", "Smallest likeness of two names that are proposed, above 0 and at most 1.", float, default=0.6)
-@format_option
-def match_names_command(paths: tuple[Path, ...], output: Path, least: float, output_format: str) -> None:
-    """Propose which models of several files are the same one under different names.
-
-    \b
-      itembank match-names a.parquet b.parquet -o names.csv
-      itembank import a.parquet b.parquet --names names.csv -o joined.parquet
-
-    Case, punctuation, order of words, the maker before the name, and how a date is written do not matter. The column
-    'same' says yes where names differ in nothing else. Other pairs that are alike have it empty, with the words that
-    differ: write yes or no. Only rows that say yes join models, and nothing is joined before the second command.
-    """  # noqa: D301
-    from itembank.files.atomic import check_destination, replacing_file  # noqa: PLC0415
-    from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
-
-    check_destination(output)
-    with warnings_as_notes(), progress("match names") as report:
-        sets = {str(path): ib.read_responses(path, progress=report).model_ids for path in paths}
-    found = ib.studies.match_models(sets, least=least)
-    with replacing_file(output) as temporary:
-        write_guarded_csv(found, temporary)
-    print_rows(found.rows(named=True), output_format, title="Models that may be the same")
-    note(
-        f"Edit the column 'same' of {output}, and then: itembank import {' '.join(map(str, paths))} "
-        f"--names {output} -o joined.parquet"
     )

@@ -1,7 +1,7 @@
 """`itembank info`: what a bank, or a file of responses, holds."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -373,14 +373,22 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
     known = {"title": title, "command": typed_command()}
     with warnings_as_notes():
         if is_study:
-            from itembank.pages.prediction_study_page import study_folder_page  # noqa: PLC0415
-
-            page = study_folder_page(source, **known)
+            page = _of_study(source, known)
         elif is_session:
             page = _of_session(source, bank, known)
         else:
             page = _of_bank(source, known, measures=accuracy)
     write_report(page, output)
+
+
+def _of_study(folder: Path, known: Mapping[str, str]) -> "Page":
+    from itembank.studies.engine import PREDICTION, read_manifest  # noqa: PLC0415
+    from itembank.studies.results import PredictionResult, StudyResult  # noqa: PLC0415
+
+    manifest = read_manifest(folder)
+    kind = PredictionResult if manifest.kind == PREDICTION.name else StudyResult
+    page = ib.show(kind.load(folder), title=known["title"] or f"Study {manifest.study['name']}")
+    return replace(page, command=known["command"])
 
 
 def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":

@@ -16,7 +16,6 @@ SECTIONS = {
     "From past results to scores": {
         "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
         "download": ("itembank.cli.import_results", "Fetch and read public stores of results, by name."),
-        "match-names": ("itembank.cli.import_results", "Propose which models are the same under different names."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank, or begin one."),
         "info": ("itembank.cli.info", "Show what a bank holds, its history, what differs."),
         "bank": ("itembank.cli.bank", "Add models and items, retire items, merge banks."),

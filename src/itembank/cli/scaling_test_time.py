@@ -1,7 +1,6 @@
 """`itembank scaling test-time`: what k samples of every item will solve."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,9 +9,8 @@ import click
 
 import itembank as ib
 from itembank.calibration.calibration_specs import Variational
-from itembank.cli.command import Command, gathered, headed
+from itembank.cli.command import Command, gathered
 from itembank.cli.options import (
-    COUNT,
     WholeNumbers,
     figure_option,
     file_choices,
@@ -41,11 +39,11 @@ from itembank.scaling.pass_at_k.specs import METHODS, NEED_ITEM_MODEL, PassAtKSp
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.responses.responses import ResponseMatrix
-    from itembank.scaling.pass_at_k.results import PassAtKLaw, SamplingPlan
+    from itembank.scaling.pass_at_k.results import PassAtKLaw
 
 LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbiased")
 """Those whose columns give way in a narrow terminal, the least needed first."""
-PARTS = ("curves", "errors", "tail", "plan")
+PARTS = ("curves", "errors", "tail")
 
 _OPTIONS = (
     bank_option,
@@ -57,17 +55,12 @@ _OPTIONS = (
     level_option,
     spec_file_option("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
 )
-_PLAN = headed(
-    "Plan of further samples",
-    option("--half-width", "Plan which items to sample until the interval is this narrow.", float),
-    option("--plan-k", "The k whose interval is planned.  [default: largest --k]", COUNT),
-)
 
 
 @click.command("test-time", cls=Command)
 @responses_or_builtin
-@gathered("choices", *_OPTIONS, _PLAN)
-@option("--show", "Which table: errors with --budget, plan with --half-width.  [default: curves; JSON has all]", PARTS)
+@gathered("choices", *_OPTIONS)
+@option("--show", "Which table: errors with --budget.  [default: curves; JSON has all]", PARTS)
 @figure_option()
 @report_option
 @seed_option
@@ -93,52 +86,34 @@ def test_time_command(
     \b
       itembank scaling test-time samples.parquet --k 1,10,100,1000 --report pass-at-k.html
       itembank scaling test-time samples.parquet --budget 50 --show errors
-      itembank scaling test-time new-model.csv --bank bank --half-width 0.02 --show plan
+      itembank scaling test-time new-model.csv --bank bank --show tail
     """  # noqa: D301
-    _refuse_unused(choices, is_plan_shown=show == "plan" or output_format == "json" or report is not None)
-    needed = {"errors": "budget", "plan": "half_width"}.get(show or "")
-    if needed is not None and choices[needed] is None:
-        raise click.UsageError(f"--show {show} needs --{needed.replace('_', '-')}.")
-    if choices["half_width"] is not None and choices["budget"] is not None:
-        raise click.UsageError("--half-width plans beyond all samples there are: leave --budget out.")
+    methods = set(choices["methods"] or METHODS)
+    refuse_unused(
+        ("item_model", choices["bank"] is None, CALIBRATED_HERE),
+        ("item_model", not methods.isdisjoint(NEED_ITEM_MODEL), "--method irsl or --method irsl-plug-in"),
+        ("level", "irsl" in methods, "--method irsl"),
+    )
+    if show == "errors" and choices["budget"] is None:
+        raise click.UsageError("--show errors needs --budget.")
     names = {one.name for one in fields(PassAtKSpec)}
     given = {name: value for name, value in typed(choices).items() if name in names}
-    spec = PassAtKSpec(
-        **{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": _item_model(choices)}
-    )
+    item_model = Variational(item_model=choices["item_model"], family="beta-binomial")
+    spec = PassAtKSpec(**{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": item_model})
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
         bank = _bank(choices["bank"], matrix)
         models = choices["models"] or None
         with progress("test-time") as said:
             law = ib.scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
-            plan = None if choices["half_width"] is None else _plan(matrix, bank, choices, spec.k, seed)
         if figure is not None:
             from itembank.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
 
             write_figure(pass_at_k_chart(law), figure)
     for text in law.notes:
         note(f"Note: {text}.")
-    _print(law, plan, show or "curves", output_format)
-    report_result(report, output_format, lambda typed: ib.pages.pass_at_k_page(law, plan, command=typed))
-
-
-def _refuse_unused(choices: Mapping[str, Any], *, is_plan_shown: bool) -> None:
-    """Refuse options that say nothing of the methods asked for, of the item model, or of what is shown."""
-    methods, is_planned = set(choices["methods"] or METHODS), choices["half_width"] is not None
-    has_item_model = is_planned or not methods.isdisjoint(NEED_ITEM_MODEL)
-    refuse_unused(
-        ("item_model", choices["bank"] is None, CALIBRATED_HERE),
-        ("item_model", has_item_model, "--method irsl, --method irsl-plug-in or --half-width"),
-        ("level", is_planned or "irsl" in methods, "--method irsl or --half-width"),
-        ("plan_k", is_planned, "--half-width"),
-        ("half_width", is_plan_shown, "--show plan, --format json or --report"),
-    )
-
-
-def _item_model(choices: Mapping[str, Any]) -> Variational:
-    """Return how items are calibrated where no bank is given."""
-    return Variational(item_model=choices["item_model"], family="beta-binomial")
+    _print(law, show or "curves", output_format)
+    report_result(report, output_format, lambda typed: ib.pages.pass_at_k_page(law, command=typed))
 
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
@@ -152,25 +127,11 @@ def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
     return bank
 
 
-def _plan(
-    matrix: "ResponseMatrix", bank: "Bank | None", choices: Mapping[str, Any], k: Sequence[int], seed: int
-) -> "SamplingPlan":
-    """Plan further samples."""
-    spec = ib.scaling.SamplingPlanSpec(
-        k=choices["plan_k"] or max(k),
-        half_width=choices["half_width"],
-        level=choices["level"],
-        item_model=_item_model(choices),
-    )
-    return ib.scaling.sampling_plan(matrix, spec, bank=bank, models=choices["models"] or None, rng=seed)
-
-
-def _print(law: "PassAtKLaw", plan: "SamplingPlan | None", show: str, output_format: str) -> None:
+def _print(law: "PassAtKLaw", show: str, output_format: str) -> None:
     """Print everything as one JSON object, or one table."""
     errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
     if output_format == "json":
-        planned = {} if plan is None else {"plan": plan.summary(), "samples": plan.rows()}
-        print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail(), **planned})
+        print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()})
         return
     if show == "curves":
         is_table = output_format == "table"
@@ -183,17 +144,8 @@ def _print(law: "PassAtKLaw", plan: "SamplingPlan | None", show: str, output_for
             title=f"Errors of pass@k, from 0 to 1, from {law.budget} samples an item",
             least=("share_known", "error_of_negative_log"),
         )
-    elif show == "tail":
+    else:
         print_rows(law.tail(), output_format, title=f"Items that fail most often at k = {law.k[-1]:g}")
-    elif plan is not None:
-        if output_format == "table":
-            print_rows(
-                plan.summary(),
-                output_format,
-                title="Further samples; half-widths of pass@k, from 0 to 1",
-                least=("n_items", "n_uniform", "half_width_wanted"),
-            )
-        print_rows(plan.rows(), output_format, title="Items to sample")
 
 
 def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:

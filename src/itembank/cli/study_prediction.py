@@ -184,7 +184,7 @@ def plot_prediction(
     budget: int | None,
 ) -> None:
     """Draw one of the figures of a prediction study."""
-    from itembank.pages.prediction_study_page import prediction_chart  # noqa: PLC0415
+    from itembank.pages.prediction_charts import prediction_chart  # noqa: PLC0415
 
     result = _loaded(folder, n_tasks)
     given = {"--tasks": n_tasks, "--set": sets}

@@ -1,7 +1,7 @@
 """Banks that learn: `add_items` and `add_models`, and `recalibrate`, by which items learn from models that joined."""
 
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,13 +11,10 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.bank.bank_history import ACTIVE, Link
 from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
-from itembank.bank.marks import ADDED, is_usable, with_batch, with_ways
-from itembank.calibration.calibrate import calibrate
+from itembank.bank.marks import ADDED, with_batch, with_ways
 from itembank.calibration.degenerate import find_degenerate
 from itembank.calibration.item_model_bias import response_variance
-from itembank.checks import check_one_of
-from itembank.errors import DataError, DataWarning, remedy, shown, warn
-from itembank.estimation.folds import spec_of
+from itembank.errors import DataError, shown
 from itembank.irt import families
 from itembank.irt.bernoulli import logit
 from itembank.irt.newton import map_abilities
@@ -229,7 +226,6 @@ def marked_as_added(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
     return responses.with_tables(models=models)
 
 
-Recalibrated = Literal["difficulties", "all"]
 FAMILIES = ("bernoulli", "binomial")
 
 
@@ -238,27 +234,22 @@ def recalibrate(
     bank: GivenBank,
     responses: GivenResponses | None = None,
     *,
-    parameters: Recalibrated = "difficulties",
     how: str | None = None,
     note: str = "",
     progress: ProgressCallback = silent,
 ) -> Bank:
-    """Let a bank's items learn from models that joined since they were calibrated.
+    """Let the difficulties of a bank's items learn from models that joined since they were calibrated.
 
-    Items must not be calibrated on answers to items that were chosen by the models' own answers, as in adaptive
-    sessions: those that look steep by chance are asked, look steeper still, and make sessions worse than a bank that
-    never learns.
+    The added models, however their items were chosen, move the intercepts, with the old values and their errors as the
+    prior; slopes and the scale stay. Slopes must not be calibrated on answers to items that were chosen by the models'
+    own answers, as in adaptive sessions: those that look steep by chance are asked, look steeper still, and make
+    sessions worse than a bank that never learns.
 
     Parameters
     ----------
     bank : Bank or path
     responses : ResponseMatrix, path or paths, optional
         Of models that join first, as for `add_models`.
-    parameters : {'difficulties', 'all'}
-        'difficulties': the added models, however their items were chosen, move the intercepts, with the old values and
-        their errors as the prior; slopes and the scale stay. 'all': everything is calibrated anew on the models whose
-        items were complete, drawn at random or the same for all; the others are left out of it with a warning. The
-        scale is a new one.
     how : {'complete', 'random', 'fixed', 'adaptive'}, optional
         As for `add_models`.
     note : str
@@ -268,18 +259,17 @@ def recalibrate(
     Returns
     -------
     Bank
-        The next version; with 'all' with another major number.
+        The next version.
 
     Raises
     ------
     DataError
-        Where nothing is there to learn from.
+        Where nothing is there to learn from; for families whose parameters are more than slopes and intercepts.
 
     Examples
     --------
     >>> newer = recalibrate(bank, responses, how="random")  # doctest: +SKIP
     """
-    check_one_of("parameters", parameters, get_args(Recalibrated))
     bank = as_bank(bank)
     bank.check_responses("Recalibrating needs")
     if responses is not None:
@@ -293,23 +283,21 @@ def recalibrate(
             f"a bank learns from models that joined since it was calibrated, and none of its {whole.n_models} did. "
             "Add some: give their responses."
         )
-    learn = _with_new_difficulties if parameters == "difficulties" else _with_new_parameters
-    changed, link = learn(whole, added, progress)
-    operation = Operation("recalibrate", note.strip(), {"parameters": parameters}, link=link)
-    return descendant(bank, changed, operation)
+    changed, link = _with_new_difficulties(whole, added, progress)
+    return descendant(bank, changed, Operation("recalibrate", note.strip(), link=link))
 
 
-def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link | None]:
+def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link]:
     """Move the intercepts; the scale is kept, which counts as a link."""
     if whole.parameters.family not in FAMILIES:
         raise DataError(
             "difficulties are updated in banks of right and wrong answers or of counts, got family "
-            f"{whole.parameters.family!r}. Take parameters='all'."
+            f"{whole.parameters.family!r}. Calibrate a bank of all responses anew."
         )
     if not np.isfinite(whole.calibration.item_covariance).all():
         raise DataError(
-            "difficulties are updated by the errors that they have, and this bank's calibration gave none. Take "
-            "parameters='all'."
+            "difficulties are updated by the errors that they have, and this bank's calibration gave none. "
+            "Calibrate a bank of all responses anew."
         )
     calibration, given = whole.calibration, whole.responses.take(models=np.flatnonzero(added))
     scenarios = given.items["scenario"].to_list()
@@ -333,49 +321,8 @@ def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCall
         ability_covariance=abilities.covariance,
     )
     link = Link("difficulties", n_models=int(added.sum()), n_items=int((found.information > 0.0).sum()))
-    return replace(whole, calibration=changed, responses=_learnt(whole.responses, added)), link
-
-
-def _with_new_parameters(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link | None]:
-    """Calibrate everything anew on the models whose items were not chosen by their own answers."""
-    usable = is_usable(whole.responses.models)
-    if not (usable & added).any():
-        way_out = remedy(
-            "Take parameters='difficulties', or say how items were chosen (how).",
-            "Take --parameters difficulties, or say how items were chosen (--how).",
-        )
-        raise DataError(
-            f"'all' learns from models whose items were complete, random or the same for all, and of the {added.sum()} "
-            f"added ones none is known to be such. {way_out}"
-        )
-    if not usable.all():
-        names = [name for name, is_in in zip(whole.responses.model_ids, usable, strict=True) if not is_in]
-        warn(
-            f"items of {len(names)} models were chosen by their own answers, or nobody said how: these are left out of "
-            f"the calibration and then placed on its scale: {shown(names)}.",
-            DataWarning,
-        )
-    fitted = calibrate(
-        whole.responses.take(models=np.flatnonzero(usable)), spec_of(whole.calibration), progress=progress
-    )
-    values = binary(
-        replace(whole, calibration=fitted), whole.responses.responses, whole.responses.items["scenario"].to_list()
-    )
-    trials = trials_of(whole, whole.responses)
-    trials = None if trials is None else trials[~usable]
-    others = map_abilities(fitted.parameters, values[~usable], fitted.prior, n_trials=trials)
-    n_dims = fitted.n_dims
-    abilities, covariance = np.empty((whole.n_models, n_dims)), np.empty((whole.n_models, n_dims, n_dims))
-    abilities[usable], covariance[usable] = fitted.abilities, fitted.ability_covariance
-    abilities[~usable], covariance[~usable] = others.theta, others.covariance
-    changed = replace(fitted, abilities=abilities, ability_covariance=covariance)
-    return replace(whole, calibration=changed, responses=_learnt(whole.responses, usable)), None
-
-
-def _learnt(responses: ResponseMatrix, rows: BoolArray) -> ResponseMatrix:
-    """Say in the model table that parameters rest on these models from now on."""
-    models = responses.models.with_columns(pl.when(pl.Series(rows)).then(None).otherwise(pl.col(ADDED)).alias(ADDED))
-    return responses.with_tables(models=models)
+    models = whole.responses.models.with_columns(pl.lit(None, dtype=pl.String).alias(ADDED))  # learnt from by now
+    return replace(whole, calibration=changed, responses=whole.responses.with_tables(models=models)), link
 
 
 MOST_STEPS = 50

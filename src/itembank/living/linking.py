@@ -105,11 +105,6 @@ def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
     nobody answered or that told no models apart do not link.
     """
     bank.check_responses("New items need")
-    if bank.calibration.item_model == "bifactor":
-        raise DataError(
-            "items are added to banks whose abilities count in all items, got item_model 'bifactor', with one for "
-            "each scenario. Calibrate a bank of all items anew."
-        )
     if bank.parameters.family in (*WITH_PRECISION, GRADED):
         part = "steps" if bank.parameters.family == GRADED else "precision"
         raise DataError(

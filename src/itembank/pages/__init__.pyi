@@ -5,5 +5,4 @@ from .pass_at_k_page import pass_at_k_page as pass_at_k_page
 from .pretraining_page import pretraining_page as pretraining_page
 from .render import Page as Page
 from .session_page import session_page as session_page
-from .study_page import study_page as study_page
 from .transfer_page import transfer_page as transfer_page

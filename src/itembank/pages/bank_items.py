@@ -47,8 +47,6 @@ MIDDLE = 0.3
 """Share of the largest loading that the colours between none and all stand for, so that small loadings show too."""
 FAR = 0.55
 """Share of the largest loading from which a cell is so dark that its number is written in the paper's colour."""
-NAMED = ("nested", "bifactor")
-"""Item models whose abilities are told apart by their form; those of others may be turned at will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +304,7 @@ def abilities_section(bank: Bank) -> Section | None:
     n_shown = min(n_dims, MOST_ABILITIES)
     names = [f"{k + 1} ({percent(share[k], 0)})" for k in range(n_shown)]
     how = "A loading says how fast an item's chance to be solved rises with an ability. "
-    if bank.calibration.item_model not in NAMED:
+    if bank.calibration.item_model != "nested":
         how += (
             "Abilities stand in the order of how much they explain: the first is what nearly all items ask for, each "
             "other one tells items apart that those before it do not. "
@@ -329,7 +327,7 @@ def _abilities(bank: Bank) -> tuple[FloatArray, FloatArray]:
     """
     calibration = bank.calibration
     loadings = calibration.parameters.loadings @ np.linalg.cholesky(calibration.prior.covariance)
-    if calibration.item_model not in NAMED:
+    if calibration.item_model != "nested":
         turn = np.linalg.svd(loadings, full_matrices=False)[2].T
         loadings = loadings @ turn
     square = np.sum(loadings**2, axis=0)

@@ -4,11 +4,11 @@ import numpy as np
 
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Section, Table, Text
 from itembank.pages.grammar import marks, menu, number, of, panels, span, tips
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, level_words, percent, plural, points
-from itembank.scaling.pass_at_k.results import PassAtKLaw, SamplingPlan
+from itembank.scaling.pass_at_k.results import PassAtKLaw
 
 MOST_CURVES = 1500
 """Curves that a page holds; of more, those from the lowest to the highest pass@1, evenly."""
@@ -25,8 +25,8 @@ METHOD_WORDS = {
 }
 
 
-def pass_at_k_page(law: PassAtKLaw, plan: SamplingPlan | None = None, *, title: str = "", command: str = "") -> Page:
-    """Return the page of pass@k curves, and of the plan of further samples where there is one."""
+def pass_at_k_page(law: PassAtKLaw, *, title: str = "", command: str = "") -> Page:
+    """Return the page of pass@k curves."""
     chosen = _chosen(law)
     names = dict.fromkeys(law.model_ids)
     sections = [Section("Curves", (pass_at_k_chart(law), _table(law, chosen)))]
@@ -45,12 +45,6 @@ def pass_at_k_page(law: PassAtKLaw, plan: SamplingPlan | None = None, *, title: 
         table = Table.of("Errors against all samples", "errors", in_points, columns)
         sections.append(Section("Errors", (table,), words))
     sections.append(Section("Items that fail most", (_tail(law),), f"What is left to gain at k = {law.k[-1]:,.0f}."))
-    if plan is not None:
-        words = (
-            f"To bring the {level_words(plan.level)} interval of pass@{plan.k:,.0f} to {points(plan.half_width)} to "
-            "either side, sample these items further."
-        )
-        sections.append(Section("Further samples", _plan(plan), words))
     if law.notes:
         remarks = tuple(Text(f"{note[0].upper()}{note[1:]}.") for note in law.notes)
         sections.append(Section("Remarks", remarks))
@@ -261,34 +255,3 @@ def _tail(law: PassAtKLaw) -> Table:
         Column("share", "Share of all that fail", "percent"),
     )
     return Table.of("Items", "tail", rows, columns)
-
-
-def _plan(plan: SamplingPlan) -> tuple[Block, ...]:
-    rows = plan.summary()
-    columns = (
-        Column("model_id", "Model", "id"),
-        Column("scenario", "Scenario"),
-        Column("half_width_now", "Half-width now", "percent", 2),
-        Column("half_width_after", "After", "percent", 2),
-        Column("is_reached", "Reached", "flag"),
-        Column("n_more", "Further samples", "count"),
-        Column("n_uniform", "The same for all items", "count", explanation="Samples with as many of every item"),
-        Column("n_items", "Items", "count"),
-    )
-    items = plan.rows()[: 10 * MOST_CURVES]
-    of_items = (
-        Column("model_id", "Model", "id"),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("item_id", "Item", "id"),
-        Column("n_correct", "Right", "count"),
-        Column("n_trials", "of samples", "count"),
-        Column("n_more", "Further samples", "count"),
-        Column("gain", "Gain", "percent", 1, "Share of the variance of pass@k that they take away"),
-    )
-    short = [f"{row['model_id']} on {row['scenario']}" for row in rows if not row["is_reached"]]
-    missed = [Caution(f"{plural(len(short), 'curve')} cannot be made so sure by further samples.")] if short else []
-    return (
-        *missed,
-        Table.of("Samples by model and scenario", "plan", rows, columns),
-        Table.of("Items to sample", "plan-items", items, of_items),
-    )

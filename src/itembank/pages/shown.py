@@ -24,11 +24,11 @@ from itembank.pages.paper_charts import (
     task_costs_chart,
 )
 from itembank.pages.pass_at_k_page import pass_at_k_page
-from itembank.pages.prediction_study_page import prediction_study_page
+from itembank.pages.prediction_charts import charts_of_prediction
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.quickstart import QuickstartResult, quickstart_page
 from itembank.pages.render import Page, pieces_html
-from itembank.pages.study_page import study_page
+from itembank.pages.study_charts import charts_of_study
 from itembank.pages.theme import interval_words, level_words, percent, plural
 from itembank.pages.transfer_page import transfer_page
 from itembank.pages.validity_page import validity_page
@@ -46,6 +46,13 @@ from itembank.studies.results import PredictionResult, StudyResult
 
 MOST_ANSWERS = 4
 """Models whose overall score stands above the table."""
+
+
+class Shown(NamedTuple):
+    """The page of a result, and what a notebook shows of it: by default its table, as of results without a page."""
+
+    page: Callable[[Any], Page]
+    beginning: Callable[[Any], Page] | None = None
 
 
 def show(result: object, *, title: str = "") -> Page:
@@ -137,27 +144,21 @@ def _selection(selection: Selection) -> Page:
     return Page(f"Selection of {plural(selection.n_items, 'item')}", "Selection", lead, (Section("", (table,)),))
 
 
-def _of_charts(kind: str, *draw: Callable[[Any], Chart]) -> Callable[[Any], Page]:
-    """Return what makes a page of charts alone, each with a section that its title heads."""
+def _of_charts(kind: str, draw: Callable[[Any], Chart | tuple[Chart, ...]]) -> Shown:
+    """Make a page of charts alone, each with a section that its title heads."""
 
     def made(result: Any) -> Page:
-        charts = [one(result) for one in draw]
+        found = draw(result)
+        charts = (found,) if isinstance(found, Chart) else found
         return Page(charts[0].title, kind, (), tuple(Section("", (one,)) for one in charts))
 
-    return made
+    return Shown(made)
 
 
-def _task_charts(found: TaskOverview) -> Page:
-    """Return how tasks correlate, and what they cost where that is known."""
+def _task_charts(found: TaskOverview) -> tuple[Chart, ...]:
+    """Draw how tasks correlate, and what they cost where that is known."""
     has_costs = bool((found.cost > 0.0).any())
-    return _of_charts("Tasks", *([task_costs_chart] if has_costs else []), task_correlations_chart)(found)
-
-
-class Shown(NamedTuple):
-    """The page of a result, and what a notebook shows of it: by default its table, as of results without a page."""
-
-    page: Callable[[Any], Page]
-    beginning: Callable[[Any], Page] | None = None
+    return (*((task_costs_chart(found),) if has_costs else ()), task_correlations_chart(found))
 
 
 def _begun(page: Callable[[Any], Page]) -> Shown:
@@ -171,17 +172,17 @@ PAGES: dict[type, Shown] = {
     ScoreEstimates: Shown(_estimates, _estimates),
     Comparison: Shown(comparison_page),
     ItemAudit: _begun(audit_page),
-    StudyResult: _begun(study_page),
-    PredictionResult: _begun(prediction_study_page),
+    StudyResult: _of_charts("Study", charts_of_study),
+    PredictionResult: _of_charts("Prediction study", charts_of_prediction),
     PretrainingLaw: _begun(pretraining_page),
     PassAtKLaw: _begun(pass_at_k_page),
     Transfer: _begun(lambda one: transfer_page([one])),
     ConvergentValidity: _begun(validity_page),
     QuickstartResult: Shown(quickstart_page),
-    Dimensionality: Shown(_of_charts("Dimensions", dimensionality_chart)),
-    Homogeneity: Shown(_of_charts("Homogeneity", homogeneity_chart)),
-    ItemPredictions: Shown(_of_charts("Predicted responses", item_predictions_chart)),
-    SelectionWeights: Shown(_of_charts("Weights", selection_weights_chart)),
-    TaskOverview: Shown(_task_charts),
+    Dimensionality: _of_charts("Dimensions", dimensionality_chart),
+    Homogeneity: _of_charts("Homogeneity", homogeneity_chart),
+    ItemPredictions: _of_charts("Predicted responses", item_predictions_chart),
+    SelectionWeights: _of_charts("Weights", selection_weights_chart),
+    TaskOverview: _of_charts("Tasks", _task_charts),
 }
 """The page of each type of result: a new page is a file and a line here, and a name in the door if it has options."""

@@ -8,7 +8,6 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
-from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.grammar import (
     SOLID,
@@ -32,7 +31,6 @@ USUAL_SIZE = 100.0
 IN_COLOUR = 6
 """Methods that pictures of many show in colours of their own."""
 OTHERS = "other methods"
-TWO_ERRORS = 2.0
 METHOD = pl.concat_str("selector", pl.lit(" × "), "estimator")
 SCALED = {"mae": 100.0, "mae_se": 100.0, "bias": 100.0, "p95": 100.0, "worst": 100.0, "half_width": 100.0}
 """Metrics that are written in points."""
@@ -40,16 +38,10 @@ SCALED = {"mae": 100.0, "mae_se": 100.0, "bias": 100.0, "p95": 100.0, "worst": 1
 
 @dataclass(frozen=True, slots=True)
 class BestMethod:
-    """Which method erred least on one split at one size, and which others cannot be told from it."""
+    """Which method erred least on one split at one size, model by model."""
 
     split: str
     method: str
-    error: float  # Mean absolute error over models in points, and its standard error over models
-    error_se: float
-    # Methods whose errors, model by model, differ by less than two standard errors on average; nearest first.
-    tied: tuple[str, ...]
-    next_method: str  # The first that is worse clearly; '' for none
-    next_error: float
     coverage: float  # Share of its intervals that held the truth; NaN without intervals
     n_models: int
 
@@ -130,27 +122,11 @@ class StudyNumbers:
             .pivot(on="method", index="model_id", values="error")
         )
         errors = {name: by_model[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in by_model.columns[1:]}
-        order = sorted(errors, key=lambda name: float(np.nanmean(errors[name])))
-        if not order:
+        if not errors:
             return None
-        first, *others = order
-        tied = [name for name in others if not _is_clear(errors[name] - errors[first])]
-        worse = next((name for name in others if name not in tied), "")
-        rows = self.summary.filter(split=split, budget=self.size)
-        error, coverage = dict(zip(rows["method"], rows["mae"], strict=True)), rows.filter(method=first)["coverage"]
-        known = errors[first][np.isfinite(errors[first])]
-        spread = float(known.std(ddof=1) / np.sqrt(known.size)) if known.size > 1 else float("nan")
-        return BestMethod(
-            split=split,
-            method=first,
-            error=error[first],
-            error_se=spread,
-            tied=tuple(tied),
-            next_method=worse,
-            next_error=error.get(worse, float("nan")),
-            coverage=float(coverage[0]),
-            n_models=known.size,
-        )
+        first = min(errors, key=lambda name: float(np.nanmean(errors[name])))
+        (coverage,) = self.summary.filter(split=split, budget=self.size, method=first)["coverage"]
+        return BestMethod(split, first, float(coverage), int(np.isfinite(errors[first]).sum()))
 
 
 def by_relative_error(table: pl.DataFrame, column: str, panel: str) -> tuple[str, ...]:
@@ -161,12 +137,6 @@ def by_relative_error(table: pl.DataFrame, column: str, panel: str) -> tuple[str
     relative = pl.col("mae") / pl.col("mae").mean().over(panel, "budget")
     means = table.with_columns(relative=relative).group_by(column, maintain_order=True).agg(pl.col("relative").mean())
     return tuple(means.sort("relative", maintain_order=True, nulls_last=True)[column].to_list())
-
-
-def _is_clear(difference: FloatArray) -> bool:
-    """Whether a mean difference over models is more than two standard errors from nothing."""
-    known = difference[np.isfinite(difference)]
-    return known.size > 1 and bool(known.mean() > TWO_ERRORS * known.std(ddof=1) / np.sqrt(known.size))
 
 
 KINDS = ("error", "rank", "coverage", "width", "spread")
@@ -408,13 +378,27 @@ def study_chart(result: StudyResult, kind: str, *, target: str = OVERALL, size: 
     """
     if kind not in KINDS:
         raise ParameterError(f"kind of a figure must be one of {shown(KINDS)}, got {kind!r}.")
+    (chart,) = _draw(result, (kind,), target, size)
+    return chart
+
+
+def charts_of_study(result: StudyResult) -> tuple[Chart, ...]:
+    """Draw every kind of chart that a study has numbers for."""
+    needs = {"coverage": "coverage", "width": "coverage", "rank": "spearman"}
+    has = {name: bool(np.isfinite(result.summary[name].to_numpy()).any()) for name in needs.values()}
+    return _draw(result, ("error", *(kind for kind, name in needs.items() if has[name]), "spread"), OVERALL, None)
+
+
+def _draw(result: StudyResult, kinds: Sequence[str], target: str, size: float | None) -> tuple[Chart, ...]:
+    """Draw charts that share their data."""
     numbers = StudyNumbers.of(result, target)
     if size is not None:
         numbers = replace(numbers, size=size)
     best = [one for one in map(numbers.best, numbers.splits) if one is not None]
     if not best:
         raise ParameterError(f"a figure of a study needs estimates of {target!r}; every one of them failed.")
-    if kind == "spread":
-        return spread_chart(numbers, best)
-    draw = {"error": error_chart, "rank": ranks_chart, "coverage": coverage_chart, "width": width_chart}[kind]
-    return draw(numbers, numbers.data(), best)
+    data = numbers.data()
+    curves_of = {"error": error_chart, "rank": ranks_chart, "coverage": coverage_chart, "width": width_chart}
+    return tuple(
+        spread_chart(numbers, best) if kind == "spread" else curves_of[kind](numbers, data, best) for kind in kinds
+    )

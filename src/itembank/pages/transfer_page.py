@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from itembank.errors import ParameterError
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Block, Caution, Chart, Column, Data, Section, Table, Text
 from itembank.pages.grammar import PRECISE, marks, menu, number, of, panels, score, span, tips
 from itembank.pages.render import Page
-from itembank.pages.theme import count, level_words, percent, plural, points
+from itembank.pages.theme import level_words, percent, points
 from itembank.scaling.transfers.transfers import Transfer
 
 MOST_PANELS = 24
@@ -29,28 +29,15 @@ def transfer_page(found: Sequence[Transfer], *, title: str = "", command: str = 
     """
     if not found:
         raise ParameterError("a page of transfers needs at least one, got none.")
-    first = found[0]
-    single = len(found) == 1
-    sections = [Section("Predicted and actual", (agreement_chart(found), _models(found)))]
-    if len(first.k) > 1:
-        sections.append(Section("Curves", (transfer_curves_chart(found),)))
+    first, single = found[0], len(found) == 1
+    charts = (agreement_chart(found), *((transfer_curves_chart(found),) if len(first.k) > 1 else ()))
     words = "What each method was worth; 'uninformed' knows no answer at all."
-    sections.append(Section("Methods", (_methods(found),), words))
-    groups = "" if first.groups is None else f" in {len(set(first.groups))} groups"
-    items = f"{count(first.n_source_items)} of {first.source}, {count(first.n_target_items)} of {first.target}"
     return Page(
         title=title
         or (f"From {first.source} to {first.target}" if single else f"{len(found)} transfers from easy to hard items"),
         kind="Transfer",
-        lead=(*(_lead(first) if single else _lead_of_many(found)), *_cautions(found)),
-        sections=tuple(sections),
-        provenance=(
-            ("Models predicted", f"{count(len(first.model_ids))}{groups}"),
-            ("Calibration models", count(first.to_dict()["n_calibration_models"])),
-            ("Items", items),
-            ("Method", first.method),
-            ("Level", level_words(first.level)),
-        ),
+        lead=(Text(_words_of_one(first) if single else _words_of_many(found)), *_cautions(found)),
+        sections=(Section("Predicted and actual", charts), Section("Methods", (_methods(found),), words)),
         command=command,
     )
 
@@ -61,42 +48,27 @@ def _row(found: Transfer, method: str = "") -> dict[str, float]:
     return next(row for row in found.method_rows() if row["method"] == wanted)
 
 
-def _lead_of_many(found: Sequence[Transfer]) -> tuple[Block, ...]:
+def _words_of_many(found: Sequence[Transfer]) -> str:
     """Say how far off predictions were, and what no answer at all would give."""
     errors = np.array([_row(one)["error"] for one in found])
     without = np.array([_row(one, UNINFORMED)["error"] for one in found])
     best, worst = found[int(np.nanargmin(errors))], found[int(np.nanargmax(errors))]
-    words = (
+    return (
         f"The ability on a scenario's easy items predicts the score on its hard ones within "
         f"{points(float(np.nanmean(errors)))} on average; without any answer it would be "
         f"{points(float(np.nanmean(without)))}. It works best on {best.source}, and worst on {worst.source}."
     )
-    return (Text(words),)
 
 
-def _lead(one: Transfer) -> tuple[Block, ...]:
-    """Say how far off a prediction was, how alike the abilities are, and whether intervals held."""
-    own, nothing = _row(one), _row(one, UNINFORMED)
-    validity = one.to_dict()
-    between = f"{validity['correlation_lower']:.2f} to {validity['correlation_upper']:.2f}"
+def _words_of_one(one: Transfer) -> str:
+    """Say how far off a prediction was, and how alike the abilities are."""
+    own, nothing, validity = _row(one), _row(one, UNINFORMED), one.to_dict()
     what = "score" if one.k == (1,) else "pass@k"
-    sentence = (
+    return (
         f"From the ability on {one.source}, the {what} on {one.target} is predicted within {points(own['error'])} on "
         f"average; without any answer it would be {points(nothing['error'])}. The two abilities correlate by "
-        f"{one.correlation:.2f} ({between})."
+        f"{one.correlation:.2f} ({validity['correlation_lower']:.2f} to {validity['correlation_upper']:.2f})."
     )
-    known, spread = (
-        f"{plural(len(one.model_ids), 'model')}, by {one.method}",
-        f"± {100.0 * own['error_standard_error']:.2f}",
-    )
-    exact = f"without errors of measurement {one.disattenuated:.2f}"
-    level = level_words(one.level)
-    answers = (
-        Answer("Mean error", points(own["error"]), spread, known),
-        Answer("Correlation of abilities", f"{one.correlation:.2f}", between, exact),
-        Answer(f"{level} intervals that held", percent(own["coverage"]), words=f"mean width {points(own['width'])}"),
-    )
-    return (Text(sentence), Answers(answers))
 
 
 def _cautions(found: Sequence[Transfer]) -> list[Block]:
@@ -205,26 +177,6 @@ def transfer_curves_chart(found: Sequence[Transfer]) -> Chart:
         f"Predicted pass@k of {models[0]} on {first.target}: {words}.",
         note=f"The line is predicted, the band its {level_words(first.level)} interval, points are actual.",
     )
-
-
-def _models(found: Sequence[Transfer]) -> Table:
-    rows = [{"transfer": _name(one), **row} for one in found for row in one.rows()]
-    for row in rows:
-        row["error"] = 100.0 * (row["predicted"] - row["actual"])
-    level = level_words(found[0].level)
-    columns = [
-        *([Column("transfer", "Transfer", has_menu=True)] if len(found) > 1 else []),
-        Column("model_id", "Model", "id"),
-        *([Column("group", "Group", has_menu=True)] if "group" in rows[0] else []),
-        *([Column("k", "k", "count", has_menu=True)] if len(found[0].k) > 1 else []),
-        Column("ability", "Ability", "number", 2),
-        Column("predicted", "Predicted", "percent"),
-        Column("lower", f"{level} from", "percent"),
-        Column("upper", "to", "percent"),
-        Column("actual", "Actual", "percent"),
-        Column("error", "Error (points)", "number"),
-    ]
-    return Table.of("Every model", "transfer-models", rows, columns)
 
 
 def _methods(found: Sequence[Transfer]) -> Table:

@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Answer, Answers, Block, Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Chart, Data, Section, Text
 from itembank.pages.grammar import Spec, cells, marks, nominal, number, picture, ramp, span, tips, when
 from itembank.pages.render import Page
 from itembank.pages.theme import level_words, plural, shortened
@@ -24,52 +24,33 @@ MOST_WRITTEN = 16
 
 def validity_page(found: ConvergentValidity, *, title: str = "", command: str = "") -> Page:
     """Return the page of correlations between the abilities that scenarios measure."""
-    charts: list[Block] = []
+    charts = []
     for name in TITLES:
         one: CorrelationTable | None = getattr(found, name)
         if one is not None and np.isfinite(one.value[np.triu_indices(one.value.shape[0], k=1)]).any():
             charts.append(validity_chart(found, table=name))
-    drawn = "" if found.n_groups is None else f", {found.n_groups} groups"
-    by = {"fisher": "Fisher's z", "bootstrap": "models drawn anew"}.get(found.interval, found.interval)
-    explanation = "Share of the variance of ability that is no error of its estimate"
-    columns = (Column("scenario", "Scenario"), Column("reliability", "Reliability", "number", 2, explanation))
-    rows = {"scenario": list(found.scenarios), "reliability": found.reliability}
     return Page(
         title=title or f"How far {plural(len(found.scenarios), 'scenario')} measure the same",
         kind="Convergent validity",
-        lead=_lead(found),
-        sections=(
-            Section("Every pair of scenarios", (*charts, _pairs(found))),
-            Section("How well each is measured", (Table.of("Reliability", "reliability", rows, columns, n_shown=60),)),
-        ),
-        provenance=(
-            ("Models", f"{len(found.model_ids)}"),
-            ("Intervals", f"{level_words(found.level)}, by {by}{drawn}"),
-            *((("Remark", found.message),) if found.message else ()),
-        ),
+        lead=(Text(_words(found)), Text(found.message)),
+        sections=(Section("Every pair of scenarios", tuple(charts)),),
+        provenance=(("Models", f"{len(found.model_ids)}"),),
         command=command,
     )
 
 
-def _lead(found: ConvergentValidity) -> tuple[Block, ...]:
+def _words(found: ConvergentValidity) -> str:
+    """Say how far scenarios correlate, and which most and least."""
     rows = [row for row in found.rows() if np.isfinite(row["correlation"])]
     if not rows:
-        return (Text("No pair of scenarios has enough models in common for a correlation."), Text(found.message))
+        return "No pair of scenarios has enough models in common for a correlation."
     first, last = rows[0], rows[-1]
     median = float(np.median([row["correlation"] for row in rows]))
-    unclear = sum(not row["lower"] > 0.0 for row in rows)
-    level = level_words(found.level)
-    answers = [Answer("Median correlation", f"{median:.2f}", words=f"over {plural(len(rows), 'pair')} of scenarios")]
-    for label, row in (("Most alike", first), ("Least alike", last)):
-        interval = f"{row['lower']:.2f} to {row['upper']:.2f}, {level} interval"
-        answers.append(Answer(f"{label}: {row['first']} and {row['second']}", f"{row['correlation']:.2f}", interval))
-    words = (
+    return (
         f"Abilities on two scenarios correlate by {median:.2f} in the middle of all pairs; {first['first']} and "
         f"{first['second']} agree most ({first['correlation']:.2f}), {last['first']} and {last['second']} least "
-        f"({last['correlation']:.2f}). "
-        + (f"Of {plural(unclear, 'pair')}, none is clearly above 0." if unclear else "All are clearly above 0.")
+        f"({last['correlation']:.2f})."
     )
-    return (Text(words), Answers(tuple(answers)))
 
 
 def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Chart:
@@ -165,19 +146,3 @@ def ability_pair_chart(found: ConvergentValidity, first: str, second: str) -> Ch
     words = f"{shortened(first)} and {shortened(second)} correlate {value:.2f} ({low:.2f} to {high:.2f}) over models"
     note = f"Bars: one standard error to each side. In brackets: {level_words(found.level)} interval."
     return Chart(words, spec, (Data("abilities", columns),), f"{words}.", note=note)
-
-
-def _pairs(found: ConvergentValidity) -> Table:
-    level = level_words(found.level)
-    columns = [
-        Column("first", "Scenario", has_menu=True),
-        Column("second", "and", has_menu=True),
-        Column("n_models", "Models", "count"),
-        Column("correlation", "Correlation", "number", 2),
-        Column("lower", f"{level} from", "number", 2),
-        Column("upper", "to", "number", 2),
-        Column("disattenuated", "Without errors", "number", 2, "Of the abilities themselves (Spearman)"),
-    ]
-    if found.beyond_compute is not None:
-        columns.append(Column("beyond_compute", "Beyond compute", "number", 2, "Training compute taken out"))
-    return Table.of("Pairs of scenarios", "validity-pairs", found.rows(), columns)

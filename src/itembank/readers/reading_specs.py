@@ -81,7 +81,7 @@ class ReadingSpec:
     model_id : str or None
         Id of the model, for logs and tables of one model that do not name it well.
     model_names : mapping of a model's id to the name it gets
-        Response files and tables: for sets of results that name the same model differently; see `read_model_names`.
+        Response files and tables: for sets of results that name the same model differently.
     model_id_from : {'name', 'args', 'folder'}
         Harness logs: what tells models apart: the model's name, the arguments it was loaded with (they hold
         the revision), or the folder of the log.

@@ -10,9 +10,6 @@ from .inputs import training_compute as training_compute
 from .pass_at_k.kernels import unbiased_pass_at_k as unbiased_pass_at_k
 from .pass_at_k.pass_at_k_law import pass_at_k_law as pass_at_k_law
 from .pass_at_k.results import PassAtKLaw as PassAtKLaw
-from .pass_at_k.results import SamplingPlan as SamplingPlan
-from .pass_at_k.sampling_plan import SamplingPlanSpec as SamplingPlanSpec
-from .pass_at_k.sampling_plan import sampling_plan as sampling_plan
 from .pass_at_k.specs import PassAtKSpec as PassAtKSpec
 from .pretraining.ability_law import AbilityLaws as AbilityLaws
 from .pretraining.decision_study import DecisionMethod as DecisionMethod

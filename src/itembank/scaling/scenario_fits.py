@@ -46,7 +46,7 @@ def responses_and_spec(
     """Return the responses of a bank, or these themselves, and the item model of one ability for them."""
     responses = source.responses if isinstance(source, Bank) else source
     chosen = default_spec(responses) if spec is None else spec
-    if chosen.n_dims != 1 or chosen.item_model in {"nested", "bifactor"}:
+    if chosen.n_dims != 1 or chosen.item_model == "nested":
         raise ParameterError(
             "abilities of single scenarios need an item model with one dimension, got "
             f"{chosen.item_model!r} with {chosen.n_dims}. Take '1pl' or '2pl'."

@@ -4,8 +4,6 @@ from .results import PredictionResult as PredictionResult
 from .results import StudyResult as StudyResult
 from .run import run_prediction as run_prediction
 from .run import run_study as run_study
-from .same_models import match_models as match_models
-from .same_models import read_model_names as read_model_names
 from .study_files import load_prediction as load_prediction
 from .study_files import load_study as load_study
 from .study_specs import StudySpec as StudySpec

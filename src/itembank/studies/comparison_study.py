@@ -163,7 +163,7 @@ def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prep
     known = calibration_part(responses, fold)
     choice, n_dims = spec.calibration, spec.calibration.n_dims
     if n_dims == AUTO:
-        few = known.n_models < MINIMUM_TO_CHOOSE or choice.item_model == "bifactor"
+        few = known.n_models < MINIMUM_TO_CHOOSE
         n_dims = choice.least_dims if few else choose_n_dims(known, choice.spec(choice.least_dims)).n_dims
     seed = int(stream(spec.seed, "bank", fold.split, fold.repeats[0], fold.fold).integers(2**31))
     bank = build_bank(known, choice.spec(int(n_dims)), within=choice.within, across=choice.across, rng=seed)

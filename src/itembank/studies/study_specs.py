@@ -178,7 +178,7 @@ class CalibrationChoice:
         Short name of a calibration.
     n_dims : int or 'auto'
         'auto' chooses it on the calibration models of each split, as `choose_n_dims` does (below ten models one, or
-        two of 'nested', which counts the general one); for 'bifactor' it stands for one more than scenarios.
+        two of 'nested', which counts the general one).
     item_model : str
         By the number of dimensions when empty: '2pl' for one, 'mirt' for more.
     within, across : str

@@ -23,7 +23,6 @@ from itembank.calibration.joint_map.nested import (
 from itembank.errors import ParameterError
 
 SPEC = JointMAP("nested", n_dims=3, l1=0.8, general_weight=0.6, tolerance=1e-8)
-BIFACTOR = replace(SPEC, item_model="bifactor", n_dims=4)
 
 
 def simulated(n_models=30, n_items=18, *, n_dims=3, missing=False, lower=0.0, seed=0):
@@ -37,17 +36,7 @@ def simulated(n_models=30, n_items=18, *, n_dims=3, missing=False, lower=0.0, se
     observed = rng.random(chances.shape) > 0.2 if missing else None
     if missing:
         responses[~observed] = 0.0
-    index = np.arange(n_items) % 3
-    return FitData(responses, observed, np.full(n_items, lower), index), chances, abilities
-
-
-def simulated_bifactor(n_models, n_items, seed):
-    rng = np.random.default_rng(seed)
-    index, abilities = np.arange(n_items) % 3, rng.normal(size=(n_models, 4))
-    slope, specific = rng.lognormal(0.0, 0.3, n_items), rng.normal(1.0, 0.3, n_items)
-    logit = slope * (abilities[:, :1] + abilities[:, 1 + index] * specific) + rng.normal(size=n_items)
-    responses = (rng.random(logit.shape) < expit(logit)).astype(float)
-    return FitData(responses, None, np.zeros(n_items), index), expit(logit), abilities
+    return FitData(responses, observed, np.full(n_items, lower)), chances, abilities
 
 
 def log_likelihood(data, logit):
@@ -78,17 +67,11 @@ def of_point(point):
     return items[:, 0], items[:, 1:-1], -items[:, -1] / items[:, 0], abilities
 
 
-def reordered(data, order):
-    observed = None if data.observed is None else data.observed[:, order]
-    return FitData(data.responses[:, order], observed, data.lower_asymptote[order], data.scenario_index[order])
-
-
-@pytest.mark.parametrize("spec", [SPEC, BIFACTOR, replace(SPEC, general_weight=0.0)])
+@pytest.mark.parametrize("spec", [SPEC, replace(SPEC, general_weight=0.0)])
 @pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.0), (True, 0.2)])
 def test_gradients_are_the_slopes_of_p2_s_objective(spec, missing, lower):
     data, _, _ = simulated(10, 9, missing=missing, lower=lower)
-    order, problem = make_problem(data, spec)
-    data = reordered(data, order)
+    problem = make_problem(data, spec)
     start = start_point(problem)
     rng = np.random.default_rng(1)
     is_free = start.items != 0.0
@@ -97,16 +80,14 @@ def test_gradients_are_the_slopes_of_p2_s_objective(spec, missing, lower):
     def value(items, abilities):
         return both_logits(data, spec.general_weight, *of_point(Point(items, abilities)))
 
-    by_group, of_abilities = item_derivatives(problem.data, *point), ability_derivatives(problem.data, *point)
-    assert sum(part.log_likelihood for part in by_group) == pytest.approx(value(*point), rel=1e-12)
+    of_items, of_abilities = item_derivatives(problem.data, *point), ability_derivatives(problem.data, *point)
+    assert of_items.log_likelihood == pytest.approx(value(*point), rel=1e-12)
     assert of_abilities.log_likelihood == pytest.approx(value(*point), rel=1e-12)
-    for group, part in zip(problem.data.groups, by_group, strict=True):
-        for row, item in enumerate(range(group.items.start, group.items.stop)):
-            for place, column in enumerate([*group.dims, spec.n_dims]):
-                step = np.zeros_like(point.items)
-                step[item, column] = 1e-5
-                rise = value(point.items + step, point.abilities) - value(point.items - step, point.abilities)
-                assert part.gradient[row, place] == pytest.approx(rise / 2e-5, abs=1e-6)
+    for index in np.ndindex(point.items.shape):
+        step = np.zeros_like(point.items)
+        step[index] = 1e-5
+        rise = value(point.items + step, point.abilities) - value(point.items - step, point.abilities)
+        assert of_items.gradient[index] == pytest.approx(rise / 2e-5, abs=1e-6)
     for index in np.ndindex(point.abilities.shape):
         step = np.zeros_like(point.abilities)
         step[index] = 1e-5
@@ -116,7 +97,7 @@ def test_gradients_are_the_slopes_of_p2_s_objective(spec, missing, lower):
 
 def test_precision_of_abilities_is_the_curvature():
     data, _, _ = simulated(10, 9, missing=True)
-    _, problem = make_problem(data, SPEC)
+    problem = make_problem(data, SPEC)
     point = start_point(problem)
     found = ability_derivatives(problem.data, *point)
     for one in range(3):
@@ -157,7 +138,7 @@ def optimum_nearby(data, spec, point, rng, noise):
 @pytest.mark.parametrize(("missing", "lower"), [(False, 0.0), (True, 0.2)])
 def test_a_general_optimiser_finds_no_better_point_nearby(missing, lower):
     data, _, _ = simulated(12, 9, missing=missing, lower=lower)
-    _, problem = make_problem(data, replace(SPEC, tolerance=1e-11, max_iterations=5000))
+    problem = make_problem(data, replace(SPEC, tolerance=1e-11, max_iterations=5000))
     start = start_point(problem)
     path = climb(problem, start)
     assert path.converged
@@ -171,9 +152,9 @@ def test_a_general_optimiser_finds_no_better_point_nearby(missing, lower):
 def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
     data, _, _ = simulated(60, 40)
     spec = replace(SPEC, l1=3.0, tolerance=1e-10)
-    _, problem = make_problem(data, spec)
+    problem = make_problem(data, spec)
     items, abilities = climb(problem, start_point(problem)).point
-    (part,) = item_derivatives(problem.data, items, abilities)
+    part = item_derivatives(problem.data, items, abilities)
     loadings, slopes = items[:, 1:-1], part.gradient[:, 1:-1]
     is_zero = loadings == 0.0
     assert 0.1 < is_zero.mean() < 0.9
@@ -183,21 +164,18 @@ def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
     np.testing.assert_allclose(part.gradient[:, -1], items[:, -1] / spec.intercept_sd**2, atol=0.02)
 
 
-@pytest.mark.parametrize(("item_model", "n_dims"), [("nested", 3), ("bifactor", 4)])
-def test_another_start_gives_the_same_predictions(item_model, n_dims):
-    n_models = 80 if item_model == "nested" else 120  # of few models and items a bifactor model has lower maxima
-    data, _, _ = simulated(80, 90) if item_model == "nested" else simulated_bifactor(n_models, 240, 0)
-    spec = JointMAP(item_model, n_dims=n_dims, tolerance=1e-7)
-    _, problem = make_problem(data, spec)
+def test_another_start_gives_the_same_predictions():
+    data, _, _ = simulated(80, 90)
+    spec = JointMAP("nested", n_dims=3, tolerance=1e-7)
+    problem = make_problem(data, spec)
     one = climb(problem, start_point(problem))
     first = start_point(problem)
     rng = np.random.default_rng(2)
-    general = first.abilities[:, :1] + 0.5 * rng.normal(size=(n_models, 1))
+    general = first.abilities[:, :1] + 0.5 * rng.normal(size=(80, 1))
     items = np.zeros_like(first.items)
-    for group in problem.data.groups:
-        items[group.items, group.dims[1:]] = 0.3 * rng.normal(size=items[group.items, group.dims[1:]].shape)
+    items[:, 1:-1] = 0.3 * rng.normal(size=(90, 2))
     items[:, 0] = 1.0
-    other = climb(problem, Point(items, np.column_stack([general, rng.normal(size=(n_models, n_dims - 1))])))
+    other = climb(problem, Point(items, np.column_stack([general, rng.normal(size=(80, 2))])))
     assert other.history[-1] == pytest.approx(one.history[-1], rel=1e-4)
     chances = []
     for alpha, loadings, delta, abilities in map(of_point, (one.point, other.point)):
@@ -208,7 +186,7 @@ def test_another_start_gives_the_same_predictions(item_model, n_dims):
 def test_p2_s_objective_alone_rises_for_ever_in_the_scale():
     """What the prior of alpha is for: without it abilities shrink and alpha grows, and no logit changes."""
     data, _, _ = simulated()
-    _, problem = make_problem(data, SPEC)
+    problem = make_problem(data, SPEC)
     alpha, loadings, delta, abilities = of_point(start_point(problem))
     free = replace(SPEC, slope_sd=1e9)
     values = [
@@ -223,7 +201,7 @@ def test_p2_s_objective_alone_rises_for_ever_in_the_scale():
 @pytest.mark.parametrize("turn", [best_scale, best_axes])
 def test_scale_and_axes_raise_the_prior_and_leave_every_logit(turn):
     data, _, _ = simulated(40, 50)
-    _, problem = make_problem(data, SPEC)
+    problem = make_problem(data, SPEC)
     start = start_point(problem)
     mixed = np.array([[1.2, 0.5], [-0.6, 0.9]])
     items, abilities = start.items.copy(), start.abilities.copy()
@@ -246,10 +224,9 @@ def test_scale_and_axes_raise_the_prior_and_leave_every_logit(turn):
                 assert problem.log_prior(Point(scaled, other)) < problem.log_prior(moved)
 
 
-@pytest.mark.parametrize("spec", [SPEC, BIFACTOR])
-def test_abilities_are_standardised_each_by_itself(spec):
+def test_abilities_are_standardised_each_by_itself():
     data, _, _ = simulated(40, 60, missing=True)
-    fit = fit_joint_map(data, spec)
+    fit = fit_joint_map(data, SPEC)
     assert fit.converged
     assert np.all(np.diff(fit.history) >= -1e-9 * np.abs(fit.history[-1]))
     np.testing.assert_allclose(fit.abilities.mean(axis=0), 0.0, atol=1e-10)
@@ -260,22 +237,11 @@ def test_abilities_are_standardised_each_by_itself(spec):
     assert np.abs(total - np.diag(np.diag(total))).max() > 0.01
     assert np.all(np.linalg.eigvalsh(fit.item_covariance) >= -1e-10)
     # the same probabilities as on the scale of the fit
-    order, problem = make_problem(data, spec)
+    problem = make_problem(data, SPEC)
     alpha, loadings, delta, abilities = of_point(climb(problem, start_point(problem)).point)
     logit = alpha * (abilities[:, :1] + abilities[:, 1:] @ loadings.T - delta)
     found = fit.abilities @ fit.loadings.T + fit.intercept
-    np.testing.assert_allclose(found[:, order], logit, atol=1e-8)
-
-
-def test_items_of_a_bifactor_model_rest_on_their_scenario_alone():
-    data, _, _ = simulated(50, 45)
-    fit = fit_joint_map(data, BIFACTOR)
-    for scenario in range(3):
-        inside = data.scenario_index == scenario
-        assert np.mean(fit.loadings[inside][:, 1 + scenario] != 0.0) > 0.5
-        np.testing.assert_array_equal(fit.loadings[~inside][:, 1 + scenario], 0.0)
-        np.testing.assert_array_equal(fit.item_covariance[~inside][:, 1 + scenario], 0.0)
-    assert np.all(fit.loadings[:, 0] != 0.0)
+    np.testing.assert_allclose(found, logit, atol=1e-8)
 
 
 def test_weight_on_the_general_logit_draws_items_to_it():
@@ -283,7 +249,7 @@ def test_weight_on_the_general_logit_draws_items_to_it():
     general = []
     for weight in (0.0, 0.5, 5.0):
         spec = replace(SPEC, general_weight=weight)
-        _, problem = make_problem(data, spec)
+        problem = make_problem(data, spec)
         alpha, _, delta, abilities = of_point(climb(problem, start_point(problem)).point)
         general.append(log_likelihood(data, alpha * (abilities[:, :1] - delta)))
     assert general[0] < general[1] < general[2]
@@ -323,12 +289,3 @@ def test_truth_is_recovered():
     of_one = expit(plain.abilities @ plain.loadings.T + plain.intercept)
     assert error < 0.11
     assert error < 0.9 * np.sqrt(np.mean((of_one - chances[:, tells]) ** 2))
-
-
-@pytest.mark.slow
-def test_a_bifactor_truth_is_recovered():
-    data, chances, abilities = simulated_bifactor(150, 600, 4)
-    fit = fit_joint_map(data, JointMAP("bifactor", n_dims=4))
-    for dim in range(4):
-        assert np.corrcoef(fit.abilities[:, dim], abilities[:, dim])[0, 1] > 0.85
-    assert np.sqrt(np.mean((expit(fit.abilities @ fit.loadings.T + fit.intercept) - chances) ** 2)) < 0.09

@@ -12,7 +12,7 @@ from itembank.bank import bank_files
 from itembank.calibration.calibration_specs import METHODS
 from itembank.progress import silent
 from itembank.readers import read
-from tests.attacks.campaigns import import_everything
+from tests.attacks.running import import_everything
 
 
 class Remembered:

@@ -13,7 +13,7 @@ N_PAST = 10
 """Of the models of two scenarios, the first ones, which calibrate."""
 
 COMMANDS = (
-    "calibrate suite.parquet -o suite-bank --dims 1 --family beta --method map --no-folds",
+    "calibrate suite.parquet -o suite-bank --dims 1 --family beta --no-folds",
     "import samples.csv --repeats last -o samples-gaps.parquet",
     "calibrate two-past.parquet -o two-bank --method map --dims 1 --no-folds",
 )

@@ -21,7 +21,7 @@ from tests.cli.contract.world import make_world, small, written_plainly
 
 FAILED = (1, 2, 4)
 SLOW = {
-    *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "bifactor", "nested")),
+    *(("calibrate", name) for name in ("counts", "probabilities", "chosen dims", "mml", "nested")),
     *(("study homogeneity", name) for name in ("table", "figure")),
     ("quickstart", "language models"),
 }

@@ -31,7 +31,6 @@ CALLS = {
         "-o a.parquet",
     ],
     "download": ["--list", "alpaca-eval --from alpaca -o made.parquet"],
-    "match-names": ["past.csv renamed.csv -o made-names.csv"],
     "export eee": ["estimates.json -o made-records --organization us"],
     "simulate": ["-o simulated.parquet --n-models 5 --n-items 400 --n-tasks 20"],
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds", "--items items.csv -o made-start"],
@@ -74,7 +73,6 @@ CALLS = {
         _SAMPLES,
         f"{_SAMPLES} --budget 10 --show errors",
         f"{_SAMPLES} --show tail",
-        f"{_SAMPLES} --half-width 0.05 --show plan",
     ],
     "scaling transfer": [
         *(f"two.parquet --spec forced.toml {one}" for one in ("--show models", "--source s0 --target s1")),

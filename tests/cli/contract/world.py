@@ -76,9 +76,6 @@ def _tables(folder):
     items = rows["item_id"].unique(maintain_order=True)
     past, new = (rows.filter(pl.col("is_new") == flag).drop("is_new") for flag in (False, True))
     past.write_csv(folder / "past.csv")
-    past.with_columns(pl.col("model_id").replace({"m0": "M-0", "m1": "M-1-x"})).write_csv(folder / "renamed.csv")
-    same = {"same": "yes", "set": "other", "model_id": "first", "other_set": "past", "other_model_id": "m0"}
-    pl.DataFrame([same]).write_csv(folder / "names.csv")
     new.write_csv(folder / "whole.csv")
     for name, model in zip(("alone", "another"), new["model_id"].unique(maintain_order=True), strict=True):
         new.filter(pl.col("model_id") == model).write_csv(folder / f"{name}.csv")

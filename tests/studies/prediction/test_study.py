@@ -86,7 +86,7 @@ def test_no_assessor_sees_more_than_the_answers_to_chosen_items(assessor, monkey
 
 @pytest.mark.parametrize(("kind", "family"), [("probability", "beta"), ("probability", "auto"), ("count", "binomial")])
 def test_nor_where_responses_are_partial(kind, family, monkeypatch):
-    item_model = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"tolerance": 1e-5, "family": family})
+    item_model = CalibrationChoice("variational", n_dims=1, item_model="2pl", options={"family": family})
     spec = make_spec(FISHER, Assessor("2pl"), item_models={"2pl": item_model}, n_calibration_tasks=(3,), n_items=(1, 6))
     assert is_blind(spec, monkeypatch, make_responses(kind=kind))
 
@@ -187,7 +187,8 @@ def test_ability_is_that_of_the_session(kind, family, monkeypatch):
         return thetas[-1]
 
     monkeypatch.setattr(predictors, "map_abilities", scored)
-    item_model = dataclasses.replace(MIRT, options={**MIRT.options, "family": family})
+    method = "variational" if family == "beta" else "map"
+    item_model = dataclasses.replace(MIRT, method=method, options={**MIRT.options, "family": family})
     spec = make_spec(V_OPTIMAL, item_models={"mirt": item_model}, n_calibration_tasks=(3,), n_items=(6,))
     run(spec, make_responses(kind=kind))
     np.testing.assert_allclose(thetas[-1].theta, np.stack(found).reshape(6, -1), atol=1e-6)
@@ -227,7 +228,7 @@ def test_marks_that_crowd_at_an_end_are_predicted_as_training_models_lie_above_t
     share = 1.0 / (1.0 + np.exp(2.0 - ability))[:, None]
     values = np.where(rng.random((30, 120)) < share, rng.uniform(0.5, 1.0, (30, 120)), 1e-5)
     responses = ResponseMatrix.create(values, scenarios=[f"task-{j // 40}" for j in range(120)])
-    item_model = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"family": "beta", "precision": 5.0})
+    item_model = CalibrationChoice("variational", 1, "2pl", options={"family": "beta", "precision": 5.0})
     spec = make_spec(Assessor("2pl"), item_models={"2pl": item_model}, task="scenario", cost="", n_test=10)
     tasks = find_tasks(spec, responses)
     prepared = prepare(spec, responses, tasks, make_partition(spec, responses, tasks, 0))

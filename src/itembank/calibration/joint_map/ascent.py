@@ -93,12 +93,9 @@ def ascend(
     *,
     max_iterations: int,
     tolerance: float,
-    least_size: float = 0.0,
     progress: ProgressCallback = silent,
 ) -> Path:
     """Repeat sweeps until one raises the log posterior density by less than the tolerance times its size.
-
-    A density may be near 1, its logarithm near 0: `least_size` is what its size counts as at least.
 
     After every second sweep it tries a jump along the way of the last two (SQUAREM, Varadhan and Roland
     2008, scheme S3), which is kept only when the density does not fall.
@@ -109,7 +106,7 @@ def ascend(
     for sweep in range(max_iterations):
         reached = _sweep(problem, reached)
         history.append(reached.objective)
-        rise = (history[-1] - history[-2]) / max(abs(history[-1]), least_size)
+        rise = (history[-1] - history[-2]) / abs(history[-1])
         if rise <= tolerance:
             return Path(reached.point, history, converged=True)
         before.append(reached.point)

@@ -36,9 +36,9 @@ from itembank.calibration.joint_map.steps import (
     thresholded,
 )
 from itembank.calibration.orientation import empirical_prior, standardise_each
-from itembank.calibration.start import End, Started, advice, better_start, standardised, start_abilities
+from itembank.calibration.start import End, advice, better_start, start_abilities
 from itembank.irt.logistic import asymptotes_of
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.symmetric import packed_products, unpack
 from itembank.progress import ProgressCallback, silent
 
@@ -71,69 +71,42 @@ class NestedDerivatives(NamedTuple):
     precision: FloatArray
 
 
-class _Derivatives(NamedTuple):
-    """Of items (a part a group) or abilities (one part)."""
-
-    log_likelihood: float
-    parts: list[NestedDerivatives]
-
-
-class Group(NamedTuple):
-    """Items next to each other that depend on the same abilities."""
-
-    items: slice
-    dims: IntArray  # (n_active,): Abilities that count, the general one first
-
-
 class NestedData(NamedTuple):
-    """Responses with items in the order of their groups."""
+    """Responses, and what the general logit counts beside the whole one."""
 
     # (n_models, n_items): 0 or 1, or fractions of right answers; the type of its numbers is that of the passes.
     responses: FloatArray
     observed: BoolArray | None  # (n_models, n_items)
     weights: Weights  # (n_models, n_items): How often each response counts, 0 where not observed; None for once each
     lower_asymptote: FloatArray  # (n_items,)
-    groups: tuple[Group, ...]  # Cover all items in order
     general_weight: float  # Of the general logit's log-likelihood
 
 
 class Nested(NamedTuple):
-    """The ascent's problem; items are (alpha, K, c), with zeros in K where an item's group has no ability."""
+    """The ascent's problem; items are (alpha, K, c)."""
 
     data: NestedData
     spec: JointMAP
 
-    @property
-    def may_turn(self) -> bool:
-        """Whether the specific abilities have no axes but those the L1 term gives them."""
-        return len(self.data.groups) == 1 and self.data.groups[0].dims.size > 2
+    def item_derivatives(self, point: Point) -> NestedDerivatives:
+        """Of all items."""
+        return item_derivatives(self.data, *point)
 
-    def item_derivatives(self, point: Point) -> _Derivatives:
-        """Of each group."""
-        parts = item_derivatives(self.data, *point)
-        return _Derivatives(sum(part.log_likelihood for part in parts), parts)
-
-    def ability_derivatives(self, point: Point) -> _Derivatives:
+    def ability_derivatives(self, point: Point) -> NestedDerivatives:
         """Of all abilities."""
-        found = ability_derivatives(self.data, *point)
-        return _Derivatives(found.log_likelihood, [found])
+        return ability_derivatives(self.data, *point)
 
-    def item_step(self, point: Point, derivatives: _Derivatives) -> FloatArray:
-        """Step of all items, group by group."""
-        step = np.zeros_like(point.items)
-        for group, part in zip(self.data.groups, derivatives.parts, strict=True):
-            columns = np.append(group.dims, point.items.shape[1] - 1)
-            step[group.items, columns] = item_step(point.items, group, part, self.spec)
-        return step
+    def item_step(self, point: Point, derivatives: NestedDerivatives) -> FloatArray:
+        """Step of all items."""
+        return item_step(point.items, derivatives, self.spec)
 
-    def ability_step(self, point: Point, derivatives: _Derivatives) -> FloatArray:
+    def ability_step(self, point: Point, derivatives: NestedDerivatives) -> FloatArray:
         """Newton step of all abilities."""
-        (part,) = derivatives.parts
-        return newton_step(point.abilities, part.gradient, part.precision)
+        return newton_step(point.abilities, derivatives.gradient, derivatives.precision)
 
     def settled(self, point: Point) -> Point:
-        """Best scale, and best axes where there are none."""
-        if self.may_turn:
+        """Best scale, and best axes: those of the specific abilities are given by the L1 term alone."""
+        if self.spec.n_dims > 2:
             point = Point(*best_axes(*point, self.spec))
         return Point(*best_scale(*point, self.spec))
 
@@ -143,7 +116,7 @@ class Nested(NamedTuple):
 
 
 class _Block(NamedTuple):
-    """Some items of a group, with the terms of both logits; the general ones None when they weigh nothing."""
+    """Some items, with the terms of both logits; the general ones None when they weigh nothing."""
 
     items: slice
     whole: Terms
@@ -156,41 +129,23 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
     Abilities then get mean 0 and variance 1 in each dimension, and items move with them; dimensions are neither
     turned nor mixed. The prior for new models has the calibration abilities' covariance (WILD eq. 9), by the law of
     total variance: that of the estimates plus the mean of their posterior covariances.
-
-    Raises
-    ------
-    ParameterError
-        For 'bifactor' where the number of dimensions is not one more than there are groups of items.
     """
-    order, problem = make_problem(data, spec)
-    path, is_determined = _first_path(problem, progress)
+    problem = make_problem(data, spec)
+    path, is_determined = better_start(
+        lambda abilities: climb(problem, start_point(problem, abilities), progress=progress),
+        _end,
+        problem.data.responses,
+        problem.data.observed,
+        n_dims=spec.n_dims,
+    )
     oriented = standardise_each(*_in_canonical(problem, path.point))
-    back = np.argsort(order, kind="stable")
     return Fit(
-        loadings=oriented.loadings[back],
-        intercept=oriented.intercept[back],
-        item_covariance=oriented.item_covariance[back],
-        abilities=oriented.abilities,
-        ability_covariance=oriented.ability_covariance,
+        **oriented._asdict(),
         prior=empirical_prior(oriented.abilities, oriented.ability_covariance),
         converged=path.converged and is_determined,
         n_iterations=len(path.history) - 1,
         message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
         history=np.asarray(path.history),
-    )
-
-
-def _first_path(problem: Nested, progress: ProgressCallback) -> Started[Path]:
-    """Ascend from the better of two starts; abilities of scenarios have one."""
-    data = problem.data
-    if len(data.groups) > 1:
-        return Started(climb(problem, start_point(problem), progress=progress))
-    return better_start(
-        lambda abilities: climb(problem, start_point(problem, abilities), progress=progress),
-        _end,
-        data.responses,
-        data.observed,
-        n_dims=problem.spec.n_dims,
     )
 
 
@@ -206,19 +161,15 @@ def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent)
     return ascend(problem, start, max_iterations=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
 
 
-def make_problem(data: FitData, spec: JointMAP) -> tuple[IntArray, Nested]:
-    """Put items of the same abilities next to each other; also give the order they are then in."""
-    order, groups = _groups(data, spec)
+def make_problem(data: FitData, spec: JointMAP) -> Nested:
+    """State what is maximised, on the numbers that passes take."""
     n_models, n_items = data.responses.shape
-    spec = replace(spec, l1=_l1_weight(spec, n_items / (len(groups) * n_models)))
-    if len(groups) > 1:
-        data = data.take_items(order)
+    spec = replace(spec, l1=_l1_weight(spec, n_items / n_models))
     responses = data.responses
     if responses.size >= SINGLE_PRECISION_CELLS:
         responses = responses.astype(np.float32)
     weights = data.observed if data.n_trials is None else data.n_trials.astype(responses.dtype)
-    inner = NestedData(responses, data.observed, weights, data.lower_asymptote, groups, spec.general_weight)
-    return order, Nested(inner, spec)
+    return Nested(NestedData(responses, data.observed, weights, data.lower_asymptote, spec.general_weight), spec)
 
 
 def _l1_weight(spec: JointMAP, items_per_model: float) -> float:
@@ -233,30 +184,10 @@ def _l1_weight(spec: JointMAP, items_per_model: float) -> float:
     return float(np.sqrt(items_per_model)) if spec.l1 == "auto" else spec.l1
 
 
-def _groups(data: FitData, spec: JointMAP) -> tuple[IntArray, tuple[Group, ...]]:
-    """Order of the items, and their groups: one in a nested model, one a scenario in a bifactor one."""
-    n_items = data.responses.shape[1]
-    if spec.item_model == "nested" or data.scenario_index is None:
-        return np.arange(n_items), (Group(slice(0, n_items), np.arange(spec.n_dims)),)
-    order = np.argsort(data.scenario_index, kind="stable")
-    ends = np.cumsum(np.bincount(data.scenario_index, minlength=spec.n_dims - 1))
-    groups = [
-        Group(slice(start, end), np.array([0, 1 + scenario]))
-        for scenario, (start, end) in enumerate(zip(np.append(0, ends[:-1]), ends, strict=True))
-        if end > start
-    ]
-    return order, tuple(groups)
-
-
 def start_point(problem: Nested, abilities: FloatArray | None = None) -> Point:
     """Fit items to abilities; these lie along the leading directions of the responses unless they are given."""
     data, n_dims = problem.data, problem.spec.n_dims
-    if abilities is not None:
-        abilities = abilities.copy()
-    elif len(data.groups) == 1:
-        abilities = start_abilities(data.responses, data.observed, n_dims=n_dims)
-    else:
-        abilities = _scenario_abilities(data, n_dims)
+    abilities = start_abilities(data.responses, data.observed, n_dims=n_dims) if abilities is None else abilities.copy()
     abilities[:, 1:] *= _start_scale(problem)
     items = np.zeros((data.responses.shape[1], n_dims + 1))
     items[:, 0] = 1.0
@@ -273,23 +204,8 @@ def _start_scale(problem: Nested) -> float:
     On a smaller one the L1 term sets every K to zero at once.
     """
     n_models, n_items = problem.data.responses.shape
-    size = TYPICAL_LOADING * problem.spec.loading_weight * n_items / (len(problem.data.groups) * n_models)
+    size = TYPICAL_LOADING * problem.spec.loading_weight * n_items / n_models
     return max(float(np.cbrt(size)), 1.0)
-
-
-def _scenario_abilities(data: NestedData, n_dims: int) -> FloatArray:
-    """Leading direction of all responses, and what is left of each group's score beside it, (n_models, n_dims)."""
-    values = standardised(data.responses, data.observed)
-    abilities = np.zeros((len(values), n_dims))
-    abilities[:, :1] = start_abilities(data.responses, data.observed, n_dims=1)
-    general = abilities[:, 0] - abilities[:, 0].mean()
-    for group in data.groups:
-        score = values[:, group.items].sum(axis=1, dtype=np.float64)
-        score = score - score.mean()
-        rest = score - general * (general @ score) / max(float(general @ general), 1e-300)
-        spread = float(np.sqrt(np.mean(rest**2)))
-        abilities[:, group.dims[1]] = rest / spread if spread > 0.0 else 0.0
-    return abilities
 
 
 def _in_canonical(problem: Nested, point: Point) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -300,18 +216,12 @@ def _in_canonical(problem: Nested, point: Point) -> tuple[FloatArray, FloatArray
     """
     spec, n_dims = problem.spec, problem.spec.n_dims
     plain = problem.data._replace(general_weight=0.0)
-    n_items = len(point.items)
-    item_covariance = np.zeros((n_items, n_dims + 1, n_dims + 1))
-    for group, part in zip(plain.groups, item_derivatives(plain, *point), strict=True):
-        item_covariance[
-            np.ix_(np.arange(group.items.start, group.items.stop), *[np.append(group.dims, n_dims)] * 2)
-        ] = _item_covariances(point.items[group.items][:, group.dims], part.precision, spec)
     information = ability_derivatives(plain, *point).precision
     items = canonical(point.items)
     return (
         items[:, :-1],
         items[:, -1],
-        item_covariance,
+        _item_covariances(point.items[:, :-1], item_derivatives(plain, *point).precision, spec),
         point.abilities,
         np.linalg.inv(information + np.eye(n_dims)),
     )
@@ -341,31 +251,30 @@ def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float
     return -0.5 * float(np.sum(abilities**2)) - loadings - slopes - intercepts
 
 
-def item_step(items: FloatArray, group: Group, derivatives: NestedDerivatives, spec: JointMAP) -> FloatArray:
-    """Proximal Newton step of a group's (alpha, K, c), (n_group, n_active + 1), with the L1 term exact."""
-    active = active_items(items, group)
+def item_step(items: FloatArray, derivatives: NestedDerivatives, spec: JointMAP) -> FloatArray:
+    """Proximal Newton step of every item's (alpha, K, c), (n_items, n_dims + 1), with the L1 term exact."""
     gradient, precision = derivatives.gradient.copy(), derivatives.precision.copy()
     for place, centre, spread in ((0, 1.0, spec.slope_sd), (-1, 0.0, spec.intercept_sd)):
-        gradient[:, place] -= (active[:, place] - centre) / spread**2
+        gradient[:, place] -= (items[:, place] - centre) / spread**2
         precision[:, place, place] += 1.0 / spread**2
     # alpha and c have no L1 term: eliminate them by the Schur complement of their block
-    ends, inner = np.array([0, active.shape[1] - 1]), np.arange(1, active.shape[1] - 1)
+    ends, inner = np.array([0, items.shape[1] - 1]), np.arange(1, items.shape[1] - 1)
     ends_precision = precision[:, ends[:, None], ends]
-    cross = precision[:, inner[:, None], ends]  # (n_group, n_specific, 2)
-    regression = np.linalg.solve(ends_precision, cross.swapaxes(1, 2))  # (n_group, 2, n_specific)
+    cross = precision[:, inner[:, None], ends]  # (n_items, n_specific, 2)
+    regression = np.linalg.solve(ends_precision, cross.swapaxes(1, 2))  # (n_items, 2, n_specific)
     reduced = precision[:, inner[:, None], inner] - cross @ regression
     reduced_gradient = gradient[:, inner] - np.einsum("iep,ie->ip", regression, gradient[:, ends])
     specific = (
-        thresholded(active[:, inner], reduced_gradient, reduced, spec.loading_weight, N_THRESHOLD_SWEEPS)
-        - active[:, inner]
+        thresholded(items[:, inner], reduced_gradient, reduced, spec.loading_weight, N_THRESHOLD_SWEEPS)
+        - items[:, inner]
     )
     ends_step = np.linalg.solve(ends_precision, gradient[:, ends, None])[..., 0] - np.einsum(
         "iep,ip->ie", regression, specific
     )
     step = np.column_stack([ends_step[:, 0], specific, ends_step[:, 1]])
     # of the logit, to first order, at abilities of size 2
-    reach = 2.0 * np.abs(ends_step[:, 0]) * (1.0 + np.linalg.norm(active[:, inner], axis=1)) + np.abs(ends_step[:, 1])
-    reach += 2.0 * np.abs(active[:, 0]) * np.linalg.norm(specific, axis=1)
+    reach = 2.0 * np.abs(ends_step[:, 0]) * (1.0 + np.linalg.norm(items[:, inner], axis=1)) + np.abs(ends_step[:, 1])
+    reach += 2.0 * np.abs(items[:, 0]) * np.linalg.norm(specific, axis=1)
     shortened: FloatArray = step * np.minimum(1.0, LARGEST_STEP / np.maximum(reach, 1e-300))[:, None]
     return shortened
 
@@ -428,42 +337,34 @@ def canonical(items: FloatArray) -> FloatArray:
     return result
 
 
-def item_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> list[NestedDerivatives]:
-    """Differentiate in every item's (alpha, K, c), abilities given: of each group, in its active dimensions."""
-    return [_group_derivatives(data, group, items, abilities) for group in data.groups]
-
-
-def _group_derivatives(data: NestedData, group: Group, items: FloatArray, abilities: FloatArray) -> NestedDerivatives:
-    active = active_items(items, group)
-    design = np.column_stack([abilities[:, group.dims], np.ones(len(abilities))]).astype(data.responses.dtype)
+def item_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> NestedDerivatives:
+    """Differentiate in every item's (alpha, K, c), abilities given."""
+    design = np.asfortranarray(np.column_stack([abilities, np.ones(len(abilities))]), dtype=data.responses.dtype)
     general_design = design[:, [0, -1]]
     squares, general_squares = packed_products(design), packed_products(general_design)
-    slopes, packed, total = np.empty_like(active), np.empty((len(active), squares.shape[1])), 0.0
-    general_slopes, general_packed = np.zeros((len(active), 2)), np.zeros((len(active), 3))
-    for block in _blocks(data, group, active, design):
-        rows = slice(block.items.start - group.items.start, block.items.stop - group.items.start)
-        slopes[rows], packed[rows] = block.whole.slope.T @ design, block.whole.curvature.T @ squares
-        total += block.whole.log_likelihood
-        if block.general is not None:
-            general_slopes[rows] = block.general.slope.T @ general_design
-            general_packed[rows] = block.general.curvature.T @ general_squares
-            total += data.general_weight * block.general.log_likelihood
-    gradient, precision = _in_own_parameters(active, slopes, unpack(packed, design.shape[1]))
+    slopes, packed, total = np.empty_like(items), np.empty((len(items), squares.shape[1])), 0.0
+    general_slopes, general_packed = np.zeros((len(items), 2)), np.zeros((len(items), 3))
+    for rows, whole, general in _blocks(data, items, design):
+        slopes[rows], packed[rows] = whole.slope.T @ design, whole.curvature.T @ squares
+        total += whole.log_likelihood
+        if general is not None:
+            general_slopes[rows] = general.slope.T @ general_design
+            general_packed[rows] = general.curvature.T @ general_squares
+            total += data.general_weight * general.log_likelihood
+    gradient, precision = _in_own_parameters(items, slopes, unpack(packed, design.shape[1]))
     ends = np.array([0, design.shape[1] - 1])
     gradient[:, ends] += data.general_weight * general_slopes
     precision[:, ends[:, None], ends] += data.general_weight * unpack(general_packed, 2)
     return NestedDerivatives(total, gradient, precision)
 
 
-def _in_own_parameters(
-    active: FloatArray, gradient: FloatArray, precision: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def _in_own_parameters(items: FloatArray, gradient: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Transform derivatives in (alpha, alpha K, c) into those in (alpha, K, c), by the chain rule."""
-    slope, specific = active[:, 0], active[:, 1:-1]
+    slope, specific = items[:, 0], items[:, 1:-1]
     chain = np.zeros_like(precision)  # of each own parameter (row) on each canonical one
     chain[:, 0, 0] = chain[:, -1, -1] = 1.0
     chain[:, 0, 1:-1] = specific
-    inner = np.arange(1, active.shape[1] - 1)
+    inner = np.arange(1, items.shape[1] - 1)
     chain[:, inner, inner] = slope[:, None]
     return np.einsum("ijk,ik->ij", chain, gradient), chain @ precision @ chain.swapaxes(1, 2)
 
@@ -471,45 +372,33 @@ def _in_own_parameters(
 def ability_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> NestedDerivatives:
     """Differentiate in every model's ability, items given."""
     n_models, n_dims = abilities.shape
-    gradient, precision = np.zeros((n_models, n_dims)), np.zeros((n_models, n_dims, n_dims))
-    total = 0.0
-    for group in data.groups:
-        active = active_items(items, group)
-        loadings = canonical(active)[:, :-1].astype(data.responses.dtype)
-        design = np.column_stack([abilities[:, group.dims], np.ones(n_models)]).astype(data.responses.dtype)
-        squares, inside = packed_products(loadings), np.ix_(np.arange(n_models), group.dims, group.dims)
-        packed = np.zeros((n_models, squares.shape[1]))
-        for block in _blocks(data, group, active, design):
-            rows = slice(block.items.start - group.items.start, block.items.stop - group.items.start)
-            gradient[:, group.dims] += block.whole.slope @ loadings[rows]
-            packed += block.whole.curvature @ squares[rows]
-            total += block.whole.log_likelihood
-            if block.general is not None:
-                gradient[:, 0] += data.general_weight * (block.general.slope @ loadings[rows, 0])
-                packed[:, 0] += data.general_weight * (block.general.curvature @ squares[rows, 0])
-                total += data.general_weight * block.general.log_likelihood
-        precision[inside] += unpack(packed, group.dims.size)
-    return NestedDerivatives(total, gradient, precision)
+    loadings = canonical(items)[:, :-1].astype(data.responses.dtype)
+    design = np.asfortranarray(np.column_stack([abilities, np.ones(n_models)]), dtype=data.responses.dtype)
+    squares = packed_products(loadings)
+    gradient, packed, total = np.zeros((n_models, n_dims)), np.zeros((n_models, squares.shape[1])), 0.0
+    for rows, whole, general in _blocks(data, items, design):
+        gradient += whole.slope @ loadings[rows]
+        packed += whole.curvature @ squares[rows]
+        total += whole.log_likelihood
+        if general is not None:
+            gradient[:, 0] += data.general_weight * (general.slope @ loadings[rows, 0])
+            packed[:, 0] += data.general_weight * (general.curvature @ squares[rows, 0])
+            total += data.general_weight * general.log_likelihood
+    return NestedDerivatives(total, gradient, unpack(packed, n_dims))
 
 
-def active_items(items: FloatArray, group: Group) -> FloatArray:
-    """(alpha, K, c) of a group's items in its active dimensions, (n_group, n_active + 1)."""
-    return items[group.items][:, np.append(group.dims, items.shape[1] - 1)]
-
-
-def _blocks(data: NestedData, group: Group, active: FloatArray, design: FloatArray) -> Iterator[_Block]:
-    """Give the terms of each block of a group's items."""
-    coefficients = canonical(active).astype(design.dtype)
+def _blocks(data: NestedData, items: FloatArray, design: FloatArray) -> Iterator[_Block]:
+    """Give the terms of each block of items."""
+    coefficients = canonical(items).astype(design.dtype)
     size = max(BLOCK_CELLS // len(design), 16)
-    for first in range(group.items.start, group.items.stop, size):
-        block = slice(first, min(first + size, group.items.stop))
-        rows = slice(block.start - group.items.start, block.stop - group.items.start)
-        canonical_rows = coefficients[rows]
-        whole = _terms(data, block, design @ canonical_rows.T)
+    for first in range(0, len(items), size):
+        rows = slice(first, min(first + size, len(items)))
+        of_rows = coefficients[rows]
+        whole = _terms(data, rows, design @ of_rows.T)
         general = None
         if data.general_weight > 0.0:
-            general = _terms(data, block, design[:, [0, -1]] @ canonical_rows[:, [0, -1]].T)
-        yield _Block(block, whole, general)
+            general = _terms(data, rows, design[:, [0, -1]] @ of_rows[:, [0, -1]].T)
+        yield _Block(rows, whole, general)
 
 
 def _terms(data: NestedData, block: slice, x: FloatArray) -> Terms:

@@ -11,7 +11,6 @@ from scipy.optimize import minimize
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import FitData
-from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import Asymptotes, asymptotes_of, information_weights, log_likelihood_terms, score_terms
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.stable import sigmoid_terms
@@ -42,54 +41,38 @@ class Terms(NamedTuple):
     curvature: FloatArray
 
 
-def item_derivatives(
-    data: FitData, items: FloatArray, abilities: FloatArray, model: ResponseModel | None = None
-) -> Derivatives:
-    """Differentiate in every item's (loadings, intercept), abilities given; `model` for families with a precision."""
+def item_derivatives(data: FitData, items: FloatArray, abilities: FloatArray) -> Derivatives:
+    """Differentiate in every item's (loadings, intercept), abilities given."""
     design = np.column_stack([abilities, np.ones(len(abilities))])
     squares = packed_products(design)
     gradient, packed, total = np.empty_like(items), np.empty((len(items), squares.shape[1])), 0.0
-    for block, terms in _blocks(data, items, design, model):
+    for block, terms in _blocks(data, items, design):
         gradient[block] = terms.slope.T @ design
         packed[block] = terms.curvature.T @ squares
         total += terms.log_likelihood
     return Derivatives(total, gradient, unpack(packed, design.shape[1]))
 
 
-def ability_derivatives(
-    data: FitData, items: FloatArray, abilities: FloatArray, model: ResponseModel | None = None
-) -> Derivatives:
-    """Differentiate in every model's ability, items given; `model` for families with a precision."""
+def ability_derivatives(data: FitData, items: FloatArray, abilities: FloatArray) -> Derivatives:
+    """Differentiate in every model's ability, items given."""
     design = np.column_stack([abilities, np.ones(len(abilities))])
     squares = packed_products(items[:, :-1])
     gradient, packed, total = np.zeros_like(abilities), np.zeros((len(abilities), squares.shape[1])), 0.0
-    for block, terms in _blocks(data, items, design, model):
+    for block, terms in _blocks(data, items, design):
         gradient += terms.slope @ items[block, :-1]
         packed += terms.curvature @ squares[block]
         total += terms.log_likelihood
     return Derivatives(total, gradient, unpack(packed, abilities.shape[1]))
 
 
-def logit_blocks(
-    data: FitData, items: FloatArray, design: FloatArray
-) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
-    """Give each block of items, its logits and its responses (n_models, n_block)."""
+def _blocks(data: FitData, items: FloatArray, design: FloatArray) -> Iterator[tuple[slice, Terms]]:
+    """Give the terms of each block of items."""
     n_models, n_items = data.responses.shape
     size = max(BLOCK_CELLS // n_models, 16)
+    has_guessing = bool(np.any(data.lower_asymptote))
     for first in range(0, n_items, size):
         block = slice(first, min(first + size, n_items))
-        yield block, design @ items[block].T, data.responses[:, block].astype(np.float64, copy=False)
-
-
-def _blocks(
-    data: FitData, items: FloatArray, design: FloatArray, model: ResponseModel | None
-) -> Iterator[tuple[slice, Terms]]:
-    """Give the terms of each block of items."""
-    has_guessing = bool(np.any(data.lower_asymptote))
-    for block, x, responses in logit_blocks(data, items, design):
-        if model is not None:
-            yield block, _family_terms(data, block, x, responses, model)
-            continue
+        x, responses = design @ items[block].T, data.responses[:, block].astype(np.float64, copy=False)
         weights = None if data.weights is None else data.weights[:, block]
         if has_guessing:
             lower = data.lower_asymptote[block]
@@ -114,22 +97,6 @@ def guessing_terms(x: FloatArray, responses: FloatArray, weights: Weights, asymp
     if weights is None:
         return Terms(float(log_likelihood.sum()), slope, curvature)
     return Terms(float(np.sum(log_likelihood * weights)), slope * weights, curvature * weights)
-
-
-def _family_terms(data: FitData, block: slice, x: FloatArray, responses: FloatArray, model: ResponseModel) -> Terms:
-    """Terms of a family with a precision, with the Fisher information for the curvature."""
-    inside, n_trials = model.take(np.arange(block.start, block.stop)), trials_at(data, block)
-    terms, curvature = inside.likelihood_terms(x, responses, n_trials), inside.information_weights(x, n_trials)
-    if data.observed is None:
-        return Terms(float(terms.log_likelihood.sum()), terms.slope, curvature)
-    observed = data.observed[:, block]
-    total = float(np.sum(terms.log_likelihood * observed))
-    return Terms(total, terms.slope * observed, curvature * observed)
-
-
-def trials_at(data: FitData, block: slice) -> FloatArray | None:
-    """Trials of a block of cells, one where not observed; None where there is one behind each response."""
-    return None if data.n_trials is None else np.maximum(data.n_trials[:, block], 1.0)
 
 
 N_START_STEPS = 4

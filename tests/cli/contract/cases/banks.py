@@ -17,7 +17,6 @@ _CALIBRATE = Case(
         "map": _calibrate(
             "flipped.parquet --method map --dims 1",
             about=(),
-            values={"--family": "--family beta-binomial"},
         ),
         "variational": _calibrate("tiny.parquet --dims 1", about=("--spec",)),
         "1pl": _calibrate("tiny.csv --item-model 1pl", about=("--dims",)),
@@ -26,8 +25,7 @@ _CALIBRATE = Case(
         ),
         "mml": _calibrate("tiny.csv --method mml --dims 1", about=("--family", "--item-model")),
         "nested": _calibrate("past.csv --method map --item-model nested --dims 2", about=("--family",)),
-        "bifactor": _calibrate("past.csv --method map --item-model bifactor", about=("--dims", "--family")),
-        "probabilities": _calibrate("probabilities.csv --method map --dims 1 --family beta", about=()),
+        "probabilities": _calibrate("probabilities.csv --dims 1 --family beta", about=()),
         "counts": _calibrate("counts.csv --method map --dims 1", about=("--family",)),
         "items alone": Mode(
             "--items items.csv -o out/bank",
@@ -68,12 +66,11 @@ _CALIBRATE = Case(
         "--jobs": "numbers do not depend on the number of processes",
     },
     stops={
+        ("map", "--family"): "no family 'beta'",
         ("mml", "--family"): "no family 'beta'",
         ("probabilities", "--spec"): "known guessing needs a column",
         ("probabilities", "--within"): "custom score weights need a column 'weight'",
         ("nested", "--family"): "no family 'beta'",
-        ("bifactor", "--family"): "no family 'beta'",
-        ("bifactor", "--dims"): "n_dims of item_model 'bifactor' is one more than there are scenarios",
     },
 )
 _INFO = Case(

@@ -52,6 +52,6 @@ CASES = {
     "bank recalibrate": _writing(
         "bank one.csv --how random",
         **_MIXED,
-        **{"--parameters": "--parameters all", "--how": "--how fixed", "--note": "--note may"},
+        **{"--how": "--how fixed", "--note": "--note may"},
     ),
 }

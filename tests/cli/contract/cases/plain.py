@@ -18,7 +18,7 @@ _ROOT = Case(
 
 _ROWS = "--column rows=rows --column item_id=doc.id --column response=marks.acc --column model_id=/name"
 _OF_LOGS = ("--metric", "--filter")
-_OF_TABLES = ("--column", "--content", "--true-value", "--max-response", "--names")
+_OF_TABLES = ("--column", "--content", "--true-value", "--max-response")
 _IMPORT = Case(
     modes={
         "long": Mode(
@@ -30,7 +30,7 @@ _IMPORT = Case(
         ),
         "gaps": Mode("gaps.csv -o out/r.parquet", about=("--scenario",)),
         "one model": Mode("nameless.csv -o out/r.parquet --model-id m", about=("--model-id",)),
-        "response file": Mode("past.parquet -o out/r.parquet", about=("--names", *_OF_LOGS)),
+        "response file": Mode("past.parquet -o out/r.parquet", about=_OF_LOGS),
         "logs": Mode(
             "logs -o out/r.parquet",
             about=("--task", "--exclude-task", *_OF_LOGS, *_OF_TABLES),
@@ -46,7 +46,7 @@ _IMPORT = Case(
     },
     values=options(
         "--output out/other.parquet --as wide-items --models models.csv --items items.csv --scenario quiz "
-        "--max-response 2 --model-id renamed --repeats mean --skip-unusable --exclude-file other --names names.csv "
+        "--max-response 2 --model-id renamed --repeats mean --skip-unusable --exclude-file other "
         "--true-value 0 --column response=other --content doc.id --metric acc_norm --filter strict "
         "--task quiz --exclude-task quiz --allow-mixed-prompts --spec reading.toml --format json"
     ),
@@ -87,10 +87,6 @@ _SIMULATE = Case(
         ),
         "--costs": "--no-costs",
     },
-)
-_NAMES = Case(
-    modes={"two files": Mode("past.csv renamed.csv -o out/names.csv --format csv")},
-    values=options("--output out/other.csv --least 1 --format json"),
 )
 _EEE = Case(
     modes={"records": Mode("estimates.json -o out/records --organization us --timestamp 1")},
@@ -142,7 +138,6 @@ CASES = {
     "": _ROOT,
     "import": _IMPORT,
     "download": _DOWNLOAD,
-    "match-names": _NAMES,
     "export eee": _EEE,
     "simulate": _SIMULATE,
     "study dimensions": _DIMENSIONS,

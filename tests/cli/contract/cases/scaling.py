@@ -52,23 +52,17 @@ _TEST_TIME = Case(
         "files": Mode(
             f"samples.parquet --method irsl {_KNOWN}",
             about=(
-                *("--item-model", "--plan-k", "--model", "--k", "--method", "--level", "--spec"),
-                *("--half-width", "--seed", "--format", "--show", "--figure"),
+                *("--item-model", "--model", "--k", "--method", "--level", "--spec"),
+                *("--seed", "--format", "--show", "--figure"),
             ),
         ),
-        "unbiased": Mode(
-            f"samples-gaps.parquet --method unbiased {_ASKED}", about=("--level", "--item-model", "--half-width")
-        ),
+        "unbiased": Mode(f"samples-gaps.parquet --method unbiased {_ASKED}", about=("--level", "--item-model")),
         "gaps": Mode(
             f"samples-gaps.parquet --method irsl {_KNOWN}",
             about=("--spec",),
             values={"--spec": "--spec unsampled.toml"},
         ),
         "calibrating": Mode(f"samples.parquet --method irsl-plug-in {_ASKED}", about=("--item-model", "--bank")),
-        "plan": Mode(
-            f"samples.parquet --method unbiased --bank samples-bank --half-width 0.05 --show plan {_ASKED}",
-            about=("--half-width", "--plan-k", "--level"),
-        ),
         "budget": Mode(
             f"samples.parquet --method irsl {_KNOWN} --budget 10 --show errors",
             about=("--budget", "--seed", "--spec"),
@@ -80,7 +74,7 @@ _TEST_TIME = Case(
         **COMMON,
         **options(
             "--report out/page.html --builtin classifiers --bank samples-bank --model model-2 --k 1,20 --budget 12 "
-            "--method unbiased --item-model 1pl --level 0.8 --spec by-errors.toml --half-width 0.02 --plan-k 1 "
+            "--method unbiased --item-model 1pl --level 0.8 --spec by-errors.toml "
             "--show tail --figure out/f.png"
         ),
     },

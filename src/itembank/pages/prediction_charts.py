@@ -1,21 +1,18 @@
-"""The page of a prediction study: how well few answers to some tasks predict these and others, and at what cost."""
+"""Charts of a prediction study: how well few answers to some tasks predict these and others, and at what cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Self
 
 import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
-from itembank.pages.blocks import Answer, Answers, Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Chart, Data
 from itembank.pages.grammar import SOLID, Spec, beside, marks, nominal, number, of, panel, panels, ruled, shade, span
-from itembank.pages.render import Page
 from itembank.pages.study_charts import (
     IN_COLOUR,
     OTHERS,
-    TWO_ERRORS,
     by_relative_error,
     curves,
     errors_up_to,
@@ -23,14 +20,13 @@ from itembank.pages.study_charts import (
     shades,
     size_axis,
 )
-from itembank.pages.study_page import manifest_provenance, study_page
 from itembank.pages.theme import plural, points
-from itembank.studies.engine import PREDICTION, read_manifest
 from itembank.studies.prediction.error_curves import SETS, errors_by
-from itembank.studies.results import PredictionResult, StudyResult, assessors_by_dims, percent_of_one
+from itembank.studies.results import PredictionResult, assessors_by_dims, percent_of_one
 
 WORDS = {"interpolation": "tasks that were asked", "extrapolation": "tasks that were not asked"}
 KINDS = ("items", "cost", "tasks", "models", "dims")
+TWO_ERRORS = 2.0
 MOST_BARS = 80
 """Tasks or models of which two assessors are compared; of more, those with the largest differences."""
 
@@ -337,89 +333,8 @@ def _check(what: str, given: Sequence[object], known: Sequence[object]) -> None:
         raise ParameterError(f"{what} must be among {shown(list(known), len(known))}, got {shown(unknown)}.")
 
 
-def study_folder_page(folder: Path, *, title: str = "", command: str = "") -> Page:
-    """Return the page of a finished study."""
-    if read_manifest(folder).kind == PREDICTION.name:
-        return prediction_study_page(PredictionResult.load(folder), title=title, command=command)
-    return study_page(StudyResult.load(folder), title=title, command=command)
-
-
-def prediction_study_page(result: PredictionResult, *, title: str = "", command: str = "") -> Page:
-    """Return the page of a prediction study."""
+def charts_of_prediction(result: PredictionResult) -> tuple[Chart, ...]:
+    """Draw errors against items, and against what they cost where the study names a cost."""
     drawn = AssessorCurves.of(result)
-    what = (
-        f"Every assessor is asked a few items and predicts the score on the held-out items of "
-        f"{plural(result.tasks.height, 'task')}; errors are in points, over models that it was not trained on."
-    )
-    sections = [Section("Errors", (errors_by_items_chart(drawn),), what)]
-    if result.unit:
-        sections.append(Section("Costs", (errors_by_cost_chart(result, drawn), _reach_table(result))))
-    unit = result.unit
-    columns = (
-        Column("panel", "Tasks", has_menu=True),
-        Column("assessor", "Assessor", has_menu=True),
-        Column("budget", "Items", "count", has_menu=True),
-        Column("mae", "Mean error (points)", "number", 2),
-        Column("mae_se", "±", "number", 2, "Standard error over partitions"),
-        Column("bias", "Bias", "number", 2, "Mean of prediction less truth, in points"),
-        *((Column("cost", f"Cost ({unit})", "number", 2),) if unit else ()),
-        Column("n_partitions", "Partitions", "count"),
-    )
-    sections.append(
-        Section(
-            "All numbers",
-            (
-                Table.of("Every assessor at every budget", "prediction-numbers", drawn.curve, columns, n_shown=20),
-                _tasks(result),
-            ),
-        )
-    )
-    return Page(
-        title=title or f"Prediction study {result.manifest.study['name']}",
-        kind="Prediction study",
-        lead=(
-            Text(" ".join(best_words(one) for one in drawn.best)),
-            Answers(tuple(_answer(one) for one in drawn.best)),
-        ),
-        sections=tuple(sections),
-        provenance=manifest_provenance(result.manifest),
-        command=command,
-    )
-
-
-def _answer(best: pl.DataFrame) -> Answer:
-    first = best.row(0, named=True)
-    error = (
-        f"± {first['mae_se']:.2f} over {plural(first['n_partitions'], 'partition')}"
-        if np.isfinite(first["mae_se"])
-        else ""
-    )
-    asked = f"{plural(first['budget'], 'item')} of {plural(first['n_calibration_tasks'], 'task')}"
-    words = f"by {first['assessor']} with {asked}"
-    return Answer(f"Smallest mean error, {WORDS[first['set']]}", f"{first['mae']:.1f} points", error, words)
-
-
-def _reach_table(result: PredictionResult) -> Table:
-    of_same = "Its cost over that of the same assessor that does not divide by cost"
-    reach = (
-        Column("n_calibration_tasks", "Tasks asked", "count", has_menu=True),
-        Column("set", "Predicted", has_menu=True),
-        Column("level", "Error to reach", has_menu=True),
-        Column("mae", "Error (points)", "number", 2),
-        Column("assessor", "Assessor", has_menu=True),
-        Column("cost", f"Costs ({result.unit})", "number", 2),
-        Column("ratio", "Of not dividing by cost", "number", 2, of_same),
-        Column("ratio_to_reference", "Of the reference", "number", 2, "Its cost over that of random items"),
-    )
-    costs = result.costs.filter(pl.col("cost").is_not_nan())
-    costs = costs.with_columns(pl.col("mae") * 100.0, pl.col("set").replace(WORDS))
-    return Table.of("Cost of reaching an error", "reach", costs, reach)
-
-
-def _tasks(result: PredictionResult) -> Table:
-    columns = (
-        Column("task", "Task"),
-        Column("n_items", "Items", "count"),
-        Column("n_held_out", "Held out", "count", explanation="Items that are predicted and never asked"),
-    )
-    return Table.of("Tasks", "tasks", result.tasks, columns)
+    costs = (errors_by_cost_chart(result, drawn),) if result.unit else ()
+    return errors_by_items_chart(drawn), *costs
