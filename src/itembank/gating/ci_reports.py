@@ -23,7 +23,8 @@ def junit_xml(found: Gate) -> str:
     is_fail, is_undecided = found.verdict == "fail", found.verdict == "undecided"
     counts = {"tests": str(1 + len(found.scenarios)), "failures": str(int(is_fail)), "errors": "0"}
     root = ElementTree.Element("testsuites", counts)
-    suite = ElementTree.SubElement(root, "testsuite", name="itembank gate", skipped=str(int(is_undecided)), **counts)
+    of_suite = {"name": "itembank gate", "skipped": str(int(is_undecided)), **counts}
+    suite = ElementTree.SubElement(root, "testsuite", of_suite)
     properties = ElementTree.SubElement(suite, "properties")
     for name, value in found.rows()[0].items():
         if value not in {None, ""}:

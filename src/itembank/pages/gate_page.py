@@ -34,6 +34,8 @@ ESTIMANDS: Final[Mapping[str, str]] = {
     "expected": "runs without end on items like these",
 }
 LINES: Final[Mapping[str, str]] = {"no change": "@muted", "tolerance": "@third", "margin": "@other"}
+HEIGHT = 70
+"""Of the picture of one difference."""
 MOST_SCENARIOS = 30
 """Rows of a picture."""
 MOST_FLIPPED = 200
@@ -101,9 +103,7 @@ def _lead(found: Gate) -> tuple[Block, ...]:
     of_items = f"{count(look.n_items)} of {plural(found.n_total, 'item')}"
     answers = (
         Answer("Verdict", found.verdict.upper(), words=f"Margin {size(spec.margin)}"),
-        Answer(
-            f"{found.candidate_id} less {found.baseline_id}", value, interval, f"From {of_items}", found.sentence
-        ),
+        Answer(f"{found.candidate_id} less {found.baseline_id}", value, interval, f"From {of_items}", found.sentence),
         Answer(
             "Answers changed",
             percent(changed / max(look.n_items, 1)),
@@ -134,8 +134,8 @@ def _lines(found: Gate) -> Data:
     return Data("gate-lines", {"line": [name for name, _ in kept], "at": [value for _, value in kept]})
 
 
-def _marks(value: Spec, along: str, across: Spec) -> list[Spec]:
-    """Draw lines of reference, intervals, and in them the bounds that decide."""
+def _marks(value: Spec, items: Spec | None = None) -> list[Spec]:
+    """Draw lines of reference, intervals, and in them the bounds that decide: from left to right, or above items."""
     tip = tips(
         n_items=("Items", ",d"),
         difference=("Difference (points)", "+.1f"),
@@ -144,16 +144,18 @@ def _marks(value: Spec, along: str, across: Spec) -> list[Spec]:
         lower=("Bound below", "+.2f"),
         upper=("Bound above", "+.2f"),
     )
-    other = "y" if along == "x" else "x"
-    looks: Spec = {"tip": tip, "color": "@main", other: across}
+
+    def placed(channel: Spec, across: Spec | None) -> tuple[Spec | None, Spec | None]:
+        return (channel, across) if items is None else (across, channel)
+
+    across: Spec = items or {"value": HEIGHT / 2}
+    look: Spec = {"tip": tip, "color": "@main"}
+    lines: Spec = {"data": "gate-lines", "color": shade("line", LINES), "strokeDash": [5, 3], "strokeWidth": 2}
     return [
-        marks(
-            "rule", **{along: of(value, "at")}, data="gate-lines", color=shade("line", LINES), strokeDash=[5, 3],
-            strokeWidth=2,
-        ),
-        marks("rule", **{along: span(value)}, **looks, strokeWidth=2, opacity=0.8),
-        marks("rule", **{along: span(value, "lower", "upper")}, **looks, strokeWidth=7, opacity=0.5),
-        marks("point", **{along: value}, **looks, size=70, filled=True, opacity=1),
+        marks("rule", *placed(of(value, "at"), None), **lines),
+        marks("rule", *placed(span(value), across), **look, strokeWidth=2, opacity=0.8),
+        marks("rule", *placed(span(value, "lower", "upper"), across), **look, strokeWidth=7, opacity=0.5),
+        marks("point", *placed(value, across), **look, size=70, filled=True, opacity=1),
     ]
 
 
@@ -165,7 +167,7 @@ def _difference_charts(found: Gate) -> tuple[Chart, ...]:
     last = Chart(
         f"{found.verdict.capitalize()}: the difference is {signed(look.difference)} points, the margin "
         f"{size(found.spec.margin)}",
-        picture(*_marks({**value, "scale": {"zero": False, "padding": 12}}, "x", {"value": 35}), height=70),
+        picture(*_marks({**value, "scale": {"zero": False, "padding": 12}}), height=HEIGHT),
         (_looks(found, [look]), lines),
         f"Difference {signed(look.difference)} points, interval {signed(look.low)} to {signed(look.high)}, {against}.",
         note=f"Thin: {level} interval. Thick: the bounds that decide. "
@@ -194,7 +196,7 @@ def _difference_charts(found: Gate) -> tuple[Chart, ...]:
     )
     every = Chart(
         f"{plural(len(found.looks), 'look')}, the last at {count(look.n_items)} of {plural(found.n_total, 'item')}",
-        picture(*_marks(value, "y", items), height=300),
+        picture(*_marks(value, items), height=300),
         (data, lines),
         f"Difference with its interval at each look: {told}; {against}.",
         table=Table("Looks", data, columns, n_shown=30),
@@ -213,7 +215,8 @@ def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
     names = ("scenario", "place", "way", "n", "at")
     data = Data("gate-changes", {name: [one[name] for one in long] for name in names})
     whole = "datum.value % 1 ? '' : format(abs(datum.value), ',d')"
-    x, y = number("at", "Answers that fell, and that rose", labelExpr=whole), nominal("scenario", "place", labelLimit=130)
+    x = number("at", "Answers that fell, and that rose", labelExpr=whole)
+    y = nominal("scenario", "place", labelLimit=130)
     tip = tips(scenario="Scenario", way="Answers that", n=("Number", ",d"))
     color = shade("way", {"fell": "@other", "rose": "@main"})
     n_all = len(found.scenarios)
