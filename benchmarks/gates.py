@@ -13,7 +13,7 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +24,10 @@ from itembank.calibration.build import build_bank
 from itembank.comparison.difference_tests import mcnemar_exact, paired_t
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
-from itembank.gating.gate import gate
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.paired import balanced_order, paired_look
 from itembank.gating.results import Gate
-from itembank.gating.stages import GatePlan, start_gate
+from itembank.gating.stages import start_gate
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
 from itembank.planning.select import select

@@ -12,10 +12,13 @@ from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
 from itembank.comparison.compare import compare
 from itembank.estimation.estimate import estimate
+from itembank.gating.gate_spec import GateSpec
+from itembank.gating.stages import start_gate
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.estimates_page import estimates_page
+from itembank.pages.gate_page import gate_page
 from itembank.pages.pass_at_k_page import pass_at_k_page
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.render import Page
@@ -146,6 +149,14 @@ def ranking() -> Page:
     return comparison_page(compare(bank, responses, method="paired", target="all"), bank, responses)
 
 
+def gate() -> Page:
+    """Return the page of a gate in stages."""
+    answers = hostile_bank().responses
+    plan = start_gate(answers.take(models=np.array([0])), spec=GateSpec(margin=0.1, first_look=10))
+    found = plan.look(answers.take(models=np.array([3])))
+    return gate_page(replace(found, notes=PAYLOADS), then=[("Go on", PAYLOADS[2])])
+
+
 def study() -> Page:
     """Return the page of a study."""
     estimates = make_estimates(splits=SCENARIOS[1:], methods=[(payload, "weighted") for payload in PAYLOADS])
@@ -192,6 +203,7 @@ PAGES: dict[str, Callable[[], Page]] = {
     "session": session,
     "comparison": comparison,
     "ranking": ranking,
+    "gate": gate,
     "study": study,
     "forecast": forecast,
     "pass-at-k": pass_at_k,

@@ -60,7 +60,7 @@ def test_more_items_or_more_repeats(n_asked: int, better: str) -> None:
         for row, name in zip(p, "ab", strict=True)
     ]
     pair = GatePair.of(runs[0], runs[1].take(items=rng.choice(400, n_asked, replace=False)))
-    rows = more_items_or_repeats(pair, GateSpec(), 400)
+    rows = more_items_or_repeats(pair, GateSpec())
     assert advice(rows).lower().startswith(better)
     if n_asked == 400:
         chance = np.mean(p * (1 - p), axis=1).sum() / 4 / 400
@@ -70,4 +70,4 @@ def test_more_items_or_more_repeats(n_asked: int, better: str) -> None:
 
 def test_without_repeats_nothing_is_advised() -> None:
     """One attempt each says nothing of chance."""
-    assert more_items_or_repeats(GatePair.of(*changed(10, 10)), GateSpec(), 1000) == []
+    assert more_items_or_repeats(GatePair.of(*changed(10, 10)), GateSpec()) == []

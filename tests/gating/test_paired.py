@@ -54,9 +54,7 @@ def test_copies_of_items_are_one_draw() -> None:
     rng = np.random.default_rng(3)
     one, other = (rng.random((2, 50)) < 0.5).astype(float)
     single = paired_look(one, other, is_finite=False)
-    copied = paired_look(
-        np.repeat(one, 4), np.repeat(other, 4), clusters=np.repeat(np.arange(50), 4), is_finite=False
-    )
+    copied = paired_look(np.repeat(one, 4), np.repeat(other, 4), clusters=np.repeat(np.arange(50), 4), is_finite=False)
     assert copied.variance == pytest.approx(single.variance)
     assert copied.unit == pytest.approx(single.unit)
     assert copied.degrees == single.degrees

@@ -1,5 +1,6 @@
 """`itembank gate`: whether a change broke the model."""
 
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,15 +15,19 @@ from itembank.cli.options import (
     EXISTING_FOLDER,
     FOLDER,
     ID_FORMS,
+    NEW_FILE,
     BankPath,
     format_option,
     level_option,
     option,
     report_option,
     seed_option,
+    typed_command,
+    write_report,
 )
 from itembank.cli.render import note, print_exactly, print_object, print_rows, progress, warnings_as_notes
 from itembank.estimation.estimator_specs import ESTIMANDS
+from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
 
 if TYPE_CHECKING:
@@ -52,6 +57,29 @@ _RULE = gathered(
     ),
 )
 _bank_option = option("--bank", "Bank whose past models tell more of few items.", BankPath())
+
+
+def _checked_file(ctx: click.Context, _parameter: click.Parameter, given: Path | bool | None) -> Path | bool | None:
+    """Refuse before any work what no file could be written to: JUnit's, or for `--github` the job's summary."""
+    path = given if isinstance(given, Path) else _summary_file() if given else None
+    if path is not None and not ctx.resilient_parsing:
+        check_destination(path)
+    return given
+
+
+def _summary_file() -> Path | None:
+    """Return the file whose Markdown GitHub shows below the job; None elsewhere."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    return Path(name) if name else None
+
+
+_OUTPUTS = gathered(
+    "outputs",
+    report_option,
+    option("--junit FILE", "Also write the verdict as JUnit XML.", NEW_FILE, callback=_checked_file),
+    option("--github", "Also annotate the job in GitHub Actions, and its summary.", bool, callback=_checked_file),
+    format_option,
+)
 _ids_option = option("--ids", "Form in which the items to run are printed.", ID_FORMS, default="list")
 
 
@@ -93,8 +121,7 @@ def gate_command() -> None:
 @option("--repeats", "Answers repeat: say whether more items or more repeats tell more.", bool)
 @match_option
 @mixed_prompts_option
-@report_option
-@format_option
+@_OUTPUTS
 def verdict_command(
     *,
     baseline: Path,
@@ -106,8 +133,7 @@ def verdict_command(
     repeats: bool,
     match: str,
     allow_mixed_prompts: bool,
-    report: Path | None,
-    output_format: str,
+    outputs: Mapping[str, Any],
 ) -> None:
     """Say from two results whether the candidate is as good as the baseline.
 
@@ -124,6 +150,9 @@ def verdict_command(
     import itembank as ib  # noqa: PLC0415
     from itembank.gating.gate import GatePair, gate, probabilities_of_both  # noqa: PLC0415
 
+    if repeats:
+        from itembank.gating.noise import advice, more_items_or_repeats  # noqa: PLC0415
+
     spec = GateSpec(**rule)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes(), progress("gate") as advance:
@@ -132,7 +161,7 @@ def verdict_command(
             for path in (baseline, candidate)
         )
         if self_test:
-            _end_self_test(GatePair.of(one, other), spec, output_format)
+            _end_self_test(GatePair.of(one, other), spec, outputs["output_format"])
             return
         found = gate(
             one,
@@ -144,33 +173,41 @@ def verdict_command(
             spec=spec,
             progress=advance,
         )
+    more = more_items_or_repeats(GatePair.of(one, other, allow_mixed_prompts=True), spec) if repeats else []
+    print_gate(found, outputs["output_format"], more)
+    quoted = shlex.quote(str(baseline))
+    then = {
+        "undecided": (
+            "To run no more items than a verdict takes",
+            f"itembank gate start {quoted} --margin {spec.margin:g} -o gate",
+        ),
+        "fail": ("How far apart two runs of the baseline are", f"itembank gate {quoted} ANOTHER_RUN --self-test"),
+    }
     if repeats:
-        _say_repeats(GatePair.of(one, other, allow_mixed_prompts=True), spec)
-    end_gate(found, report, output_format)
-
-
-def _say_repeats(pair: "GatePair", spec: GateSpec) -> None:
-    """Say on standard error whether more items or more repeats tell more."""
-    from itembank.gating.noise import advice, more_items_or_repeats  # noqa: PLC0415
-
-    rows = more_items_or_repeats(pair, spec, pair.n_baseline)
-    note(advice(rows) if rows else "Note: no item was attempted more than once, so nothing is known of repeats.")
+        note(advice(more) if more else "Note: nothing was attempted more than once: of repeats nothing is known.")
+    end_gate(found, outputs, then.get(found.verdict))
 
 
 def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None:
     """Print what two runs of the same set-up say."""
     from itembank.gating.noise import self_test  # noqa: PLC0415
+    from itembank.gating.results import points  # noqa: PLC0415
 
     found = self_test(pair, spec)
-    if output_format == "json":
-        print_object(found.to_dict())
+    if output_format != "table":
+        if output_format == "json":
+            print_object(found.to_dict())
+        else:
+            print_rows(found.rows(), "csv")
         return
-    if output_format == "table":
-        click.echo(f"{found.sentence}\n")
-        print_rows(found.floor(), "table", title="Noise floor: standard errors, in points")
-        click.echo("")
-    title = "How often a candidate that is the same would fail, pass, or drop below a plain threshold"
-    print_rows(found.rows(), output_format, title=title)
+    click.echo(f"{found.sentence}\n")
+    floor = [
+        {name: one if isinstance(one, str) else f"{one:.2f}" for name, one in row.items()} for row in found.floor()
+    ]
+    print_rows(floor, "table", title="Noise floor of a score, and of a difference: standard errors in points")
+    rows = [{n: points(v) if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
+    click.echo("")
+    print_rows(rows, "table", title="How often a candidate that is the same fails, passes, or falls below a threshold")
 
 
 def read_run(
@@ -195,38 +232,42 @@ def read_run(
         return read_matrix(list(paths), spec)
 
 
-def end_gate(found: "Gate", report: Path | None, output_format: str) -> None:
-    """Print a verdict, and exit with its code."""
+def print_gate(found: "Gate", output_format: str, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Print a verdict, and what items and repeats would bring."""
     if output_format == "json":
-        print_object(found.to_dict())
+        print_object({**found.to_dict(), **({"repeats": list(repeats)} if repeats else {})})
     elif output_format == "csv":
         print_rows(found.rows(), "csv")
     else:
         click.echo(found.sentence)
         click.echo("")
-        for line in gate_lines(found):
-            click.echo(line)
+        for name, words in found.facts:
+            click.echo(f"{name:<17}{words}")
+
+
+def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | None = None) -> None:
+    """Write what else was asked for, and exit with the verdict's code; the page says what to do `then`."""
+    from itembank.gating.ci_reports import github_annotation, junit_xml, step_summary  # noqa: PLC0415
+
     for text in found.notes:
         note(f"Note: {text}.")
+    if outputs["report"] is not None:
+        from itembank.pages.gate_page import gate_page  # noqa: PLC0415
+
+        typed = typed_command()
+        more = (one for one in ("--junit gate.xml", "--github") if one.split()[0] not in typed)
+        ways = [*([then] if then else []), ("In continuous integration", " ".join([typed, *more]))]
+        write_report(gate_page(found, command=typed, then=ways), outputs["report"])
+    if outputs["junit"] is not None:
+        write_text(outputs["junit"], junit_xml(found))
+    if outputs["github"]:
+        summary = _summary_file()
+        if summary is not None:
+            with summary.open("a", encoding="utf-8") as file:
+                file.write(step_summary(found))
+        is_read_by_programs = outputs["output_format"] != "table" or bool(found.next_items)
+        click.echo(github_annotation(found), err=is_read_by_programs)  # GitHub reads both
     click.get_current_context().exit(found.exit_code)
-
-
-def gate_lines(found: "Gate") -> list[str]:
-    """Return the facts below the sentence."""
-    from itembank.gating.results import points, signed  # noqa: PLC0415
-
-    spec, n = found.spec, found.last.n_items
-    changed = found.right_to_wrong + found.wrong_to_right
-    return [
-        f"Difference       {signed(found.difference)} points, {100 * spec.level:g} % interval {signed(found.low)} to "
-        f"{signed(found.high)}",
-        f"Proved           worse by less than {points(max(-found.last.by_miss[0], 0.0))}"
-        f", {'worse' if found.last.by_alarm[1] < 0 else 'better'} by more than "
-        f"{points(max(-found.last.by_alarm[1], found.last.by_alarm[0], 0.0))}",
-        f"Answers changed  {changed} of {n} ({100 * changed / max(n, 1):.1f} %): {found.right_to_wrong} fell, "
-        f"{found.wrong_to_right} rose",
-        f"Items            {found.n_items} of {found.n_total}, margin {points(spec.margin)}, by {found.method}",
-    ]
 
 
 @gate_command.command("start", cls=Command)
@@ -289,8 +330,7 @@ def start_command(
 @_ids_option
 @match_option
 @mixed_prompts_option
-@report_option
-@format_option
+@_OUTPUTS
 def next_command(
     *,
     gate: Path,
@@ -298,8 +338,7 @@ def next_command(
     ids: str,
     match: str,
     allow_mixed_prompts: bool,
-    report: Path | None,
-    output_format: str,
+    outputs: Mapping[str, Any],
 ) -> None:
     """Say from all answers so far whether the candidate passes, or which items it is to run next.
 
@@ -316,11 +355,16 @@ def next_command(
         given = read_run(candidate, loaded, match, allow_mixed_prompts=allow_mixed_prompts)
         known = option_probabilities(candidate, given) if plan.probabilities is not None else None
         found = plan.look(given, bank=loaded, probabilities=known, allow_mixed_prompts=allow_mixed_prompts)
-    if found.next_items and output_format == "table":
+    then = None
+    if found.next_items:
+        words = shlex.join(["itembank", "gate", "next", str(gate), *map(str, candidate), "NEXT_RESULTS"])
+        then = (f"When the next {len(found.next_items)} items are answered", words)
+    if found.next_items and outputs["output_format"] == "table":
         note(f"{found.sentence}")
         _print_items(found.next_items, ids, plan)
-        click.get_current_context().exit(found.exit_code)
-    end_gate(found, report, output_format)
+    else:
+        print_gate(found, outputs["output_format"])
+    end_gate(found, outputs, then)
 
 
 def _print_items(item_ids: Sequence[str], form: str, plan: "GatePlan") -> None:

@@ -14,7 +14,7 @@ from itembank.errors import DataError, DataWarning, ParameterError, remedy, show
 from itembank.estimation.estimator_specs import RUN
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.paired import PairedLook, flips, paired_look
-from itembank.gating.results import Gate, Look, ScenarioChange, Verdict
+from itembank.gating.results import FlippedItem, Gate, Look, ScenarioChange, Verdict
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
 from itembank.progress import ProgressCallback, silent
@@ -384,6 +384,8 @@ def verdict_of(
     shared = ~np.isnan(pair.candidate)
     names = both.items["scenario"].to_list()
     lost, won = flips(pair.baseline, pair.candidate)
+    change = np.abs(np.nan_to_num(pair.candidate - pair.baseline))
+    flipped = [place for place in np.argsort(-change, kind="stable").tolist() if change[place] > 0.0]
     return Gate(
         verdict=verdict,
         looks=tuple(looks),
@@ -401,6 +403,9 @@ def verdict_of(
         scenarios=tuple(
             _change(name, pair, np.array([one == name for one in names]) & shared)
             for name in dict.fromkeys(name for name, is_there in zip(names, shared.tolist(), strict=True) if is_there)
+        ),
+        flipped=tuple(
+            FlippedItem(both.item_ids[place], names[place], *both.responses[:, place].tolist()) for place in flipped
         ),
         next_items=tuple(next_items) if verdict == "undecided" else (),
         spec=spec,

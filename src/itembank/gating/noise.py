@@ -140,7 +140,7 @@ def self_test(pair: GatePair, spec: GateSpec) -> SelfTest:
     )  # fmt: skip
 
 
-def more_items_or_repeats(pair: GatePair, spec: GateSpec, n_total: int) -> list[dict[str, Any]]:
+def more_items_or_repeats(pair: GatePair, spec: GateSpec) -> list[dict[str, Any]]:
     """Return what twice the answers bring: as more items, or as more repeats of the same; none without repeats.
 
     The variance of a difference d over n of N items is ``B (1/n - 1/N) + W / n``: W the part of chance, ``v_b / k_b +
@@ -151,7 +151,7 @@ def more_items_or_repeats(pair: GatePair, spec: GateSpec, n_total: int) -> list[
         return []
     shared = ~np.isnan(pair.candidate)
     d = (pair.candidate - pair.baseline)[shared]
-    n, attempts_now = d.size, float(trials[1, shared].mean())
+    n, n_total, attempts_now = d.size, pair.n_baseline, float(trials[1, shared].mean())
     between = max(float(np.var(d, ddof=1)) - chance, 0.0)
     reach = normal_quantile(0.5 + spec.level / 2.0)
 

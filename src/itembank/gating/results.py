@@ -43,6 +43,21 @@ class ScenarioChange:
     right_to_wrong: int
     wrong_to_right: int
 
+    @property
+    def change(self) -> float:
+        """Score of the candidate less that of the baseline."""
+        return self.candidate - self.baseline
+
+
+@dataclass(frozen=True, slots=True)
+class FlippedItem:
+    """An item that the candidate answered otherwise than the baseline; responses are from 0 to 1."""
+
+    item_id: str
+    scenario: str
+    baseline: float
+    candidate: float
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Gate(Tabular):
@@ -70,6 +85,8 @@ class Gate(Tabular):
         How many more items would decide, were the difference what it seems; None where it is decided or none would.
     cost_to_decide : mapping of unit to amount
     scenarios : tuple of ScenarioChange
+    flipped : tuple of FlippedItem
+        The largest change first, equal ones in the order of the items.
     next_items : tuple of item ids
         To be run next, of a gate in stages that is undecided.
     spec : GateSpec
@@ -91,6 +108,7 @@ class Gate(Tabular):
     items_to_decide: int | None
     cost_to_decide: Mapping[str, float]
     scenarios: tuple[ScenarioChange, ...]
+    flipped: tuple[FlippedItem, ...]
     next_items: tuple[str, ...]
     spec: GateSpec
     notes: tuple[str, ...] = ()
@@ -145,6 +163,34 @@ class Gate(Tabular):
         else:
             more = " The difference is too near to the margin for more items to decide it."
         return f"UNDECIDED: {candidate} differs from {baseline} by {signed(look.difference)} ({interval}).{more}"
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """What stands below the sentence, by name; numbers that are proved are rounded to the safe side."""
+        spec, look = self.spec, self.last
+        changed = self.right_to_wrong + self.wrong_to_right
+        ways = [("worse by less", -look.by_miss[0], math.ceil), ("worse by more", -look.by_alarm[1], math.floor)]
+        ways.append(("better by more", look.by_alarm[0], math.floor))
+        proved = [f"{way} than {points(near(round(1e3 * size, 6)) / 1e3)}" for way, size, near in ways if size > 0.0]
+        return (
+            (
+                "Difference",
+                f"{signed(self.difference)} points, {100 * spec.level:g} % interval {signed(self.low)} to "
+                f"{signed(self.high)}",
+            ),
+            *((("Proved", ", ".join(proved)),) if proved and not look.is_exact else ()),
+            (
+                "Answers changed",
+                f"{changed} of {look.n_items} ({100 * changed / max(look.n_items, 1):.1f} %): {self.right_to_wrong} "
+                f"fell, {self.wrong_to_right} rose",
+            ),
+            ("Items", f"{self.n_items} of {self.n_total}, margin {points(spec.margin)}, by {self.method}"),
+        )
+
+    @property
+    def by_change(self) -> tuple[ScenarioChange, ...]:
+        """The scenarios, those first that changed the difference most."""
+        return tuple(sorted(self.scenarios, key=lambda one: -one.n_items * abs(one.change)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as ``--format json`` prints it; the keys are described in docs/gate.md."""

@@ -11,10 +11,12 @@ from itembank.bank.selections import Selection
 from itembank.comparison.comparisons import Comparison
 from itembank.errors import ParameterError
 from itembank.estimation.estimates import ScoreEstimates
+from itembank.gating.results import Gate
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page, bank_summary
 from itembank.pages.blocks import Answer, Answers, Chart, Column, Section, Table, Text
 from itembank.pages.comparison_page import comparison_page
+from itembank.pages.gate_page import gate_page
 from itembank.pages.paper_charts import (
     dimensionality_chart,
     homogeneity_chart,
@@ -171,6 +173,7 @@ PAGES: dict[type, Shown] = {
     Selection: Shown(_selection, _selection),
     ScoreEstimates: Shown(_estimates, _estimates),
     Comparison: Shown(comparison_page),
+    Gate: _begun(gate_page),
     ItemAudit: _begun(audit_page),
     StudyResult: _of_charts("Study", charts_of_study),
     PredictionResult: _of_charts("Prediction study", charts_of_prediction),

@@ -1,0 +1,87 @@
+"""A verdict as continuous integration shows it: JUnit XML, an annotation of GitHub, and a summary in Markdown.
+
+Names of models and scenarios are a stranger's: control characters are shown as escapes, of which XML 1.0 forbids most.
+"""
+
+import re
+from xml.etree import ElementTree
+
+from itembank.errors import visible
+from itembank.gating.results import Gate, points, signed
+
+LEVELS = {"pass": "notice", "fail": "error", "undecided": "warning"}
+"""GitHub's commands by verdict."""
+MOST_SCENARIOS = 10
+"""Of a summary."""
+
+
+def junit_xml(found: Gate) -> str:
+    """Return a verdict as JUnit XML: one test for the whole, and one a scenario, which is told and never fails.
+
+    It is valid against the schema of Jenkins (`junit-10.xsd` of its xUnit plugin), which other systems read, too.
+    """
+    is_fail, is_undecided = found.verdict == "fail", found.verdict == "undecided"
+    counts = {"tests": str(1 + len(found.scenarios)), "failures": str(int(is_fail)), "errors": "0"}
+    root = ElementTree.Element("testsuites", counts)
+    of_suite = {"name": "itembank gate", "skipped": str(int(is_undecided)), **counts}
+    suite = ElementTree.SubElement(root, "testsuite", of_suite)
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in found.rows()[0].items():
+        if value not in {None, ""}:
+            ElementTree.SubElement(properties, "property", name=name, value=visible(str(value)))
+    candidate, baseline = visible(found.candidate_id), visible(found.baseline_id)
+    name = f"{candidate} against {baseline}, margin {points(found.spec.margin)}"
+    whole = ElementTree.SubElement(suite, "testcase", classname="itembank gate", name=name)
+    words = "\n".join(f"{fact}: {value}" for fact, value in found.facts)
+    if is_fail:
+        ElementTree.SubElement(whole, "failure", type="fail", message=found.sentence).text = words
+    elif is_undecided:
+        ElementTree.SubElement(whole, "skipped", type="undecided", message=found.sentence).text = words
+    else:
+        ElementTree.SubElement(whole, "system-out").text = f"{found.sentence}\n{words}"
+    for one in found.scenarios:
+        of = {"classname": "itembank gate scenarios", "name": visible(one.scenario)}
+        told = ElementTree.SubElement(suite, "testcase", of)
+        ElementTree.SubElement(told, "system-out").text = (
+            f"{signed(one.change)} points on {one.n_items} items, from {one.baseline:.1%} to {one.candidate:.1%}: "
+            f"{one.right_to_wrong} answers fell, {one.wrong_to_right} rose"
+        )
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def github_annotation(found: Gate) -> str:
+    """Return a verdict as a workflow command of GitHub, one line."""
+    title = f"itembank gate: {visible(found.candidate_id)}".replace("%", "%25").replace(":", "%3A").replace(",", "%2C")
+    return f"::{LEVELS[found.verdict]} title={title}::{found.sentence.replace('%', '%25')}"
+
+
+def step_summary(found: Gate) -> str:
+    """Return a verdict as Markdown, for the summary of a job."""
+    shown = found.by_change[:MOST_SCENARIOS]
+    scenarios = [
+        f"| {_plain(one.scenario)} | {one.n_items} | {one.baseline:.1%} | {one.candidate:.1%} | {signed(one.change)} | "
+        f"{one.right_to_wrong} | {one.wrong_to_right} |"
+        for one in shown
+    ]
+    cut = f", the {len(shown)} of {len(found.scenarios)} that changed most" if len(shown) < len(found.scenarios) else ""
+    lines = [
+        f"### itembank gate: {found.verdict}",
+        "",
+        _plain(found.sentence),
+        "",
+        *(f"{_plain(text)[:1].upper()}{_plain(text)[1:]}.\n" for text in found.notes),
+        f"| {_plain(found.candidate_id)} | against {_plain(found.baseline_id)} |",
+        "|---|---|",
+        *(f"| {name} | {_plain(words)} |" for name, words in found.facts),
+        "",
+        f"| Scenario{cut} | Items | Baseline | Candidate | Points | Fell | Rose |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+        *scenarios,
+    ]
+    return "\n".join([*lines, "", ""])
+
+
+def _plain(text: str) -> str:
+    """Escape all punctuation, as CommonMark allows (2.4), so that a text is no markup."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", visible(text))

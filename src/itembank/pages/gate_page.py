@@ -1,0 +1,266 @@
+"""The page of a gate: the verdict, the difference against the margin, what changed, and what to do next."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from itembank.gating.results import Gate, Look, signed
+from itembank.gating.results import points as size
+from itembank.pages.blocks import (
+    Answer,
+    Answers,
+    Block,
+    Caution,
+    Chart,
+    Column,
+    Data,
+    Facts,
+    Pair,
+    Section,
+    Table,
+    Text,
+)
+from itembank.pages.grammar import Spec, marks, nominal, number, of, picture, shade, span, tips
+from itembank.pages.render import Page
+from itembank.pages.theme import count, level_words, percent, plural, points
+
+METHODS: Final[Mapping[str, str]] = {
+    "paired": "answers of both to the same items",
+    "probabilities": "answers and probabilities of the right options of both",
+    "bank": "items chosen with a bank, and the errors of its past models",
+    "compare": "a comparison with the bank",
+}
+ESTIMANDS: Final[Mapping[str, str]] = {
+    "run": "one full run of each on these items",
+    "expected": "runs without end on items like these",
+}
+LINES: Final[Mapping[str, str]] = {"no change": "@muted", "tolerance": "@third", "margin": "@other"}
+HEIGHT = 70
+"""Of the picture of one difference."""
+MOST_SCENARIOS = 30
+"""Rows of a picture."""
+MOST_FLIPPED = 200
+"""Items that a page lists."""
+
+
+def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence[Pair] = ()) -> Page:
+    """Return the page of a gate.
+
+    Parameters
+    ----------
+    found : Gate
+    title, command : str
+    then : sequence of (purpose, command)
+        What to do next.
+    """
+    spec, look = found.spec, found.last
+    rows = [
+        {
+            "scenario": one.scenario,
+            "place": place,
+            "n_items": one.n_items,
+            "baseline": one.baseline,
+            "candidate": one.candidate,
+            "change": one.change,
+            "fell": one.right_to_wrong,
+            "rose": one.wrong_to_right,
+        }
+        for place, one in enumerate(found.by_change)
+    ]
+    sections = [
+        Section("The difference", _difference_charts(found)),
+        Section("What changed", (_changes_chart(found, rows[:MOST_SCENARIOS]), _scenarios(rows), *_flipped(found))),
+        *([Section("What next", (Facts(tuple(then)),))] if then else []),
+    ]
+    both = " either way" if spec.both_sides else ""
+    errors = f"{level_words(spec.false_alarm)} of healthy candidates fail, {level_words(spec.miss)} of broken ones pass"
+    return Page(
+        title=title or f"{found.candidate_id} against {found.baseline_id}",
+        kind="Gate",
+        lead=_lead(found),
+        sections=tuple(sections),
+        provenance=(
+            ("Margin", f"{size(spec.margin)}{both}; a drop of up to {size(spec.healthy)} is healthy"),
+            ("Errors", f"At most {errors}, over {plural(len(found.looks), 'look')} and all that may follow"),
+            ("Baseline", f"{found.baseline_id}, {percent(found.baseline_score)} on its items"),
+            ("Candidate", f"{found.candidate_id}, {count(look.n_items)} of {plural(found.n_total, 'item')}"),
+            ("Difference by", METHODS.get(found.method, found.method)),
+            ("Difference of", ESTIMANDS[found.estimand]),
+            *((("Bank", found.bank_id),) if found.bank_id else ()),
+        ),
+        command=command,
+    )
+
+
+def _lead(found: Gate) -> tuple[Block, ...]:
+    look, spec = found.last, found.spec
+    changed = found.right_to_wrong + found.wrong_to_right
+    interval = (
+        "exactly"
+        if look.is_exact
+        else f"{signed(look.low)} to {signed(look.high)} points, {level_words(spec.level)} interval"
+    )
+    value = points(look.difference, is_signed=True)
+    of_items = f"{count(look.n_items)} of {plural(found.n_total, 'item')}"
+    answers = (
+        Answer("Verdict", found.verdict.upper(), words=f"Margin {size(spec.margin)}"),
+        Answer(f"{found.candidate_id} less {found.baseline_id}", value, interval, f"From {of_items}", found.sentence),
+        Answer(
+            "Answers changed",
+            percent(changed / max(look.n_items, 1)),
+            words=f"{count(found.right_to_wrong)} fell, {count(found.wrong_to_right)} rose",
+        ),
+    )
+    cautions = (Caution(f"{text[:1].upper()}{text[1:]}.") for text in found.notes)
+    return (Text(found.sentence), Answers(answers), *cautions)
+
+
+def _looks(found: Gate, looks: Sequence[Look]) -> Data:
+    """Return intervals at looks in points, and the bounds that decide: of a rise, where that is the question."""
+    in_points: dict[str, list[float]] = {name: [] for name in ("difference", "low", "high", "lower", "upper")}
+    for one in looks:
+        is_rise = found.spec.both_sides and one.difference > 0.0
+        bounds = (one.by_alarm[0], one.by_miss[1]) if is_rise else (one.by_miss[0], one.by_alarm[1])
+        for name, value in zip(in_points, (one.difference, one.low, one.high, *bounds), strict=True):
+            in_points[name].append(100.0 * value)
+    name = "gate-look" if len(looks) == 1 else "gate-looks"
+    return Data(name, {"n_items": [one.n_items for one in looks], **in_points})
+
+
+def _lines(found: Gate) -> Data:
+    """Return what the difference is held against, in points."""
+    healthy, margin = 100.0 * found.spec.healthy, 100.0 * found.spec.margin
+    at = {"no change": [0.0], "tolerance": [-healthy, healthy], "margin": [-margin, margin]}
+    kept = [(name, value) for name, values in at.items() for value in values[: 1 + found.spec.both_sides]]
+    return Data("gate-lines", {"line": [name for name, _ in kept], "at": [value for _, value in kept]})
+
+
+def _marks(value: Spec, items: Spec | None = None) -> list[Spec]:
+    """Draw lines of reference, intervals, and in them the bounds that decide: from left to right, or above items."""
+    tip = tips(
+        n_items=("Items", ",d"),
+        difference=("Difference (points)", "+.1f"),
+        low=("From", "+.1f"),
+        high=("To", "+.1f"),
+        lower=("Bound below", "+.2f"),
+        upper=("Bound above", "+.2f"),
+    )
+
+    def placed(channel: Spec, across: Spec | None) -> tuple[Spec | None, Spec | None]:
+        return (channel, across) if items is None else (across, channel)
+
+    across: Spec = items or {"value": HEIGHT / 2}
+    look: Spec = {"tip": tip, "color": "@main"}
+    lines: Spec = {"data": "gate-lines", "color": shade("line", LINES), "strokeDash": [5, 3], "strokeWidth": 2}
+    return [
+        marks("rule", *placed(of(value, "at"), None), **lines),
+        marks("rule", *placed(span(value), across), **look, strokeWidth=2, opacity=0.8),
+        marks("rule", *placed(span(value, "lower", "upper"), across), **look, strokeWidth=7, opacity=0.5),
+        marks("point", *placed(value, across), **look, size=70, filled=True, opacity=1),
+    ]
+
+
+def _difference_charts(found: Gate) -> tuple[Chart, ...]:
+    """Draw the difference, and below it how it became known where there were several looks."""
+    look, lines, level = found.last, _lines(found), level_words(found.spec.level)
+    value = number("difference", "Candidate less baseline (points)", zero=False, tickCount=8)
+    against = f"margin {size(found.spec.margin)}, tolerance {size(found.spec.healthy)}"
+    last = Chart(
+        f"{found.verdict.capitalize()}: the difference is {signed(look.difference)} points, the margin "
+        f"{size(found.spec.margin)}",
+        picture(*_marks({**value, "scale": {"zero": False, "padding": 12}}), height=HEIGHT),
+        (_looks(found, [look]), lines),
+        f"Difference {signed(look.difference)} points, interval {signed(look.low)} to {signed(look.high)}, {against}.",
+        note=f"Thin: {level} interval. Thick: the bounds that decide. "
+        + (
+            "Within both margins they let it pass; beyond a tolerance, with the point at a margin or beyond it, they "
+            "fail it."
+            if found.spec.both_sides
+            else "Right of the margin they let it pass; left of the tolerance, with the point at the margin or left of "
+            "it, they fail it."
+        ),
+    )
+    if len(found.looks) == 1:
+        return (last,)
+    data = _looks(found, found.looks)
+    items = number("n_items", "Items answered", log=True, scale={"nice": False, "padding": 24}, labelSeparation=8)
+    columns = (
+        Column("n_items", "Items", "count"),
+        Column("difference", "Difference (points)", "number"),
+        Column("low", f"{level} from", "number"),
+        Column("high", "to", "number"),
+        Column("lower", "Bound below", "number", 2),
+        Column("upper", "Bound above", "number", 2),
+    )
+    told = "; ".join(
+        f"{one.n_items} items {signed(one.difference)} ({signed(one.low)} to {signed(one.high)})" for one in found.looks
+    )
+    every = Chart(
+        f"{plural(len(found.looks), 'look')}, the last at {count(look.n_items)} of {plural(found.n_total, 'item')}",
+        picture(*_marks(value, items), height=300),
+        (data, lines),
+        f"Difference with its interval at each look: {told}; {against}.",
+        table=Table("Looks", data, columns, n_shown=30),
+        note="Error rates hold over all looks.",
+    )
+    return last, every
+
+
+def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
+    """Draw how many answers fell, to the left, and rose, to the right."""
+    long = [
+        {"scenario": one["scenario"], "place": one["place"], "way": way, "n": one[way], "at": sign * one[way]}
+        for one in rows
+        for way, sign in (("fell", -1), ("rose", 1))
+    ]
+    names = ("scenario", "place", "way", "n", "at")
+    data = Data("gate-changes", {name: [one[name] for one in long] for name in names})
+    whole = "datum.value % 1 ? '' : format(abs(datum.value), ',d')"
+    x = number("at", "Answers that fell, and that rose", labelExpr=whole)
+    y = nominal("scenario", "place", labelLimit=130)
+    tip = tips(scenario="Scenario", way="Answers that", n=("Number", ",d"))
+    color = shade("way", {"fell": "@other", "rose": "@main"})
+    n_all = len(found.scenarios)
+    told = "; ".join(f"{one['scenario']} {one['fell']} fell, {one['rose']} rose" for one in rows[:10])
+    return Chart(
+        f"{count(found.right_to_wrong)} answers fell and {count(found.wrong_to_right)} rose, of "
+        f"{count(found.last.n_items)}",
+        picture(marks("bar", x, y, tip=tip, color=color), height={"step": 20}),
+        (data,),
+        f"Answers that changed, by scenario: {told}.",
+        note="Fell: from right to wrong, or to a lower response. Scenarios that changed the difference most come first"
+        + (f", the first {len(rows)} of {n_all}." if len(rows) < n_all else "."),
+    )
+
+
+def _scenarios(rows: Sequence[Mapping[str, Any]]) -> Table:
+    columns = (
+        Column("scenario", "Scenario"),
+        Column("change", "Change (points)", "points", explanation="On the items that both answered, by chance in part"),
+        Column("fell", "Fell", "count"),
+        Column("rose", "Rose", "count"),
+        Column("n_items", "Items", "count"),
+        Column("baseline", "Baseline", "percent"),
+        Column("candidate", "Candidate", "percent"),
+    )
+    return Table.of("Scenarios", "gate-scenarios", rows, columns, note="The verdict is about all items together.")
+
+
+def _flipped(found: Gate) -> tuple[Table, ...]:
+    shown = found.flipped[:MOST_FLIPPED]
+    rows = {
+        "item_id": [one.item_id for one in shown],
+        "scenario": [one.scenario for one in shown],
+        "way": ["fell" if one.candidate < one.baseline else "rose" for one in shown],
+        "baseline": [one.baseline for one in shown],
+        "candidate": [one.candidate for one in shown],
+    }
+    columns = (
+        Column("item_id", "Item", "id"),
+        Column("scenario", "Scenario", has_menu=True),
+        Column("way", "Answer", has_menu=True),
+        Column("baseline", "Baseline", "number", 2, "Its response, from 0 to 1"),
+        Column("candidate", "Candidate", "number", 2, "Its response, from 0 to 1"),
+    )
+    cut = f"The first {MOST_FLIPPED} of {count(len(found.flipped))}; in Python all stand in `flipped` of the result."
+    note = cut if len(shown) < len(found.flipped) else ""
+    return (Table.of("Items whose answers changed", "gate-flipped", rows, columns, note=note),) if shown else ()

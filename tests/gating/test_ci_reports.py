@@ -1,0 +1,174 @@
+"""A verdict for CI systems, read back as these read it: an XML parser, GitHub's workflow commands, CommonMark."""
+
+import json
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import polars as pl
+import pytest
+from markdown_it import MarkdownIt
+
+from itembank.errors import visible
+from itembank.gating.ci_reports import MOST_SCENARIOS, github_annotation, junit_xml, step_summary
+from itembank.gating.gate import gate
+from itembank.gating.stages import GatePlan
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+
+HOSTILE = (
+    "]]><failure/>&amp;",
+    "<script>alert(1)</script>",
+    "a\r\n::error title=x::y",
+    "\x00\x1b[2J\x07\ufffe",
+    "🙂 100 %, a:b",
+    "a|b\\|c `x` **y** [z](https://e.org) www.e.org <!-- # ~~s~~",
+    "1. one\n\n# two\n| a | b |\n",
+)
+RIGHT = np.arange(2000) % 2
+FELL = {"pass": 0, "fail": 120, "undecided": 34}
+CODES = {"pass": 0, "fail": 1, "undecided": 3}
+
+
+def answers(name, n_fell=0, scenarios=HOSTILE):
+    """One model that got half of the items right, but for so many of them."""
+    values = RIGHT.astype(float)
+    values[np.flatnonzero(RIGHT)[:n_fell]] = 0.0
+    rows = {"item_id": [f"q{k}" for k in range(2000)], "scenario": [scenarios[k % len(scenarios)] for k in range(2000)]}
+    return ResponseMatrix.create(values[None], model_ids=[name], items=pl.DataFrame(rows))
+
+
+def read_xml(text):
+    return ElementTree.fromstring(text.encode())  # noqa: S314 (we wrote it)
+
+
+@pytest.fixture(scope="module", params=FELL)
+def found(request):
+    made = gate(answers(HOSTILE[2]), answers("".join(HOSTILE), FELL[request.param]))
+    assert made.verdict == request.param
+    return made
+
+
+ALLOWED = {  # of the elements that are used: attributes and children by junit-10.xsd, and the attributes it demands
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, {"testsuite"}, set()),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "skipped", "time", "timestamp", "hostname", "id"},
+        {"properties", "testcase", "system-out", "system-err"},
+        {"name", "tests", "failures", "errors"},
+    ),
+    "properties": (set(), {"property"}, set()),
+    "property": ({"name", "value"}, set(), {"name", "value"}),
+    "testcase": ({"name", "time", "classname"}, {"skipped", "failure", "system-out", "system-err"}, {"name"}),
+    "failure": ({"type", "message"}, set(), set()),
+    "skipped": ({"type", "message"}, set(), set()),
+    "system-out": (set(), set(), set()),
+}
+
+
+def test_junit_is_valid_and_says_the_verdict_once(found):
+    root = read_xml(junit_xml(found))
+    for element in root.iter():
+        attributes, children, needed = ALLOWED[element.tag]
+        assert needed <= set(element.attrib) <= attributes
+        assert {one.tag for one in element} <= children
+    (suite,) = root
+    cases = suite.findall("testcase")
+    told = {"fail": "failures", "undecided": "skipped"}.get(found.verdict)
+    tags = {"failures": "failure", "skipped": "skipped"}
+    for count, tag in tags.items():
+        assert len(list(root.iter(tag))) == int(suite.get(count)) == (count == told)
+    assert int(suite.get("tests")) == len(cases) == 1 + len(HOSTILE)
+    assert [one.get("name") for one in cases[1:]] == [visible(one.scenario) for one in found.scenarios]
+    whole = cases[0] if told is None else cases[0].find(tags[told])
+    assert found.sentence in (whole.findtext("system-out") if told is None else whole.get("message"))
+    assert not any(len(one) > 1 or one[0].tag != "system-out" for one in cases[1:])
+    properties = {one.get("name"): one.get("value") for one in suite.find("properties")}
+    assert float(properties["difference"]) == found.difference
+
+
+def test_an_annotation_is_one_command_and_holds_the_sentence(found):
+    text = github_annotation(found)
+    assert text.isprintable()
+    # as the runner parses it (actions/runner, ActionCommand.TryParseV2)
+    head, data = text.removeprefix("::").split("::", 1)
+    command, _, properties = head.partition(" ")
+    assert command == {"pass": "notice", "fail": "error", "undecided": "warning"}[found.verdict]
+    ((name, title),) = (one.split("=", 1) for one in properties.split(","))
+    for escaped, letter in (("%0D", "\r"), ("%0A", "\n"), ("%3A", ":"), ("%2C", ","), ("%25", "%")):
+        title = title.replace(escaped, letter)
+    assert (name, title) == ("title", f"itembank gate: {visible(found.candidate_id)}")
+    assert data.replace("%25", "%") == found.sentence
+
+
+def test_a_summary_holds_names_as_text_and_nothing_else(found):
+    tokens = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).parse(step_summary(found))
+    assert [one.type for one in tokens].count("heading_open") == 1
+    inner = [one for token in tokens if token.type == "inline" for one in token.children]
+    assert {one.type for one in inner} == {"text"}
+    assert "html_block" not in {one.type for one in tokens}
+    texts = ["".join(one.content for one in token.children) for token in tokens if token.type == "inline"]
+    assert found.sentence in texts
+    assert {visible(one).strip() for one in HOSTILE} <= set(texts)
+    assert [one.type for one in tokens].count("table_open") == 2
+
+
+def test_of_many_scenarios_a_summary_has_those_that_changed_most():
+    names = [f"s{k:02d}" for k in range(40)]
+    base = answers("old", scenarios=names)
+    values = base.responses.copy()
+    values[0, np.flatnonzero((np.arange(2000) % 40 == 7) & (RIGHT == 1))] = 0.0
+    text = step_summary(gate(base, ResponseMatrix.create(values, model_ids=["new"], items=base.items)))
+    assert re.findall(r"^\| (s\d\d) ", text, re.MULTILINE)[0] == "s07"
+    assert len(re.findall(r"^\| s\d\d ", text, re.MULTILINE)) == MOST_SCENARIOS
+    assert f"the {MOST_SCENARIOS} of 40" in text
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    write_responses(answers("old"), tmp_path / "old.parquet")
+    for name, n_fell in FELL.items():
+        write_responses(answers(f"\n::error::{name}", n_fell), tmp_path / f"{name}.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize("verdict", FELL)
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_each_output_keeps_the_exit_code_and_what_programs_read(run, files, verdict, form):
+    both = files / "old.parquet", files / f"{verdict}.parquet"
+    plain = run("gate", *both, "--format", form)
+    (files / "summary.md").write_text("before\n")
+    told = run("gate", *both, "--format", form, "--junit", files / "gate.xml", "--github")
+    assert plain.code == told.code == CODES[verdict], told.err
+    assert read_xml((files / "gate.xml").read_text(encoding="utf-8")).tag == "testsuites"
+    assert (files / "summary.md").read_text().startswith(f"before\n### itembank gate: {verdict}\n")
+    said = told.out.removeprefix(plain.out) if form == "table" else told.err
+    assert len([line for line in said.splitlines() if line.startswith("::")]) == 1
+    if form != "table":
+        assert told.out == plain.out
+    if form == "json":
+        assert json.loads(told.out)["verdict"] == verdict
+
+
+def test_items_to_run_are_all_that_stands_on_standard_output(run, files):
+    folder = files / "gate"
+    assert run("gate", "start", files / "old.parquet", "-o", folder).code == 0
+    plan = GatePlan.load(folder)
+    asked = answers("new", 34).take(items=answers("new").item_indices(plan.next_items()))
+    write_responses(asked, files / "new.parquet")
+    told = run("gate", "next", folder, files / "new.parquet", "--github", "--junit", files / "gate.xml")
+    assert told.code == 3, told.err
+    assert told.out.splitlines() == list(plan.next_items(asked.item_ids))
+    assert "::warning title=" in told.err
+    assert read_xml((files / "gate.xml").read_text()).find(".//skipped") is not None
+
+
+@pytest.mark.parametrize("option", ["--junit", "--github"])
+def test_a_place_that_cannot_be_written_is_refused_before_any_work(run, files, monkeypatch, option):
+    nowhere = files / "old.parquet" / "gate.xml"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(nowhere))
+    words = [option, nowhere] if option == "--junit" else [option]
+    refused = run("gate", files / "old.parquet", files / "fail.parquet", *words)
+    assert refused.code == 2
+    assert "cannot be written" in refused.err
+    assert not refused.out
