@@ -79,8 +79,10 @@ def _replay() -> Iterator[str]:
         ("itembank gate, no bank, in stages", _staged(None, new)),
         ("itembank gate, bank, in stages", _staged(bank, new)),
     ]
-    yield "| gate | healthy: failed | passed | undecided | items | bad: passed | failed | undecided | items | intervals |"
-    yield "|---" * 10 + "|"
+    words = ["failed", "passed", "undecided", "items"], ["passed", "failed", "undecided", "items"]
+    heads = [f"{kind}: {cell}" for kind, own in zip(("healthy", "bad"), words, strict=True) for cell in own]
+    yield f"| gate | {' | '.join(heads)} | intervals held: healthy | bad |"
+    yield "|---" * 11 + "|"
     for name, judge in gates:
         print(name, file=sys.stderr, flush=True)
         cells, held = [], []
@@ -90,8 +92,8 @@ def _replay() -> Iterator[str]:
             wrong, right = ("fail", "pass") if pairs is healthy else ("pass", "fail")
             cells += [_percent(shares[wrong]), _percent(shares[right]), _percent(shares["undecided"])]
             cells.append(f"{np.mean(items):.0f}")
-            held += hits
-        yield f"| {name} | {' | '.join(cells)} | {f'{np.mean(held):.3f}' if held else '-'} |"
+            held.append(f"{np.mean(hits):.3f}" if hits else "-")
+        yield f"| {name} | {' | '.join([*cells, *held])} |"
 
 
 def _percent(share: float) -> str:
@@ -194,7 +196,7 @@ def _probabilities() -> Iterator[str]:
         if mixture not in TRIED_ON
         for (_, early), (_, late) in zip(sorted(steps)[2:], sorted(steps)[3:], strict=False)
     ]
-    yield "| items | answers alone: error | interval held | half-width | with probabilities: error | held | half-width |"
+    yield "| items | answers alone: error | held | half-width | with probabilities: error | held | half-width |"
     yield "|---" * 7 + "|"
     scenarios = np.unique(answers.items["scenario"].to_numpy(), return_inverse=True)[1]
     y, p, rng = answers.responses, probabilities.responses, np.random.default_rng(5)
@@ -221,7 +223,7 @@ def _probabilities() -> Iterator[str]:
 def _simulated(n_sets: int = 1000, n_items: int = 1000) -> Iterator[str]:
     """Yield error rates of gates in stages without a bank, over all looks, by simulated answers of known truth."""
     spec = GateSpec(margin=0.03)
-    yield "| truth | answers that change | what is asked | failed | passed | undecided | items | intervals at all looks |"
+    yield "| truth | answers that change | asked of | failed | passed | undecided | items | held at all looks |"
     yield "|---" * 8 + "|"
     cases = [
         ("no change: copies with trial noise", 0.0, 0.02),

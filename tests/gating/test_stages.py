@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,12 +43,12 @@ def test_a_clear_case_takes_few_items_and_stops() -> None:
     assert found.next_items == ()
 
 
-def test_stage_after_stage_asks_what_is_left(tmp_path: object) -> None:
+def test_stage_after_stage_asks_what_is_left(tmp_path: Path) -> None:
     """By hand: run what is asked, until the verdict stands; the plan on disk is the same."""
     old, new = changed(20, 20)
     plan = start_gate(old, spec=GateSpec(margin=0.03))
-    plan.save(f"{tmp_path}/gate")
-    plan = GatePlan.load(f"{tmp_path}/gate")
+    plan.save(tmp_path / "gate")
+    plan = GatePlan.load(tmp_path / "gate")
     answered: list[str] = []
     items = plan.next_items()
     with pytest.raises(ib.errors.DataError, match="first look needs answers to 50 items, and 40 are missing"):
@@ -61,17 +62,15 @@ def test_stage_after_stage_asks_what_is_left(tmp_path: object) -> None:
     assert found.looks == plan.look(new).looks
 
 
-def test_a_plan_that_was_changed_is_refused(tmp_path: object) -> None:
+def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
     """Somebody might raise the margin."""
-    start_gate(changed(0, 0)[0]).save(f"{tmp_path}/gate")
-    path = f"{tmp_path}/gate/{PLAN}"
-    with open(path, encoding="utf-8") as file:
-        record = json.load(file)
+    start_gate(changed(0, 0)[0]).save(tmp_path / "gate")
+    path = tmp_path / "gate" / PLAN
+    record = json.loads(path.read_text(encoding="utf-8"))
     record["spec"]["margin"] = 0.5
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(record, file)
+    path.write_text(json.dumps(record), encoding="utf-8")
     with pytest.raises(ib.errors.IntegrityError, match="not the gate that was written"):
-        GatePlan.load(f"{tmp_path}/gate")
+        GatePlan.load(tmp_path / "gate")
     with pytest.raises(ib.errors.DataError, match="folder of a gate"):
         GatePlan.load(tmp_path)
 

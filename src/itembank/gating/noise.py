@@ -173,6 +173,6 @@ def advice(rows: list[dict[str, Any]]) -> str:
     now, *others = rows
     best = min(others, key=lambda row: row["half_width"])
     return (
-        f"{best['choice'].capitalize()} tell more: {best['n_items']} items with {best['repeats']:g} attempts each bring "
-        f"the half-width from {points(now['half_width'])} to {points(best['half_width'])}."
+        f"{best['choice'].capitalize()} tell more: {best['n_items']} items with {best['repeats']:g} attempts each "
+        f"bring the half-width from {points(now['half_width'])} to {points(best['half_width'])}."
     )

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
-
 from statistics import NormalDist
 
 import numpy as np
