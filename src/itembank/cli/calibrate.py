@@ -137,8 +137,8 @@ def calibrate_command(
     where guessing.toml has the line known_guessing = true.
 
     With --items and fewer than ten past models, intervals rest on the random draw of items alone. From ten models on an
-    item model is fitted: begin again as results come. Results of one or two models begin a bank of their items. With --parameters there are no past models, and the bank is as
-    good as these parameters.
+    item model is fitted: begin again as results come. Results of one or two models begin a bank of their own items
+    without it. With --parameters there are no past models, and the bank is as good as these parameters.
 
     \b
       itembank calibrate --items items.csv -o bank
@@ -172,7 +172,7 @@ def calibrate_command(
         matrix = read_results(responses)
         if matrix.n_models < MINIMUM_MODELS:
             refuse_unused(*((name, False, f"results of {MINIMUM_MODELS} models or more") for name in fitted))
-            note(f"{matrix.n_models} of {MINIMUM_MODELS} models that an item model needs: a bank of their items is begun.")
+            note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
             begun = {"within": within, "across": across, "rng": seed}
             _begin(matrix.items, matrix, output, begun, output_format, force=force)
             return

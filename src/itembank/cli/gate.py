@@ -249,8 +249,8 @@ def start_command(
 @click.argument("gate", type=EXISTING_FOLDER)
 @click.argument("candidate", nargs=-1, type=EXISTING)
 @command_options(
-    "Run the stages by this program, once an item, until the verdict stands. {item_id}, {scenario} and other columns of "
-    "the baseline's item table in braces are replaced.",
+    "Run the stages by this program, once an item, until the verdict stands. {item_id}, {scenario} and other columns "
+    "of the baseline's item table in braces are replaced.",
     is_required=False,
 )
 @running_options

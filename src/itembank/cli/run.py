@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -62,8 +62,8 @@ def run_options(*own: Decorator, batch: str) -> Decorator:
         option("--adaptive", "Run a session: the next items depend on the answers so far.", bool),
         option(
             "--gate GATE",
-            "Run the stages of this gate (itembank gate start) until its verdict stands, and exit as itembank gate next "
-            "does.",
+            "Run the stages of this gate (itembank gate start) until its verdict stands; exit codes are those of "
+            "itembank gate next.",
             EXISTING_FOLDER,
         ),
         option("--batch N", batch, COUNT),
@@ -439,17 +439,17 @@ def _run_gate(
     """Run the stages of a gate until its verdict stands, or go on with those that are kept beside the logs."""
     from itembank.cli.gate import look_teller  # noqa: PLC0415
     from itembank.gating.running import open_gate_run  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities  # noqa: PLC0415
     from itembank.harnesses.lm_eval.run import rows_path, run_gate  # noqa: PLC0415
 
     journal = output / GATE_ANSWERS
     with open_gate_run(journal, gate, model_id=model_id, bank=bank) as run:
         rows = RowFile(rows_path(journal), call)
+        if run.plan.probabilities is not None:
+            run.look_with(lambda: option_probabilities(rows, model_id))
         if _is_to_run(run, journal, output, rows):
             with says_how_to_go_on():
-                run_gate(
-                    launch, bank, run, rows, batch=batch, prompts=prompts, match=match, after_answer=look_teller()
-                )
+                run_gate(launch, bank, run, rows, batch=batch, prompts=prompts, match=match, after_answer=look_teller())
         return run.result
 
 
@@ -644,9 +644,9 @@ def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "Inspect
     run = last_run(output)
     if run is None:
         raise DataError(f"{output}: no sample was run, so there is nothing to look at.")
-    passing: Any = GateRun(GatePlan.load(gate), model_id=run.model_id, bank=bank)
+    passing = GateRun(GatePlan.load(gate), model_id=run.model_id, bank=bank)
     for answer in answers_with_costs(run, known, call.task_arguments["scorer"] or known.scorer):
-        take_answer(passing, answer)
+        take_answer(cast("Any", passing), answer)
     return passing.result
 
 

@@ -15,7 +15,7 @@ from itembank.gating.stages import PLAN, GatePlan
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import told_responses
 from itembank.sessions.choosing import fit_costs, told_costs
-from itembank.sessions.events import Event, Failed, Told, checked_counts, checked_response
+from itembank.sessions.events import Failed, Told, checked_counts, checked_response
 from itembank.sessions.journal import Journal
 from itembank.sessions.journal_sessions import events_of
 from itembank.sessions.session import check_model_id
@@ -48,14 +48,13 @@ class GateRun:
         *,
         model_id: str,
         bank: Bank | None = None,
-        events: Iterable[Event] = (),
+        events: Iterable[Told | Failed] = (),
         journal: Journal | None = None,
     ) -> None:
         self.plan, self.model_id = plan, check_model_id(model_id)
-        self.probabilities: Callable[[], ResponseMatrix | None] = lambda: None
-        """Gives the candidate's probabilities of the right options, where they are known."""
         self.found: Gate | None = None
         """What the last look found."""
+        self._probabilities: Callable[[], ResponseMatrix | None] = lambda: None
         self._bank = plan.bank() if bank is None or bank.bank_id != plan.bank_id else bank
         self._journal: Journal | None = None
         self._answers: dict[str, Told] = {}
@@ -110,6 +109,11 @@ class GateRun:
         notes = [f"the candidate's answers cost {spent}, failed attempts among them"] if spent else []
         return replace(self.found, notes=(*self.found.notes, *notes))
 
+    def look_with(self, probabilities: Callable[[], ResponseMatrix | None]) -> None:
+        """From now on look also at the candidate's probabilities of the right options, which a function gives."""
+        self._probabilities = probabilities
+        self._look()
+
     def ask(self, n: int = 1) -> tuple[str, ...]:
         """Give up to n further items of the stage; none while all of them wait, or when the verdict stands."""
         open_items = [item for item in self._left if item not in self._pending and item not in self._failed][:n]
@@ -161,20 +165,19 @@ class GateRun:
                 f"every item must be of the gate, got {shown(unknown)}.{did_you_mean(unknown, self.plan.order)}"
             )
 
-    def _record(self, event: Event) -> None:
+    def _record(self, event: Told | Failed) -> None:
         """Keep an answer or a failure on the disk, and then here."""
         if self._journal is not None:
             self._journal.append(event.to_dict())
         if isinstance(event, Told):
             self._answers[event.item_id] = event
-            self._failed.pop(event.item_id, None)
             self._left.pop(event.item_id, None)
-        elif isinstance(event, Failed):
+        else:
             self._failed_costs.append(event.costs)
-            self._failed.pop(event.item_id, None)
-            if not event.again:
-                self._failed[event.item_id] = event.reason
         self._pending.pop(event.item_id, None)
+        self._failed.pop(event.item_id, None)
+        if isinstance(event, Failed) and not event.again:
+            self._failed[event.item_id] = event.reason
 
     def _is_answered(self, size: int) -> bool:
         return self._answers.keys() >= set(self.plan.order[:size])
@@ -185,7 +188,7 @@ class GateRun:
         if self._is_answered(self.plan.sizes[0]):
             models = pl.DataFrame({"model_id": [self.model_id]})
             given = told_responses(self._answers, self.plan.baseline.items, models)
-            self.found = self.plan.look(given, bank=self._bank, probabilities=self.probabilities())
+            self.found = self.plan.look(given, bank=self._bank, probabilities=self._probabilities())
             self._left = dict.fromkeys(self.found.next_items)
 
 
@@ -219,7 +222,7 @@ def open_gate_run(
                 "Repeat the name, or take another folder."
             )
         n_bytes = path.stat().st_size
-        events = events_of(journal.content, path)
+        events = [event for event in events_of(journal.content, path) if isinstance(event, Told | Failed)]
         try:
             yield GateRun(plan, model_id=model_id, bank=bank, events=events, journal=journal)
         finally:

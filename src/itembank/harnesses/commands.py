@@ -350,7 +350,8 @@ class CommandItems:
         answer = reply(item_id, ended, self._read)
         if self._spec.logs is not None:
             outcome = f"failed: {answer.reason}" if answer.failed else "answered"
-            with (self._spec.logs / file_name(item_id, ".log")).open("a", encoding="utf-8", errors="backslashreplace") as file:
+            log = self._spec.logs / file_name(item_id, ".log")
+            with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(
                     f"== {list(words)!r}\n== exit status {ended.status}, {outcome}\n"
                     f"== standard output\n{ended.output}\n== standard error\n{ended.errors}\n"

@@ -96,12 +96,12 @@ def check_gate(gate: GatePlan, bank: Bank, known: Collection[str], *, is_ignored
     if absent:
         raise DataError(
             f"the bank must hold all {len(gate.order)} items of the gate, of the tasks that are run, got {len(absent)} "
-            f"that are not there: {shown(absent)}. No request was sent. Give a bank of the baseline's results (itembank "
-            "calibrate), or start the gate on items of this one."
+            f"that are not there: {shown(absent)}. No request was sent. Give a bank of the baseline's results "
+            "(itembank calibrate), or start the gate on items of this one."
         )
     asked = gate.baseline.items
     check_contents_of_bank(asked, bank.responses.items)
-    advice = "The gate's baseline was not asked as the bank's models were: calibrate a bank from the baseline's results."
+    advice = "The gate's baseline was asked otherwise than the bank's models: calibrate a bank of its own results."
     compare_prompts(asked, bank.responses.items, advice=advice, is_ignored=is_ignored)
 
 

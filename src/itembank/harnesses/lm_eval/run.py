@@ -26,7 +26,7 @@ from itembank.harnesses.lm_eval.documents import (
     tasks_of,
 )
 from itembank.harnesses.lm_eval.patches import HarnessError, Original, hooked
-from itembank.harnesses.lm_eval.rows import RowFile, Rows, answers_of, option_probabilities, responses_of, token_costs
+from itembank.harnesses.lm_eval.rows import RowFile, Rows, answers_of, responses_of, token_costs
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.matching import AUTO
@@ -386,8 +386,6 @@ def run_gate(
     after_answer: Callable[[Any, Answer], None] | None = None,
 ) -> None:
     """Run the stages of a gate until its verdict stands, inside what `launch` calls."""
-    if run.plan.probabilities is not None:
-        run.probabilities = lambda: option_probabilities(rows, run.model_id)
     hooks = SessionItems(
         cast("Any", run), bank, rows, run.askable, batch=batch, prompts=prompts, match=match,
         after_answer=after_answer, least=LEAST_BATCH_OF_SELECTIONS,
