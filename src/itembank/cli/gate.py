@@ -226,6 +226,7 @@ def start_command(
     from itembank.gating.gate import option_probabilities  # noqa: PLC0415
     from itembank.gating.stages import start_gate  # noqa: PLC0415
 
+    refuse_unused(("match", bank is not None, "--bank BANK"))
     spec = GateSpec(**rule, max_items=max_items, seed=seed)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes(), progress("gate start") as advance:
@@ -289,9 +290,11 @@ def next_command(
     is_run = how["command"] is not None
     if is_run == bool(candidate):
         raise click.UsageError("Give the candidate's results, or --command COMMAND to run its items: one of them.")
+    plan = GatePlan.load(gate)
     refuse_unused(
         *((name, is_run, "--command COMMAND") for name in (*how, *running, "model_id")),
-        *((name, not is_run, "results of the candidate") for name in ("ids", "match", "allow_mixed_prompts")),
+        *((name, not is_run, "results of the candidate") for name in ("ids", "allow_mixed_prompts")),
+        ("match", not is_run and plan.looks is not None, "results for a gate with a bank"),
     )
     if is_run:
         if not model_id:
@@ -300,7 +303,6 @@ def next_command(
             found = _run_by_command(gate, model_id, how, running)
         end_gate(found, report, output_format)
         return
-    plan = GatePlan.load(gate)
     loaded = plan.bank()
     with warnings_as_notes():
         given = read_run(candidate, loaded, match, allow_mixed_prompts=allow_mixed_prompts)
