@@ -118,12 +118,17 @@ def test_choices_that_do_not_fit_leave_no_bank(run, response_file, tmp_path, opt
     assert not (tmp_path / "new").exists()
 
 
-def test_too_few_models_are_refused(run, tmp_path):
-    write_responses(make_bank(n_models=2).responses, tmp_path / "responses.parquet")
-    outcome = run("calibrate", tmp_path / "responses.parquet", "-o", tmp_path / "new")
-    assert outcome.code == 1
-    assert "models" in outcome.err
+def test_too_few_models_for_an_item_model_begin_a_bank_of_their_items(run, tmp_path):
+    few = make_bank(n_models=2).responses
+    write_responses(few, tmp_path / "responses.parquet")
+    words = ("calibrate", tmp_path / "responses.parquet", "-o", tmp_path / "new")
+    outcome = run(*words, "--method", "map")
+    assert (outcome.code, "--method goes with results of 3 models or more" in outcome.err) == (2, True)
     assert not (tmp_path / "new").exists()
+    outcome = run(*words)
+    assert (outcome.code, "An item model needs 3 models, got 2" in outcome.err) == (0, True)
+    bank = load_bank(tmp_path / "new")
+    assert (bank.calibration.is_fitted, bank.item_ids) == (False, few.item_ids)
 
 
 def test_the_number_of_dimensions_is_chosen_unless_given(run, response_file, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.harnesses import commands
-from itembank.harnesses.commands import CommandItems, CommandSpec, log_name
+from itembank.harnesses.commands import CommandItems, CommandSpec, file_name
 
 HOSTILE = [
     "'; rm -rf /tmp/nothing-of-ours",
@@ -69,7 +69,7 @@ def test_a_shell_does_not_read_ids_again_wherever_they_stand(printer):
 
 
 def test_names_of_logs_are_harmless_and_tell_ids_apart(tmp_path):
-    names = [log_name(item) for item in [*HOSTILE, "A" * 500, "A" * 501, ".", "..", ""]]
+    names = [file_name(item, ".log") for item in [*HOSTILE, "A" * 500, "A" * 501, ".", "..", ""]]
     assert len(set(names)) == len(names)
     assert all(("/" not in name and not name.startswith(".")) or name.startswith(".e3b0") for name in names)
     assert max(map(len, names)) < 100

@@ -32,6 +32,8 @@ from itembank.cli.render import note, print_rows, progress, warnings_as_notes
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from itembank.bank.banks import Bank
     from itembank.calibration.calibration_specs import CalibrationSpec
     from itembank.planning.accuracy import MoreModels
@@ -135,8 +137,8 @@ def calibrate_command(
     where guessing.toml has the line known_guessing = true.
 
     With --items and fewer than ten past models, intervals rest on the random draw of items alone. From ten models on an
-    item model is fitted: begin again as results come. With --parameters there are no past models, and the bank is as
-    good as these parameters.
+    item model is fitted: begin again as results come. Results of one or two models begin a bank of their own items
+    without it. With --parameters there are no past models, and the bank is as good as these parameters.
 
     \b
       itembank calibrate --items items.csv -o bank
@@ -144,11 +146,12 @@ def calibrate_command(
       itembank calibrate --items tinyBenchmarks.pkl --parameters --benchmark mmlu -o tiny-mmlu
     """  # noqa: D301
     from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
+    from itembank.calibration.calibrate import MINIMUM_MODELS  # noqa: PLC0415
     from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
 
     refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
+    fitted = ("method", "dims", "spec_file", *choices, "folds")
     if items is not None:
-        fitted = ("method", "dims", "spec_file", *choices, "folds")
         refuse_unused(*((name, False, "past results that are many, not with --items") for name in fitted))
         check_bank_destination(output, overwrite=force)
         choices = {"within": within, "across": across}
@@ -167,6 +170,12 @@ def calibrate_command(
     check_bank_destination(output, overwrite=force)
     with warnings_as_notes():
         matrix = read_results(responses)
+        if matrix.n_models < MINIMUM_MODELS:
+            refuse_unused(*((name, False, f"results of {MINIMUM_MODELS} models or more") for name in fitted))
+            note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
+            begun = {"within": within, "across": across, "rng": seed}
+            _begin(matrix.items, matrix, output, begun, output_format, force=force)
+            return
         ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
@@ -262,7 +271,6 @@ def _start(
     force: bool,
 ) -> None:
     """Begin a bank without past results, or with those of a few models."""
-    from itembank.planning.accuracy import plan_models  # noqa: PLC0415
     from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
     from itembank.readers.matrix import read_known  # noqa: PLC0415
 
@@ -272,8 +280,23 @@ def _start(
         if responses:
             with importing_first(responses):
                 matrix = read_new_responses(responses, table)
-        with progress("calibrate") as report:
-            bank = ib.banks.start(table, matrix, progress=report, **choices)
+        _begin(table, matrix, output, choices, output_format, force=force)
+
+
+def _begin(
+    table: "pl.DataFrame",
+    matrix: "ResponseMatrix | None",
+    output: Path,
+    choices: Mapping[str, Any],
+    output_format: str,
+    *,
+    force: bool,
+) -> None:
+    """Write a bank of the items of a table, and say how well it estimates."""
+    from itembank.planning.accuracy import plan_models  # noqa: PLC0415
+
+    with progress("calibrate") as report:
+        bank = ib.banks.start(table, matrix, progress=report, **choices)
     ib.save_bank(bank, output, overwrite=force)
     n_items = min(100, bank.n_items)
     plan = None if bank.calibration.is_fitted else plan_models(bank, n_items)

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,14 @@ from itembank.cli.options import (
     format_option,
     level_option,
     option,
+    refuse_unused,
     report_option,
     seed_option,
     typed_command,
     write_report,
 )
 from itembank.cli.render import note, print_exactly, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.session_run import command_options, ends_like_ctrl_c, note_failure, running_options
 from itembank.estimation.estimator_specs import ESTIMANDS
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.gating.gate import GatePair
     from itembank.gating.results import Gate
+    from itembank.gating.running import GateRun
     from itembank.gating.stages import GatePlan
     from itembank.responses.responses import ResponseMatrix
+    from itembank.sessions.answers import Answer
 
 _RULE = gathered(
     "rule",
@@ -305,6 +309,7 @@ def start_command(
     from itembank.gating.gate import option_probabilities  # noqa: PLC0415
     from itembank.gating.stages import start_gate  # noqa: PLC0415
 
+    refuse_unused(("match", bank is not None, "--bank BANK"))
     spec = GateSpec(**rule, max_items=max_items, seed=seed)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes(), progress("gate start") as advance:
@@ -326,7 +331,14 @@ def start_command(
 
 @gate_command.command("next", cls=Command)
 @click.argument("gate", type=EXISTING_FOLDER)
-@click.argument("candidate", nargs=-1, required=True, type=EXISTING)
+@click.argument("candidate", nargs=-1, type=EXISTING)
+@command_options(
+    "Run the stages by this program, once an item, until the verdict stands. {item_id}, {scenario} and other columns "
+    "of the baseline's item table in braces are replaced.",
+    is_required=False,
+)
+@running_options
+@option("--model-id", "Name of the candidate that the command runs.")
 @_ids_option
 @match_option
 @mixed_prompts_option
@@ -335,6 +347,9 @@ def next_command(
     *,
     gate: Path,
     candidate: tuple[Path, ...],
+    how: Mapping[str, Any],
+    running: Mapping[str, Any],
+    model_id: str | None,
     ids: str,
     match: str,
     allow_mixed_prompts: bool,
@@ -342,14 +357,33 @@ def next_command(
 ) -> None:
     """Say from all answers so far whether the candidate passes, or which items it is to run next.
 
+    With --command its items are run, stage after stage, by a program that prints its answer as for itembank session
+    run. Stop it whenever you like and give the same command again: no item that was answered runs twice.
+
     \b
       itembank gate next gate runs/int8
       itembank gate next gate runs/int8-1 runs/int8-2 --format json
+      itembank gate next gate --command 'python agent.py {item_id}' --model-id agent-2 --jobs 4
     """  # noqa: D301
     from itembank.gating.gate import option_probabilities  # noqa: PLC0415
     from itembank.gating.stages import GatePlan  # noqa: PLC0415
 
+    is_run = how["command"] is not None
+    if is_run == bool(candidate):
+        raise click.UsageError("Give the candidate's results, or --command COMMAND to run its items: one of them.")
     plan = GatePlan.load(gate)
+    refuse_unused(
+        *((name, is_run, "--command COMMAND") for name in (*how, *running, "model_id")),
+        *((name, not is_run, "results of the candidate") for name in ("ids", "allow_mixed_prompts")),
+        ("match", not is_run and plan.looks is not None, "results for a gate with a bank"),
+    )
+    if is_run:
+        if not model_id:
+            raise click.UsageError("Say what the candidate is called: --model-id NAME.")
+        with warnings_as_notes():
+            found = _run_by_command(gate, model_id, how, running)
+        end_gate(found, report, output_format)
+        return
     loaded = plan.bank()
     with warnings_as_notes():
         given = read_run(candidate, loaded, match, allow_mixed_prompts=allow_mixed_prompts)
@@ -365,6 +399,47 @@ def next_command(
     else:
         print_gate(found, outputs["output_format"])
     end_gate(found, outputs, then)
+
+
+def _run_by_command(gate: Path, model_id: str, how: Mapping[str, Any], running: Mapping[str, Any]) -> "Gate":
+    """Run stages by a command until the verdict stands; answers are kept beside the gate."""
+    from typing import cast  # noqa: PLC0415
+
+    from itembank.gating.running import open_gate_run  # noqa: PLC0415
+    from itembank.harnesses.commands import CommandItems, CommandSpec, file_name  # noqa: PLC0415
+    from itembank.harnesses.drive import drive  # noqa: PLC0415
+
+    with open_gate_run(gate / file_name(model_id, ".answers.jsonl"), gate, model_id=model_id) as run:
+        items = CommandItems(CommandSpec(**how), run.plan.baseline.items)
+        if run.n_items:
+            note(f"Going on: {run.n_items} items are answered.")
+        with ends_like_ctrl_c():
+            try:  # a `GateRun` has what is asked of a session
+                drive(cast("Any", run), items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
+            except KeyboardInterrupt:
+                note(f"Stopped with {run.n_items} answers, all kept. The same command goes on from here.")
+                raise
+        return run.result
+
+
+def look_teller() -> Callable[[Any, "Answer"], None]:
+    """Make what says on standard error, after each answer, what failed and what a look found."""
+    from itembank.gating.results import signed  # noqa: PLC0415
+
+    told: Gate | None = None
+
+    def tell(run: "GateRun", answer: "Answer") -> None:
+        nonlocal told
+        if answer.failed:
+            note_failure(answer)
+        elif run.found is not None and run.found is not told:
+            told, look = run.found, run.found.last
+            note(
+                f"{look.n_items} of {told.n_total} items: difference {signed(look.difference)} points "
+                f"({signed(look.low)} to {signed(look.high)})"
+            )
+
+    return tell
 
 
 def _print_items(item_ids: Sequence[str], form: str, plan: "GatePlan") -> None:

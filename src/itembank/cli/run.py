@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -14,7 +14,17 @@ import itembank as ib
 from itembank.cli.command import Command, Decorator, Group, together
 from itembank.cli.estimate import interval_text, print_estimates
 from itembank.cli.new_results import match_option, note_flagged, note_known_models
-from itembank.cli.options import COUNT, FILE, FOLDER, bank_argument, format_option, option, refuse_unused, seed_option
+from itembank.cli.options import (
+    COUNT,
+    EXISTING_FOLDER,
+    FILE,
+    FOLDER,
+    bank_argument,
+    format_option,
+    option,
+    refuse_unused,
+    seed_option,
+)
 from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import exit_if_imprecise, session_spec, short_session_options
 from itembank.errors import visible
@@ -23,6 +33,9 @@ if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.bank.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
+    from itembank.gating.results import Gate
+    from itembank.gating.running import GateRun
+    from itembank.gating.stages import GatePlan
     from itembank.harnesses.inspect.command import HarnessCall as InspectCall
     from itembank.harnesses.inspect.samples import TaskItems
     from itembank.harnesses.lm_eval.command import HarnessCall
@@ -47,6 +60,12 @@ def run_options(*own: Decorator, batch: str) -> Decorator:
         ),
         option("-n --n-items n_chosen", "Choose so many items and run them.", COUNT),
         option("--adaptive", "Run a session: the next items depend on the answers so far.", bool),
+        option(
+            "--gate GATE",
+            "Run the stages of this gate (itembank gate start) until its verdict stands; exit codes are those of "
+            "itembank gate next.",
+            EXISTING_FOLDER,
+        ),
         option("--batch N", batch, COUNT),
         *own,
         match_option,
@@ -64,6 +83,7 @@ def check_items(
     n_chosen: int | None,
     *,
     adaptive: bool,
+    gate: Path | None,
     has_batches: bool,
     choices: Mapping[str, Any],
 ) -> None:
@@ -76,11 +96,12 @@ def check_items(
     click.UsageError
         When it was not.
     """
-    n_ways = (selection is not None) + (n_chosen is not None) + adaptive
+    n_ways = (selection is not None) + (n_chosen is not None) + adaptive + (gate is not None)
     if n_ways > 1 or (n_ways == 0 and _own_items(bank) is None):
-        raise click.UsageError("Say which items to run: one of --selection FILE, -n N, or --adaptive.")
+        raise click.UsageError("Say which items to run: one of --selection FILE, -n N, --adaptive, or --gate.")
     refuse_unused(
         *((name, adaptive, "--adaptive") for name in choices if name != "level"),
+        ("level", gate is None, "--selection FILE, -n N, or --adaptive"),
         ("batch", has_batches, "--adaptive"),
         ("seed", n_chosen is not None or adaptive, "-n or --adaptive"),
     )
@@ -192,7 +213,7 @@ def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
     note("Compared with the bank's items. No model was called.")
 
 
-JOURNAL = "session.jsonl"
+JOURNAL, GATE_ANSWERS = "session.jsonl", "gate.jsonl"
 ROWS = "selection.rows"
 """Of the folder of a selection's run: samples of the items that were run."""
 MACRO_AND_GROUPS = (
@@ -220,6 +241,7 @@ def run_lm_eval_command(
     selection: Path | None,
     n_chosen: int | None,
     adaptive: bool,
+    gate: Path | None,
     batch: int | None,
     model_id: str | None,
     plugin: str | None,
@@ -241,6 +263,7 @@ def run_lm_eval_command(
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf --model_args pretrained=org/m1
       itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1 --batch_size 16
       itembank run lm-eval bank --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model hf ...
+      itembank run lm-eval bank --gate gate -o runs/int8 -- --model hf --model_args pretrained=org/m1-int8
       itembank run lm-eval bank -n 100 -o runs/m1 --dry-run -- --model hf ...
 
     The harness's own table goes to standard error, without scores: the mean of the chosen items is no estimate. A run
@@ -252,7 +275,7 @@ def run_lm_eval_command(
     from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of  # noqa: PLC0415
     from itembank.harnesses.lm_eval.patches import check_release  # noqa: PLC0415
 
-    check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=True, choices=choices)
+    check_items(bank, selection, n_chosen, adaptive=adaptive, gate=gate, has_batches=True, choices=choices)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:
@@ -262,8 +285,9 @@ def run_lm_eval_command(
     loaded = ib.load_bank(bank)
     with warnings_as_notes():
         note_known_models(loaded, [name])
-        chosen = None if adaptive else chosen_items(loaded, selection, n_chosen, seed=seed)
-        item_ids = _item_ids(loaded, chosen, spec)
+        plan = None if gate is None else gate_of(gate, loaded, ignore_prompts=ignore_prompts)
+        chosen = None if adaptive or plan else chosen_items(loaded, selection, n_chosen, seed=seed)
+        item_ids = _item_ids(loaded, chosen, spec) if plan is None else plan.order[: plan.sizes[-1]]
         tasks = tasks_of(loaded.responses.items, item_ids)
         call = _with_tasks(call, loaded, tasks).as_of(arguments_of(loaded.responses.items, tasks))
         note_untold_prompts(loaded)
@@ -280,7 +304,8 @@ def run_lm_eval_command(
             from itembank.harnesses.lm_eval.selected import dry_run as counted_run  # noqa: PLC0415
 
             counted = counted_run(launch, loaded, item_ids, n_items=most, prompts=prompts, match=match)
-            print_dry_run({"bank": loaded.bank_id, **counted}, output_format)
+            first = {} if plan is None else {"n_items_first": plan.sizes[0]}
+            print_dry_run({"bank": loaded.bank_id, **first, **counted}, output_format)
             if prompts.has_template:
                 note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
             return
@@ -292,11 +317,27 @@ def run_lm_eval_command(
             )  # fmt: skip
             if scores is not None:
                 _print(scores, loaded, output, output_format, match)
-        elif spec is not None:
-            named: dict[str, Any] = {"model_id": name, "output": output, "batch": batch, "match": match}
+        named: dict[str, Any] = {"model_id": name, "output": output, "batch": batch, "match": match}
+        if gate is not None:
+            verdict = _run_gate(launch, call, loaded, gate, prompts, **named)
+        if spec is not None:
             with _session(launch, call, loaded, spec, prompts, **named) as session:
                 _print(session.estimate().scores, loaded, output, output_format, match)
                 end_session(session)
+    if gate is not None:
+        from itembank.cli.gate import end_gate  # noqa: PLC0415
+
+        end_gate(verdict, None, output_format)
+
+
+def gate_of(folder: Path, bank: "Bank", *, ignore_prompts: bool) -> "GatePlan":
+    """Load a gate, and check that the bank knows its items."""
+    from itembank.gating.stages import GatePlan  # noqa: PLC0415
+    from itembank.harnesses.drive import check_gate  # noqa: PLC0415
+
+    plan = GatePlan.load(folder)
+    check_gate(plan, bank, set(bank.responses.item_ids), is_ignored=ignore_prompts)
+    return plan
 
 
 def _item_ids(bank: "Bank", selection: "Selection | None", spec: "SessionSpec | None") -> list[str]:
@@ -375,15 +416,49 @@ def _session(
         session_at(journal, bank, spec, model_id=model_id, progress=report) as session,
     ):
         rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
-        if session.n_items:
-            note(f"Going on with the session in {journal}: {session.n_items} items are answered.")
-        is_over = session.reason_stopped is not None and not session.pending
-        if not (is_over and _is_logged(output, rows)):
+        if _is_to_run(session, journal, output, rows):
             with says_how_to_go_on():
                 run_adaptively(
                     launch, bank, session, rows, batch=batch, prompts=prompts, match=match, after_answer=_say
                 )
         yield session
+
+
+def _run_gate(
+    launch: Callable[[], Any],
+    call: "HarnessCall",
+    bank: "Bank",
+    gate: Path,
+    prompts: "BankPrompts",
+    *,
+    model_id: str,
+    output: Path,
+    batch: int | None,
+    match: str,
+) -> "Gate":
+    """Run the stages of a gate until its verdict stands, or go on with those that are kept beside the logs."""
+    from itembank.cli.gate import look_teller  # noqa: PLC0415
+    from itembank.gating.running import open_gate_run  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import rows_path, run_gate  # noqa: PLC0415
+
+    journal = output / GATE_ANSWERS
+    with open_gate_run(journal, gate, model_id=model_id, bank=bank) as run:
+        rows = RowFile(rows_path(journal), call)
+        if run.plan.probabilities is not None:
+            run.look_with(lambda: option_probabilities(rows, model_id))
+        if _is_to_run(run, journal, output, rows):
+            with says_how_to_go_on():
+                run_gate(launch, bank, run, rows, batch=batch, prompts=prompts, match=match, after_answer=look_teller())
+        return run.result
+
+
+def _is_to_run(session: "AdaptiveSession | GateRun", journal: Path, output: Path, rows: "RowFile") -> bool:
+    """Whether items are to be asked, or logs to be written; say what goes on."""
+    if session.n_items:
+        note(f"Going on with the answers in {journal}: {session.n_items} items are answered.")
+    is_over = session.reason_stopped is not None and not session.pending
+    return not (is_over and _is_logged(output, rows))
 
 
 def _is_logged(output: Path, rows: "RowFile") -> bool:
@@ -428,6 +503,7 @@ def run_inspect_command(
     selection: Path | None,
     n_chosen: int | None,
     adaptive: bool,
+    gate: Path | None,
     batch: int | None,
     scorer: str | None,
     task_arg: tuple[str, ...],
@@ -447,6 +523,7 @@ def run_inspect_command(
       itembank run inspect bank inspect_evals/gsm8k --selection selection.json -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py -n 100 -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model ...
+      itembank run inspect bank task.py --gate gate -o runs/m2 -- --model openai/gpt-5
 
     A run that was interrupted goes on when the command is repeated; no sample that was answered is run again. The exit
     code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a sample is not the one of
@@ -463,7 +540,7 @@ def run_inspect_command(
     )
     from itembank.harnesses.inspect.samples import check_release, task_items  # noqa: PLC0415
 
-    check_items(bank, selection, n_chosen, adaptive=adaptive, has_batches=adaptive, choices=choices)
+    check_items(bank, selection, n_chosen, adaptive=adaptive, gate=gate, has_batches=adaptive, choices=choices)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
     given |= {"match": match} if match != "auto" else {}
     place = str(bank if is_bank_name(bank) else bank.resolve())
@@ -476,6 +553,8 @@ def run_inspect_command(
         if adaptive:
             session = session_spec(choices, seed).to_dict()
             call = HarnessCall("adaptive", {**given, "batch": batch or BATCH, "session": session}, arguments)
+        elif gate is not None:
+            call = HarnessCall("gated", {**given, "gate": str(gate.resolve())}, arguments)
         else:
             chosen = chosen_items(loaded, selection, n_chosen, seed=seed, excluded=known.others)
             kept = selection or keep_selection(chosen, output)
@@ -488,7 +567,14 @@ def run_inspect_command(
             return
         with says_how_to_go_on():
             run_command(call, output)
-        _print_harness_run(loaded, known, call, output, level=choices["level"], output_format=output_format)
+        if gate is not None:
+            verdict = _inspected_gate(gate, loaded, known, call, output)
+        else:
+            _print_harness_run(loaded, known, call, output, level=choices["level"], output_format=output_format)
+    if gate is not None:
+        from itembank.cli.gate import end_gate  # noqa: PLC0415
+
+        end_gate(verdict, None, output_format)
 
 
 def _task_arguments(pairs: Sequence[str]) -> dict[str, Any]:
@@ -547,6 +633,23 @@ def _print_harness_run(
         end_session(session)
 
 
+def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "InspectCall", output: Path) -> "Gate":
+    """Return the verdict of a run that came to its end."""
+    from itembank.errors import DataError  # noqa: PLC0415
+    from itembank.gating.running import GateRun  # noqa: PLC0415
+    from itembank.gating.stages import GatePlan  # noqa: PLC0415
+    from itembank.harnesses.drive import take_answer  # noqa: PLC0415
+    from itembank.harnesses.inspect.command import answers_with_costs, last_run  # noqa: PLC0415
+
+    run = last_run(output)
+    if run is None:
+        raise DataError(f"{output}: no sample was run, so there is nothing to look at.")
+    passing = GateRun(GatePlan.load(gate), model_id=run.model_id, bank=bank)
+    for answer in answers_with_costs(run, known, call.task_arguments["scorer"] or known.scorer):
+        take_answer(cast("Any", passing), answer)
+    return passing.result
+
+
 @click.group("run", cls=Group)
 def run_command() -> None:
     """Run chosen items inside an evaluation harness, and estimate the full-benchmark score.
@@ -554,6 +657,7 @@ def run_command() -> None:
     \b
       itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1
       itembank run inspect bank mytask.py -n 100 -o runs/m1 -- --model openai/gpt-5
+      itembank run lm-eval bank --gate gate -o runs/int8 -- --model hf --model_args pretrained=org/m1-int8
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 

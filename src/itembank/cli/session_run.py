@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import itembank as ib
-from itembank.cli.command import Command, gathered, headed
+from itembank.cli.command import Command, Decorator, gathered, headed
 from itembank.cli.options import COUNT, FOLDER, format_option, option
 from itembank.cli.render import note, progress, warnings_as_notes
 from itembank.cli.session_options import (
@@ -36,24 +36,29 @@ if TYPE_CHECKING:
     from itembank.sessions.answers import Answer
     from itembank.sessions.session import AdaptiveSession
 
-_COMMAND = gathered(
-    "how",
-    headed(
-        "The command",
-        option(
-            "--command COMMAND",
-            "The program to run for each item, and its arguments. {item_id}, {scenario}, {subscenario} and other "
-            "columns of the item table in braces are replaced.",
-            required=True,
-        ),
-        option("--shell uses_shell", "Let a shell read the command: pipes, variables.", bool),
-        option("--pattern REGEX", "The answer is the last number that REGEX finds."),
-        option("--exit-code uses_exit_status", "Exit code 0 is right, 1 wrong.", bool),
-        option("--timeout SECONDS", "For each item.", float, default=600.0),
-        option("--logs DIR", "Keep what the programs print, one file an item.", FOLDER),
-    ),
+_PROGRAM = (
+    "The program to run for each item, and its arguments. {item_id}, {scenario}, {subscenario} and other columns of "
+    "the item table in braces are replaced."
 )
-_RUNNING = gathered(
+
+
+def command_options(program: str = _PROGRAM, *, is_required: bool) -> Decorator:
+    """Make the options that say how a command runs an item; the command gets one mapping, `how`."""
+    return gathered(
+        "how",
+        headed(
+            "The command",
+            option("--command COMMAND", program, required=is_required),
+            option("--shell uses_shell", "Let a shell read the command: pipes, variables.", bool),
+            option("--pattern REGEX", "The answer is the last number that REGEX finds."),
+            option("--exit-code uses_exit_status", "Exit code 0 is right, 1 wrong.", bool),
+            option("--timeout SECONDS", "For each item.", float, default=600.0),
+            option("--logs DIR", "Keep what the programs print, one file an item.", FOLDER),
+        ),
+    )
+
+
+running_options = gathered(
     "running",
     option("--jobs n_jobs", "Items run side by side.", COUNT, default=1),
     option(
@@ -69,8 +74,8 @@ _RUNNING = gathered(
 
 @click.command("run", cls=Command)
 @journal_argument
-@_COMMAND
-@_RUNNING
+@command_options(is_required=True)
+@running_options
 @bank_option
 @format_option
 def run(
@@ -106,7 +111,7 @@ def run(
         warnings_as_notes(),
         progress("session run") as advance,
         ib.open_session(journal, loaded, wait=WAIT, progress=advance) as session,
-        _ends_like_ctrl_c(),
+        ends_like_ctrl_c(),
     ):
         try:
             with warned_once():
@@ -122,8 +127,7 @@ def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
 
     def tell(session: "AdaptiveSession", answer: "Answer") -> None:
         if answer.failed:
-            more = "it may be asked again" if answer.again else "skipped"
-            note(f"{visible(answer.item_id)} failed, {more}: {answer.reason}")
+            note_failure(answer)
             return
         from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
 
@@ -140,8 +144,14 @@ def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
     return tell
 
 
+def note_failure(answer: "Answer") -> None:
+    """Say that an attempt failed."""
+    more = "it may be asked again" if answer.again else "skipped"
+    note(f"{visible(answer.item_id)} failed, {more}: {answer.reason}")
+
+
 @contextlib.contextmanager
-def _ends_like_ctrl_c() -> Iterator[None]:
+def ends_like_ctrl_c() -> Iterator[None]:
     """Let a request to end, of a scheduler or a terminal that closes, do what Ctrl-C does."""
     numbers = [signal.SIGTERM, signal.SIGHUP]
     is_ours = threading.current_thread() is threading.main_thread()

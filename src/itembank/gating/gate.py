@@ -162,9 +162,11 @@ def option_probabilities(paths: Sequence[Path], read: ResponseMatrix) -> Respons
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the logs have been read, and warned of, before
-            return read_matrix(list(paths), spec)
+            found = read_matrix(list(paths), spec)
     except DataError:
         return None
+    is_certain = np.isin(found.responses, (0.0, 1.0)) | np.isnan(found.responses)
+    return None if is_certain.all() else found  # of a harness whose logs hold scores alone
 
 
 def probabilities_of_both(

@@ -350,7 +350,8 @@ class CommandItems:
         answer = reply(item_id, ended, self._read)
         if self._spec.logs is not None:
             outcome = f"failed: {answer.reason}" if answer.failed else "answered"
-            with (self._spec.logs / log_name(item_id)).open("a", encoding="utf-8", errors="backslashreplace") as file:
+            log = self._spec.logs / file_name(item_id, ".log")
+            with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(
                     f"== {list(words)!r}\n== exit status {ended.status}, {outcome}\n"
                     f"== standard output\n{ended.output}\n== standard error\n{ended.errors}\n"
@@ -362,7 +363,7 @@ class CommandItems:
         self._programs.interrupt()
 
 
-def log_name(item_id: str) -> str:
-    """Return the name of an item's log: what is harmless of its id, and a digest that tells all ids apart."""
-    harmless = re.sub(r"[^A-Za-z0-9_-]+", "_", item_id)[:MOST_OF_NAME]
-    return f"{harmless}.{hashlib.sha256(item_id.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.log"
+def file_name(text: str, ending: str) -> str:
+    """Return the name of a file about something: what is harmless of its id, and a digest that tells all ids apart."""
+    harmless = re.sub(r"[^A-Za-z0-9_-]+", "_", text)[:MOST_OF_NAME]
+    return f"{harmless}.{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}{ending}"

@@ -7,7 +7,7 @@ import asyncio
 import signal
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
@@ -19,6 +19,8 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.checks import check_whole
 from itembank.errors import DataError, DataWarning, IntegrityError, RunError, quoted, remedy, shown, visible, warn
+from itembank.gating.stages import GatePlan
+from itembank.readers.agreement import check_same_content as check_contents_of_bank
 from itembank.readers.matching import Document, changed_contents
 from itembank.responses.prompts import DIFFERS, PROMPT_HASH, PROMPT_SETTINGS, prompt_differences
 from itembank.sessions.answers import Answer, answer_to, tell_all
@@ -83,6 +85,24 @@ def check_same_content(found: Mapping[str, Document], items: pl.DataFrame, harne
             f"another content: {shown(changed)}. No request was sent. The benchmark changed: run the version of the "
             "bank, or calibrate a new one."
         )
+
+
+def check_gate(gate: GatePlan, bank: Bank, known: Collection[str], *, is_ignored: bool) -> None:
+    """Refuse a gate whose items a run cannot find in the bank, or that asked its baseline something else.
+
+    `known` holds the items that the run may ask.
+    """
+    absent = [item for item in gate.order if item not in known]
+    if absent:
+        raise DataError(
+            f"the bank must hold all {len(gate.order)} items of the gate, of the tasks that are run, got {len(absent)} "
+            f"that are not there: {shown(absent)}. No request was sent. Give a bank of the baseline's results "
+            "(itembank calibrate), or start the gate on items of this one."
+        )
+    asked = gate.baseline.items
+    check_contents_of_bank(asked, bank.responses.items)
+    advice = "The gate's baseline was asked otherwise than the bank's models: calibrate a bank of its own results."
+    compare_prompts(asked, bank.responses.items, advice=advice, is_ignored=is_ignored)
 
 
 def drive(

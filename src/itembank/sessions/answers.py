@@ -14,7 +14,7 @@ from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
 from itembank.readers.columns import PAIRS, response_of
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
-from itembank.sessions.events import checked_costs, checked_counts, checked_response
+from itembank.sessions.events import Told, checked_costs, checked_counts, checked_response
 from itembank.sessions.session import AdaptiveSession
 
 RIGHT_NAMES = tuple(dict.fromkeys(right for right, _ in PAIRS if len(right) > 1 and right not in {"true", "yes"}))
@@ -158,7 +158,12 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     answered = session.told
     if not answered:
         raise DataError("a session must have been told an answer before its answers can be written, got none.")
-    items = session.pool.item_table
+    models = pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [way_of(session.pool.spec.criterion)]})
+    return told_responses(answered, session.pool.item_table, models)
+
+
+def told_responses(answered: Mapping[str, Told], items: pl.DataFrame, models: pl.DataFrame) -> ResponseMatrix:
+    """Return answers by item as responses of the one model of a table, in the order of the table of items."""
     items = items.filter(items["item_id"].is_in(pl.Series(list(answered)).implode()))
     answers = [answered[item_id] for item_id in items["item_id"]]
     n_trials = None
@@ -167,7 +172,7 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     units = dict.fromkeys(unit for answer in answers for unit in answer.costs)
     return ResponseMatrix.create(
         np.array([[answer.response for answer in answers]]),
-        models=pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [way_of(session.pool.spec.criterion)]}),
+        models=models,
         items=items,
         n_trials=n_trials,
         costs={unit: np.array([[answer.costs.get(unit, np.nan) for answer in answers]]) for unit in units},

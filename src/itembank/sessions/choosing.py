@@ -7,7 +7,7 @@ Reasons are short and stable: 'ability', 'half-width of overall', 'decision: abo
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from scipy.special import ndtr
@@ -22,7 +22,7 @@ from itembank.selection.criteria import uses_chance
 from itembank.selection.greedy import next_items
 from itembank.selection.item_worth import updated_covariance
 from itembank.sessions.estimates import SessionEstimate
-from itembank.sessions.events import SessionState, checked_costs
+from itembank.sessions.events import SessionState, Told, checked_costs
 from itembank.sessions.limits import Decision
 from itembank.sessions.pool import ROUNDING, PriceLevel, SessionPool, cheapest_cost
 from itembank.sessions.session_spec import CUSTOM
@@ -40,13 +40,15 @@ def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
     return costs.get(OUTPUT_TOKENS, 0.0) + unit.input_weight * costs.get(INPUT_TOKENS, 0.0)
 
 
-def fit_costs(pool: SessionPool, costs: Mapping[str, float] | None, owner: str, *, new_units: bool) -> dict[str, float]:
-    """Return costs by unit as numbers from 0 to `MOST_COST`."""
+def fit_costs(
+    own_units: Sequence[str], costs: Mapping[str, float] | None, owner: str, *, new_units: bool
+) -> dict[str, float]:
+    """Return costs by unit as numbers from 0 to `MOST_COST`; units must be the bank's own, or usual."""
     checked = checked_costs(costs, owner)
     if not new_units:
-        known = tuple(dict.fromkeys((*pool.cost_units, TOKENS, *COST_COLUMNS)))
+        known = tuple(dict.fromkeys((*own_units, TOKENS, *COST_COLUMNS)))
         unknown = [unit for unit in checked if unit not in known]
-        if unknown and pool.cost_units:
+        if unknown and own_units:
             raise DataError(
                 f"costs must be in a unit that the bank has or that is usual ({shown(known, len(known))}), got "
                 f"{shown(unknown)} for {owner}.{did_you_mean(unknown, known)} A unit that is meant to be new needs "
@@ -66,10 +68,10 @@ def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: s
         )
 
 
-def told_costs(state: SessionState) -> dict[str, float]:
+def told_costs(answers: Iterable[Told], failed_costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
     """Sum the costs of all answers and failed attempts by unit."""
     amounts: dict[str, list[float]] = {}
-    for costs in (*(answer.costs for answer in state.answers.values()), *state.failed_costs):
+    for costs in (*(answer.costs for answer in answers), *failed_costs):
         for unit, amount in costs.items():
             amounts.setdefault(unit, []).append(amount)
     return {unit: math.fsum(amounts[unit]) for unit in sorted(amounts)}  # exact, so that order does not matter
@@ -89,7 +91,7 @@ def whole_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[float
 
     With the ends of the 95 % interval.
     """
-    told = told_costs(state)
+    told = told_costs(state.answers.values(), state.failed_costs)
     found = {}
     for name, past in pool.prices.items():
         unit = pool.units.get(name, CostUnit(name))

@@ -58,7 +58,7 @@ def encode_line(record: Mapping[str, Any], previous_check: str) -> tuple[bytes, 
     return body + b',"check":"' + check.encode("ascii") + b'"}\n', check
 
 
-def parse_journal(content: bytes, name: str) -> JournalContent:
+def parse_journal(content: bytes, name: str, kind: str = KIND) -> JournalContent:
     """Read the bytes of a journal called `name`; whatever follows the last newline is left out and counted."""
     end = content.rfind(b"\n") + 1
     lines = content[:end].split(b"\n")[:-1]
@@ -70,7 +70,7 @@ def parse_journal(content: bytes, name: str) -> JournalContent:
             f"{name} holds no whole line, so it is not the journal of a session. If it was to be one, no answer was in "
             f"it: {again[0].lower()}{again[1:]}."
         )
-    header, check = _parse_header(lines[0], name)
+    header, check = _parse_header(lines[0], name, kind)
     events, times = [], []
     for number, line in enumerate(lines[1:], start=2):
         record, check = _parse_line(line, check, f"{name}, line {number} of {len(lines)}", number - 1)
@@ -79,13 +79,14 @@ def parse_journal(content: bytes, name: str) -> JournalContent:
     return JournalContent(header, tuple(events), tuple(times), end, len(content) - end, check)
 
 
-def _parse_header(line: bytes, name: str) -> tuple[dict[str, Any], str]:
+def _parse_header(line: bytes, name: str, kind: str) -> tuple[dict[str, Any], str]:
     """Read the first line; what kind of file it is comes before whether it is whole."""
     header = _object(line)
     if header is None and line.startswith(BEGINNING):
         return _parse_line(line, "", f"{name}, line 1 (the header)", 0)  # which says that it is damaged
-    if header is None or header.get("kind") != KIND:
-        raise DataError(f"{name} is not the journal of a session. Start one with itembank session start.")
+    if header is None or header.get("kind") != kind:
+        what = "the journal of a session. Start one with itembank session start."
+        raise DataError(f"{name} is not {what if kind == KIND else f'a file of {kind}. Remove it.'}")
     version = header.get("schema_version")
     if version != SCHEMA_VERSION:
         raise DataError(
@@ -164,7 +165,7 @@ class Journal:
 
     @classmethod
     def create(cls, path: str | Path, header: Mapping[str, Any]) -> Self:
-        """Make a new journal with this header; `kind`, `schema_version` and the time are added.
+        """Make a new journal with this header; `kind`, a session's by default, `schema_version` and the time are added.
 
         It appears at `path` whole or not at all.
         """
@@ -199,10 +200,10 @@ class Journal:
             raise
         finally:
             temporary.unlink(missing_ok=True)
-        return cls(path, parse_journal(line, str(path)), handle)
+        return cls(path, parse_journal(line, str(path), record["kind"]), handle)
 
     @classmethod
-    def open(cls, path: str | Path, *, wait: float = 0.0) -> Self:
+    def open(cls, path: str | Path, *, wait: float = 0.0, kind: str = KIND) -> Self:
         """Open a journal to go on with it, waiting up to `wait` seconds for another process to close it."""
         path = Path(path)
         sweep(path)  # a start that was killed at its very end leaves a second name of the journal
@@ -214,7 +215,7 @@ class Journal:
         try:
             _lock(handle, path, wait)
             with os.fdopen(os.dup(handle), "rb") as file:
-                content = parse_journal(file.read(), str(path))
+                content = parse_journal(file.read(), str(path), kind)
         except BaseException as error:
             os.close(handle)
             if isinstance(error, OSError):

@@ -239,7 +239,7 @@ class AdaptiveSession:
         self, costs: Mapping[str, float] | None, item_id: str, *, new_units: bool = False
     ) -> dict[str, float]:
         """Return costs of an item as numbers, or raise `DataError` for what `tell` refuses of them."""
-        return fit_costs(self._pool, costs, f"item {quoted(item_id)}", new_units=new_units)
+        return fit_costs(self._pool.cost_units, costs, f"item {quoted(item_id)}", new_units=new_units)
 
     def check_items(self, item_ids: Iterable[str]) -> None:
         """Raise `DataError` naming the items that are not in the bank."""
@@ -294,7 +294,7 @@ class AdaptiveSession:
     @property
     def costs(self) -> dict[str, float]:
         """Known costs so far, summed by unit; failed attempts included."""
-        return told_costs(self._state)
+        return told_costs(self._state.answers.values(), self._state.failed_costs)
 
     @property
     def left(self) -> dict[str, float]:

@@ -89,6 +89,8 @@ NO_TABLE = {
     "": "it only calls commands",
     "session start": "it notes where the journal is",
     "session extend": "it notes the budget",
+    "gate start": "it prints ids",
+    "gate next": "it prints a sentence and a few lines, and no table",
     "session serve": "it answers in JSON Lines",
     "study run": "study table shows it",
     "bank build": "it writes into the user's folder; one row of short texts",

@@ -41,6 +41,7 @@ COMMANDS = (
     "session start bank-2 -o answered.jsonl --model-id new --max-items 4 --session fast.toml",
     "session tell answered.jsonl math/0 --response 1 --cost seconds=4",
     "session tell answered.jsonl code/1 --response 0 --cost seconds=2",
+    "gate start alone.csv --margin 0.3 -o gate",
     *scaling_world.COMMANDS,
     "study run study.toml -o study --jobs 1",
     "study run prediction.toml -o prediction --jobs 1",

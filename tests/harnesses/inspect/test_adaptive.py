@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("inspect_ai")
@@ -9,10 +10,13 @@ import inspect_ai
 
 from itembank.bank.bank_files import load_bank
 from itembank.errors import DataWarning, IntegrityError, ParameterError
+from itembank.gating.gate_spec import GateSpec
+from itembank.gating.stages import start_gate
 from itembank.harnesses.inspect.samples import estimated_metrics
-from itembank.harnesses.inspect.tasks import adaptive
+from itembank.harnesses.inspect.tasks import adaptive, gated
 from itembank.readers.read import read_inspect
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.session_spec import SessionSpec
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, ours, run
 from tests.harnesses.inspect.toys import N_SAMPLES, Calls
@@ -117,3 +121,27 @@ def test_what_cannot_be_is_refused_before_the_first_call(bank_path, arguments, e
     with pytest.raises(error, match=message):
         adaptive("toy", str(bank_path), **arguments)
     assert not Calls.made
+
+
+@pytest.mark.parametrize("dies_after", [2, 7])
+def test_a_gate_goes_on_after_the_provider_went_down_and_asks_nothing_twice(bank_path, tmp_path, dies_after):
+    items = load_bank(bank_path).responses.items
+    baseline = ResponseMatrix.create(np.ones((1, N_SAMPLES)), model_ids=["base"], items=items)
+    plan = start_gate(baseline, spec=GateSpec(margin=0.4, first_look=4))
+    plan.save(tmp_path / "gate")
+    Calls.reset(wrong=range(1, N_SAMPLES + 1, 3), most=dies_after)
+    log = run(gated("toy", str(bank_path), str(tmp_path / "gate")), tmp_path)
+    assert (log.status, len(Calls.made)) == ("error", dies_after)
+    Calls.most = N_SAMPLES
+    (log,) = inspect_ai.eval_retry(log, log_dir=str(tmp_path), display="none")
+    n_items = ours(log)["trace"][-1]["n_items"]
+    assert n_items in plan.sizes
+    assert sorted(f"toy/{number}" for number in Calls.made) == sorted(plan.order[:n_items])
+    responses = ResponseMatrix.create(
+        np.array([[float(int(item.split("/")[1]) not in Calls.wrong) for item in plan.order[:n_items]]]),
+        model_ids=["new"],
+        items=items[baseline.item_indices(list(plan.order[:n_items]))],
+    )
+    found = plan.look(responses)
+    assert (found.next_items, found.n_items) == ((), n_items)
+    assert ours(log)["trace"][-1]["difference"] == found.difference

@@ -104,3 +104,25 @@ def test_our_command_prints_the_estimate_of_the_log_and_goes_on(environment, pla
     other = called(environment, place, *words, "--seed", "3", "--", *MODEL)
     assert other.returncode == 1
     assert "holds a run with other choices" in other.stderr
+
+
+def test_a_gate_runs_until_its_verdict_stands(environment, place, run, monkeypatch):
+    monkeypatch.chdir(place)
+    baseline = ("--model", "mockllm/skill-1.5", "--display", "none")
+    done = called(environment, place, "eval", TOY, *baseline, "--log-dir", "full", module="inspect_ai")
+    assert done.returncode == 0, done.stderr
+    assert run("calibrate", "full", "-o", "own").code == 0
+    assert run("gate", "start", "full", "--margin", "0.15", "-o", "gate").code == 0
+    words = ("run", "inspect", "own", TOY, "--gate", "gate", "--format", "json")
+    (row,) = json.loads(called(environment, place, *words, "--dry-run", "-o", "twin", "--", *baseline).stdout)
+    assert (row["n_items_first"], row["n_items"], (place / "twin").exists()) == (50, 120, False)
+    for folder, model, code, verdict in (("twin", baseline, 0, "pass"), ("broken", MODEL, 1, "fail")):
+        done = called(environment, place, *words, "-o", folder, "--", *model)
+        found = json.loads(done.stdout)
+        assert (done.returncode, found["verdict"], found["n_items"] < 120) == (code, verdict, True), done.stderr
+        (path,) = (place / folder).glob("*.eval")
+        assert len(read_log(path).samples) == found["n_items"]
+        by_hand = run("gate", "next", "gate", folder, "--format", "json")
+        assert json.loads(by_hand.out) == {**found, "notes": []}
+    again = called(environment, place, *words, "-o", "broken", "--", *MODEL)
+    assert (again.stdout, len(list((place / "broken").glob("*.eval")))) == (done.stdout, 1)

@@ -258,3 +258,66 @@ def test_a_changed_benchmark_exits_with_4(run, place, words):
     done = run("run", "lm-eval", "bank", *words, "--", *ARGS, "--include_path", "tasks")
     assert (done.code, done.out) == (4, "")
     assert "with another content" in done.err
+
+
+@pytest.fixture
+def gated(tmp_path, simulated, stock, run, monkeypatch):
+    """A folder with tasks, the full run of a baseline, a bank begun with that alone, and a gate."""
+    simulated.write_tasks(tmp_path / "tasks", {"sums": 150, "products": 80, "words": 30})
+    monkeypatch.chdir(tmp_path)
+    stock(*ARGS, "--include_path", "tasks", "--tasks", "quiz", "--log_samples", "--output_path", "full")
+    assert run("calibrate", "full", "-o", "bank").code == 0
+    assert run("gate", "start", "full", "--margin", 0.06, "-o", "gate").code == 0
+    return tmp_path
+
+
+def gate_run(skill, *more, bank="bank"):
+    model = f"skill={skill},seed=99,model=int8,calls=calls.txt"
+    words = ("run", "lm-eval", bank, "--gate", "gate", "-o", "out", "--import", "simulated_lm", "--format", "json")
+    return (*words, "--", "--model", "simulated", "--model_args", model, "--include_path", "tasks", *more)
+
+
+def test_a_gate_stops_when_the_verdict_stands_and_goes_on_after_a_stop(run, gated, monkeypatch):
+    (dry,) = json.loads(run("run", "lm-eval", "--dry-run", *gate_run(0.6)[2:]).out)
+    assert (dry["n_items_first"], dry["n_items"]) == (50, 260)
+    assert not (gated / "out").exists()
+    stopped_after(monkeypatch, 50)
+    stopped = run(*gate_run(0.6))
+    assert (stopped.code, "The same command goes on from here" in stopped.err) == (1, True)
+    done = run(*gate_run(0.6))
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert (found["verdict"], found["difference"], 50 < found["n_items"] < 130) == ("pass", 0.0, True)
+    calls = (gated / "calls.txt").read_text().splitlines()
+    assert len(calls) == len(set(calls))
+    full, logs = read_logs(gated / "full"), read_logs(gated / "out")  # the same model with other weights' name
+    assert len(items_of(logs)) == found["n_items"]
+    assert all(row == full[key] for key, row in logs.items())
+    assert run(*gate_run(0.6)).out == done.out
+    assert (gated / "calls.txt").read_text().splitlines() == calls
+    by_hand = json.loads(run("gate", "next", "gate", "out", "--format", "json").out)
+    assert {**found, "notes": []} == by_hand
+
+
+def test_a_broken_candidate_fails_at_the_first_stages(run, gated):
+    done = run(*gate_run(-2.5))
+    found = json.loads(done.out)
+    assert (done.code, found["verdict"], found["n_items"] < 100) == (1, "fail", True)
+
+
+def test_a_gate_of_other_items_or_prompts_is_refused_before_the_first_request(run, gated, bank_of):
+    done = run(*gate_run(0.6, bank=bank_of()))
+    assert (done.code, "the bank must hold all 260 items of the gate" in done.err) == (1, True), done.err
+    done = run(*gate_run(0.6, "--num_fewshot", 1))
+    assert (done.code, "prompts differ" in done.err) == (4, True), done.err
+    assert not (gated / "calls.txt").exists()
+    assert not list((gated / "out").glob("gate.jsonl*"))
+    more = ("run", "lm-eval", "bank", "--gate", "gate", "-n", 3, "-o", "out", "--", *ARGS)
+    assert "one of --selection FILE, -n N, --adaptive, or --gate" in run(*more).err
+
+
+def test_a_gate_looks_at_probabilities_also_after_it_went_on(run, gated, stock):
+    stock(*ARGS, "--include_path", "tasks", "--tasks", "calculating", "--log_samples", "--output_path", "choices")
+    assert run("gate", "start", "choices", "--margin", 0.08, "-o", "gate").code == 0
+    first, again = run(*gate_run(0.5)), run(*gate_run(0.5))
+    assert (json.loads(first.out)["method"], first.out) == ("probabilities", again.out)

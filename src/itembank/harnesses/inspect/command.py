@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,10 +13,13 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
 from itembank.files.atomic import write_text
+from itembank.gating.stages import GatePlan
 from itembank.harnesses.drive import usual_costs
-from itembank.harnesses.inspect.samples import TaskItems, answers_of, response_of
+from itembank.harnesses.inspect.samples import TaskItems, answer_of, answers_of, response_of
 from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
+from itembank.readers.inspect_samples import Sample
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.sessions.answers import Answer
 
 IGNORE_PROMPTS = "ignore_prompts"
 """Argument of our tasks; absent where prompts count."""
@@ -30,7 +34,7 @@ OWNED = ("-T", "--task-config", "--log-dir", "--limit", "--sample-id", "--sample
 class HarnessCall:
     """A call of `inspect eval`."""
 
-    task: str  # {'adaptive', 'subset'}: Of our own tasks
+    task: str  # {'adaptive', 'subset', 'gated'}: Of our own tasks
     task_arguments: Mapping[str, Any]  # What the task is given
     arguments: tuple[str, ...]  # Further arguments of `inspect eval`
 
@@ -107,6 +111,18 @@ def last_run(folder: Path) -> InspectRun | None:
     return runs[-1] if runs else None
 
 
+def answers_with_costs(run: InspectRun, known: TaskItems, scorer: str | None) -> list[Answer]:
+    """Return the outcome of each item of a run: a response or a failure, and what it cost."""
+    epochs: dict[str, list[Sample]] = defaultdict(list)
+    for one in run.samples.values():
+        if str(one.id) in known.items:
+            epochs[known.items[str(one.id)]].append(one)
+    return [
+        answer_of(item_id, own, [response_of(one, known.task, scorer) for one in own])
+        for item_id, own in epochs.items()
+    ]
+
+
 def run_answers(run: InspectRun, known: TaskItems, scorer: str | None) -> dict[str, list[float]]:
     """Return the scores of each item of a run, one an epoch."""
     return answers_of(known, [(one.id, response_of(one, known.task, scorer)) for one in run.samples.values()])
@@ -116,6 +132,11 @@ def expected_run(bank: Bank, known: TaskItems, call: HarnessCall) -> dict[str, A
     """Return the items of a run at most, and its expected cost in each unit that the bank records."""
     arguments, own = call.task_arguments, list(known.items.values())
     wanted, most = own, None  # any item may be asked
+    if call.task == "gated":
+        plan = GatePlan.load(arguments["gate"])
+        costs = usual_costs(bank, plan.order, plan.sizes[-1])
+        counts = {"n_items_first": plan.sizes[0], "n_items": plan.sizes[-1], "n_items_full": len(set(own))}
+        return {"bank": bank.bank_id, "task": known.task, **counts, **costs}
     if call.task == "subset":
         wanted = [item_id for item_id in Selection.load(arguments["selection"]).item_ids if item_id in set(own)]
     else:

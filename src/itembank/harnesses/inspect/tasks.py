@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -28,7 +28,9 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
 from itembank.files.documents import RECORD_KEY, with_digest
-from itembank.harnesses.drive import compare_prompts
+from itembank.gating.running import GateRun
+from itembank.gating.stages import GatePlan
+from itembank.harnesses.drive import check_gate, compare_prompts
 from itembank.harnesses.inspect.samples import (
     MODEL,
     TaskItems,
@@ -103,28 +105,34 @@ class _Loaded:
         wanted = list(self.known.items.values()) if wanted is None else wanted
         return samples_by_item(self.bank, self.known, self.inner.dataset, wanted, self.match)
 
-    def with_estimate(self, dataset: Any, about: Mapping[str, Any], **chosen: str) -> Task:
-        """Return the task with other samples, with a scorer more, and with what they are in its metadata."""
-        bank_id = self.bank.bank_id
-        ours = {"task": self.known.task, "bank": bank_id, "n_items_full": len(self.known.items), **about}
-        own = estimating(bank=self.place, task=self.known.task, scorer_name=self.scorer, bank_id=bank_id, **chosen)
+    def with_samples(self, dataset: Any, about: Mapping[str, Any], *scorers: Scorer) -> Task:
+        """Return the task with other samples, with more scorers, and with what they are in its metadata."""
+        ours = {"task": self.known.task, "bank": self.bank.bank_id, "n_items_full": len(self.known.items), **about}
         metadata = {**(self.inner.metadata or {}), OWN_SCORER: ours}
-        return task_with(self.inner, dataset=dataset, scorer=[*self.inner.scorer, own], metadata=metadata)
+        return task_with(self.inner, dataset=dataset, scorer=[*self.inner.scorer, *scorers], metadata=metadata)
+
+    def with_estimate(self, dataset: Any, about: Mapping[str, Any], **chosen: str) -> Task:
+        """Return the task with other samples, and with the scorer whose metric is the estimate."""
+        bank_id = self.bank.bank_id
+        own = estimating(bank=self.place, task=self.known.task, scorer_name=self.scorer, bank_id=bank_id, **chosen)
+        return self.with_samples(dataset, about, own)
 
 
 class Feed:
-    """Gives Inspect the samples that a session asks for, and keeps the estimate after each batch in `trace`.
+    """Gives Inspect the samples that a session, or a gate, asks for, and keeps what is known then in `trace`.
 
     Inspect asks for further samples when none is in flight. Only then answers are looked at, in the order in which the
     items were asked, so that nothing depends on the order in which samples were completed. A retry begins anew, asks
     the same items again and finds them answered in the log.
     """
 
-    def __init__(self, loaded: _Loaded, session: AdaptiveSession, batch: int) -> None:
+    def __init__(
+        self, loaded: _Loaded, session: AdaptiveSession, batch: int, known_now: Callable[[Any], dict[str, float]]
+    ) -> None:
         self._loaded, self._samples = loaded, loaded.samples()
         self._items = {str(sample.id): item_id for item_id, sample in self._samples.items()}
         self._epochs: dict[str, list[Sample]] = defaultdict(list)
-        self._session, self._batch = session, batch
+        self._session, self._batch, self._known_now = session, batch, known_now
         self.trace: list[dict[str, float]] = []
 
     @property
@@ -143,17 +151,28 @@ class Feed:
             responses = [response_of(one, self._loaded.known.task, self._loaded.scorer) for one in epochs]
             tell_all(self._session, [answer_of(item_id, epochs, responses)])
         if pending:
-            estimate = self._session.estimate()
-            row = next(row for row in estimate.scores.rows() if row["target"] == estimate.scores.main_target)
-            known = {"n_items": self._session.n_items, **{name: row[name] for name in ("estimate", "low", "high")}}
-            abilities = {f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}
-            self.trace.append({**known, **abilities})
+            self.trace.append(self._known_now(self._session))
         return self._asked() or None
 
     async def _complete(self, sample: Any) -> None:
         """Take a sample that was run, in one of its epochs, or taken over from an earlier attempt."""
         logged = logged_sample(sample)
         self._epochs[self._items[str(logged.id)]].append(logged)
+
+
+def estimate_now(session: AdaptiveSession) -> dict[str, float]:
+    """Return the estimate of a session's main target, and the ability."""
+    estimate = session.estimate()
+    row = next(row for row in estimate.scores.rows() if row["target"] == estimate.scores.main_target)
+    abilities = {f"ability_{number}": value for number, value in enumerate(estimate.theta.tolist(), 1)}
+    return {"n_items": session.n_items, **{name: row[name] for name in ("estimate", "low", "high")}, **abilities}
+
+
+def difference_now(run: GateRun) -> dict[str, float]:
+    """Return what the last look of a gate found; only the number of items before the first."""
+    look = None if run.found is None else run.found.last
+    known = {} if look is None else {"difference": look.difference, "low": look.low, "high": look.high}
+    return {"n_items": run.n_items, **known}
 
 
 def check_prompts(
@@ -314,8 +333,36 @@ def adaptive(
     spec = _spec(known, half_width, max_items, seed) if session is None else SessionSpec.from_dict(session)
     text = json.dumps(spec.to_dict(), sort_keys=True)
     asking = AdaptiveSession(known_pool(loaded.place, "", known.task, text), model_id=MODEL)
-    feed = Feed(loaded, asking, batch)
+    feed = Feed(loaded, asking, batch, estimate_now)
     return loaded.with_estimate(feed.source, {"session": spec.to_dict(), "trace": feed.trace}, session=text)
+
+
+@task
+def gated(
+    task: str,
+    bank: str,
+    gate: str,
+    *,
+    scorer: str | None = None,
+    task_args: dict[str, Any] | None = None,
+    match: str = AUTO,
+    ignore_prompts: bool = False,
+) -> Task:
+    """Ask a model the samples of a gate, one stage after the other, until the verdict stands.
+
+    Parameters
+    ----------
+    task, bank, scorer, task_args, match, ignore_prompts
+        As of `adaptive`.
+    gate : str
+        Folder of the gate (`itembank gate start`).
+    """
+    loaded = _Loaded.of(task, task_args, bank, scorer, match=match, ignore_prompts=ignore_prompts)
+    plan = GatePlan.load(gate)
+    check_gate(plan, loaded.bank, set(loaded.known.items.values()), is_ignored=ignore_prompts)
+    run: Any = GateRun(plan, model_id=MODEL, bank=loaded.bank)
+    feed = Feed(loaded, run, len(plan.order), difference_now)
+    return loaded.with_samples(feed.source, {"gate": gate, "trace": feed.trace})
 
 
 @task

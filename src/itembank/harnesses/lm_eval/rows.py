@@ -188,6 +188,18 @@ def responses_of(rows: Rows, bank: Bank, model_id: str, item_ids: Iterable[str] 
     return matrix.with_tables(items=matrix.items.with_columns(pl.col("item_id").replace(ids)))
 
 
+def option_probabilities(rows: Rows, model_id: str) -> ResponseMatrix | None:
+    """Read the right options' probabilities of all samples, by the items' ids; None where they tell none."""
+    spec = ReadingSpec(response="probability", empty="drop", allow_mixed_prompts=True)
+    ids = {f"{task}/{records[0]['doc_id']}": name for name, (task, records) in rows.by_item.items()}
+    samples = {task: _as_logged(records) for task, records in rows.of_tasks().items()}
+    try:
+        matrix = to_matrix(lm_eval_record_rows(samples, rows.about, model_id, spec), spec)
+    except DataError:
+        return None
+    return matrix.with_tables(items=matrix.items.with_columns(pl.col("item_id").replace(ids)))
+
+
 def answers_of(responses: ResponseMatrix, costs: Mapping[str, Mapping[str, float]]) -> Iterator[Answer]:
     """Give the answer to each item; one without a value is a failure."""
     trials = responses.n_trials

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from itembank.bank.arguments import GivenBank, as_bank, as_selection
 from itembank.bank.banks import Bank
@@ -13,6 +13,7 @@ from itembank.checks import check_whole
 from itembank.errors import DataError, ItembankError, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
+from itembank.gating.running import GateRun
 from itembank.harnesses.drive import AfterAnswer, take_answer
 from itembank.harnesses.lm_eval.command import USUAL_SEED
 from itembank.harnesses.lm_eval.documents import (
@@ -31,6 +32,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.matching import AUTO
 from itembank.responses.prompts import PROMPT_HASH
 from itembank.responses.responses import ResponseMatrix
+from itembank.sessions.answers import Answer
 from itembank.sessions.estimates import SessionEstimate
 from itembank.sessions.journal import read_journal
 from itembank.sessions.journal_sessions import (
@@ -110,13 +112,14 @@ class SessionItems(ItemsByAndBy):
         prompts: BankPrompts | None = None,
         match: str = AUTO,
         after_answer: AfterAnswer | None = None,
+        least: int = LEAST_BATCH,  # Of the items that are run at once, unless `batch` says how many
     ) -> None:
         super().__init__(bank, rows, askable, batch=batch, prompts=prompts, match=match)
-        self.session, self.after_answer = session, after_answer
+        self.session, self.after_answer, self.least = session, after_answer, least
 
     def evaluate(self, original: Original, arguments: dict[str, Any]) -> Any:
         """Run what the session asks for until it asks no more; return all samples as one evaluation."""
-        session, batch = self.session, self.begin(original, arguments)
+        session, batch = self.session, self.begin(original, arguments, self.least)
         while items := session.pending[:batch] or session.ask(batch):
             self.run_missing(items, original, arguments)
             costs = {item: token_costs(arguments["lm"], self.rows.by_item[item][1]) for item in items}
@@ -367,5 +370,25 @@ def run_adaptively(
     hooks = SessionItems(
         session, bank, rows, askable, batch=batch, prompts=prompts, match=match, after_answer=after_answer
     )
+    with hooked(hooks):
+        launch()
+
+
+def run_gate(
+    launch: Launch,
+    bank: Bank,
+    run: GateRun,
+    rows: Rows,
+    *,
+    batch: int | None = None,
+    prompts: BankPrompts | None = None,
+    match: str = AUTO,
+    after_answer: Callable[[Any, Answer], None] | None = None,
+) -> None:
+    """Run the stages of a gate until its verdict stands, inside what `launch` calls."""
+    hooks = SessionItems(
+        cast("Any", run), bank, rows, run.askable, batch=batch, prompts=prompts, match=match,
+        after_answer=after_answer, least=LEAST_BATCH_OF_SELECTIONS,
+    )  # fmt: skip
     with hooked(hooks):
         launch()

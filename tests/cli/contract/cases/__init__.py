@@ -4,7 +4,7 @@ To add an option: one line in `values` of its command. To add a command: a `Case
 in which other options have a say.
 """
 
-from tests.cli.contract.cases import banks, harnesses, living, plain, publishing, scaling, sessions, studies
+from tests.cli.contract.cases import banks, gating, harnesses, living, plain, publishing, scaling, sessions, studies
 
-PARTS = (plain, banks, living, publishing, sessions, scaling, studies, harnesses)
+PARTS = (plain, banks, living, publishing, sessions, gating, scaling, studies, harnesses)
 CASES = {command: case for part in PARTS for command, case in part.CASES.items()}

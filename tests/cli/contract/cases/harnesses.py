@@ -7,7 +7,7 @@ _NOT_HERE = "it needs lm_eval; tests/harnesses/lm_eval runs it there"
 _RUN = {
     **SHORT,
     **options(
-        "--output out/other --selection selection.json --n-items 4 --adaptive --batch 2 --match hash "
+        "--output out/other --selection selection.json --n-items 4 --adaptive --gate gate --batch 2 --match hash "
         "--dry-run --ignore-prompts --format json --seed 1"
     ),
 }

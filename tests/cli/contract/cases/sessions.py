@@ -45,8 +45,14 @@ def _replay(words, about=(*SESSION, "--seed")):
 
 _ASK = options("--n-items 2 --new --bank bank --wait 1 --format table")
 
-_PROGRAM = "echo 0.5; exit 0"
-_NEW_UNIT = """printf "{\\"response\\": 1, \\"costs\\": {\\"joules\\": 3}}" """.strip()
+PROGRAM = "echo 0.5; exit 0"
+NEW_UNIT = """printf "{\\"response\\": 1, \\"costs\\": {\\"joules\\": 3}}" """.strip()
+BY_COMMAND = (
+    "--command 'echo 0' --shell --pattern '([01])' --exit-code --timeout 0.001 --logs out/logs --retries 0 "
+    "--max-failures 3 --new-units --jobs 2"
+)
+JOBS = {"--jobs": "it changes how long a run takes; tests/harnesses/test_drive.py counts what runs"}
+"""Of commands that run items by a program."""
 _RAN = (("import out/run.jsonl -o out/ran.parquet --format csv", ""), ("info out/ran.parquet --format json", ""))
 
 _MOVED = {"--bank": "it says where the same bank lies; another is refused"}
@@ -127,7 +133,7 @@ CASES = {
     "session run": Case(
         modes={
             "json": Mode(
-                f"out/run.jsonl --bank bank-2 --command '{_PROGRAM}' --shell --format csv",
+                f"out/run.jsonl --bank bank-2 --command '{PROGRAM}' --shell --format csv",
                 brings=("run.jsonl",),
                 then=_RAN,
                 about=("--command", "--pattern", "--exit-code", "--logs", "--bank", "--format"),
@@ -155,21 +161,16 @@ CASES = {
                 about=("--timeout",),
             ),
             "a new unit": Mode(
-                f"out/run.jsonl --bank bank-2 --command '{_NEW_UNIT}' --shell --format csv",
+                f"out/run.jsonl --bank bank-2 --command '{NEW_UNIT}' --shell --format csv",
                 brings=("run.jsonl",),
                 then=_RAN,
                 codes=(0, 1),
                 about=("--new-units",),
             ),
         },
-        values=options(
-            "--command 'echo 0' --shell --pattern '([01])' --exit-code --timeout 0.001 --logs out/logs --retries "
-            "0 --max-failures 3 --new-units --jobs 2 --bank bank --format json"
-        ),
+        values=options(f"{BY_COMMAND} --bank bank --format json"),
         stops={("slow", "--timeout"): "Its time was up"},
-        never={
-            "--jobs": "it changes how long a run takes; tests/harnesses/test_drive.py counts what runs",
-        },
+        never=JOBS,
         nowhere=_MOVED,
     ),
     "session status": Case(

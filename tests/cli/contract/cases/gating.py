@@ -1,0 +1,47 @@
+"""Cases of gates, whether a candidate is as good as a baseline."""
+
+from tests.cli.contract.case import Case, Mode, options
+from tests.cli.contract.cases.reading import MIXED
+from tests.cli.contract.cases.sessions import BY_COMMAND, JOBS, NEW_UNIT, PROGRAM
+
+
+def _by_command(command, *about, codes=(0, 1, 3), **more):
+    words = f"out/gate --command {command} --model-id new --format csv"
+    return Mode(words, brings=("gate",), codes=codes, about=about, **more)
+
+
+_FEW = "with these few items the first stage holds all"
+_FEW_PAST = "its past models are too few to learn from pairs of them, which is said"
+
+CASES = {
+    "gate start": Case(
+        modes={"chance": Mode("alone.csv --margin 0.3 -o out/gate --format json", unseen=("baseline.parquet",))},
+        values=options(
+            "--output out/other --bank bank --margin 0.2 --tolerance 0.01 --false-alarm 0.2 --miss 0.2 --both-sides "
+            "--estimand expected --cluster scenario --level 0.8 --max-items 28 --ids swe-bench --match hash --seed 1 "
+            "--format csv"
+        ),
+        no_effect={("chance", "--bank"): _FEW_PAST},
+        never={"--ids": "JSON has ids as they are; tests/harnesses/test_id_forms.py has all forms"},
+        nowhere={"--bank": _FEW_PAST, "--match": "it is refused without a bank"},
+    ),
+    "gate next": Case(
+        modes={
+            "results": Mode("gate another.csv --format csv", codes=(0, 1, 3), about=("--format", "--match")),
+            "json": _by_command(
+                f"'{PROGRAM}' --shell", "--command", "--pattern", "--exit-code", "--logs", "--model-id", "--match"
+            ),
+            "words": _by_command("'echo 0.25 #1' --pattern [0-9.]+$", "--shell"),
+            "failing": _by_command("false", "--retries", "--max-failures", codes=(1,), hears=True),
+            "slow": _by_command("'sh -c \"sleep 0.4; echo 1\"'", "--timeout"),
+            "a new unit": _by_command(f"'{NEW_UNIT}' --shell", "--new-units"),
+        },
+        values=options(
+            f"{BY_COMMAND} --model-id other --ids swe-bench --match hash --allow-mixed-prompts "
+            "--report out/page --format json"
+        ),
+        stops={("slow", "--timeout"): "Its time was up"},
+        never={**JOBS, **MIXED, "--ids": _FEW, "--report": "the page of a verdict has tests of its own"},
+        nowhere={"--match": "it is refused without a bank"},
+    ),
+}
