@@ -255,16 +255,16 @@ def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | 
 
     for text in found.notes:
         note(f"Note: {text}.")
-    if outputs["report"] is not None:
+    if outputs.get("report") is not None:
         from itembank.pages.gate_page import gate_page  # noqa: PLC0415
 
         typed = typed_command()
         more = (one for one in ("--junit gate.xml", "--github") if one.split()[0] not in typed)
         ways = [*([then] if then else []), ("In continuous integration", " ".join([typed, *more]))]
         write_report(gate_page(found, command=typed, then=ways), outputs["report"])
-    if outputs["junit"] is not None:
+    if outputs.get("junit") is not None:
         write_text(outputs["junit"], junit_xml(found))
-    if outputs["github"]:
+    if outputs.get("github"):
         summary = _summary_file()
         if summary is not None:
             with summary.open("a", encoding="utf-8") as file:
@@ -382,7 +382,8 @@ def next_command(
             raise click.UsageError("Say what the candidate is called: --model-id NAME.")
         with warnings_as_notes():
             found = _run_by_command(gate, model_id, how, running)
-        end_gate(found, report, output_format)
+        print_gate(found, outputs["output_format"])
+        end_gate(found, outputs)
         return
     loaded = plan.bank()
     with warnings_as_notes():

@@ -325,9 +325,10 @@ def run_lm_eval_command(
                 _print(session.estimate().scores, loaded, output, output_format, match)
                 end_session(session)
     if gate is not None:
-        from itembank.cli.gate import end_gate  # noqa: PLC0415
+        from itembank.cli.gate import end_gate, print_gate  # noqa: PLC0415
 
-        end_gate(verdict, None, output_format)
+        print_gate(verdict, output_format)
+        end_gate(verdict, {})
 
 
 def gate_of(folder: Path, bank: "Bank", *, ignore_prompts: bool) -> "GatePlan":
@@ -572,9 +573,10 @@ def run_inspect_command(
         else:
             _print_harness_run(loaded, known, call, output, level=choices["level"], output_format=output_format)
     if gate is not None:
-        from itembank.cli.gate import end_gate  # noqa: PLC0415
+        from itembank.cli.gate import end_gate, print_gate  # noqa: PLC0415
 
-        end_gate(verdict, None, output_format)
+        print_gate(verdict, output_format)
+        end_gate(verdict, {})
 
 
 def _task_arguments(pairs: Sequence[str]) -> dict[str, Any]:
