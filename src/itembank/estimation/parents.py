@@ -37,6 +37,7 @@ from itembank.estimation.point_methods import Known, point_scores, with_exact
 from itembank.estimation.regressions import reconciled
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import ROUNDING
+from itembank.numerics.newton import LEAST_VARIANCE_SHARE, fit_variance
 from itembank.progress import ProgressCallback
 
 FIND = "auto"
@@ -72,6 +73,7 @@ class Kin(NamedTuple):
     """What past models that answer like each of n_models say of its scores."""
 
     score: FloatArray  # (n_models, n_targets): Z: theirs, and the difference from them by the item model
+    spread: FloatArray  # (n_models, n_targets): u: variance of this among them
     disagreement: FloatArray  # (n_models,): x: mean squared difference of the answers, half an item added
     weights: FloatArray  # (n_models, n_past): Of the past models
     differing: FloatArray  # (n_models, n_past): Squared differences of the answers, added up
@@ -120,8 +122,12 @@ def kin_of(
     differing = squared_differences(answers, past.answers)
     weights = kin_weights(differing, eligible, named)
     n_answered = np.maximum(np.sum(~np.isnan(answers), axis=1), 1)
-    score = weights @ (past.scores - past.by_item_model) + by_item_model
-    return Kin(score, (np.sum(weights * differing, axis=1) + 0.5) / n_answered, weights, differing)
+    beside = past.scores - past.by_item_model
+    mean = weights @ beside
+    spread = np.maximum(weights @ beside**2 - mean**2, 0.0)
+    return Kin(
+        mean + by_item_model, spread, (np.sum(weights * differing, axis=1) + 0.5) / n_answered, weights, differing
+    )
 
 
 def nearness(new: FloatArray, past: FloatArray, n_nearest: int) -> FloatArray:
@@ -147,6 +153,23 @@ def shares(near: FloatArray, step: FloatArray, wanted: FloatArray, n_nearest: in
     squares = near @ step**2 * (1.0 + PRIOR / n_nearest)
     result: FloatArray = np.divide(near @ (step * wanted), squares, out=np.zeros(squares.shape), where=squares > 0.0)
     return result
+
+
+def error_sizes(
+    errors: FloatArray,  # (n_past, n_targets): Of past models; NaN where unknown
+    past: FloatArray,  # (2, n_past, n_targets): Two parts that squared errors are made of, up to factors
+    new: FloatArray,  # (2, n_new, n_targets)
+) -> tuple[FloatArray, FloatArray]:
+    """Return the expected sizes of errors, (n_past, n_targets) and (n_new, n_targets), by the likeliest factors."""
+    sizes = np.full(past.shape[1:], np.nan), np.full(new.shape[1:], np.nan)
+    for target in range(errors.shape[1]):
+        known = np.flatnonzero(~np.isnan(errors[:, target] + past[:, :, target].sum(axis=0)))
+        if known.size:
+            squared = errors[known, target] ** 2
+            factors, floor = fit_variance(squared, past[:, known, target].T), LEAST_VARIANCE_SHARE * squared.mean()
+            for size, parts in zip(sizes, (past, new), strict=True):
+                size[:, target] = np.sqrt(np.maximum(factors @ parts[:, :, target], floor))
+    return sizes
 
 
 def check_parent(bank: Bank, parent: str, selection: Selection | None, model_ids: Sequence[str]) -> None:
@@ -201,9 +224,10 @@ def by_parents(
 ) -> ByParents | None:
     """Estimate models by past ones that answer like them, as far as that served past models; None with too few.
 
-    ``T = v + b (Z - v)`` with v the usual estimate, Z what kin say, and b learnt from past models that were as like
-    theirs. The error has the size ``sqrt(x s)`` up to a factor, which past models' errors give: x is the disagreement
-    and s the size of the usual estimate's error. Scores are as they are where past models like these did not gain.
+    ``T = v + b (Z - v)`` with v the usual estimate, Z what kin say, and b learnt from past models as like theirs.
+    Squared errors are ``k x s^2 + l u`` with x the disagreement, s the size of the usual estimate's error and u the
+    spread of Z among the kin: models that solve nothing answer alike, and are no kin. Past models' errors give k and l,
+    and the width. Scores do not count where past models did not gain.
     """
     bank, weights = known.bank, known.bank.targets.scenario_weights
     found = _past_kin(known, selection, progress)
@@ -215,37 +239,37 @@ def by_parents(
         return None
     rows = rows[np.argsort(found[-1, rows, -1], kind="stable")]
     rows = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_COMPARED)).round().astype(np.int64))]
-    of_past, x = past.estimates.take(rows), found[-1, rows, -1]
-    n_nearest = min(max(FEWEST_NEAREST, rows.size // NEAREST_SHARE), rows.size - 1)
-    step, wanted = found[0, rows] - of_past.value, of_past.truth - of_past.value
+    of_past, (score, spread, disagreement) = past.estimates.take(rows), found[:, rows]
+    x, n_nearest = disagreement[:, -1], min(max(FEWEST_NEAREST, rows.size // NEAREST_SHARE), rows.size - 1)
+    step, wanted = score - of_past.value, of_past.truth - of_past.value
     is_known = ~np.isnan(step + wanted)
     step, wanted = np.where(is_known, step, 0.0), np.where(is_known, wanted, 0.0)
     taught = of_past.value + shares(nearness(x, x, n_nearest), step, wanted, n_nearest) * step
-    of_kin = replace(
-        of_past,
-        value=reconciled(taught, of_past.scale**2, weights),
-        scale=np.sqrt(x[:, None] * of_past.scale),
-        beyond=None,
-    )
+    of_kin = replace(of_past, value=reconciled(taught, of_past.scale**2, weights), beyond=None)
 
     named = ids.index(parent) if parent != FIND else None
     kin = kin_of(known.observations.responses, point_scores(known, PIRT()), candidates, eligible, named)
     near = nearness(kin.disagreement, x, n_nearest)
     near /= near.sum(axis=1, keepdims=True)
     taken = value + shares(near, step, wanted, n_nearest) * np.nan_to_num(kin.score - value)
-    # no allowance (`ALLOWANCE`) but for models beyond all past ones: few models differ less from past ones than these
+    size, new_size = error_sizes(
+        of_kin.error,
+        np.stack([disagreement * of_past.scale**2, spread]),
+        np.stack([kin.disagreement[:, None] * scale**2, kin.spread]),
+    )
+    # no allowance but for models better than all past ones: descendants differ less from past models than others do
     widening = np.where(beyond[:, None] >= BEYOND, past.estimates.widening(scale, beyond, level=level), 1.0) / ALLOWANCE
     scores = with_intervals(
         *(bank.targets, known.summary, with_exact(bank.targets, known.summary, reconciled(taken, scale**2, weights))),
-        past=of_kin,
-        scale=np.sqrt(kin.disagreement[:, None] * scale) * widening,
+        past=replace(of_kin, scale=size),
+        scale=new_size * widening,
         level=level,
     )
-    errors = np.abs(np.stack([of_kin.error[:, -1], of_past.error[:, -1]]))
-    with_kin, without = near @ errors[0] ** 2, near @ errors[1] ** 2
-    is_used = with_kin < without
+    # (n_models, 2): Root mean square error of past models as like theirs, with kin and without
+    points = 100.0 * np.sqrt(near @ np.column_stack([of_kin.error[:, -1] ** 2, of_past.error[:, -1] ** 2]))
+    is_used = points[:, 0] < points[:, 1]
     parents = [ids[place] for place in kin.weights.argmax(axis=1).tolist()]
-    words = _in_words(known, model_ids, ids, candidates, kin, is_used, 100.0 * near @ errors.T, named)
+    words = _in_words(known, model_ids, ids, candidates, kin, is_used, points, named)
     return ByParents(scores, is_used, parents, words)
 
 
@@ -256,7 +280,7 @@ def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
     candidates: PastModels,
     kin: Kin,
     is_used: BoolArray,
-    points: FloatArray,  # (n_models, 2): Mean error of past models as like theirs, with kin and without
+    points: FloatArray,  # (n_models, 2): Error of past models as like theirs, with kin and without
     named: int | None,
 ) -> list[str]:
     """Say of each model whom it answers like, and what that is worth; warn of a named parent that it does not."""
@@ -270,7 +294,7 @@ def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
         like += f" ({n_more} more nearly so)" if n_more else ""
         like += "" if named in {None, best} else f"; {ids[named]!r}, which was named, on {same[named]}"
         with_kin, without = points[row]
-        worth = f"past models as like theirs were estimated to {with_kin:.2f} points, without to {without:.2f}"
+        worth = f"past models as like theirs erred by {with_kin:.2f} points, without by {without:.2f}"
         words.append(visible(f"{name}: {like}; {worth}" + ("" if is_used[row] else ", so it does not count") + "."))
         if (
             named is not None
@@ -280,8 +304,8 @@ def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
     if named is not None and strangers:
         warn(
             f"a model must answer more like its parent {visible(ids[named])!r} than like unrelated models, but "
-            f"{visible(shown(strangers))} did not: {100 * UNRELATED:g} % of the past models or more agree as well. Check "
-            "that it is the parent, and that both ran with the same prompts.",
+            f"{visible(shown(strangers))} did not: {100 * UNRELATED:g} % of the past models or more agree as well. "
+            "Check that it is the parent, and that both ran with the same prompts.",
             DataWarning,
         )
     return words
@@ -309,21 +333,21 @@ def _past_models(bank: Bank, judge: Bank, items: Observations, attempts: float |
 def _past_kin(known: Known, selection: Selection | None, progress: ProgressCallback) -> FloatArray:
     """Find the kin of each past model as if it were new, among all others; kept in the bank's cache.
 
-    Returns (2, n_models, n_targets): what they say of its scores, then their disagreement; NaN where it is not tried.
+    Returns (3, n_models, n_targets): `Kin`'s score, spread and disagreement; NaN where it is not tried.
     """
     bank, items, recipe = known.bank, known.observations, recipe_to_try(selection)
-    attempts = items.fewer_attempts(bank)
+    attempts, n_targets = items.fewer_attempts(bank), len(bank.targets.names)
 
     def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
         chosen = items_of_fold(bank, fold, recipe, items)
         past = _past_models(bank, fold.bank, chosen, attempts)
         eligible = past.rows != fold.held_out[:, None]
         if not eligible.any(axis=1).all():
-            return np.full((2, fold.held_out.size, len(bank.targets.names)), np.nan)
+            return np.full((3, fold.held_out.size, n_targets), np.nan)
         own = chosen.answered_by_calibration_models(bank, fold.held_out, attempts=attempts)
         kin = kin_of(own.responses, point_scores(Known.of(fold.bank, own), PIRT()), past, eligible)
-        return np.stack([kin.score, np.broadcast_to(kin.disagreement[:, None], kin.score.shape)])
+        return np.stack([kin.score, kin.spread, np.broadcast_to(kin.disagreement[:, None], kin.score.shape)])
 
     about = (items.positions, items.weights, items.selected, items.selected_weights)
     name = cache_name("kin", repr(recipe), attempts, *about)
-    return run_trial(bank, name, try_fold, (2, bank.n_models, len(bank.targets.names)), progress=progress)
+    return run_trial(bank, name, try_fold, (3, bank.n_models, n_targets), progress=progress)
