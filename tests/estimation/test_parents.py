@@ -143,7 +143,7 @@ def test_a_parent_must_have_answered_everything():
     values[0, 5:9] = np.nan
     past = ResponseMatrix.create(values, models=bank.responses.models, items=bank.responses.items)
     gaps = bank_of(past)
-    with pytest.raises(DataError, match="answered all 300 items .* answered 296"):
+    with pytest.raises(DataError, match=r"answered all 300 items .* answered 296"):
         estimate(gaps, asked(new), parent="founder-0")
 
 
