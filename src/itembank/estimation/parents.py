@@ -48,8 +48,12 @@ ODDS = 5.0
 This and what follows was chosen on four splits of the Open LLM Leaderboard; odds of 3 to 20 do as well."""
 NAMED = 2.0
 """So many items that a named parent answered otherwise do not count: the user knows what answers only suggest."""
-NEAREST_SHARE, FEWEST_NEAREST = 3, 20
-"""A third of the past models, and no fewer than twenty, say what parents are worth to a model as like its own."""
+FEWEST = 20
+"""Parents are worth asking for with more past models than this."""
+NEAREST_SHARE, FEWEST_NEAREST = 3, 40
+"""A third of the past models, and forty where there are as many, say what parents are worth to a model as like its own.
+
+With 66 past models forty are better than twenty, and with 120 as good."""
 PRIOR = 3.0
 """So many of these nearest count as if parents had been worth nothing to them."""
 MOST_COMPARED = 1000
@@ -235,7 +239,7 @@ def by_parents(
     candidates = _past_models(bank, bank, known.observations)
     ids = [bank.responses.model_ids[row] for row in candidates.rows.tolist()]
     eligible = np.array([[name != own for name in ids] for own in model_ids])
-    if rows.size <= FEWEST_NEAREST or not eligible.any(axis=1).all():
+    if rows.size <= FEWEST or not eligible.any(axis=1).all():
         return None
     rows = rows[np.argsort(found[-1, rows, -1], kind="stable")]
     rows = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_COMPARED)).round().astype(np.int64))]
@@ -315,7 +319,7 @@ def said_of_parents(words: Sequence[str]) -> str:
     """Join what is said of some models' parents, of five at most."""
     if not words:
         return (
-            f" No parent counts: more than {FEWEST_NEAREST} past models must be left out in turn to say what one is "
+            f" No parent counts: more than {FEWEST} past models must be left out in turn to say what one is "
             "worth, and others must have answered every item."
         )
     more = f" And so on for {len(words) - N_SHOWN} more." if len(words) > N_SHOWN else ""
