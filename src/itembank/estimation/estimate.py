@@ -453,6 +453,7 @@ def _of_group(
         past=past,
         value=value,
         scale=scale,
+        scores=scores,
         beyond=typicality.beyond,
         level=level,
         progress=progress,

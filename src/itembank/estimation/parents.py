@@ -87,7 +87,7 @@ class ByParents(NamedTuple):
     """Estimates of n_models models by past ones that answer like them."""
 
     scores: Scores
-    is_used: BoolArray  # (n_models,): Whether past models like them gained by it; the scores of others do not count
+    is_used: BoolArray  # (n_models,): Whether it is to be preferred; the scores of others do not count
     parents: list[str]  # (n_models,): The past model with most of a say
     words: list[str]  # (n_models,): Who it is, and what that is worth
 
@@ -222,6 +222,7 @@ def by_parents(
     past: Past,  # How the usual estimate did on past models
     value: FloatArray,  # (n_models, n_targets): The usual estimate
     scale: FloatArray,  # (n_models, n_targets): The size of its error, as `past` has it
+    scores: Scores,  # Which it comes to
     beyond: FloatArray,  # (n_models,): How surely each is better than all past models
     level: float,
     progress: ProgressCallback,
@@ -231,7 +232,7 @@ def by_parents(
     ``T = v + b (Z - v)`` with v the usual estimate, Z what kin say, and b learnt from past models as like theirs.
     Squared errors are ``k x s^2 + l u`` with x the disagreement, s the size of the usual estimate's error and u the
     spread of Z among the kin: models that solve nothing answer alike, and are no kin. Past models' errors give k and l,
-    and the width. Scores do not count where past models did not gain.
+    and the width. Scores do not count where past models did not gain, or the interval is no narrower.
     """
     bank, weights = known.bank, known.bank.targets.scenario_weights
     found = _past_kin(known, selection, progress)
@@ -263,15 +264,22 @@ def by_parents(
     )
     # no allowance but for models better than all past ones: descendants differ less from past models than others do
     widening = np.where(beyond[:, None] >= BEYOND, past.estimates.widening(scale, beyond, level=level), 1.0) / ALLOWANCE
-    scores = with_intervals(
-        *(bank.targets, known.summary, with_exact(bank.targets, known.summary, reconciled(taken, scale**2, weights))),
-        past=replace(of_kin, scale=size),
-        scale=new_size * widening,
-        level=level,
+    usual, scores = (
+        scores,
+        with_intervals(
+            *(
+                bank.targets,
+                known.summary,
+                with_exact(bank.targets, known.summary, reconciled(taken, scale**2, weights)),
+            ),
+            past=replace(of_kin, scale=size),
+            scale=new_size * widening,
+            level=level,
+        ),
     )
     # (n_models, 2): Root mean square error of past models as like theirs, with kin and without
     points = 100.0 * np.sqrt(near @ np.column_stack([of_kin.error[:, -1] ** 2, of_past.error[:, -1] ** 2]))
-    is_used = points[:, 0] < points[:, 1]
+    is_used = (points[:, 0] < points[:, 1]) & ((scores.high - scores.low) < (usual.high - usual.low))[:, -1]
     parents = [ids[place] for place in kin.weights.argmax(axis=1).tolist()]
     words = _in_words(known, model_ids, ids, candidates, kin, is_used, points, named)
     return ByParents(scores, is_used, parents, words)
