@@ -453,7 +453,7 @@ def _of_group(
         past=past,
         value=value,
         scale=scale,
-        scores=scores,
+        usual=scores,
         beyond=typicality.beyond,
         level=level,
         progress=progress,

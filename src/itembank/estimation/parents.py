@@ -222,7 +222,7 @@ def by_parents(
     past: Past,  # How the usual estimate did on past models
     value: FloatArray,  # (n_models, n_targets): The usual estimate
     scale: FloatArray,  # (n_models, n_targets): The size of its error, as `past` has it
-    scores: Scores,  # Which it comes to
+    usual: Scores,  # What they come to
     beyond: FloatArray,  # (n_models,): How surely each is better than all past models
     level: float,
     progress: ProgressCallback,
@@ -264,18 +264,12 @@ def by_parents(
     )
     # no allowance but for models better than all past ones: descendants differ less from past models than others do
     widening = np.where(beyond[:, None] >= BEYOND, past.estimates.widening(scale, beyond, level=level), 1.0) / ALLOWANCE
-    usual, scores = (
-        scores,
-        with_intervals(
-            *(
-                bank.targets,
-                known.summary,
-                with_exact(bank.targets, known.summary, reconciled(taken, scale**2, weights)),
-            ),
-            past=replace(of_kin, scale=size),
-            scale=new_size * widening,
-            level=level,
-        ),
+    mixed = with_exact(bank.targets, known.summary, reconciled(taken, scale**2, weights))
+    scores = with_intervals(
+        *(bank.targets, known.summary, mixed),
+        past=replace(of_kin, scale=size),
+        scale=new_size * widening,
+        level=level,
     )
     # (n_models, 2): Root mean square error of past models as like theirs, with kin and without
     points = 100.0 * np.sqrt(near @ np.column_stack([of_kin.error[:, -1] ** 2, of_past.error[:, -1] ** 2]))
@@ -307,12 +301,12 @@ def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
         like += "" if named in {None, best} else f"; {ids[named]!r}, which was named, on {same[named]}"
         with_kin, without = points[row]
         worth = f"past models as like theirs erred by {with_kin:.2f} points, without by {without:.2f}"
-        words.append(visible(f"{name}: {like}; {worth}" + ("" if is_used[row] else ", so it does not count") + "."))
-        if (
-            named is not None
-            and np.mean(np.delete(kin.differing[row] <= kin.differing[row, named], named)) >= UNRELATED
-        ):
-            strangers.append(name)
+        why = "" if is_used[row] else ", and intervals would be no narrower" if with_kin < without else ""
+        words.append(visible(f"{name}: {like}; {worth}{why}{'.' if is_used[row] else ', so it does not count.'}"))
+        if named is not None:
+            n_as_well = int(np.sum(kin.differing[row] <= kin.differing[row, named])) - 1
+            if n_as_well >= max(UNRELATED * (len(ids) - 1), 1):
+                strangers.append(name)
     if named is not None and strangers:
         warn(
             f"a model must answer more like its parent {visible(ids[named])!r} than like unrelated models, but "
