@@ -6,11 +6,11 @@ from scipy.stats import t as student
 from itembank.comparison.pairs import (
     finite_quantile,
     fit_pair_errors,
-    fit_variance,
     model_pairs,
     paired_differences,
     shared_counts,
 )
+from itembank.numerics.newton import fit_variance
 
 
 def simple(responses, *, size=1000):

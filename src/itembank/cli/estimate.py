@@ -77,6 +77,11 @@ TITLES = {
     "Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
     "bank keeps. Or NAME@1, the score that it gave before items were retired.",
 )
+@option(
+    "--parent MODEL_ID",
+    "Past model that the new ones descend from: their scores are its own and what the answers differ by, as far as "
+    "that served past models. auto: find it by the answers.",
+)
 @models_option
 @report_option
 @match_option
@@ -89,6 +94,7 @@ def estimate_command(
     selection: Path | None,
     target: str | None,
     models: Path | None,
+    parent: str | None,
     report: Path | None,
     match: str,
     allow_mixed_prompts: bool,
@@ -103,6 +109,7 @@ def estimate_command(
     \b
       itembank estimate bank new-model.csv --selection selection.json
       itembank estimate bank output/new-model/ --selection selection.json --report new-model.html
+      itembank estimate bank quantised.csv --selection selection.json --parent our-model
       itembank estimate bank new-model.csv --selection random.json --interval design
       itembank estimate bank new-model.csv --models models.csv --covariate date
     """  # noqa: D301
@@ -114,7 +121,7 @@ def estimate_command(
         matrix = _new_results(loaded, responses, chosen, models, match=match, allow_mixed_prompts=allow_mixed_prompts)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
-            estimates = ib.estimate(loaded, matrix, selection=chosen, progress=advance, **choices)
+            estimates = ib.estimate(loaded, matrix, selection=chosen, parent=parent or "", progress=advance, **choices)
     if estimates.explanation:
         note(f"Estimated by {estimates.explanation}")
     print_estimates(estimates, output_format)

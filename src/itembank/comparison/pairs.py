@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
-from itembank.numerics.newton import non_negative_minimum
+from itembank.numerics.newton import LEAST_VARIANCE_SHARE, fit_variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +121,6 @@ def _scenario_sums(
     return mean, spread, count, only_column.T, only_column
 
 
-N_REWEIGHTINGS = 25
-"""Of simulated pairs 12 settle both coefficients to ten digits, 5 to four."""
-LEAST_VARIANCE_SHARE = 1e-3
-"""A pair's expected squared error is at least this fraction of the mean over pairs, as it is divided by."""
 NO_ERROR = 1e-9
 """Smaller errors count as none: calibration models that answered everything have exact estimates, from which nothing
 is learnt about the errors of others."""
@@ -181,25 +177,6 @@ def fit_pair_errors(
     return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, 1e-9), errors.shape[0] - 1.0), level)
 
 
-def fit_variance(squared: FloatArray, design: FloatArray) -> tuple[float, float]:
-    """Fit ``E[squared] = design @ (a, b)`` with a, b >= 0, given (n_pairs,) and (n_pairs, 2)."""
-    floor = LEAST_VARIANCE_SHARE * squared.mean()
-    if floor <= 0.0:
-        return 0.0, 0.0
-    # columns of mean one, so that the ridge of `_non_negative` treats them alike; one of zeros stays
-    unit = design.mean(axis=0)
-    unit = np.where(unit > 0.0, unit, 1.0)
-    scaled = design / unit
-    # The variance of a squared normal error is 2 E^2, hence weights 1 / fitted^2. Their fixed point solves the score
-    # equations; unweighted least squares, the start, would follow the few largest errors.
-    coefficients = _non_negative(scaled, squared)
-    for _ in range(N_REWEIGHTINGS):
-        fitted = np.maximum(scaled @ coefficients, floor)
-        coefficients = _non_negative(scaled / fitted[:, None], squared / fitted)
-    a, b = (coefficients / unit).tolist()
-    return a, b * bool(np.any(design[:, 1] > 0.0))
-
-
 def finite_quantile(
     standardised: FloatArray,  # (n_pairs,): Absolute errors over their standard errors
     first: IntArray,  # (n_pairs,)
@@ -225,11 +202,3 @@ def finite_quantile(
     # M / 4 to 2 M: a variance of few models is rough, and more than two independent errors a model is chance.
     n_effective = float(np.clip(level * (1.0 - level) / max(variance, 1e-300), n_models / 4.0, 2.0 * n_models))
     return float(np.quantile(standardised, min(level * (n_effective + 1.0) / n_effective, 1.0)))
-
-
-def _non_negative(design: FloatArray, target: FloatArray) -> FloatArray:
-    """Non-negative least squares by the normal equations: their size is two, whatever the number of pairs."""
-    gram, right = design.T @ design, design.T @ target
-    # G is singular where all pairs disagree alike, since both columns are then equal; the ridge shares between them
-    # what they explain.
-    return non_negative_minimum(gram + 1e-12 * np.trace(gram) * np.eye(gram.shape[0]), right)

@@ -47,6 +47,7 @@ from itembank.estimation.folds import folds
 from itembank.estimation.headlines import learnt_by
 from itembank.estimation.method_trials import choose_method, has_too_few, too_few, try_methods
 from itembank.estimation.observations import known_items, observe, usual_attempts
+from itembank.estimation.parents import ByParents, by_parents, check_parent, said_of_parents
 from itembank.estimation.past_errors import Expectations, Past, answers_to_items, published_past, published_subset
 from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score, point_scores, stacked_scores
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -71,6 +72,7 @@ def estimate(
     estimand: Estimand = RUN,
     covariates: Sequence[str] = (),
     target: str = "",
+    parent: str = "",
     ignore_unknown: bool = False,
     progress: ProgressCallback = silent,
 ) -> ScoreEstimates:
@@ -121,6 +123,11 @@ def estimate(
     target : str
         Score to estimate in place of the overall one: 'mean_win_rate', or an external score that the bank keeps
         (`itembank.banks.with_target`); or the id of an earlier set of items.
+    parent : str
+        Id of a past model, known in full, that the new ones descend from: a checkpoint before, what was quantised,
+        tuned or merged. Scores are then the parent's and what the answers differ by, as far as that served past models
+        that were as like another one, whose errors give the interval (`by_parents`). 'auto' finds the past models that
+        answer most alike; `explanation` says which, and what it is worth.
     progress : ProgressCallback
         The first estimate of a bank fits the item model anew without some models; later ones do not.
 
@@ -149,7 +156,7 @@ def estimate(
     check_fraction("level", level)
     check_one_of("interval", interval, get_args(IntervalKind))
     check_one_of("estimand", estimand, ESTIMANDS)
-    _check_choices(spec, interval, covariates)
+    _check_choices(spec, interval, covariates, parent)
     bank = with_target(as_bank(bank), target) if target else as_bank(bank)
     if not isinstance(spec, Auto):
         bank.check_item_model(f"Method {METHODS.name_of(spec)!r} needs")
@@ -159,6 +166,7 @@ def estimate(
         check_headline(bank, interval, estimand, covariates, progress)
     given, selection = answers_to_items(bank, responses, as_whole_selection(selection))
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
+    check_parent(bank, parent, selection, matrix.model_ids)
     observations = observe(bank, matrix, selection, may_be_silent=bool(covariates))
     forecast = forecast_scores(bank, matrix.models, covariates, progress=progress) if covariates else None
     if isinstance(spec, SampleMean):
@@ -167,14 +175,14 @@ def estimate(
     why = ""
     if interval == "calibrated":
         interval, selection, why = _best_interval(known, selection, spec, progress)
-    estimates = _unknown(known, matrix, level=level, interval=interval, estimand=estimand)
+    estimates = _unknown(known, matrix, level=level, interval=interval, estimand=estimand, parent=parent)
     if interval == "design":
-        estimates = replace(_by_design(estimates, known, selection), explanation=why)
+        estimates = replace(_by_design(estimates, known, selection), explanation=(why + estimates.explanation).strip())
     elif forecast is not None and known.summary.is_silent.all():
         scores, why = forecast_alone(bank, forecast, level=level), explain_alone(bank, forecast)
         estimates = replace(estimates, scores=scores, method="covariates", explanation=why, interval_kind="calibrated")
     else:
-        estimates = _by_answers(estimates, known, selection, spec, progress=progress)
+        estimates = _by_answers(estimates, known, selection, spec, parent, progress=progress)
     estimates.typicality.months_ahead[:] = _months_ahead(bank, matrix)
     if interval != "design":
         of_links = linking_variance(bank.responses.items, bank.targets, observations.answered(bank.n_items))
@@ -193,8 +201,8 @@ def _months_ahead(bank: Bank, responses: ResponseMatrix) -> FloatArray:
     return np.array([np.nan if day is None else months_between(newest, day) for day in dates.to_list()])
 
 
-def _check_choices(spec: EstimationSpec, interval: str, covariates: Sequence[str]) -> None:
-    """Refuse a method beside design-based intervals, and covariates that the method or the interval does not take."""
+def _check_choices(spec: EstimationSpec, interval: str, covariates: Sequence[str], parent: str) -> None:
+    """Refuse a method beside design-based intervals, and what the method or the interval does not take."""
     if interval == "design" and not isinstance(spec, Auto):
         raise ParameterError(
             f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
@@ -209,6 +217,13 @@ def _check_choices(spec: EstimationSpec, interval: str, covariates: Sequence[str
         )
     if covariates and interval != "calibrated":
         raise ParameterError(f"covariates need calibrated intervals, got {interval!r}. Leave the interval as it is.")
+    if parent and covariates:
+        raise ParameterError("a parent tells what covariates would, and more: leave the parent or the covariates out.")
+    if parent and not (isinstance(spec, Auto | Stacked) and interval == "calibrated"):
+        raise ParameterError(
+            "a parent is weighed with 'stacked' and has calibrated intervals, got method "
+            f"{METHODS.name_of(spec)!r} and interval {interval!r}. Leave both as they are, or the parent out."
+        )
 
 
 def check_headline(
@@ -269,7 +284,13 @@ def _best_interval(
 
 
 def _unknown(
-    known: Known, responses: ResponseMatrix, *, level: float, interval: IntervalKind, estimand: Estimand
+    known: Known,
+    responses: ResponseMatrix,
+    *,
+    level: float,
+    interval: IntervalKind,
+    estimand: Estimand,
+    parent: str,
 ) -> ScoreEstimates:
     """Return what is known of the estimates before any is made; the scores are filled in afterwards."""
     bank, summary, sizes = known.bank, known.summary, known.bank.targets.scenario_sizes
@@ -282,7 +303,7 @@ def _unknown(
         n_missing=known.observations.n_missing,
         level=level,
         method="",
-        explanation="",
+        explanation=said_of_parents([]) if parent else "",
         bank_id=bank.bank_id,
         target_id=bank.target_id,
         interval_kind=interval,
@@ -291,6 +312,7 @@ def _unknown(
         abilities=summary.abilities,
         ability_covariance=summary.ability_covariance,
         typicality=Typicality.unknown(responses.n_models),
+        parents=("",) * responses.n_models if parent else (),
     )
 
 
@@ -314,6 +336,7 @@ def _by_answers(
     known: Known,
     selection: Selection | None,
     spec: EstimationSpec,
+    parent: str,
     *,
     progress: ProgressCallback,
 ) -> ScoreEstimates:
@@ -321,17 +344,28 @@ def _by_answers(
     bank, forecast, explanation = known.bank, known.forecast, ""
     if isinstance(spec, Auto):
         spec, explanation = choose_method(bank, known.observations, selection, progress=progress)
+    parents, words, ids = [""] * len(estimates.model_ids), [], estimates.model_ids
     for number, rows in enumerate(groups := _same_items(known)):
         columns = np.flatnonzero(~np.isnan(known.observations.responses[rows[0]]))
         group = known.take(models=rows, columns=columns)
         if number >= MOST_KEPT:
             progress("estimating models that were each asked other items", number / len(groups))
             group = replace(group, bank=_forgetful(bank))
-        scores, typicality = _of_group(
-            group, selection, spec, level=estimates.level, interval=estimates.interval_kind, progress=progress
+        scores, typicality, kin = _of_group(
+            *(group, selection, spec, parent, [ids[row] for row in rows.tolist()]),
+            level=estimates.level,
+            interval=estimates.interval_kind,
+            progress=progress,
         )
         estimates.scores.set_rows(rows, scores)
         estimates.typicality.set_rows(rows, typicality)
+        if kin is not None:
+            words += kin.words
+            for row in np.flatnonzero(kin.is_used).tolist():
+                parents[rows[row]] = kin.parents[row]
+    if parent:
+        explanation = (explanation or f"{METHODS.label(spec)}.") + said_of_parents(words)
+        estimates = replace(estimates, parents=tuple(parents))
     if forecast is not None and isinstance(spec, Stacked):
         members = try_methods(bank, known.observations, selection, spec.members, progress=progress)
         explanation += explain_forecast(members, forecast, spec)
@@ -372,12 +406,14 @@ def _of_group(
     known: Known,
     selection: Selection | None,
     spec: PointSpec | Stacked,
+    parent: str,
+    model_ids: Sequence[str],
     *,
     level: float,
     interval: str,
     progress: ProgressCallback,
-) -> tuple[Scores, Typicality]:
-    """Estimate models that answered the same items, and say how typical the answers of each are."""
+) -> tuple[Scores, Typicality, ByParents | None]:
+    """Estimate models that answered the same items, say how typical the answers of each are, and who is like them."""
     bank, summary, forecast = known.bank, known.summary, known.forecast
     past = _past(known, selection, spec, needed=interval == "calibrated", progress=progress)
     if isinstance(spec, Stacked):
@@ -391,7 +427,7 @@ def _of_group(
     else:
         value = point_scores(known, spec)
     if interval != "calibrated" or past is None:
-        return with_intervals(bank.targets, summary, value, level=level), Typicality.unknown(value.shape[0])
+        return with_intervals(bank.targets, summary, value, level=level), Typicality.unknown(value.shape[0]), None
     learner = None if bank.headline is None else learnt_by(bank.headline, spec.members)
     learnt = None
     if bank.headline is not None and learner is not None:
@@ -407,7 +443,24 @@ def _of_group(
         level=level,
         headline=bank.headline,
     )
-    return scores, typicality
+    if not parent:
+        return scores, typicality, None
+    kin = by_parents(
+        known,
+        model_ids,
+        selection,
+        parent=parent,
+        past=past,
+        value=value,
+        scale=scale,
+        usual=scores,
+        beyond=typicality.beyond,
+        level=level,
+        progress=progress,
+    )
+    if kin is not None:
+        scores.set_rows(np.flatnonzero(kin.is_used), kin.scores.take(np.flatnonzero(kin.is_used)))
+    return scores, typicality, kin
 
 
 def _past(

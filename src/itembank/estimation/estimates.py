@@ -37,6 +37,10 @@ class Scores(NamedTuple):
         for ours, theirs in zip(self, scores, strict=True):
             ours[rows] = theirs
 
+    def take(self, models: IntArray) -> "Scores":
+        """Return the scores of some of the models."""
+        return Scores(*(array[models] for array in self))
+
     def targets(self, columns: slice | IntArray) -> "Scores":
         """Return the scores on some of the targets."""
         return Scores(*(array[:, columns] for array in self))
@@ -164,6 +168,9 @@ class ScoreEstimates(Tabular):
         unknown (NaN) where intervals are not calibrated.
     estimand : str
         Which score the intervals are for: 'run' or 'expected' (`itembank.estimation.estimands`).
+    parents : tuple of n_models ids
+        Where a parent was asked for: the past model that each model's scores rest on most, '' where none served. Else
+        empty.
     """
 
     model_ids: tuple[str, ...]
@@ -183,6 +190,7 @@ class ScoreEstimates(Tabular):
     typicality: Typicality
     estimand: str = RUN
     target_id: str = ""
+    parents: tuple[str, ...] = ()
 
     @property
     def value(self) -> FloatArray:
@@ -246,6 +254,7 @@ class ScoreEstimates(Tabular):
                 "method": self.method,
                 "bank": self.bank_id,
                 "target_id": self.target_id,
+                **({"parent": self.parents[l] or None} if self.parents else {}),
             }
             for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)
             for t, target in enumerate(self.targets)

@@ -109,14 +109,19 @@ def try_methods(
     the same scenarios, by chance. Items that chance chose, or that nothing is known of, are taken as they are.
     """
     folds(bank, progress=progress)
-    recipe = None if selection is None or selection.is_random else read_recipe(selection)
+    recipe = recipe_to_try(selection)
     if recipe is not None and recipe.stages:
         return try_stages(bank, recipe, specs, answered=_share_answered(bank, observations), progress=progress)
 
     def choose(fold: Fold) -> Observations:
-        return observations if recipe is None else items_of_fold(bank, fold, recipe, observations)
+        return items_of_fold(bank, fold, recipe, observations)
 
     return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [repr(recipe)]))
+
+
+def recipe_to_try(selection: Selection | None) -> Recipe | None:
+    """Return how a fold is to choose its own items; None where chance chose them, or nothing is known."""
+    return None if selection is None or selection.is_random else read_recipe(selection)
 
 
 def try_stages(
@@ -151,8 +156,13 @@ def sample_of(bank: Bank, selection: Selection) -> Observations:
     return Observations.of_items(answered, positions, weights, is_random=selection.is_random)
 
 
-def items_of_fold(bank: Bank, fold: Fold, recipe: Recipe, observations: Observations) -> Observations:
-    """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered."""
+def items_of_fold(bank: Bank, fold: Fold, recipe: Recipe | None, observations: Observations) -> Observations:
+    """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered.
+
+    Without a recipe they are those that new models answered.
+    """
+    if recipe is None:
+        return observations
 
     def sample_of_fold() -> Observations | None:
         try:

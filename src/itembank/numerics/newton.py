@@ -18,6 +18,11 @@ RIDGE = 1e-12
 SLACK = 1e-13
 """Fall of an objective, relative to 1 or its size, that counts as rounding."""
 
+N_REWEIGHTINGS = 25
+"""Of simulated pairs 12 settle both coefficients to ten digits, 5 to four."""
+LEAST_VARIANCE_SHARE = 1e-3
+"""An expected squared error is at least this fraction of the mean one, as it is divided by."""
+
 
 class Evaluation(NamedTuple):
     """The objective at one point for each of n rows."""
@@ -185,3 +190,30 @@ def _unbounded(matrix: FloatArray, linear: FloatArray, is_free: BoolArray) -> Fl
     result = np.zeros(is_free.size)
     result[free] = np.linalg.solve(matrix[np.ix_(free, free)], linear[free])
     return result
+
+
+def fit_variance(squared: FloatArray, design: FloatArray) -> tuple[float, float]:
+    """Fit ``E[squared] = design @ (a, b)`` with a, b >= 0, given (n,) and (n, 2)."""
+    floor = LEAST_VARIANCE_SHARE * squared.mean()
+    if floor <= 0.0:
+        return 0.0, 0.0
+    # columns of mean one, so that the ridge of `_non_negative` treats them alike; one of zeros stays
+    unit = design.mean(axis=0)
+    unit = np.where(unit > 0.0, unit, 1.0)
+    scaled = design / unit
+    # The variance of a squared normal error is 2 E^2, hence weights 1 / fitted^2. Their fixed point solves the score
+    # equations; unweighted least squares, the start, would follow the few largest errors.
+    coefficients = _non_negative(scaled, squared)
+    for _ in range(N_REWEIGHTINGS):
+        fitted = np.maximum(scaled @ coefficients, floor)
+        coefficients = _non_negative(scaled / fitted[:, None], squared / fitted)
+    a, b = (coefficients / unit).tolist()
+    return a, b * bool(np.any(design[:, 1] > 0.0))
+
+
+def _non_negative(design: FloatArray, target: FloatArray) -> FloatArray:
+    """Non-negative least squares by the normal equations: their size is two, whatever n is."""
+    gram, right = design.T @ design, design.T @ target
+    # G is singular where both columns are equal, as where all pairs disagree alike; the ridge shares between them
+    # what they explain.
+    return non_negative_minimum(gram + 1e-12 * np.trace(gram) * np.eye(gram.shape[0]), right)

@@ -186,6 +186,7 @@ _ESTIMATE = Case(
             about=("--covariate", "--models", "--method", "--interval", "--level", "--selection"),
             values={"--interval": "--interval model-based"},
         ),
+        "stacked": Mode("bank one.csv --selection selection.json --format csv", about=("--parent",)),
         "target": Mode("retired-bank one.csv --method p-irt --interval model-based --format csv", about=("--target",)),
         "unknown items": Mode(
             "bank more.csv --method p-irt --interval model-based --format csv", about=("--ignore-unknown",), codes=(1,)
@@ -197,7 +198,7 @@ _ESTIMATE = Case(
         **options(
             "--format json --ignore-unknown --selection random.json --method weighted --interval calibrated "
             "--estimand expected --covariate family --models other-models.csv --level 0.8 --target quiz@1 "
-            "--report out/page.html"
+            "--parent auto --report out/page.html"
         ),
     },
     no_effect={
@@ -211,6 +212,7 @@ _ESTIMATE = Case(
         ("covariates", "--method"): "covariates are weighed with",
         ("covariates", "--interval"): "covariates need calibrated intervals",
         ("design", "--method"): "design-based intervals bring their own estimate",
+        **{(name, "--parent"): "a parent is weighed with" for name in ("table", "model-based", "design")},
         ("design", "--selection"): "need the probability with which each item was drawn",
     },
 )

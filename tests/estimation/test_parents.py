@@ -1,0 +1,159 @@
+"""New models that descend from past ones: found, estimated more closely, with intervals that hold."""
+
+import functools
+
+import numpy as np
+import polars as pl
+import pytest
+
+from itembank.calibration.build import build_bank
+from itembank.calibration.calibration_specs import Variational
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.estimation.estimate import estimate
+from itembank.estimation.parents import kin_weights, squared_differences
+from itembank.responses.responses import ResponseMatrix
+from tests.estimation.simulated import full_scores, new_models, shared_bank
+
+N_FAMILIES, N_WITH_CHILD, N_ITEMS, N_ASKED = 105, 45, 300, 40
+FLIPPED = 0.08
+
+
+def bank_of(past):
+    with pytest.warns(DataWarning, match="answer like another one"):
+        return build_bank(past, Variational(n_dims=1, tolerance=1e-3))
+
+
+@functools.cache
+def world():
+    """A bank of 105 models and descendants of 45, then new descendants of these and strangers, with full responses.
+
+    A descendant answers as its parent does, but for a few items that it answers anew.
+    """
+    rng = np.random.default_rng(4)
+    slope, intercept = rng.lognormal(0.0, 0.3, N_ITEMS), rng.normal(size=N_ITEMS)
+
+    def born(ability):
+        p = 1.0 / (1.0 + np.exp(-(np.outer(ability, slope) + intercept)))
+        return (rng.random(p.shape) < p).astype(float), p
+
+    def children(answers, p):
+        return np.where(rng.random(p.shape) < FLIPPED, rng.random(p.shape) < p, answers).astype(float)
+
+    founders, p = born(rng.normal(size=N_FAMILIES))
+    strangers, _ = born(rng.normal(size=60))
+    past = ResponseMatrix.create(
+        np.concatenate([founders, children(founders, p)[:N_WITH_CHILD]]),
+        models=pl.DataFrame(
+            {
+                "model_id": [f"founder-{k}" for k in range(N_FAMILIES)] + [f"child-{k}" for k in range(N_WITH_CHILD)],
+            }
+        ),
+    )
+    bank = bank_of(past)
+
+    def new(kind, answers):
+        models = pl.DataFrame({"model_id": [f"{kind}-{k}" for k in range(len(answers))]})
+        return ResponseMatrix.create(answers, models=models, items=bank.responses.items)
+
+    return bank, new("grandchild", children(founders, p)[:N_WITH_CHILD]), new("stranger", strangers)
+
+
+def asked(responses):
+    return responses.take(items=np.arange(N_ASKED))
+
+
+def errors_of(found, responses):
+    return np.abs(found.value[:, -1] - full_scores(world()[0], responses)[:, -1])
+
+
+def test_descendants_are_found_and_estimated_in_half_the_error_with_intervals_that_hold():
+    bank, new, _ = world()
+    usual, found = estimate(bank, asked(new)), estimate(bank, asked(new), parent="auto")
+    family = [name.rpartition("-")[2] for name in found.parents]
+    assert np.mean([name == str(k) for k, name in enumerate(family)]) > 0.9
+    assert errors_of(found, new).mean() < 0.5 * errors_of(usual, new).mean()
+    assert np.mean(found.high - found.low) < 0.6 * np.mean(usual.high - usual.low)
+    truth = full_scores(bank, new)[:, -1]
+    inside = (found.low[:, -1] <= truth) & (truth <= found.high[:, -1])
+    assert inside.mean() > 0.9  # 45 models at 0.95: a standard error of 0.03
+    assert "which gave the same answer on" in found.explanation
+    assert found.rows()[0]["parent"] == found.parents[0]
+    assert "parent" not in usual.rows()[0]
+
+
+def test_strangers_are_estimated_as_without():
+    bank, _, strangers = world()
+    usual, found = estimate(bank, asked(strangers)), estimate(bank, asked(strangers), parent="auto")
+    assert errors_of(found, strangers).mean() < 1.1 * errors_of(usual, strangers).mean()
+    rest = np.flatnonzero([not parent for parent in found.parents])
+    assert rest.size > 30
+    np.testing.assert_array_equal(found.value[rest], usual.value[rest])
+    np.testing.assert_array_equal(found.low[rest], usual.low[rest])
+
+
+def test_a_named_parent_counts_more_than_others_and_a_wrong_one_is_told():
+    bank, new, _ = world()
+    one = asked(new).take(models=np.arange(1))
+    assert estimate(bank, one, parent="founder-0").parents == ("founder-0",)
+    assert estimate(bank, one, parent="child-0").parents == ("child-0",)
+    scores = bank.known_scores.value[:, -1]
+    other = bank.responses.model_ids[int(np.abs(scores - np.median(scores)).argmax())]
+    with pytest.warns(DataWarning, match="must answer more like its parent"):
+        found = estimate(bank, one, parent=other)
+    assert found.parents != (other,)
+    assert "which was named" in found.explanation
+
+
+def test_a_model_of_the_bank_is_no_parent_of_itself():
+    bank, *_ = world()
+    found = estimate(bank, asked(bank.responses.take(models=np.arange(1))), parent="auto")
+    assert found.parents == ("child-0",)
+
+
+def test_of_too_few_models_nothing_is_learnt():
+    bank = shared_bank()
+    new = new_models(bank, 2)
+    usual, found = estimate(bank, new), estimate(bank, new, parent="auto")
+    np.testing.assert_array_equal(found.value, usual.value)
+    assert found.parents == ("", "")
+    assert "No parent counts" in found.explanation
+
+
+@pytest.mark.parametrize(
+    ("error", "match", "choices"),
+    [
+        (DataError, "one of the 150 models", {"parent": "founder-O"}),
+        (DataError, "a model other than those estimated", {"parent": "founder-1"}),
+        (ParameterError, "weighed with 'stacked'", {"method": "p-irt"}),
+        (ParameterError, "weighed with 'stacked'", {"interval": "model-based"}),
+        (ParameterError, "the parent or the covariates", {"covariates": ["size"]}),
+        (ParameterError, "not 'mean_win_rate'", {"target": "mean_win_rate"}),
+    ],
+)
+def test_what_does_not_go_together_is_refused(error, match, choices):
+    bank, *_ = world()
+    itself = asked(bank.responses.take(models=np.array([1])))
+    with pytest.raises(error, match=match):
+        estimate(bank, itself, **{"parent": "founder-0", **choices})
+
+
+def test_a_parent_must_have_answered_everything():
+    bank, new, _ = world()
+    values = bank.responses.responses.copy()
+    values[0, 5:9] = np.nan
+    past = ResponseMatrix.create(values, models=bank.responses.models, items=bank.responses.items)
+    gaps = bank_of(past)
+    with pytest.raises(DataError, match=r"answered all 300 items .* answered 296"):
+        estimate(gaps, asked(new), parent="founder-0")
+
+
+def test_weights_fall_by_the_answers_that_differ(rng):
+    answers, past = rng.integers(0, 2, (3, 20)).astype(float), rng.integers(0, 2, (5, 20)).astype(float)
+    past[rng.random(past.shape) < 0.2] = np.nan
+    differing = squared_differences(answers, past)
+    assert differing == pytest.approx(np.nansum((answers[:, None] - past) ** 2, axis=2))
+    eligible = np.ones((3, 5), dtype=bool)
+    eligible[0, 0] = False
+    weights = kin_weights(differing, eligible, named=2)
+    by_hand = eligible * 5.0 ** -(differing - 2.0 * (np.arange(5) == 2))
+    assert weights == pytest.approx(by_hand / by_hand.sum(axis=1, keepdims=True))
