@@ -157,6 +157,7 @@ def verdict_command(
     if repeats:
         from itembank.gating.noise import advice, more_items_or_repeats  # noqa: PLC0415
 
+    refuse_unused(("match", bank is not None, "--bank BANK"))
     spec = GateSpec(**rule)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes(), progress("gate") as advance:

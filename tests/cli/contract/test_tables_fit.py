@@ -57,6 +57,7 @@ CALLS = {
         "bank one.csv --method p-irt",
         "bank past.csv --ranking --method p-irt",
     ],
+    "gate verdict": ["alone.csv another.csv --margin 0.3 --self-test"],
     "plan": ["bank --selector random --method mean --max-items 15 --half-width 0.2", "bank-2 --session -n 6"],
     "replay": ["bank-2 new.parquet --max-items 4 --session fast.toml --cost tokens"],
     "session ask": ["asked.jsonl --format table"],

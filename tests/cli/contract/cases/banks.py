@@ -71,6 +71,7 @@ _CALIBRATE = Case(
         ("probabilities", "--spec"): "known guessing needs a column",
         ("probabilities", "--within"): "custom score weights need a column 'weight'",
         ("nested", "--family"): "no family 'beta'",
+        ("counts", "--family"): "no family 'beta'",
     },
 )
 _INFO = Case(

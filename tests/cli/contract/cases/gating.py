@@ -10,10 +10,35 @@ def _by_command(command, *about, codes=(0, 1, 3), **more):
     return Mode(words, brings=("gate",), codes=codes, about=about, **more)
 
 
+_OUTSIDE = "pages, JUnit's XML and annotations have tests of their own"
 _FEW = "with these few items the first stage holds all"
 _FEW_PAST = "its past models are too few to learn from pairs of them, which is said"
 
 CASES = {
+    "gate verdict": Case(
+        modes={
+            "two": Mode("alone.csv another.csv --margin 0.9 --format csv", codes=(0, 1, 3)),
+            "bank": Mode(
+                "alone.csv another.csv --bank bank --margin 0.9 --format csv",
+                about=("--selection", "--match"),
+                codes=(0, 1, 3),
+            ),
+            "self-test": Mode("alone.csv another.csv --self-test --format csv", about=("--format",)),
+        },
+        values=options(
+            "--bank bank --selection selection.json --margin 0.01 --tolerance 0.01 --false-alarm 0.2 --miss 0.2 "
+            "--both-sides --estimand run --cluster scenario --level 0.8 --self-test --repeats --match hash "
+            "--allow-mixed-prompts --report out/page --junit out/gate.xml --github --format json"
+        ),
+        never={
+            **MIXED,
+            "--report": _OUTSIDE,
+            "--junit": _OUTSIDE,
+            "--github": _OUTSIDE,
+            "--repeats": "nothing is repeated here; tests/gating/test_noise.py sees it",
+        },
+        nowhere={"--match": "it is refused without a bank"},
+    ),
     "gate start": Case(
         modes={"chance": Mode("alone.csv --margin 0.3 -o out/gate --format json", unseen=("baseline.parquet",))},
         values=options(
@@ -38,10 +63,10 @@ CASES = {
         },
         values=options(
             f"{BY_COMMAND} --model-id other --ids swe-bench --match hash --allow-mixed-prompts "
-            "--report out/page --format json"
+            "--report out/page --junit out/gate.xml --github --format json"
         ),
         stops={("slow", "--timeout"): "Its time was up"},
-        never={**JOBS, **MIXED, "--ids": _FEW, "--report": "the page of a verdict has tests of its own"},
+        never={**JOBS, **MIXED, "--ids": _FEW, "--report": _OUTSIDE, "--junit": _OUTSIDE, "--github": _OUTSIDE},
         nowhere={"--match": "it is refused without a bank"},
     ),
 }
