@@ -133,6 +133,7 @@ def _more_of_classifiers(past: ResponseMatrix, new: ResponseMatrix, folder: Path
     for name, known in (("new-old", old), ("new-few", few)):
         write_responses(new.take(items=new.item_indices(known.item_ids)), folder / f"{name}.parquet")
     write_responses(new.take(models=np.arange(1)), folder / "one-new.parquet")
+    write_responses(new.take(models=np.arange(1, 2)), folder / "another-new.parquet")
     scores = pl.DataFrame({"model_id": past.model_ids, "final": np.sqrt(np.nanmean(past.responses, axis=1))})
     scores.write_csv(folder / "scores.csv")
     new.models.select("model_id", "training_share").write_csv(folder / "new-models.csv")
