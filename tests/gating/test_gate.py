@@ -70,6 +70,19 @@ def test_some_items_stand_for_all_of_the_baseline() -> None:
     assert found.high - found.low < 0.05
 
 
+def test_items_that_were_not_drawn_by_chance_are_noticed() -> None:
+    """The first hundred of a file that begins with easy ones, and with one scenario."""
+    old, new = (
+        ib.ResponseMatrix.create(one.responses, model_ids=["m"], scenarios=["a"] * 500 + ["b"] * 500)
+        for one in changed(20, 20)
+    )
+    first, second = ib.gate(old, new.take(items=np.arange(100))).notes
+    assert "the baseline scores 100.0 on these and 60.0 on all 1000" in first
+    assert "no item of 1 scenarios" in second
+    drawn = np.random.default_rng(0).choice(1000, 100, replace=False)
+    assert ib.gate(old, new.take(items=drawn)).notes == ()
+
+
 @pytest.mark.usefixtures("few_folds")
 def test_a_bank_gives_the_difference_of_compare() -> None:
     """On the same items, with the interval of the same level."""

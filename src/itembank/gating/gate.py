@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from itembank.bank.selections import Selection
 
 USUAL = GateSpec()
+MOST_ERRORS = 3.5
+"""Standard errors by which the baseline's score on a random sample of items hardly ever differs from its score on all."""
 MOST_ITEMS = 1_000_000
 """More are not advised: the difference is too near to the margin."""
 
@@ -110,7 +112,28 @@ def gate(
         estimand=estimand,
         n_total=pair.n_baseline,
         per_item=1.0 / pair.n_answered - (1.0 / pair.n_baseline if estimand == RUN else 0.0),
+        notes=_signs_of_choice(pair),
     )
+
+
+def _signs_of_choice(pair: "GatePair") -> list[str]:
+    """Say where the items that the candidate ran are hardly a random sample of the baseline's."""
+    seen, notes = ~np.isnan(pair.candidate), []
+    n, total = pair.n_answered, pair.n_baseline
+    if n == total:
+        return notes
+    here, everywhere = float(pair.baseline[seen].mean()), float(pair.baseline.mean())
+    error = float(np.std(pair.baseline, ddof=1)) * math.sqrt(1.0 / n - 1.0 / total)
+    if abs(here - everywhere) > MOST_ERRORS * error:
+        notes.append(
+            f"the {n} items are hardly a random sample: the baseline scores {100 * here:.1f} on these and "
+            f"{100 * everywhere:.1f} on all {total}. Run the items that itembank gate start draws"
+        )
+    scenarios = pair.matrix.items["scenario"]
+    absent = sorted(set(scenarios) - set(scenarios.filter(pl.Series(seen))))
+    if absent:
+        notes.append(f"the candidate ran no item of {len(absent)} scenarios, which count all the same: {shown(absent)}")
+    return notes
 
 
 def _by_comparison(
