@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 USUAL = GateSpec()
 MOST_ERRORS = 3.5
-"""Standard errors by which the baseline's score on a random sample of items hardly ever differs from its score on all."""
+"""Standard errors by which the baseline's score on a random sample hardly ever differs from that on all items."""
 MOST_ITEMS = 1_000_000
 """More are not advised: the difference is too near to the margin."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.comparison.differences import MINIMUM_MODELS, calibration_errors, raw_scores
-from itembank.comparison.pairs import finite_quantile, fit_variance
+from itembank.comparison.pairs import finite_quantile
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import Stacked
@@ -21,6 +21,7 @@ from itembank.estimation.response_summary import summarise_responses
 from itembank.gating.paired import PairedLook
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.newton import fit_variance
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
