@@ -118,7 +118,8 @@ def gate(
 
 def _signs_of_choice(pair: "GatePair") -> list[str]:
     """Say where the items that the candidate ran are hardly a random sample of the baseline's."""
-    seen, notes = ~np.isnan(pair.candidate), []
+    seen = ~np.isnan(pair.candidate)
+    notes: list[str] = []
     n, total = pair.n_answered, pair.n_baseline
     if n == total:
         return notes
