@@ -135,8 +135,8 @@ CALLS = {
     "pretrain alone": "scaling pretrain language.parquet --law irsl --spec alone.toml "
     "--report pretrain.html --format json",
     "transfer common scale": "scaling transfer language.parquet --source copying --target reversal "
-    "--method common-scale --spec forced.toml --report transfer.html --format json",
-    "validity page": "scaling transfer past.parquet --show validity --report validity.html --format json",
+    "--method common-scale --spec forced.toml --format json",
+    "validity past": "scaling transfer past.parquet --show validity --format json",
     "test-time page": "scaling test-time samples.parquet --bank bank-beta-binomial --k 1,10 "
     "--spec model-based.toml --report test-time.html --format json",
     "report": "report base -o base.html --no-accuracy",
