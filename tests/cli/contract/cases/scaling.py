@@ -85,7 +85,7 @@ _PAST = "".join(f" --calibration-model m{j}" for j in range(N_PAST))
 _SCORES = "--method scores --format csv"
 _ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
 _TRANSFER = Case(
-        modes={
+    modes={
         "files": Mode(
             f"two.parquet {_ONE_TO_OTHER}{_PAST}",
             about=(
