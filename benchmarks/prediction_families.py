@@ -1,4 +1,4 @@
-"""Tables of prediction studies of graded responses: ``python -m benchmarks.prediction_families SET``.
+"""Tables of prediction studies of responses between 0 and 1: ``python -m benchmarks.prediction_families SET``.
 
 SET is alpacaeval2 (probabilities, the judge's preferences) or livecodebench (counts of ten attempts). The study is
 benchmarks/studies/prediction_SET.toml; it runs in DIR/study (``-o DIR``), and goes on there when it was stopped. The

@@ -36,8 +36,6 @@ ALWAYS = ("numerics/intervals.py", "1.1", "1.0")
 EQUIVALENT = {
     "src/itembank/irt/beta_binomial.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
     "their error grows with the fourth power and is far too small to matter at either",
-    "src/itembank/calibration/marginal_ml/graded.py: size = max(1, BLOCK_CELLS // (n_cells * items.shape[1])): "
-    "// -> *": "how many items are worked on at once",
     "src/itembank/calibration/variational/ascent.py: LEAST_CURVATURE = 1e-3: 1e-3 -> 0.0005": "when conjugate "
     "gradients stop short of a direction that is nearly straight: the next sweep goes on from there",
     "src/itembank/calibration/marginal_ml/posterior.py: curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) "
@@ -47,7 +45,7 @@ EQUIVALENT = {
     "degrees of freedom are at least zero",
     "src/itembank/irt/linear_gaussian.py: remaining = max(total - float(eigenvalues[:n_spikes].sum()), 1e-6 * "
     "total): 1e-6 -> 5e-07": "stands for nothing at all, and must not be zero",
-    "src/itembank/selection/later_stages.py: result += weight * np.stack(model.mean(logit + node * spread)): "
+    "src/itembank/irt/families.py: terms = mean_terms(logit + node * spread, asymptotes): "
     "+ -> -": "nodes and weights are symmetric about zero",
     "src/itembank/numerics/newton.py: result: FloatArray = precision + RIDGE * largest[:, None, None] * "
     "np.eye(precision.shape[1]): 1 -> 2": "precisions are square",

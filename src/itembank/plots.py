@@ -4,7 +4,7 @@ The charts of a result's own page are in ``itembank.show(result).charts``.
 """
 
 from itembank.pages.paper_charts import homogeneity_chart, item_predictions_chart
-from itembank.pages.pass_at_k_page import pass_at_k_chart
+from itembank.pages.pass_at_k_charts import pass_at_k_chart
 from itembank.pages.prediction_charts import prediction_chart
 from itembank.pages.pretraining_charts import (
     ability_chart,
@@ -14,8 +14,8 @@ from itembank.pages.pretraining_charts import (
     laws_chart,
 )
 from itembank.pages.study_charts import study_chart
+from itembank.pages.transfer_charts import ability_pair_chart
 from itembank.pages.truth_charts import PredictionPanel, predicted_against_true_chart
-from itembank.pages.validity_page import ability_pair_chart
 
 __all__ = [
     "PredictionPanel",

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import Bank, Calibration, bank_fingerprint
-from itembank.irt.bernoulli import logit, probability
+from itembank.irt.bernoulli import probability
 from itembank.irt.family_names import COUNTS, WITH_PRECISION
-from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
 
@@ -61,24 +61,19 @@ def with_family(bank, family, *, precision=12.0, seed=0):
     rng = np.random.default_rng([seed, 7])
     parameters = bank.parameters
     has_precision = family in WITH_PRECISION
-    steps = Steps(np.array([0.0, 0.5, 1.0]), np.tile([-0.7, 0.7], (bank.n_items, 1))) if family == "graded" else None
     parameters = ItemParameters.create(
         parameters.loadings,
         parameters.intercept,
-        parameters.lower_asymptote if steps is None else 0.0,
-        parameters.upper_asymptote if steps is None else 1.0,
+        parameters.lower_asymptote,
+        parameters.upper_asymptote,
         family=family,
         precision=precision if has_precision else None,
-        steps=steps,
     )
     p = probability(parameters, bank.calibration.abilities)
     if has_precision:
         p = rng.beta(p * precision, (1.0 - p) * precision)
     n_trials = rng.integers(2, 9, p.shape) if family in COUNTS else None
-    if steps is not None:
-        reached, _ = steps.reached(logit(parameters, bank.calibration.abilities))
-        responses = (rng.random((*p.shape, 1)) < reached) @ steps.heights
-    elif family == "beta":
+    if family == "beta":
         responses = np.clip(p, 1e-6, 1.0 - 1e-6)
     else:
         responses = rng.binomial(1 if n_trials is None else n_trials, p) / (1 if n_trials is None else n_trials)

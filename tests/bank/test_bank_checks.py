@@ -39,7 +39,7 @@ def test_the_command_line_exits_with_4(tmp_path):
     assert "asymptotes must keep 0 <= lower < upper <= 1, got 7 and 1 for 'math/0'" in done.stderr
 
 
-@pytest.mark.parametrize("family", ["bernoulli", "binomial", "beta", "beta-binomial", "graded"])
+@pytest.mark.parametrize("family", ["bernoulli", "binomial", "beta", "beta-binomial"])
 def test_a_sound_bank_has_no_problems(family):
     bank = make_bank(with_extras=True)
     assert bank_problems(bank if family == "bernoulli" else with_family(bank, family)) == []

@@ -140,13 +140,11 @@ def test_fingerprints_follow_the_data_and_every_number_that_estimates_depend_on(
     assert len({bank.bank_id, *ids}) == 7
 
 
-@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial", "graded"])
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
 def test_family_and_precision_are_kept(tmp_path, family):
     bank = with_family(make_bank(), family)
     if bank.parameters.precision is not None:
         bank.parameters.precision[:] += np.arange(bank.n_items)
-    if bank.parameters.steps is not None:
-        bank.parameters.steps.places[1:3, 1] = 0.9, np.inf
     save_bank(bank, tmp_path / "bank")
     assert_same(bank, load_bank(tmp_path / "bank"))
 

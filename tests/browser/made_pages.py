@@ -19,13 +19,10 @@ from itembank.pages.bank_page import bank_page
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.estimates_page import estimates_page
 from itembank.pages.gate_page import gate_page
-from itembank.pages.pass_at_k_page import pass_at_k_page
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.render import Page
 from itembank.pages.session_page import session_page
 from itembank.pages.shown import show
-from itembank.pages.transfer_page import transfer_page
-from itembank.pages.validity_page import validity_page
 from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
@@ -178,7 +175,7 @@ def pass_at_k() -> Page:
     """Return the page of pass@k of several models."""
     samples = simulated_samples(n_models=5, n_items=20, n_trials=40)
     law = pass_at_k_law(samples.responses, PassAtKSpec(k=(1, 10, 100), n_draws=100), bank=known_bank(samples))
-    return pass_at_k_page(replace(law, model_ids=(*SCENARIOS, *PAYLOADS[3:5])))
+    return show(replace(law, model_ids=(*SCENARIOS, *PAYLOADS[3:5])))
 
 
 def transfers() -> Page:
@@ -186,13 +183,13 @@ def transfers() -> Page:
     made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
     found = transfer(made, "s0", "s1")
     named = replace(found, target=SCENARIOS[1], model_ids=tuple(PAYLOADS[k % 10] + str(k) for k in range(40)))
-    return transfer_page([named, replace(named, source=PAYLOADS[2])])
+    return show(replace(named, source=PAYLOADS[2]))
 
 
 def validity() -> Page:
     """Return the page of correlations of abilities."""
     made = simulated(np.random.default_rng(1), n_models=40, n_items=24, n_scenarios=3)[0]
-    return validity_page(replace(convergent_validity(made, rng=0), scenarios=SCENARIOS))
+    return show(replace(convergent_validity(made, rng=0), scenarios=SCENARIOS))
 
 
 PAGES: dict[str, Callable[[], Page]] = {

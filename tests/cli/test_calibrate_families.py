@@ -97,18 +97,3 @@ def test_rates_without_trials_are_no_counts(run, probabilities, tmp_path):
     outcome = run("calibrate", probabilities, "-o", tmp_path / "bank", "--family", "binomial", "--dims", 1)
     assert outcome.code == 1
     assert "needs the number of trials" in outcome.err
-
-
-def test_levels_are_fitted_by_marginal_ml(run, tmp_path):
-    rng, chances, scenarios = simulated()
-    values = (rng.random((*chances.shape, 2)) < chances[..., None]).sum(axis=-1) / 2
-    write_responses(ResponseMatrix.create(values, scenarios=scenarios), tmp_path / "levels.parquet")
-    words = ("calibrate", tmp_path / "levels.parquet", "-o", tmp_path / "bank", "--no-folds", "--family", "graded")
-    refused = run(*words)
-    assert refused.code != 0
-    assert "marginal ML has it: use --method mml" in refused.err
-    assert run(*words, "--method", "mml").code == 0
-    bank = load_bank(tmp_path / "bank")
-    assert (bank.parameters.family, bank.calibration.n_dims) == ("graded", 1)
-    np.testing.assert_array_equal(bank.parameters.steps.levels, [0.0, 0.5, 1.0])
-    assert json.loads(run("info", tmp_path / "bank", "--format", "json").out)["family"] == "graded"

@@ -25,7 +25,7 @@ def new_responses(bank, *, n_models=5, seed=4):
     return ResponseMatrix.create(values, items=table, n_trials=np.where(np.isnan(values), 0, trials))
 
 
-@pytest.mark.parametrize("family", ["bernoulli", "binomial", "beta", "beta-binomial", "graded"])
+@pytest.mark.parametrize("family", ["bernoulli", "binomial", "beta", "beta-binomial"])
 def test_ability_behind_estimates_is_that_of_scoring(family):
     bank = make_bank() if family == "bernoulli" else with_family(make_bank(), family)
     responses = new_responses(bank)

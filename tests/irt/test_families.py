@@ -8,14 +8,12 @@ from scipy.stats import betabinom, binom
 from itembank.errors import ParameterError
 from itembank.irt import beta, beta_binomial
 from itembank.irt.families import ResponseModel, information_weights, likelihood_terms, response_model
-from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
+from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
 from itembank.irt.logistic import asymptotes_of
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from tests.irt.scores import differentiate
 
-UNGRADED = [family for family in FAMILIES if family != GRADED]
-"""tests/irt/test_graded.py has the other."""
 ASYMPTOTES = [None, asymptotes_of(np.array(0.2), np.array(0.95))]
 X = np.array([-6.0, -2.5, -0.7, 0.0, 0.4, 3.0, 5.0])
 
@@ -37,7 +35,7 @@ def responses_of(family: Family, n: float) -> FloatArray:
 @pytest.mark.parametrize("asymptotes", ASYMPTOTES)
 @pytest.mark.parametrize("precision", [0.05, 1.0, 12.0, 3000.0])
 @pytest.mark.parametrize("n", [1.0, 5.0, 70_000.0])
-@pytest.mark.parametrize("family", UNGRADED)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_derivatives_are_those_of_the_log_likelihood(family, n, precision, asymptotes):
     one, y, trials = model(family, precision, asymptotes), responses_of(family, n), np.array(n)
     terms = one.likelihood_terms(X, y, trials)
@@ -171,7 +169,7 @@ def test_trials_add_information_up_to_that_of_the_probability_itself():
     np.testing.assert_allclose(information[-1, inside], beta.information_weights(X, np.array(6.0))[inside], rtol=1e-5)
 
 
-@pytest.mark.parametrize("family", UNGRADED)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_functions_of_parameters_are_those_of_the_model(family):
     precision = np.array([2.0, 30.0]) if family in WITH_PRECISION else None
     parameters = ItemParameters.create(np.ones((2, 1)), np.zeros(2), 0.1, family=family, precision=precision)

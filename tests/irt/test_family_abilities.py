@@ -25,7 +25,7 @@ from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank, with_family
 
 GRID = np.linspace(-6.0, 6.0, 6001)
-NEW = [family for family in FAMILIES if family not in {"bernoulli", "graded"}]
+NEW = [family for family in FAMILIES if family != "bernoulli"]
 KINDS = {"plain": (0.0, 1.0), "asymptotes": (0.2, 0.97)}
 Case = tuple[ItemParameters, FloatArray, FloatArray | None]
 

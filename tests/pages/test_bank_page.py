@@ -25,7 +25,7 @@ from itembank.selection.select import select
 from tests.bank.banks import make_bank, with_family
 from tests.pages.reading import of_kind, rows, section, table, titles, words
 
-SECTIONS = ["How good estimates are", "What it holds", "Past models", "Items", "Abilities"]
+SECTIONS = ["How good estimates are", "What it holds", "Past models", "Items"]
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +145,6 @@ def test_a_bank_begun_with_few_models_says_what_it_cannot(bank):
     for responses in (None, make_bank(n_models=3).responses):
         page = bank_page(start(bank.responses.items, *([] if responses is None else [responses])))
         assert "too few for an item model" in words(page)
-        assert "Abilities" not in titles(page)
         assert ("Past models" in titles(page)) == (responses is not None)
         assert len(section(page, "Items").blocks[-1].data) == 30
         assert "<html" in page.html()
@@ -185,20 +184,6 @@ def test_one_scenario_has_no_comparison_of_scenarios(bank):
     html = page.html()
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)" in html
-
-
-def test_abilities_are_in_order_and_do_not_depend_on_how_they_are_turned(bank):
-    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
-    calibration = bank.calibration
-    parameters = dataclasses.replace(calibration.parameters, loadings=calibration.parameters.loadings @ turn)
-    turned = dataclasses.replace(
-        bank,
-        calibration=dataclasses.replace(calibration, parameters=parameters, abilities=calibration.abilities @ turn),
-    )
-    first, second = (rows(table(bank_page(one), "Mean loadings of the scenarios' items")) for one in (bank, turned))
-    assert first == second
-    # an ability's loadings have no sign of their own: it is chosen so that more items are solved
-    assert float(first[0][1]) > 0.0
 
 
 def test_history_files_and_release_are_told(bank, tmp_path):

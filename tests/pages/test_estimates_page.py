@@ -202,14 +202,6 @@ def test_hostile_names_stay_words(bank):
         assert SCRIPT not in repr(one.spec)
 
 
-def test_groups_of_items_are_examined_where_past_models_were_left_out(made, bank):
-    responses, estimates, page = made
-    assert estimates.interval_kind == "calibrated"
-    assert sorted(column(page, "Groups of items", "group")) == ["code", "law", "math"]
-    quick = estimate(bank, responses, method="p-irt", interval="model-based")
-    assert "itembank check BANK RESULTS" in words(estimates_page(bank, responses, quick))
-
-
 def test_a_bank_of_one_scenario_has_no_scenario_chart():
     rng = np.random.default_rng(4)
     past = ResponseMatrix.create((rng.random((12, 20)) < rng.random((12, 1))).astype(float))

@@ -55,19 +55,17 @@ def test_forecasts_of_sizes_held_out_stand_beside_what_the_models_scored(law, pa
 def test_without_a_check_the_page_says_that_nobody_knows(law):
     page = pretraining_page(dataclasses.replace(law, held_out=None))
     assert "nobody knows how good" in cautions(page)
-    assert [section.title for section in page.sections] == ["Forecasts", "Abilities"]
+    assert [section.title for section in page.sections] == ["Forecasts"]
     check_charts(page)
 
 
-def test_one_recipe_needs_no_menu_and_no_decisions(suite):
+def test_one_recipe_needs_no_menu(suite):
     few = suite.models.filter(suite.models["recipe"] == suite.models["recipe"][0])
     matrix = suite.probability.take(models=suite.probability.model_indices(few["model_id"].to_list()))
     settings = PretrainingSettings(laws=(SigmoidLaw(n_starts=1),), n_checked=1)
     law = pretraining_law(matrix, training_compute(few), settings=settings)
     page = pretraining_page(law)
     assert "bind" not in str(of_kind(page, Chart)[0].spec)
-    assert "Decisions" not in [section.title for section in page.sections]
-    assert "Abilities" not in [section.title for section in page.sections]
     assert len(law.scenarios) <= MOST_PANELS
     check_charts(page)
 

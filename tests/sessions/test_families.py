@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from itembank.calibration.build import build_bank
-from itembank.calibration.calibration_specs import MarginalML, Variational
+from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.model_abilities import estimate_abilities
 from itembank.estimation.response_summary import noise_ratio
 from itembank.irt.bernoulli import logit, probability
@@ -18,7 +18,7 @@ from itembank.sessions.limits import Budget
 from tests.bank.banks import with_family
 from tests.sessions.simulated import begin, model_based, session_bank
 
-FAMILIES = ("binomial", "beta", "beta-binomial", "graded")
+FAMILIES = ("binomial", "beta", "beta-binomial")
 PLAIN = session_bank(n_items=40, n_dims=1)
 
 
@@ -30,11 +30,6 @@ def answers_of(bank, *, theta=0.4, seed=2):
         p = rng.beta(p * bank.parameters.precision, (1.0 - p) * bank.parameters.precision)
     if bank.parameters.family == "beta":
         return {item: {"response": value} for item, value in zip(bank.item_ids, p.tolist(), strict=True)}
-    if bank.parameters.steps is not None:
-        steps = bank.parameters.steps
-        reached, _ = steps.reached(logit(bank.parameters, np.array([[theta]]))[0])
-        values = (rng.random((p.size, 1)) < reached) @ steps.heights
-        return {item: {"response": value} for item, value in zip(bank.item_ids, values.tolist(), strict=True)}
     trials = rng.integers(1, 12, p.shape)
     right = rng.binomial(trials, p)
     return {
@@ -157,8 +152,7 @@ def test_float32_responses_do_for_calibrated_intervals():
 def test_a_calibrated_bank_runs_calibrated_sessions(family):
     """From responses to intervals: items are fitted, sessions of models left out are tried, a new model is asked."""
     drawn = with_family(session_bank(n_models=40, n_items=40, n_dims=1), family, precision=10.0)
-    spec = MarginalML(family=family) if family == "graded" else Variational("2pl", family=family)
-    bank = build_bank(drawn.responses, spec)
+    bank = build_bank(drawn.responses, Variational("2pl", family=family))
     assert bank.parameters.family == family
     answers = answers_of(drawn)
     session = begin(bank, budget=Budget(n_items=20))

@@ -84,7 +84,6 @@ CALLS = {
     "simulate": "simulate -o simulated.parquet --n-models 12 --n-items 60 --n-tasks 3 --n-dims 1 "
     "--missing 0.2 --format json",
     "calibrate base": f"calibrate old.parquet -o base --method map --dims 1 {_SMALL}",
-    "calibrate graded": f"calibrate levels.parquet -o bank-graded --method mml --family graded {_SMALL}",
     "start": "calibrate --items items.csv -o begun --format json",
     "select begun": "select begun -n 20 -o begun.json",
     "start two": "calibrate two-new.parquet --items items.csv -o begun-two --format json",
@@ -108,7 +107,6 @@ CALLS = {
     "select after": "select bank --after one-new.parquet --selection stage1.json -o stage2.json",
     "estimate stages": "estimate bank one-new.parquet --selection stage2.json --format json",
     "estimate begun": "estimate begun new.parquet --selection begun.json --format json",
-    "estimate graded": "estimate bank-graded levels.parquet --method p-irt --interval model-based --format json",
     "estimate old target": "estimate retired new-few.parquet --target quiz@1 --format json",
     "estimate mean win rate": f"estimate bank new.parquet --target mean_win_rate {_CHOSEN}",
     "estimate external": f"estimate scored new.parquet --target final {_CHOSEN}",
@@ -141,8 +139,8 @@ CALLS = {
     "pretrain alone": "scaling pretrain language.parquet --law irsl --spec alone.toml "
     "--report pretrain.html --format json",
     "transfer common scale": "scaling transfer language.parquet --source copying --target reversal "
-    "--method common-scale --spec forced.toml --report transfer.html --format json",
-    "validity page": "scaling transfer past.parquet --show validity --report validity.html --format json",
+    "--method common-scale --spec forced.toml --format json",
+    "validity past": "scaling transfer past.parquet --show validity --format json",
     "test-time page": "scaling test-time samples.parquet --bank bank-beta-binomial --k 1,10 "
     "--spec model-based.toml --report test-time.html --format json",
     "report": "report base -o base.html --no-accuracy",

@@ -99,7 +99,6 @@ def make_world(folder: Path) -> None:
     models, items = np.arange(0, language.n_models, 3), np.arange(0, language.n_items, 30)
     part = language.take(models=models, items=items)
     write_responses(part, folder / "language.parquet")
-    write_responses(_levels(part), folder / "levels.parquet")
     write_responses(_part(load_builtin("bytelms"), 3, 30), folder / "language-correct.parquet")
     are_few = language.models.select(
         (pl.col("share_of_run") == 1) & pl.col("mixture").is_in(language.models["mixture"].unique().sort()[:4])
@@ -125,7 +124,7 @@ def make_world(folder: Path) -> None:
 
 
 def _more_of_classifiers(past: ResponseMatrix, new: ResponseMatrix, folder: Path) -> None:
-    """Write parts of the models and items, levels, and what is known of models, items and answers."""
+    """Write parts of the models and items, and what is known of models, items and answers."""
     few = past.take(items=np.arange(0, past.n_items, 8))
     is_late = np.arange(few.n_items) % LATE == 1
     old = few.take(items=np.flatnonzero(~is_late))
@@ -148,14 +147,6 @@ def _more_of_classifiers(past: ResponseMatrix, new: ResponseMatrix, folder: Path
     estimated = {"model_id": "new", "target": "digits", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95}
     estimated |= {"standard_error": 0.05, "interval": "design", "n_items": 3, "n_total": 9, "method": "mean"}
     (folder / "estimates.json").write_text(json.dumps([estimated | {"bank": "b"}]), encoding="utf-8")
-
-
-def _levels(responses: ResponseMatrix) -> ResponseMatrix:
-    """Make items of three levels, at each of which some models stand."""
-    levels = np.add(responses.responses > 0.25, responses.responses > 0.4, dtype=float) / 2
-    are_usual = np.all([(levels == level).sum(axis=0) >= 8 for level in (0.0, 0.5, 1.0)], axis=0)
-    kept = responses.take(items=np.flatnonzero(are_usual))
-    return ResponseMatrix.create(levels[:, are_usual], models=kept.models, items=kept.items)
 
 
 def _part(responses: ResponseMatrix, models: int, items: int) -> ResponseMatrix:

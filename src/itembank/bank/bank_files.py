@@ -40,7 +40,7 @@ from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, Param
 from itembank.files.atomic import check_destination, replacing_folder, user_cache_folder
 from itembank.files.documents import digest_of, regular_size
 from itembank.files.hub import is_hub_name
-from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.responses.opening import read_parquet
 from itembank.responses.response_files import pack_responses, unpack_responses
@@ -176,7 +176,7 @@ def load_bank(path: str | Path) -> Bank:
 
 def _record(bank: Bank) -> dict[str, Any]:
     """Everything of a bank that is not an array over items or models."""
-    calibration, targets, steps = bank.calibration, bank.targets, bank.parameters.steps
+    calibration, targets = bank.calibration, bank.targets
     return {
         "schema_version": _schema_version(bank),
         "bank_id": bank.bank_id,
@@ -188,7 +188,6 @@ def _record(bank: Bank) -> dict[str, Any]:
         "n_dims": calibration.n_dims,
         "parameterisation": PARAMETERISATION,
         "family": calibration.parameters.family,
-        **({} if steps is None else {"levels": steps.levels.tolist()}),
         "ability_prior": {
             "mean": calibration.prior.mean.tolist(),
             "covariance": calibration.prior.covariance.tolist(),
@@ -231,7 +230,6 @@ def _schema_version(bank: Bank) -> int:
 def _item_table(bank: Bank) -> pl.DataFrame:
     """Item table with parameters, score weights and expected cost."""
     parameters, error = bank.parameters, bank.calibration.log_precision_error
-    steps = parameters.steps
     own = {
         "score_weight": bank.targets.weights,
         "intercept": parameters.intercept,
@@ -239,7 +237,6 @@ def _item_table(bank: Bank) -> pl.DataFrame:
         "lower_asymptote": parameters.lower_asymptote,
         "upper_asymptote": parameters.upper_asymptote,
         **({} if parameters.precision is None else {"precision": parameters.precision}),
-        **{f"step_{k + 1}": step for k, step in enumerate([] if steps is None else steps.places.T)},
         **({} if error is None else {"log_precision_error": error}),
         "is_degenerate": bank.calibration.is_degenerate,
         **({} if bank.history is None else history_columns(bank.history)),
@@ -316,7 +313,6 @@ def _calibration(
         items["upper_asymptote"],
         record.get("family", "bernoulli"),  # banks of earlier releases name none
         items.get("precision"),
-        _steps(record, items) if "levels" in record else None,
     )
     prior = record["ability_prior"]
     about = record["calibration"]
@@ -338,13 +334,6 @@ def _calibration(
         about.get("options", {}),
         items.get("log_precision_error"),
     )
-
-
-def _steps(record: dict[str, Any], items: dict[str, Any]) -> Steps:
-    """Put the steps of graded items together."""
-    levels = record["levels"]
-    places = np.column_stack([items[f"step_{k}"] for k in range(1, len(levels))])
-    return Steps(_floats(levels), places)
 
 
 def _theirs(table: pl.DataFrame) -> pl.DataFrame:

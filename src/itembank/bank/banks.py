@@ -64,9 +64,6 @@ def bank_fingerprint(
     if parameters.family != "bernoulli":
         _add_names(digest, [parameters.family])
         _add_array(digest, np.zeros(0) if parameters.precision is None else parameters.precision)
-    if parameters.steps is not None:
-        _add_array(digest, parameters.steps.levels)
-        _add_array(digest, parameters.steps.places)
     return digest.hexdigest()[:BANK_ID_LENGTH]
 
 

@@ -13,11 +13,9 @@ from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, has
 from itembank.calibration.degenerate import DegenerateItems, put_back
 from itembank.calibration.families import (
     PreparedResponses,
-    levels_of_items,
     many_codes,
     precision_index,
     prepare,
-    response_levels,
     with_family,
 )
 from itembank.calibration.fits import Fit, FitData
@@ -109,7 +107,8 @@ def calibrate(
             .to_series()
         )
         data = replace(data, task_index=number.to_numpy().astype(np.int64))
-    data = _with_family_parts(data, spec, prepared.values, responses.items)
+    if KINDS[data.family].has_precision:
+        data = replace(data, precision_index=precision_index(spec, responses.items["scenario"].to_list()))
     fit: Fit = METHODS.kernel(spec)(data, spec, progress=progress)
     found = _agreement(data, fit, spec)
     if found.is_beyond_chance:
@@ -238,17 +237,3 @@ def _fit_data(prepared: PreparedResponses, lower: FloatArray) -> FitData:
         return FitData(values, None, lower, family=prepared.family, n_trials=trials)
     values = np.where(missing, values.dtype.type(0.0), values)
     return FitData(values, ~missing, lower, family=prepared.family, n_trials=trials)
-
-
-def _with_family_parts(data: FitData, spec: CalibrationSpec, values: FloatArray, items: pl.DataFrame) -> FitData:
-    """Add which items share a precision, or the levels of graded responses.
-
-    Items have the levels that were seen in their scenario, and without a prior those that they have shown themselves.
-    """
-    if KINDS[data.family].has_precision:
-        return replace(data, precision_index=precision_index(spec, items["scenario"].to_list()))
-    if KINDS[data.family].takes != "levels":
-        return data
-    levels, item_ids = response_levels(values), items["item_id"].to_list()
-    together = item_ids if getattr(spec, "prior", "auto") is None else items["scenario"].to_list()
-    return replace(data, levels=levels, has_level=levels_of_items(values, levels, together, item_ids))

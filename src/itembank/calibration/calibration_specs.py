@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from itembank.checks import check_not_negative, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError, remedy, shown
-from itembank.irt.family_names import FAMILIES, GRADED, WITH_PRECISION, Family
+from itembank.irt.family_names import FAMILIES, WITH_PRECISION, Family
 from itembank.methods import Method, MethodTable
 
 ItemModel = Literal["1pl", "2pl", "mirt", "nested"]
@@ -216,9 +216,8 @@ class MarginalML(CalibrationSpec):
         Nodes of ability; 'auto' takes as many as the data's sharpest posterior of ability needs.
     bounds : (float, float)
         Range of the nodes.
-    family : {'auto', 'bernoulli', 'binomial', 'graded'}
-        As for `Variational`; 'graded' for responses of a few ordered levels (Samejima 1969). Its
-        prior 'auto' is one more response of every item, spread over levels and abilities as its scenario's are.
+    family : {'auto', 'bernoulli', 'binomial'}
+        As for `Variational`.
     """
 
     tolerance: float = 1e-4
@@ -230,23 +229,11 @@ class MarginalML(CalibrationSpec):
         """Check the choices."""
         check_item_model(self.item_model, self.n_dims, ("1pl", "2pl"))
         check_iterations(self.max_iterations, self.tolerance)
-        check_family(self.family, has_levels=True, has_precision=False)
-        if self.family == GRADED:
-            self._check_graded()
+        check_family(self.family, has_precision=False)
         if not self.bounds[0] < 0.0 < self.bounds[1]:
             raise ParameterError(f"bounds of the nodes must enclose 0, got {self.bounds}.")
         if self.n_quadrature != "auto" and self.n_quadrature < 2:
             raise ParameterError(f"n_quadrature must be 'auto' or at least 2, got {self.n_quadrature}.")
-
-    def _check_graded(self) -> None:
-        """Check the choices of items with levels: one slope each, no guessing, and a prior of their own or none."""
-        if self.item_model != "2pl" or self.known_guessing:
-            raise ParameterError(
-                f"family {GRADED!r} has item_model '2pl' without guessing, got {self.item_model!r}"
-                f"{' with known_guessing' if self.known_guessing else ''}. Leave these choices out."
-            )
-        if self.prior not in ("auto", None):
-            raise ParameterError(f"family {GRADED!r} takes prior 'auto' or None, got {self.prior!r}.")
 
     @property
     def has_marginal_errors(self) -> bool:
@@ -315,14 +302,9 @@ def check_item_model(item_model: str, n_dims: int, known: tuple[str, ...]) -> No
         )
 
 
-def check_family(
-    family: str, precision: float | str = "scenario", *, has_levels: bool = False, has_precision: bool = True
-) -> None:
+def check_family(family: str, precision: float | str = "scenario", *, has_precision: bool = True) -> None:
     """Check the distribution of responses and its precision."""
     check_one_of("family", family, ("auto", *FAMILIES))
-    if family == GRADED and not has_levels:
-        advice = remedy("MarginalML(family='graded')", "--method mml")
-        raise ParameterError(f"this method has no family {GRADED!r}, marginal ML has it: use {advice}.")
     if family in WITH_PRECISION and not has_precision:
         advice = remedy("Variational", "--method variational")
         raise ParameterError(f"this method has no family {family!r}, the variational one has it: use {advice}.")

@@ -28,7 +28,7 @@ class DegenerateItems:
     is_degenerate: BoolArray  # (n_items,)
     lower_asymptote: FloatArray  # (n_items,)
     is_majority: bool = False  # Whether they predict the common answer for every model
-    family: Family = "bernoulli"  # {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}: Of all items
+    family: Family = "bernoulli"  # {'bernoulli', 'binomial', 'beta', 'beta-binomial'}: Of all items
     n_trials: IntArray | None = None  # (n_models, n_items): Behind each response, zero where missing; None for one
 
 
@@ -87,7 +87,6 @@ def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemP
         items.lower_asymptote,
         family=items.family,
         precision=fit.precision,
-        steps=fit.steps,
     )
     return parameters, covariance
 

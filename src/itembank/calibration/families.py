@@ -24,7 +24,7 @@ from itembank.responses.responses import ResponseMatrix
 class PreparedResponses:
     """Responses as the likelihood of their family takes them."""
 
-    family: Family  # {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
+    family: Family  # {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
     values: FloatArray  # (n_models, n_items): NaN where missing; of no items where there are codes
     n_trials: IntArray | None  # (n_models, n_items): Zero where missing; None for one behind each response
     thresholds: dict[str, float]  # By which responses were made binary
@@ -38,9 +38,7 @@ class PreparedResponses:
     @property
     def is_left_out(self) -> BoolArray:
         """Items that take no part in the fit: the degenerate ones, but where over-dispersion may explain them."""
-        return self.is_degenerate & (
-            KINDS[self.family].takes in {"answers", "counts"} and not KINDS[self.family].has_precision
-        )
+        return self.is_degenerate & (not KINDS[self.family].has_precision)
 
 
 def with_family(spec: CalibrationSpec, responses: ResponseMatrix) -> CalibrationSpec:
@@ -58,7 +56,7 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes |
     Raises
     ------
     DataError
-        For counts without numbers of trials, probabilities that are all 0 or 1, and responses without levels.
+        For counts without numbers of trials, and probabilities that are all 0 or 1.
     """
     family = cast("Family", spec.family)
     if codes is not None:
@@ -76,14 +74,6 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes |
         if found.n_clipped:
             warn(found.note, DataWarning)
         return PreparedResponses(family, found.values, None, {}, np.zeros(n_items, dtype=bool))
-    if takes == "levels":
-        if responses.n_trials is not None and bool(np.any((responses.n_trials > 1) & responses.observed)):
-            raise DataError(
-                f"family {family!r} is for single responses, got means of up to {int(responses.n_trials.max())} trials."
-                " Take 'binomial' or 'beta-binomial'."
-            )
-        response_levels(values)
-        return PreparedResponses(family, values, None, {}, np.nanmin(values, axis=0) == np.nanmax(values, axis=0))
     if takes == "answers":
         scenarios = responses.items["scenario"].to_list()
         thresholds = {} if responses.is_binary else scenario_thresholds(values, scenarios)
@@ -172,54 +162,3 @@ def best_threshold(values: FloatArray) -> float:
     at_or_above = np.append(np.cumsum(counts[::-1])[::-1], 0)
     misfit = np.abs(at_or_above - values.sum())
     return float(candidates[np.flatnonzero(misfit == misfit.min())[-1]])
-
-
-MOST_LEVELS = 12
-"""Of graded responses: ten points and zero are eleven; with more, responses are as good as continuous."""
-
-
-def response_levels(values: FloatArray) -> FloatArray:
-    """Different values of responses (n_models, n_items), NaN where missing, in rising order.
-
-    Raises
-    ------
-    DataError
-        For two levels, or more than twelve.
-    """
-    levels = np.unique(values[~np.isnan(values)].astype(np.float64))
-    if 3 <= levels.size <= MOST_LEVELS:
-        return levels
-    remedy = "Take 'bernoulli'" if levels.size < 3 else "Take 'beta', or round them"
-    raise DataError(
-        f"family 'graded' is for responses of 3 to {MOST_LEVELS} levels, got {levels.size} different values: "
-        f"{shown(levels.tolist())}. {remedy}."
-    )
-
-
-def levels_of_items(values: FloatArray, levels: FloatArray, scenarios: list[str], item_ids: list[str]) -> BoolArray:
-    """Which levels every item may have: those seen in its scenario, (n_items, n_levels).
-
-    Parameters
-    ----------
-    values : (n_models, n_items)
-    levels : (n_levels,)
-    scenarios, item_ids : n_items names
-        With a name of its own for every item, those that the item itself has shown.
-
-    Raises
-    ------
-    DataError
-        When items have a single level.
-    """
-    names, index = np.unique(scenarios, return_inverse=True)
-    seen = np.zeros((names.size, levels.size), dtype=bool)
-    for number, level in enumerate(levels):
-        seen[np.unique(index[np.any(values == level, axis=0)]), number] = True
-    has: BoolArray = seen[index]
-    alone = np.flatnonzero(has.sum(axis=1) < 2)
-    if alone.size:
-        raise DataError(
-            f"responses must have two levels or more wherever items are fitted by themselves, got one for "
-            f"{shown([item_ids[item] for item in alone.tolist()])}. Leave these items out, or let them have a prior."
-        )
-    return has

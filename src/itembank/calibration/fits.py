@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.irt.family_names import Family
-from itembank.irt.parameters import AbilityPrior, Steps
+from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.code_array import ItemCodes
 
@@ -21,14 +21,12 @@ class FitData:
     lower_asymptote: FloatArray  # (n_items,): Known chance of guessing right; zero unless asked for
     # (n_items,): Task of each item, where items of one task share the centre of their prior.
     task_index: IntArray | None = None
-    family: Family = "bernoulli"  # {'bernoulli', 'binomial', 'beta', 'beta-binomial', 'graded'}
+    family: Family = "bernoulli"  # {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
     # (n_models, n_items): Of families 'binomial' and 'beta-binomial': trials behind each response, 0 where not
     # observed; None where there is one behind each.
     n_trials: FloatArray | None = None
     # (n_items,): Which items share one precision, numbered from zero; for families that have one.
     precision_index: IntArray | None = None
-    levels: FloatArray | None = None  # (n_levels,): Of family 'graded': the values that responses have, rising
-    has_level: BoolArray | None = None  # (n_items, n_levels): Which of these an item may have
     # Many right and wrong answers in a byte each. They stand in place of `responses` and `observed`, which have no
     # items then, for kernels that take them so.
     codes: ItemCodes | None = None
@@ -71,8 +69,6 @@ class FitData:
             self.family,
             None if self.n_trials is None else self.n_trials[:, items],
             None if self.precision_index is None else self.precision_index[items],
-            self.levels,
-            None if self.has_level is None else self.has_level[items],
             None if self.codes is None else self.codes.take(items),
         )
 
@@ -94,7 +90,6 @@ class Fit:
     precision: FloatArray | None = None  # (n_items,): Of families that have one
     # (n_items,): Standard error of its logarithm; None where it was given.
     log_precision_error: FloatArray | None = None
-    steps: Steps | None = None  # Of family 'graded'
 
 
 START_PRECISION = 10.0

@@ -59,8 +59,7 @@ _ITEM_MODEL = headed(
     ),
     option(
         "--family",
-        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; a few levels (graded: with"
-        " --method mml); auto: by known trials.",
+        "Right or wrong; counts; probabilities (beta); counts that agree more than chance; auto: by known trials.",
         Variational,
     ),
 )

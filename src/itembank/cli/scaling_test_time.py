@@ -1,7 +1,7 @@
 """`itembank scaling test-time`: what k samples of every item will solve."""
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,13 +107,13 @@ def test_time_command(
         with progress("test-time") as said:
             law = ib.scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
         if figure is not None:
-            from itembank.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
+            from itembank.pages.pass_at_k_charts import pass_at_k_chart  # noqa: PLC0415
 
             write_figure(pass_at_k_chart(law), figure)
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, show or "curves", output_format)
-    report_result(report, output_format, lambda typed: ib.pages.pass_at_k_page(law, command=typed))
+    report_result(report, output_format, lambda typed: replace(ib.show(law), command=typed))
 
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":

@@ -19,8 +19,6 @@ from itembank.cli.options import (
     level_option,
     option,
     refuse_unused,
-    report_option,
-    report_result,
     seed_option,
     spec_file_option,
     typed,
@@ -93,7 +91,6 @@ _SPEC = (
     default="methods",
 )
 @figure_option()
-@report_option
 @seed_option
 @format_option
 def transfer_command(
@@ -109,7 +106,6 @@ def transfer_command(
     choices: dict[str, Any],
     show: str,
     figure: Path | None,
-    report: Path | None,
     seed: int,
     output_format: str,
 ) -> None:
@@ -124,10 +120,10 @@ def transfer_command(
     their estimates; the correlation beyond compute is that of what compute does not tell.
 
     \b
-      itembank scaling transfer responses.parquet --report easy-to-hard.html
+      itembank scaling transfer responses.parquet --figure easy-to-hard.png
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --clusters recipe
       itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --clusters family
-      itembank scaling transfer responses.parquet --show validity --report validity.html
+      itembank scaling transfer responses.parquet --show validity --figure validity.png
       itembank scaling transfer responses.parquet --show validity --source a --target b --figure f.png
     """  # noqa: D301
     if target is not None and source is None:
@@ -152,7 +148,7 @@ def transfer_command(
         if not is_transfer:
             options["interval"] = ib.scaling.CorrelationInterval(level=choices["level"])
             pair = (source, target) if source is not None and target is not None else None
-            _show_validity(matrix, pair, options, {"figure": figure, "report": report}, output_format)
+            _show_validity(matrix, pair, options, figure, output_format)
             return
         options |= {
             "spec": _spec(spec_file, choices),
@@ -161,12 +157,11 @@ def transfer_command(
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**options, "progress": said})
         if figure is not None:
-            from itembank.pages.transfer_page import agreement_chart, transfer_curves_chart  # noqa: PLC0415
+            from itembank.pages.transfer_charts import agreement_chart, transfer_curves_chart  # noqa: PLC0415
 
             draw = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
             write_figure(draw(found), figure)
     _print(found, show, output_format, is_single=source is not None)
-    report_result(report, output_format, lambda typed: ib.pages.transfer_page(found, command=typed))
 
 
 def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
@@ -217,16 +212,16 @@ def _show_validity(
     matrix: "ResponseMatrix",
     pair: tuple[str, str] | None,
     choices: Mapping[str, Any],
-    drawn: Mapping[str, Any],
+    figure: Path | None,
     output_format: str,
 ) -> None:
     """Correlate the abilities that each scenario's own items give; draw all scenarios, or the models on two."""
-    from itembank.pages.validity_page import ability_pair_chart, validity_chart, validity_page  # noqa: PLC0415
+    from itembank.pages.transfer_charts import ability_pair_chart, validity_chart  # noqa: PLC0415
 
     with progress("validity") as said:
         found = ib.scaling.convergent_validity(matrix, progress=said, **choices)
-    if drawn["figure"] is not None:
-        write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), drawn["figure"])
+    if figure is not None:
+        write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), figure)
     rows = found.rows()
     print_record(
         found.to_dict(),
@@ -236,7 +231,6 @@ def _show_validity(
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
-    report_result(drawn["report"], output_format, lambda typed: validity_page(found, command=typed))
 
 
 def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, IntegrityError, ParameterError
 from itembank.estimation.beyond import best_and_middle
-from itembank.irt.parameters import AbilityPrior, ItemParameters, Steps
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.splits import Split, dealt_out, splits_of
@@ -232,12 +232,6 @@ def _fitted(
     if fitted.parameters.precision is not None:
         precision["precision"] = np.full(responses.n_items, np.exp(np.log(fitted.parameters.precision).mean()))
         precision["precision"][usable] = fitted.parameters.precision
-    steps = {}
-    if fitted.parameters.steps is not None:
-        places = fitted.parameters.steps.places
-        steps["places"] = np.tile(places[0], (responses.n_items, 1))  # of items that nobody is left for
-        steps["places"][usable] = places
-        steps["levels"] = fitted.parameters.steps.levels
     abilities = np.tile(fitted.prior.mean, (rows.size, 1))
     abilities[answers_any] = fitted.abilities
     return {
@@ -248,14 +242,12 @@ def _fitted(
         "prior_covariance": fitted.prior.covariance,
         "thresholds": np.array([fitted.thresholds.get(name, np.nan) for name in targets.scenarios]),
         **precision,
-        **steps,
     }
 
 
 def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split], n_random: int) -> bool:
     """Whether arrays from a file are those of these folds."""
     n_dims, names = bank.calibration.n_dims, {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
-    names |= set() if bank.parameters.steps is None else {"places", "levels"}
     names |= set() if bank.parameters.precision is None else {"precision"}
     return all(
         (f"{ABSENT}_{number}" in arrays and number >= n_random)
@@ -307,7 +299,6 @@ def _fold_calibration(bank: Bank, fitted: dict[str, FloatArray]) -> Calibration:
             lower,
             family=whole.parameters.family,
             precision=fitted.get("precision"),
-            steps=None if whole.parameters.steps is None else Steps(fitted["levels"], fitted["places"]),
         ),
         # not kept: nothing that is done with a fold needs them
         item_covariance=np.broadcast_to(np.nan, (bank.n_items, n_dims + 1, n_dims + 1)),

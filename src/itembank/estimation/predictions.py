@@ -7,8 +7,7 @@ import numpy as np
 import scipy
 from scipy.special import expit
 
-from itembank.irt import graded
-from itembank.irt.parameters import ItemParameters, Steps
+from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 FEW_VALUES = 2**16
@@ -69,7 +68,6 @@ class WeightedItems:
     weights: FloatArray  # (n_items,): omega and its square
     squares: FloatArray  # (n_items,)
     weighted: FloatArray  # (n_items, n_dims): ``omega_i a_i``
-    steps: Steps | None = None  # Of family 'graded'
 
     @classmethod
     def create(
@@ -90,7 +88,6 @@ class WeightedItems:
             omega,
             omega**2,
             omega[:, None] * of.loadings,
-            of.steps,
         )
 
     def with_curves(
@@ -167,15 +164,12 @@ def sums_at(items: WeightedItems, theta: FloatArray, *, mask: BoolArray | None =
     for scenario, (begin, end) in enumerate(zip(items.begins[:-1], items.begins[1:], strict=True)):
         block = slice(begin, end)
         x = theta @ items.loadings[block].T + items.intercept[block]
-        if items.steps is not None:
-            p, slope, spread = graded.mean_terms(x, items.steps.take(block))
-        else:
-            p = expit(x)
-            slope = spread = p * (1.0 - p)  # dp/d eta = s (1 - s) is the variance p (1 - p) as well
-            if items.asymptotes is not None:
-                lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
-                p = lower + rise * p
-                slope, spread = rise * slope, p * (1.0 - p)
+        p = expit(x)
+        slope = spread = p * (1.0 - p)  # dp/d eta = s (1 - s) is the variance p (1 - p) as well
+        if items.asymptotes is not None:
+            lower, rise = items.asymptotes[0][block], items.asymptotes[1][block]
+            p = lower + rise * p
+            slope, spread = rise * slope, p * (1.0 - p)
         if mask is not None:
             seen = mask[:, items.order[block]]
             p, slope, spread = p * seen, slope * seen, spread * seen

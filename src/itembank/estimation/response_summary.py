@@ -16,9 +16,8 @@ from itembank.estimation.predictions import (
     sums_at,
 )
 from itembank.irt.abilities import Abilities
-from itembank.irt.bernoulli import logit, probability
+from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.irt.families import ResponseModel
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -29,8 +28,7 @@ def noise_ratio(bank: Bank) -> FloatArray:
     """Squared distance of raw calibration responses from p over ``p (1 - p)``, (n_scenarios,).
 
     Responses that were made binary, pass rates and probabilities vary less around the item model than zeros and ones
-    would: ``p (1 - p)`` is the largest variance a number in [0, 1] with mean p can have. One for binary scenarios. Of
-    levels it is their own variance in the place of ``p (1 - p)``.
+    would: ``p (1 - p)`` is the largest variance a number in [0, 1] with mean p can have. One for binary scenarios.
     """
     if bank.published is not None:
         return bank.published.noise_ratio
@@ -40,13 +38,8 @@ def noise_ratio(bank: Bank) -> FloatArray:
             continue
         items = np.flatnonzero(bank.targets.scenario_index == scenario)
         responses = bank.responses.of_items(items)
-        parameters, theta = bank.parameters.take(items), bank.calibration.abilities
-        if parameters.steps is None:
-            p = probability(parameters, theta)
-            variance = p * (1.0 - p)
-        else:
-            p, _, variance = ResponseModel.of(parameters).mean(logit(parameters, theta))
-        expected = np.where(np.isnan(responses), 0.0, variance).sum()
+        p = probability(bank.parameters.take(items), bank.calibration.abilities)
+        expected = np.where(np.isnan(responses), 0.0, p * (1.0 - p)).sum()
         if expected > 0.0:
             ratio[scenario] = np.nansum((responses - p) ** 2) / expected
     return ratio

@@ -24,9 +24,7 @@ def logit(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
 
 
 def probability(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
-    """Probability of a correct response, (n_models, n_items), for theta (n_models, n_dims); of levels their mean."""
-    if parameters.steps is not None:
-        return ResponseModel.of(parameters).mean(logit(parameters, theta))[0]
+    """Probability of a correct response, (n_models, n_items), for theta (n_models, n_dims)."""
     sigmoid: FloatArray = expit(logit(parameters, theta))
     if _asymptotes(parameters) is None:
         return sigmoid

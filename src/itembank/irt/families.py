@@ -14,7 +14,7 @@ import numpy as np
 
 from itembank.irt.family_names import KINDS, Family
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms, asymptotes_of, mean_terms
-from itembank.irt.parameters import ItemParameters, Steps
+from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
 
 
@@ -29,7 +29,6 @@ class ResponseModel(ABC):
     family: Family
     asymptotes: Asymptotes | None  # Of the items' shape
     precision: FloatArray | None = None  # (n_items,), or (n_models, n_items),
-    steps: Steps | None = None  # Of families that take levels
 
     is_logistic: ClassVar[bool] = False
     """Whether a response's log-likelihood is a multiple of ``y log p + (1 - y) log(1 - p)``."""
@@ -40,7 +39,7 @@ class ResponseModel(ABC):
     def of(parameters: ItemParameters) -> "ResponseModel":
         """Take from item parameters all that the logit does not contain."""
         asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
-        return response_model(parameters.family, asymptotes, parameters.precision, parameters.steps)
+        return response_model(parameters.family, asymptotes, parameters.precision)
 
     @property
     def takes_counts(self) -> bool:
@@ -58,16 +57,7 @@ class ResponseModel(ABC):
             self,
             asymptotes=None if self.asymptotes is None else self.asymptotes.take(indices),
             precision=None if self.precision is None else self.precision[indices],
-            steps=None if self.steps is None else self.steps.take(indices),
         )
-
-    def mean(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean of a response at logits x, its slope in the logit, and the largest variance it may have about it.
-
-        That is ``p (1 - p)``, of a right or wrong answer; of levels the variance that they have.
-        """
-        terms = mean_terms(x, self.asymptotes)
-        return terms.p, terms.first, terms.p * terms.q
 
     @abstractmethod
     def relative_information(self, n_trials: FloatArray | None = None) -> FloatArray:
@@ -118,11 +108,9 @@ class ResponseModel(ABC):
         return np.asarray(self.precision)
 
 
-def response_model(
-    family: Family, asymptotes: Asymptotes | None, precision: FloatArray | None = None, steps: Steps | None = None
-) -> ResponseModel:
+def response_model(family: Family, asymptotes: Asymptotes | None, precision: FloatArray | None = None) -> ResponseModel:
     """Make the model of a family."""
-    return _class_of(family)(family, asymptotes, precision, steps)
+    return _class_of(family)(family, asymptotes, precision)
 
 
 @cache
@@ -155,11 +143,12 @@ def expected_curve(
     parameters: ItemParameters, logit: FloatArray, spread: FloatArray, n_nodes: int = N_NODES
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Means over a normal logit of each item of p, its slope in the logit, and p (1 - p), each (n_items,)."""
-    model = ResponseModel.of(parameters)
+    asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
     nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes if spread.any() else 1)
     result = np.zeros((3, logit.size))
     for node, weight in zip(nodes, weights / weights.sum(), strict=True):
-        result += weight * np.stack(model.mean(logit + node * spread))
+        terms = mean_terms(logit + node * spread, asymptotes)
+        result += weight * np.stack([terms.p, terms.first, terms.p * terms.q])
     return result[0], result[1], result[2]
 
 

@@ -6,11 +6,11 @@ A new family is a subclass of `itembank.irt.families.ResponseModel` in a file of
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Family = Literal["bernoulli", "binomial", "beta", "beta-binomial", "graded"]
+Family = Literal["bernoulli", "binomial", "beta", "beta-binomial"]
 """Distribution of a response whose mean is the probability."""
 
-Takes = Literal["answers", "counts", "probabilities", "levels"]
-"""Right or wrong; shares of n_trials that were right; numbers between 0 and 1; a few ordered values."""
+Takes = Literal["answers", "counts", "probabilities"]
+"""Right or wrong; shares of n_trials that were right; numbers between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,6 @@ KINDS: dict[Family, FamilyKind] = {
     "binomial": FamilyKind("itembank.irt.bernoulli:BinomialModel", "counts"),
     "beta": FamilyKind("itembank.irt.beta:BetaModel", "probabilities", has_precision=True),
     "beta-binomial": FamilyKind("itembank.irt.beta_binomial:BetaBinomialModel", "counts", has_precision=True),
-    "graded": FamilyKind("itembank.irt.graded:GradedModel", "levels"),
 }
 
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -35,5 +34,3 @@ WITH_PRECISION: tuple[Family, ...] = tuple(name for name, kind in KINDS.items() 
 """Families that have a precision."""
 COUNTS: tuple[Family, ...] = tuple(name for name, kind in KINDS.items() if kind.takes == "counts")
 """Families of counts: the weight of a response depends on its n_trials."""
-GRADED: Family = "graded"
-"""Ordered levels, with steps between them."""

@@ -12,7 +12,7 @@ from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.irt import families
 from itembank.irt.bernoulli import logit
 from itembank.irt.binarise import apply_thresholds, item_thresholds
-from itembank.irt.family_names import COUNTS, GRADED, WITH_PRECISION, Family
+from itembank.irt.family_names import COUNTS, WITH_PRECISION, Family
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -105,11 +105,10 @@ def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
     nobody answered or that told no models apart do not link.
     """
     bank.check_responses("New items need")
-    if bank.parameters.family in (*WITH_PRECISION, GRADED):
-        part = "steps" if bank.parameters.family == GRADED else "precision"
+    if bank.parameters.family in WITH_PRECISION:
         raise DataError(
             f"items are added to banks of right and wrong answers or of counts, got family {bank.parameters.family!r}, "
-            f"whose {part} a few models cannot tell. Calibrate a bank of all items anew."
+            "whose precision a few models cannot tell. Calibrate a bank of all items anew."
         )
     known = {name: place for place, name in enumerate(bank.item_ids)}
     is_new = np.array([name not in known for name in responses.item_ids], dtype=bool)

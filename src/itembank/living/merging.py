@@ -12,7 +12,6 @@ from itembank.bank.bank_history import STATUSES
 from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank, Calibration
 from itembank.errors import DataError, DataWarning, shown, warn
-from itembank.irt.family_names import GRADED
 from itembank.irt.parameters import ItemParameters
 from itembank.living.descendants import (
     Operation,
@@ -148,8 +147,6 @@ def _check_scale(both: _Both, first: Bank, second: Bank) -> None:
     reason = ""
     if one.parameters.family != other.parameters.family:
         reason = f"their families differ, {one.parameters.family} and {other.parameters.family}"
-    elif one.parameters.family == GRADED:
-        reason = "their responses are graded, and levels and steps of two banks are not joined"
     elif one.parameters.n_dims != other.parameters.n_dims:
         reason = f"they have {one.parameters.n_dims} and {other.parameters.n_dims} abilities"
     elif changed.any():

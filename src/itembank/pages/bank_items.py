@@ -1,4 +1,4 @@
-"""The items of a bank: how hard they are, what they tell, what abilities they ask for, and where the models are."""
+"""The items of a bank: how hard they are, what they tell, and where the models are."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -21,7 +21,6 @@ from itembank.pages.grammar import (
     nominal,
     number,
     picture,
-    ramp,
     score,
     shade,
     span,
@@ -42,11 +41,6 @@ FEW_MODELS = 5
 SHORT = 3
 """Decimal places of numbers in the table of items."""
 AXIS = "Ability and difficulty"
-MOST_ABILITIES = 6
-MIDDLE = 0.3
-"""Share of the largest loading that the colours between none and all stand for, so that small loadings show too."""
-FAR = 0.55
-"""Share of the largest loading from which a cell is so dark that its number is written in the paper's colour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,88 +284,3 @@ def _outlook(found: Outlook) -> Chart:
         Table("Outlook", data, columns),
         note,
     )
-
-
-def abilities_section(bank: Bank) -> Section | None:
-    """Return what the abilities are; None where there is no item model."""
-    if not bank.calibration.is_fitted:
-        return None
-    loadings, share = _abilities(bank)
-    n_dims = bank.calibration.n_dims
-    if n_dims == 1:
-        text = "All items ask for one ability; the item map shows how much each does."
-        return Section("Abilities", (Text(text),))
-    n_shown = min(n_dims, MOST_ABILITIES)
-    names = [f"{k + 1} ({percent(share[k], 0)})" for k in range(n_shown)]
-    how = "A loading says how fast an item's chance to be solved rises with an ability. "
-    if bank.calibration.item_model != "nested":
-        how += (
-            "Abilities stand in the order of how much they explain: the first is what nearly all items ask for, each "
-            "other one tells items apart that those before it do not. "
-        )
-    blocks: list[Block] = [Text(f"{how}Shares are of the squared loadings of all items.")]
-    if bank.targets.n_scenarios > 1:
-        blocks.append(_loadings_by_scenario(bank, loadings[:, :n_shown], names, n_dims - n_shown))
-    lead = (
-        f"The item model tells {n_dims} abilities apart. The first explains {percent(share[0], 0)} of what items "
-        f"have in common, the second {percent(share[1], 0)}."
-    )
-    return Section("Abilities", tuple(blocks), lead)
-
-
-def _abilities(bank: Bank) -> tuple[FloatArray, FloatArray]:
-    """Return loadings (n_items, n_dims) on abilities of variance one, those that explain most first, and their shares.
-
-    With S the prior's Cholesky factor, ``A S`` are loadings on uncorrelated abilities, and their singular vectors are
-    the only axes that no turn of the abilities changes. Each axis points to where more items are solved.
-    """
-    calibration = bank.calibration
-    loadings = calibration.parameters.loadings @ np.linalg.cholesky(calibration.prior.covariance)
-    if calibration.item_model != "nested":
-        turn = np.linalg.svd(loadings, full_matrices=False)[2].T
-        loadings = loadings @ turn
-    square = np.sum(loadings**2, axis=0)
-    order = np.argsort(-square, kind="stable")
-    signs = np.where(loadings.sum(axis=0) < 0.0, -1.0, 1.0)
-    return (loadings * signs)[:, order], square[order] / max(float(square.sum()), np.finfo(np.float64).tiny)
-
-
-def _loadings_by_scenario(bank: Bank, loadings: FloatArray, names: list[str], n_left_out: int) -> Chart:
-    index, sizes = bank.targets.scenario_index, bank.targets.scenario_sizes
-    means = np.column_stack([np.bincount(index, one, minlength=sizes.size) for one in loadings.T]) / sizes[:, None]
-    scenarios = list(bank.targets.scenarios)
-    data = Data(
-        "loadings",
-        {
-            "scenario": [name for name in scenarios for _ in names],
-            "ability": names * len(scenarios),
-            "loading": means.ravel(),
-        },
-    )
-    ends = [(int(own.argmax()), int(own.argmin())) for own in means.T]
-    words = [
-        f"Ability {name}: highest in {scenarios[high]} ({in_words(means[high, k])}), lowest in {scenarios[low]} "
-        f"({in_words(means[low, k])})."
-        for k, (name, (high, low)) in enumerate(zip(names, ends, strict=True))
-    ]
-    wide = {"scenario": scenarios, **{f"ability_{k}": means[:, k] for k in range(len(names))}}
-    numbers = (Column(f"ability_{k}", f"Ability {name}", "number", 2) for k, name in enumerate(names))
-    table = Table.of(
-        "Mean loadings of the scenarios' items", "loadings_wide", wide, (Column("scenario", "Scenario"), *numbers)
-    )
-    rest = f" {plural(n_left_out, 'ability', 'abilities')} that explain less are left out." if n_left_out else ""
-    note = f"Mean loading of a scenario's items. Blue: who is strong in it solves more; orange: fewer.{rest}"
-    reach = float(np.abs(means).max())
-    x = nominal("ability", names, "Ability (share explained)", orient="top", labelAngle=0)
-    y = nominal("scenario", scenarios, labelLimit=130)
-    domain = [-reach, -MIDDLE * reach, 0, MIDDLE * reach, reach]
-    is_far = {"or": [{"field": "loading", "gt": FAR * reach}, {"field": "loading", "lt": -FAR * reach}]}
-    text = {"field": "loading", "type": "quantitative", "format": ".2f"}
-    tip = tips(scenario="Scenario", ability="Ability", loading=("Mean loading", ".2f"))
-    spec = picture(
-        marks("rect", x, y, tip=tip, color=ramp("loading", domain=domain, interpolate="lab")),
-        marks("text", x, y, text=text, color=when(is_far, "@paper", "@ink"), fontSize=10),
-        height=24 * len(scenarios),
-    )
-    title = f"The second ability sets {scenarios[ends[1][0]]} apart from {scenarios[ends[1][1]]}"
-    return Chart(title, spec, (data,), " ".join(words), table, note)

@@ -11,7 +11,7 @@ from itembank.bank.banks import KNOWN_PARAMETERS, Bank
 from itembank.bank.costs import costs_of_items
 from itembank.errors import ItembankError
 from itembank.pages.bank_accuracy import accuracy_answer, accuracy_section
-from itembank.pages.bank_items import abilities_section, items_section
+from itembank.pages.bank_items import items_section
 from itembank.pages.bank_models import models_section, scores_in_words
 from itembank.pages.blocks import (
     Answer,
@@ -58,7 +58,6 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
         contents_section(bank),
         models_section(bank),
         items_section(bank),
-        abilities_section(bank),
         _costs(bank),
         _history(bank),
     )

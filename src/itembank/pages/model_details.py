@@ -8,9 +8,6 @@ from typing import Self
 import numpy as np
 from scipy.special import ndtr
 
-from itembank.auditing.past_fit import why_not_examined
-from itembank.auditing.person_fit import RARE, GroupFit, ModelFit, check_fit
-from itembank.auditing.run_conditions import marked_otherwise
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, shown
@@ -18,13 +15,12 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import Observations, found_items
 from itembank.estimation.past_errors import selection_or_published
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Block, Column, Data, Facts, Section, Table, Text
+from itembank.pages.blocks import Block, Column, Facts, Section, Table, Text
 from itembank.pages.given_answers import answer_table
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, standing_chart
-from itembank.pages.theme import count, percent, plural, points
+from itembank.pages.theme import count, points
 from itembank.planning.accuracy import kept_accuracy
 from itembank.planning.goals import precision_curve
-from itembank.progress import silent
 from itembank.readers.agreement import only_items
 from itembank.responses.responses import ResponseMatrix
 
@@ -153,24 +149,10 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
 
 
 def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
-    """Say whether a model answers like past ones, and where it does not."""
+    """Say whether a model answers like past ones, and what says where it does not."""
     typicality = float(made.estimates.typicality.typicality[row])
-    words = [] if np.isnan(typicality) else [Text(typicality_words(typicality))]
-    ids = made.bank.responses.items["item_id"].gather(made.answered(row)[0])
-    columns = made.responses.items["item_id"].is_in(ids.implode()).to_numpy()
-    answered = made.responses.take(models=np.array([row]), items=np.flatnonzero(columns))
-    if answered.n_items == 0:
-        return tuple(words)
-    if made.estimates.interval_kind != "calibrated":  # fits without some past models may not be there, and take minutes
-        return (*words, Text("Whether it answers like past models, and where not: itembank check BANK RESULTS."))
-    reason = why_not_examined(made.bank, silent) or marked_otherwise(made.bank, answered)
-    if reason:
-        return (*words, Text(f"Groups of items are not compared with past models: {reason}."))
-    fits = check_fit(made.bank, answered).models
-    if not fits:
-        return tuple(words)
-    table = _group_table(fits[0].groups, made.model(row).key)
-    return (*words, Text(_groups_words(fits[0])), *(() if table is None else (table,)))
+    words = () if np.isnan(typicality) else (Text(typicality_words(typicality)),)
+    return (*words, Text("Whether it answers like past models, and where not: itembank check BANK RESULTS."))
 
 
 def typicality_words(typicality: float) -> str:
@@ -180,53 +162,6 @@ def typicality_words(typicality: float) -> str:
     return (
         f"Of 100 past models, {100.0 * typicality:.0f} answered as unusually as this one or more, given their scores "
         f"(typicality {typicality:.2f})."
-    )
-
-
-def _groups_words(fit: ModelFit) -> str:
-    """Say where the answers differ from what the model's other answers let expect."""
-    tested = [one for one in fit.groups if not np.isnan(one.p_value)]
-    if not tested:
-        return "No scenario has enough answers to look at by itself."
-    if not fit.unusual_groups:
-        return (
-            f"In none of {plural(len(tested), 'group')} of items does it answer otherwise than its other answers let "
-            "expect, beyond what past models do."
-        )
-    where = ", ".join(one.in_words() for one in fit.unusual_groups)
-    return f"It answers otherwise than its other answers let expect on: {where}."
-
-
-def _group_table(groups: Sequence[GroupFit], key: str) -> Table | None:
-    if not groups:
-        return None
-    ordered = sorted(groups, key=lambda one: (np.nan_to_num(one.p_value, nan=2.0), -abs(one.difference)))
-    data = Data(
-        f"{key}-groups",
-        {
-            "group": [one.name for one in ordered],
-            "n_items": [one.n_items for one in ordered],
-            "expected": [min(max(one.expected, 0.0), 1.0) for one in ordered],
-            "given": [one.mean for one in ordered],
-            "difference": [one.difference for one in ordered],
-            "as_unusual": [one.p_value for one in ordered],
-            "verdict": [one.verdict for one in ordered],
-        },
-    )
-    return Table(
-        "Groups of items, the most unusual first",
-        data,
-        (
-            Column("group", "Group"),
-            Column("n_items", "Answers", "count"),
-            Column("expected", "Expected", "percent", 0, "What its answers to all other items let expect"),
-            Column("given", "Given", "percent", 0),
-            Column("difference", "Difference", "points", 0),
-            Column("as_unusual", "Past models as unusual", "percent", 0, "In any of the groups, each left out in turn"),
-            Column("verdict", "Verdict", has_menu=True),
-        ),
-        note=f"A group is called higher or lower where fewer than {percent(RARE, 0)} of past models are as unusual in "
-        "any group. Groups with fewer than 5 answers are not examined.",
     )
 
 

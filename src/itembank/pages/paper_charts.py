@@ -29,7 +29,7 @@ from itembank.pages.grammar import (
     span,
 )
 from itembank.pages.theme import count, percent, points, shortened
-from itembank.pages.validity_page import correlations
+from itembank.pages.transfer_charts import correlations
 from itembank.studies.papers.dimensions import Dimensionality
 from itembank.studies.papers.item_predictions import ItemPredictions, ScenarioPredictions
 from itembank.studies.papers.scenario_homogeneity import Homogeneity, ScenarioHomogeneity

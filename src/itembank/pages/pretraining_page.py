@@ -9,8 +9,6 @@ from itembank.errors import shown
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Section, Table, Text
 from itembank.pages.pretraining_charts import (
     LAW_WORDS,
-    ability_chart,
-    decision_chart,
     drawn_law,
     forecast_chart,
     held_out_chart,
@@ -142,28 +140,6 @@ def _sections(law: PretrainingLaw, name: str, rows: Rows) -> list[Section]:
             _held_out(held_out),
         ]
         made.append(Section("Sizes held out", tuple(blocks), lead))
-        if len(law.recipes) > 1:
-            words = "How often the order of two recipes, forecast from smaller runs, was that of the largest runs."
-            table = held_out.decisions()
-            columns = (
-                Column("scenario", "Scenario", has_menu=True),
-                Column("law", "Law", has_menu=True),
-                Column("share_of_target", "Share of the compute", "percent"),
-                Column("decision_accuracy", "Right decisions", "percent"),
-                Column("n_recipes", "Recipes", "count"),
-            )
-            made.append(
-                Section(
-                    "Decisions",
-                    (decision_chart(table), Table.of("Decisions by scenario", "decisions", table, columns)),
-                    words,
-                )
-            )
-    if any("irsl" in one.fitted for one in drawn):
-        words = (
-            "The item response law is a line of ability in the logarithm of compute; items turn ability into scores."
-        )
-        made.append(Section("Abilities", (ability_chart(law),), words))
     return made
 
 

@@ -25,15 +25,14 @@ from itembank.pages.paper_charts import (
     task_correlations_chart,
     task_costs_chart,
 )
-from itembank.pages.pass_at_k_page import pass_at_k_page
+from itembank.pages.pass_at_k_charts import pass_at_k_chart
 from itembank.pages.prediction_charts import charts_of_prediction
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.quickstart import QuickstartResult, quickstart_page
 from itembank.pages.render import Page, pieces_html
 from itembank.pages.study_charts import charts_of_study
 from itembank.pages.theme import interval_words, level_words, percent, plural
-from itembank.pages.transfer_page import transfer_page
-from itembank.pages.validity_page import validity_page
+from itembank.pages.transfer_charts import charts_of_transfer, charts_of_validity
 from itembank.responses.score_names import without_only_scenario
 from itembank.scaling.pass_at_k.results import PassAtKLaw
 from itembank.scaling.pretraining.law_results import PretrainingLaw
@@ -178,9 +177,9 @@ PAGES: dict[type, Shown] = {
     StudyResult: _of_charts("Study", charts_of_study),
     PredictionResult: _of_charts("Prediction study", charts_of_prediction),
     PretrainingLaw: _begun(pretraining_page),
-    PassAtKLaw: _begun(pass_at_k_page),
-    Transfer: _begun(lambda one: transfer_page([one])),
-    ConvergentValidity: _begun(validity_page),
+    PassAtKLaw: _of_charts("pass@k", pass_at_k_chart),
+    Transfer: _of_charts("Transfer", charts_of_transfer),
+    ConvergentValidity: _of_charts("Convergent validity", charts_of_validity),
     QuickstartResult: Shown(quickstart_page),
     Dimensionality: _of_charts("Dimensions", dimensionality_chart),
     Homogeneity: _of_charts("Homogeneity", homogeneity_chart),

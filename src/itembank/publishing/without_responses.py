@@ -30,7 +30,7 @@ from itembank.estimation.predictions import curves_of
 from itembank.estimation.response_summary import noise_ratio
 from itembank.irt.discrepancy import indicators, shift_columns
 from itembank.irt.linear_gaussian import FactorModel
-from itembank.irt.parameters import ItemParameters, Steps
+from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
@@ -86,7 +86,6 @@ def without_responses(
         lower_asymptote=single(parameters.lower_asymptote),
         upper_asymptote=single(parameters.upper_asymptote),
         precision=None if parameters.precision is None else single(parameters.precision),
-        steps=None if parameters.steps is None else Steps(parameters.steps.levels, single(parameters.steps.places)),
     )
     error = calibration.log_precision_error
     calibration = dataclasses.replace(

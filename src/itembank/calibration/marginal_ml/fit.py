@@ -9,7 +9,6 @@ from itembank.calibration.calibration_specs import ItemPrior, MarginalML, Relati
 from itembank.calibration.fits import Fit, FitData
 from itembank.calibration.marginal_ml.em import Path, Problem, em_step, run_em, start_items
 from itembank.calibration.marginal_ml.errors import item_covariances
-from itembank.calibration.marginal_ml.graded import fit_graded
 from itembank.calibration.marginal_ml.items import best_scale, rescale, with_line
 from itembank.calibration.marginal_ml.posterior import (
     REFUSED_SPACING_TO_SD,
@@ -21,7 +20,6 @@ from itembank.calibration.marginal_ml.posterior import (
 )
 from itembank.calibration.orientation import standardise
 from itembank.errors import ParameterError
-from itembank.irt.family_names import GRADED
 from itembank.irt.parameters import AbilityPrior
 from itembank.progress import ProgressCallback, silent
 
@@ -53,8 +51,6 @@ def fit_marginal_ml(data: FitData, spec: MarginalML, *, progress: ProgressCallba
     ParameterError
         When `n_quadrature` is given and far too coarse for the posteriors of ability.
     """
-    if data.family == GRADED:
-        return fit_graded(data, spec, progress=progress)
     fitted = fit_items(data, spec, progress=progress)
     step = fitted.path.last
     items, posterior = step.items, step.posterior

@@ -68,10 +68,10 @@ _CALIBRATE = Case(
     stops={
         ("map", "--family"): "no family 'beta'",
         ("mml", "--family"): "no family 'beta'",
+        ("counts", "--family"): "no family 'beta'",
         ("probabilities", "--spec"): "known guessing needs a column",
         ("probabilities", "--within"): "custom score weights need a column 'weight'",
         ("nested", "--family"): "no family 'beta'",
-        ("counts", "--family"): "no family 'beta'",
     },
 )
 _INFO = Case(

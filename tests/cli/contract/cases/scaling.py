@@ -85,7 +85,6 @@ _PAST = "".join(f" --calibration-model m{j}" for j in range(N_PAST))
 _SCORES = "--method scores --format csv"
 _ONE_TO_OTHER = f"--source s0 --target s1 {_SCORES}"
 _TRANSFER = Case(
-    never=PAGES,
     modes={
         "files": Mode(
             f"two.parquet {_ONE_TO_OTHER}{_PAST}",
@@ -131,7 +130,7 @@ _TRANSFER = Case(
     values={
         **COMMON,
         **options(
-            "--report out/page.html --builtin classifiers --source s1 --target s0 --k 1,2 --method common-scale "
+            "--builtin classifiers --source s1 --target s0 --k 1,2 --method common-scale "
             "--bank two-bank --spec few-easy.toml --clusters kind --level 0.8 --show models --figure out/f.png"
         ),
         "--calibration-model": f"--calibration-model m{N_PAST}",

@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from itembank.pages import pass_at_k_charts
+from itembank.pages.shown import show
+from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
+from itembank.scaling.pass_at_k.specs import PassAtKSpec
+from tests.pages.reading import check_charts
+from tests.scaling.samples import known_bank, simulated_samples
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return simulated_samples(n_models=8, n_items=20, n_trials=60)
+
+
+@pytest.fixture(scope="module")
+def law(samples):
+    return pass_at_k_law(
+        samples.responses, PassAtKSpec(k=(1, 10, 100), budget=20, n_draws=200), bank=known_bank(samples)
+    )
+
+
+def test_curves_hold_model_band_and_what_all_samples_say(law):
+    (chart,) = show(law).charts
+    data = chart.data[0].columns
+    np.testing.assert_allclose(data["value"], law.values("irsl").ravel())
+    np.testing.assert_allclose(data["low"], law.all_items.low.ravel())
+    np.testing.assert_allclose(data["observed"], law.all_items.truth.ravel())
+    np.testing.assert_array_equal(data["is_forecast"], np.tile(law.k > 20, len(law.model_ids)))
+    scales = [part["encoding"]["y"]["scale"]["domain"] for part in chart.spec["layer"]]
+    assert scales == [[0.0, 1.0]] * len(scales)
+
+
+def test_without_the_item_response_law_there_is_no_interval(samples):
+    plain = pass_at_k_law(samples.responses, PassAtKSpec(k=(1, 10), methods=("jeffreys", "unbiased")))
+    page = show(plain)
+    assert "band" not in page.charts[0].note
+    assert np.isfinite(page.charts[0].data[0].columns["observed"]).any()
+    check_charts(page)
+
+
+def test_many_curves_are_taken_evenly_from_the_lowest_to_the_highest(law, monkeypatch):
+    monkeypatch.setattr(pass_at_k_charts, "MOST_CURVES", 3)
+    data = show(law).charts[0].data[0].columns
+    drawn, first = np.asarray(data["value"])[np.asarray(data["k"]) == 1], law.values("irsl")[:, 0]
+    np.testing.assert_allclose([drawn.min(), drawn.max()], [first.min(), first.max()])
+    assert len(drawn) == 3
