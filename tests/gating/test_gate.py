@@ -54,7 +54,7 @@ def test_it_says_how_many_more_items_decide() -> None:
     found = ib.gate(*changed(30, 20), spec=GateSpec(margin=0.02))
     assert found.verdict == "undecided"
     assert found.items_to_decide is not None
-    for part, verdict in ((1.1, "pass"), (0.5, "undecided")):
+    for part, verdict in ((1.25, "pass"), (0.5, "undecided")):
         n = 1000 + round(part * found.items_to_decide)
         again = ib.gate(*changed(round(0.03 * n), round(0.02 * n), n), spec=GateSpec(margin=0.02))
         assert again.verdict == verdict

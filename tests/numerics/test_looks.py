@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, t
 
-from itembank.numerics.looks import constant_boundary, crossing_probability, lower_bound, student_boundary, upper_bound
+from itembank.numerics.looks import (
+    constant_boundary,
+    crossing_probability,
+    lower_bound,
+    null_variance,
+    student_boundary,
+    upper_bound,
+)
 
 
 @pytest.mark.parametrize(("n_looks", "published"), [(1, 1.960), (2, 2.178), (3, 2.289), (5, 2.413), (10, 2.555)])
@@ -27,16 +34,24 @@ def test_bound_on_falls_alone_is_wilsons(n_items: int, n_falls: int) -> None:
     """Where answers only fall, the difference is a proportion, and its bound Wilson's without correction."""
     drop = n_falls / n_items
     wilson = binomtest(n_falls, n_items).proportion_ci(0.9, method="wilson").high
-    zero, unit = np.zeros(1), np.array([1.0 / n_items])
-    bound = lower_bound(np.array([-drop]), zero, unit, 1.6448536269514722)
-    assert -bound[0] == pytest.approx(wilson, rel=1e-9)
-    assert upper_bound(np.array([drop]), zero, unit, 1.6448536269514722)[0] == pytest.approx(wilson, rel=1e-9)
+    bound = lower_bound(-drop, 0.0, 1.0 / n_items, (drop, 0.0), 1.6448536269514722)
+    assert -bound == pytest.approx(wilson, rel=1e-9)
+    assert upper_bound(drop, 0.0, 1.0 / n_items, (0.0, drop), 1.6448536269514722) == pytest.approx(wilson, rel=1e-9)
+
+
+def test_null_variance_is_at_the_highest_likelihood() -> None:
+    """Of falls and rises whose difference is given, by search."""
+    f, r, m = 0.06, 0.02, 0.1
+    q = np.linspace(1e-6, 0.4, 400_001)
+    likelihood = f * np.log(q + m) + r * np.log(q) + (1 - f - r) * np.log(1 - 2 * q - m)
+    best = q[np.argmax(likelihood)]
+    assert null_variance(-m, (f, r)) == pytest.approx(2 * best + m - m**2, abs=1e-5)
+    assert null_variance(m, (r, f)) == pytest.approx(null_variance(-m, (f, r)))
 
 
 def test_bound_is_the_usual_one_where_many_answers_differ() -> None:
     """The variance that was seen counts where it is larger than the least."""
-    value, variance, unit = np.array([0.01]), np.array([0.02**2]), np.array([1e-4])
-    assert lower_bound(value, variance, unit, 2.0)[0] == pytest.approx(0.01 - 0.04)
+    assert lower_bound(0.01, 0.02**2, 1e-4, (0.02, 0.03), 2.0) == pytest.approx(0.01 - 0.04)
 
 
 @pytest.mark.parametrize("degrees", [1.0, 20.0, 99.0, 100.0, 750.0, np.inf])

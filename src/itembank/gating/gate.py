@@ -364,15 +364,16 @@ Boundary = float | tuple[float, float]
 
 def look_of(found: PairedLook, n_items: int, boundaries: Sequence[Boundary]) -> Look:
     """Turn an estimate into a look; `boundaries` are those of a miss, of a false alarm, and of the interval."""
-    value, variance, unit = (np.array([number]) for number in (found.difference, found.variance, found.unit))
 
     def bounds(boundary: Boundary) -> tuple[float, float]:
         if found.is_exact:
             return found.difference, found.difference
-        too_high, too_low = boundary if isinstance(boundary, tuple) else (boundary, boundary)
-        low = lower_bound(value, variance, unit, student_boundary(too_high, found.degrees))
-        high = upper_bound(value, variance, unit, student_boundary(too_low, found.degrees))
-        return float(low[0]), float(high[0])
+        too_high, too_low = (
+            student_boundary(one, found.degrees)
+            for one in (boundary if isinstance(boundary, tuple) else (boundary, boundary))
+        )
+        known = found.difference, found.variance, found.unit, found.flips
+        return lower_bound(*known, too_high), upper_bound(*known, too_low)
 
     by_miss, by_alarm, (low, high) = map(bounds, boundaries)
     return Look(n_items, found.difference, low, high, by_miss, by_alarm, found.is_exact)

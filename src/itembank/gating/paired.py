@@ -23,6 +23,7 @@ class PairedLook:
     variance: float  # Squared standard error; 0 where the difference is known exactly
     unit: float  # Squared standard error of a mean of responses with variance one; 0 for responses other than 0 and 1
     degrees: float  # Of freedom of the variance
+    flips: tuple[float, float] = (0.0, 0.0)  # Fractions of the items answered that fell, and rose
     is_exact: bool = False  # Whether all items are answered, and their difference is what is asked for
 
 
@@ -100,7 +101,8 @@ def paired_look(
     if np.isin(answers[seen], (0.0, 1.0)).all() and np.isin(y[seen], (0.0, 1.0)).all():
         by_items = float(np.mean((d - d.mean()) ** 2)) * per_item
         unit = per_item * (max(plain / by_items, 1.0) * min(variance / plain, 1.0) if by_items > 0.0 else 1.0)
-    return PairedLook(value, variance, unit, degrees, is_exact=is_finite and n == total)
+    changed = (float(np.mean(d < 0.0)), float(np.mean(d > 0.0)))
+    return PairedLook(value, variance, unit, degrees, changed, is_exact=is_finite and n == total)
 
 
 def flips(baseline: FloatArray, candidate: FloatArray) -> tuple[int, int]:

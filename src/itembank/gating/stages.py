@@ -355,8 +355,7 @@ def check_can_decide(plan: GatePlan) -> None:
         return
     per_item = 1.0 / most - (1.0 / total if plan.is_finite else 0.0)
     boundary = float(plan.boundaries[0, 0])
-    zero = np.zeros(1)
-    least = -float(lower_bound(zero, zero, np.array([per_item]), boundary)[0])
+    least = -lower_bound(0.0, 0.0, per_item, (0.0, 0.0), boundary)
     if least >= spec.margin:
         needed = math.ceil(
             1.0 / (spec.margin / (1.0 - spec.margin) / boundary**2 + (1.0 / total if plan.is_finite else 0.0))

@@ -167,6 +167,7 @@ def bank_look(bank: Bank, looks: BankLooks, number: int, pair: ResponseMatrix) -
     observations = observe(bank, items, selection)
     k = float(likeness(bank, observations)[0, 1])
     a, b = looks.coefficients[number]
+    changed = items.responses[1] - items.responses[0]
     n = selection.n_items
     per_item = max(1.0 / n - 1.0 / bank.n_items, 0.0)
     return PairedLook(
@@ -174,4 +175,5 @@ def bank_look(bank: Bank, looks: BankLooks, number: int, pair: ResponseMatrix) -
         float(scale[1] ** 2 * (a * (1.0 - k**2) + b * k**2)),
         k**2 * per_item if pair.is_binary else 0.0,
         np.inf,
+        (float(np.mean(changed < 0.0)), float(np.mean(changed > 0.0))),
     )

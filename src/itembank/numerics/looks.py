@@ -1,13 +1,12 @@
 """Boundaries of tests that look at the data several times, and bounds on a mean difference that hold for rare flips."""
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
-
-from itembank.numerics.arrays import FloatArray
 
 NORMAL = NormalDist()
 N_NODES = 96
@@ -76,35 +75,44 @@ def student_boundary(boundary: float, degrees: float) -> float:
     return x + sum(term / degrees**power for power, term in enumerate(terms, start=1))
 
 
-def lower_bound(value: FloatArray, variance: FloatArray, unit: FloatArray, boundary: FloatArray | float) -> FloatArray:
-    """Return the lower confidence bound of a difference, elementwise: all below it is rejected by a one-sided test.
+def lower_bound(
+    value: float,  # Mean difference
+    variance: float,  # Its squared standard error
+    unit: float,  # Squared standard error of a mean of responses with variance one; 0 where nothing is known of flips
+    flips: tuple[float, float],  # Fractions of the items that fell, and rose, of responses that are right or wrong
+    boundary: float,  # c
+) -> float:
+    """Return the lower confidence bound of a difference: all below it is rejected by a one-sided score test.
 
-    A difference -m, with m > 0, is rejected if ``value + m >= c sqrt(max(variance, unit (m - m^2)))``: responses that
-    are right or wrong and whose mean difference is -m differ with a variance of at least ``m - m^2``, whether or not
-    anybody has seen them differ. So it is a score test (Wilson 1927; for paired answers Tango 1998), and n items
-    without a single flip bound a drop by ``c^2 / (n + c^2)``.
-
-    Parameters
-    ----------
-    value : (n,)
-        Mean difference.
-    variance : (n,)
-        Its squared standard error.
-    unit : (n,)
-        Squared standard error of a mean of responses with variance one; 0 where no such minimum holds.
-    boundary : (n,) or float
-        c.
+    A difference d is rejected if ``value - d > c sqrt(max(variance, unit v(d)))``, with v(d) the variance of a paired
+    difference of right and wrong answers that is most likely if its mean is d (`null_variance`; Tango 1998, Statist.
+    Med. 17). So few flips, which by themselves tell of little variance, are not taken for proof of a small difference.
     """
-    usual = value - boundary * np.sqrt(variance)
-    k = boundary**2 * unit
-    root = (k - 2.0 * value) ** 2 - 4.0 * (1.0 + k) * value**2
-    drop = ((k - 2.0 * value) + np.sqrt(np.maximum(root, 0.0))) / (2.0 * (1.0 + k))
-    is_less = (root >= 0.0) & (drop > 0.0) & (drop > -value)
-    result: FloatArray = np.maximum(np.where(is_less, np.minimum(usual, -drop), usual), -1.0)
-    return result
+    low, high = -1.0, value
+    if value - low <= boundary * math.sqrt(max(variance, unit * null_variance(low, flips))):
+        return low
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        if value - middle > boundary * math.sqrt(max(variance, unit * null_variance(middle, flips))):
+            low = middle
+        else:
+            high = middle
+    return high
 
 
-def upper_bound(value: FloatArray, variance: FloatArray, unit: FloatArray, boundary: FloatArray | float) -> FloatArray:
+def upper_bound(value: float, variance: float, unit: float, flips: tuple[float, float], boundary: float) -> float:
     """Return the upper confidence bound: `lower_bound` with signs changed."""
-    result: FloatArray = -lower_bound(-value, variance, unit, boundary)
-    return result
+    return -lower_bound(-value, variance, unit, flips[::-1], boundary)
+
+
+def null_variance(difference: float, flips: tuple[float, float]) -> float:
+    """Variance of one paired difference with mean d, at the most likely fractions of falls and rises.
+
+    With m = abs(d), q the rarer of the true fractions and q + m the other, the likelihood of the observed fractions r
+    and f is highest at the root of ``2 q^2 + b q - r m (1 - m)``, ``b = 2 (1 - f - r) m - (f + r) (1 - m) + 2 r m``.
+    The variance is then ``2 q + m - m^2``.
+    """
+    m, (f, r) = abs(difference), flips if difference < 0.0 else flips[::-1]
+    b = 2.0 * (1.0 - f - r) * m - (f + r) * (1.0 - m) + 2.0 * r * m
+    q = (math.sqrt(b * b + 8.0 * r * m * (1.0 - m)) - b) / 4.0
+    return 2.0 * q + m - m * m
