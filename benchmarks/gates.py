@@ -38,6 +38,7 @@ from itembank.responses.responses import ResponseMatrix
 MARGIN = 0.05
 N_PAST, N_NEW, N_HEALTHY, N_BAD = 400, 600, 800, 400
 N_FIXED = 100
+N_COPIES, N_WORSE = 1000, 500
 TRIED_ON = ("arithmetic", "code", "english", "repeated")
 """Mixtures of language models on which the use of probabilities was tried."""
 Verdicts = tuple[list[str], list[int]]
@@ -220,7 +221,7 @@ def _probabilities() -> Iterator[str]:
         yield f"| {n_items} | {' | '.join(cells)} |"
 
 
-def _simulated(n_sets: int = 1000, n_items: int = 1000) -> Iterator[str]:
+def _simulated(n_items: int = 1000) -> Iterator[str]:
     """Yield error rates of gates in stages without a bank, over all looks, by simulated answers of known truth."""
     spec = GateSpec(margin=0.03)
     yield "| truth | answers that change | asked of | failed | passed | undecided | items | held at all looks |"
@@ -237,7 +238,7 @@ def _simulated(n_sets: int = 1000, n_items: int = 1000) -> Iterator[str]:
         for truth, change, churn in cases:
             verdicts, items, held = [], [], []
             rng = np.random.default_rng(6)
-            for _ in range(n_sets):
+            for _ in range(N_COPIES if change == 0.0 else N_WORSE):
                 one, other = _simulated_pair(rng, n_items, change, churn, is_exact=estimand == "run")
                 plan = start_gate(_matrix(one), spec=replace(spec, estimand=estimand, seed=int(rng.integers(2**31))))
                 found = plan.look(_matrix(other))

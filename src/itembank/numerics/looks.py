@@ -91,7 +91,7 @@ def lower_bound(
     low, high = -1.0, value
     if value - low <= boundary * math.sqrt(max(variance, unit * null_variance(low, flips))):
         return low
-    for _ in range(60):
+    for _ in range(40):
         middle = 0.5 * (low + high)
         if value - middle > boundary * math.sqrt(max(variance, unit * null_variance(middle, flips))):
             low = middle
