@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import itembank
+from itembank.cli.gate import GateGroup
 from itembank.cli.main import cli
 from itembank.estimation import folds
 from itembank.estimation.estimator_specs import METHODS
@@ -131,7 +132,8 @@ def check_command(line):
             break
         if isinstance(command, click.Group) and not word.startswith("-"):
             for spelling in word.split("|"):  # 'import table|py-irt' stands for both
-                child = command.get_command(context, spelling)
+                usual = "verdict" if isinstance(command, GateGroup) else None  # `itembank gate A B`
+                child = command.get_command(context, spelling) or (usual and command.get_command(context, usual))
                 assert child is not None, f"no command {spelling!r} in: {line}"
             command, known = child, {"-h", "--help"}
         elif word.startswith("-") and word != "-":
