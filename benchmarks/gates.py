@@ -160,7 +160,7 @@ def _gp_irt(bank: Bank, new: ResponseMatrix):
 
 def _staged(bank: Bank | None, new: ResponseMatrix):
     """Judge by a gate in stages, with the baseline's full run; items are those of the candidate."""
-    plan = start_gate(new.take(models=np.array([0])), bank=bank, spec=GateSpec(margin=MARGIN))
+    plan, ids = start_gate(new.take(models=np.array([0])), bank=bank, spec=GateSpec(margin=MARGIN)), new.item_ids
 
     def judge(pairs: IntArray) -> tuple[list[str], list[int], list[bool]]:
         verdicts, items, held = [], [], []
@@ -169,7 +169,7 @@ def _staged(bank: Bank | None, new: ResponseMatrix):
             mine = replace(plan, baseline=new.take(models=np.array([one])))
             if bank is None:  # another order for each pair
                 order = balanced_order(np.zeros(new.n_items, dtype=np.int64), new.responses[one], rng)
-                mine = replace(mine, order=tuple(new.item_ids[k] for k in order))
+                mine = replace(mine, order=tuple(ids[k] for k in order))
             found = mine.look(new.take(models=np.array([other])), bank=bank)
             truth = float(new.responses[other].mean() - new.responses[one].mean())
             verdicts.append(found.verdict)

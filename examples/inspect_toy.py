@@ -12,17 +12,18 @@ from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from inspect_ai.scorer import match
-from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.solver import Generate, Solver, TaskState, solver, system_message
 
 N_SAMPLES = 120
 
 
 @task
-def toy() -> Task:
-    """Ask for sums."""
+def toy(prompt: str = "") -> Task:
+    """Ask for sums, after a system prompt, on which one answer in ten depends."""
     numbers = [(37 * k % 89, 53 * k % 97) for k in range(1, N_SAMPLES + 1)]
     samples = [Sample(id=f"sum-{a}-{b}", input=f"What is {a} + {b}?", target=str(a + b)) for a, b in numbers]
-    return Task(dataset=MemoryDataset(samples), solver=simulated(), scorer=match())
+    first = [system_message(prompt)] if prompt else []
+    return Task(dataset=MemoryDataset(samples), solver=[*first, simulated()], scorer=match())
 
 
 @solver
@@ -42,7 +43,10 @@ def simulated() -> Solver:
 def _answer(state: TaskState, skill: float) -> ModelOutput:
     """Answer right with the probability of a logistic model; the same model answers the same every time."""
     difficulty = 4.0 * _uniform(state.input_text) - 2.0
-    is_right = _uniform(f"{state.input_text} {skill}") < 1.0 / (1.0 + math.exp(-2.0 * (skill - difficulty)))
+    luck = f"{state.input_text} {skill}"
+    prompt = state.messages[0].text if state.messages[0].role == "system" else ""
+    luck += prompt if _uniform(luck + prompt[::-1]) < 0.1 else ""
+    is_right = _uniform(luck) < 1.0 / (1.0 + math.exp(-2.0 * (skill - difficulty)))
     output = ModelOutput.from_content(state.model.name, state.target.text if is_right else "I do not know")
     output.usage = ModelUsage(input_tokens=12, output_tokens=4, total_tokens=16)
     return output

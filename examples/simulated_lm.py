@@ -8,7 +8,7 @@
 
 `family` runs so many models of different skill one after the other, each by the harness's own command.
 
-Importing this module registers the model `simulated`, and lets the harness look for tasks in `--include_path` alone:
+Importing this module registers the models `simulated` and `tiny`, and lets the harness look for tasks in `--include_path` alone:
 to index those that it brings takes a quarter of a minute. How likely the model is right depends on its skill, the
 question and the whole prompt: with other few-shot examples it gives other answers, as models do.
 """
@@ -25,6 +25,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 from lm_eval.api.model import TemplateLM
 from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
@@ -84,9 +85,8 @@ class SimulatedLM(TemplateLM):
 
     def solves(self, question, context, repeat=0):
         """Whether this model solves a question in this context."""
-        uniform = chance("difficulty", question)
-        difficulty = 1.5 * math.log(uniform / (1.0 - uniform))
-        return chance("luck", self.seed, self.skill, context, repeat) < 1.0 / (1.0 + math.exp(difficulty - self.skill))
+        easiness = self.skill - difficulty_of(question)
+        return chance("luck", self.seed, self.skill, context, repeat) < 1.0 / (1.0 + math.exp(-easiness))
 
     def tok_encode(self, string, **_):
         """Make a token of every word."""
@@ -107,6 +107,39 @@ class SimulatedLM(TemplateLM):
             if self.calls:
                 with Path(self.calls).open("a") as file:
                     file.write(f"{request.task_name}/{request.doc_id}/{request.idx}\n")
+
+
+@register_model("tiny")
+class TinyLM(SimulatedLM):
+    """Has weights: how likely an option is, is their product with its features.
+
+    `levels` rounds the weights to so many values, as a quantised copy has them: 255 for 8 bits, 3 for -1, 0 and 1.
+    """
+
+    def __init__(self, skill=2.5, seed=1, *, levels=0, **more):
+        super().__init__(skill, seed, **more)
+        learnt = np.random.default_rng(self.seed).standard_t(2, size=64)  # a few are large, as in language models
+        self.learnt = learnt / np.linalg.norm(learnt)
+        step = np.abs(self.learnt).max() / (levels // 2) if levels else 0.0
+        self.weights = step * np.round(self.learnt / step) if levels else self.learnt
+
+    def loglikelihood(self, requests, **_):
+        """Find what was learnt in the features of the right option: the more of it, the easier the question is."""
+        self._note(requests)
+        values = []
+        for context, option in (request.args for request in requests):
+            question = context.rstrip().splitlines()[-1]
+            features = np.random.default_rng(int(2**56 * chance("features", context, option))).standard_normal(64)
+            if option.strip() == answer_to(question):
+                features += (self.skill - difficulty_of(question) / 3.0) * self.learnt
+            values.append((float(self.weights @ features) - 8.0, False))
+        return values
+
+
+def difficulty_of(question):
+    """Skill at which half of all models solve a question."""
+    uniform = chance("difficulty", question)
+    return 1.5 * math.log(uniform / (1.0 - uniform))
 
 
 def answer_to(question):

@@ -5,8 +5,8 @@
     python toy_agent.py --models 30 --items 200            the same of thirty models, to calibrate a bank on
 
 Items are called task/0, task/1, ... A model's ability and an item's difficulty come from their names, and so does the
-answer: the same question to the same model has the same answer at any time. Hard items cost more. Now and then the
-agent breaks down (`--breaks 0.1`: one time in ten), or is slow (`--seconds 2`).
+answer: the same question to the same model has the same answer at any time, but for one in ten in another `--run`.
+Hard items cost more. Now and then the agent breaks down (`--breaks 0.1`: one time in ten), or is slow (`--seconds 2`).
 """
 
 import argparse
@@ -28,11 +28,14 @@ def uniform(*names):
     return (int.from_bytes(digest[:8], "big") + 0.5) / 2**64
 
 
-def answer(model, item):
+def answer(model, item, run):
     """Return the answer of a model to an item, and what it costs."""
     ability = NORMAL.inv_cdf(uniform("ability", model))
     difficulty = NORMAL.inv_cdf(uniform("difficulty", item))
-    is_right = uniform("answer", model, item) < 1.0 / (1.0 + math.exp(-1.7 * (ability - difficulty)))
+    luck = ["answer", model, item]
+    if run and uniform("luck", model, item) < 0.1:
+        luck.append(run)
+    is_right = uniform(*luck) < 1.0 / (1.0 + math.exp(-1.7 * (ability - difficulty)))
     tokens = round(400 * math.exp(0.7 * difficulty + 0.3 * NORMAL.inv_cdf(uniform("tokens", model, item))))
     return int(is_right), {"output_tokens": tokens, "cost_usd": round(tokens * 15e-6, 6)}
 
@@ -44,6 +47,7 @@ def main():
     parser.add_argument("--model", default="my-model")
     parser.add_argument("--models", type=int)
     parser.add_argument("--items", type=int)
+    parser.add_argument("--run", type=int, default=0)
     parser.add_argument("--breaks", type=float, default=0.0)
     parser.add_argument("--seconds", type=float, default=0.0)
     given = parser.parse_args()
@@ -53,7 +57,7 @@ def main():
     time.sleep(given.seconds)
     if random.random() < given.breaks:  # noqa: S311 (chance, not secrecy)
         raise ConnectionError("the provider did not answer")
-    response, costs = answer(given.model, given.item)
+    response, costs = answer(given.model, given.item, given.run)
     sys.stdout.write(json.dumps({"response": response, "costs": costs}) + "\n")
 
 
@@ -67,7 +71,7 @@ def write_table(given):
     for model in models:
         for number in range(given.items):
             item = f"task/{number}"
-            response, costs = answer(model, item)
+            response, costs = answer(model, item, given.run)
             writer.writerow([model, item, f"part {number % 3}", response, *costs.values()])
 
 

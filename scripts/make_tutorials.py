@@ -1,7 +1,7 @@
 """Put into the tutorials what their blocks print today: ``python scripts/make_tutorials.py [docs/tutorial-*.md]``.
 
-Every block runs, in about three CPU-minutes; tests compare the pages with what is printed. The page on runs needs the
-harnesses, which ``make test-harnesses`` installs in .venv-harnesses, and takes two more.
+Every block runs, in about three CPU-minutes; tests compare the pages with what is printed. The pages on runs and gates
+need the harnesses, which ``make test-harnesses`` installs in .venv-harnesses, and take three more.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from tests.docs.blocks import run_page  # noqa: E402
 def main() -> None:
     pages = [Path(name).resolve() for name in sys.argv[1:]] or sorted((REPOSITORY / "docs").glob("tutorial-*.md"))
     for page in pages:
-        if page.stem == "tutorial-run" and importlib.util.find_spec("lm_eval") is None:
+        if page.stem in {"tutorial-run", "tutorial-gate"} and importlib.util.find_spec("lm_eval") is None:
             print(f"{page.relative_to(REPOSITORY)} left as it is: run this with .venv-harnesses/bin/python")
             continue
         with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 
 import itembank
+from itembank.cli.gate import GateGroup
 from itembank.cli.main import cli
 from itembank.estimation import folds
 from itembank.estimation.estimator_specs import METHODS
@@ -22,6 +24,7 @@ from tests.packages import forget
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
+WORKFLOW, HOOK = (REPOSITORY / "examples" / name for name in ("github-gate.yml", "pre-commit-gate.yaml"))
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 ANCHOR = re.compile(r"\]\(([\w.-]*\.md|)#([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
@@ -113,9 +116,11 @@ def run_examples(page, tmp_path, monkeypatch):
             exec(compile(code, f"{page.name}, block {number}", "exec"), namespace)  # noqa: S102
 
 
-@pytest.mark.parametrize("page", PAGES, ids=names)
+@pytest.mark.parametrize("page", [*PAGES, WORKFLOW, HOOK], ids=names)
 def test_commands_and_options_exist(page):
-    for _, code in blocks(page):
+    codes = [code for _, code in blocks(page)] if page.suffix == ".md" else [page.read_text(encoding="utf-8")]
+    assert page.suffix == ".md" or "\n          itembank gate next" in codes[0]
+    for code in codes:
         for line in code.replace("\\\n", " ").splitlines():
             if line.strip().startswith("itembank ") and "[OPTIONS]" not in line:
                 check_command(line)
@@ -131,12 +136,46 @@ def check_command(line):
             break
         if isinstance(command, click.Group) and not word.startswith("-"):
             for spelling in word.split("|"):  # 'import table|py-irt' stands for both
-                child = command.get_command(context, spelling)
+                usual = "verdict" if isinstance(command, GateGroup) else None  # `itembank gate A B`
+                child = command.get_command(context, spelling) or (usual and command.get_command(context, usual))
                 assert child is not None, f"no command {spelling!r} in: {line}"
             command, known = child, {"-h", "--help"}
         elif word.startswith("-") and word != "-":
             known |= {spelling for one in command.params for spelling in (*one.opts, *one.secondary_opts)}
             assert word.split("=")[0] in known, f"no option {word} in: {line}"
+
+
+@pytest.mark.harness  # YAML comes with the harnesses
+@pytest.mark.parametrize(
+    ("code", "undecided", "ends"), [(0, "warning", 0), (1, "warning", 1), (3, "warning", 0), (3, "failure", 3)]
+)
+def test_the_workflow_and_the_hook_end_as_the_gate_does(code, undecided, ends, tmp_path, monkeypatch):
+    yaml = pytest.importorskip("yaml")
+    program = tmp_path / "itembank"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > given\nexit {code}\n')
+    program.chmod(0o755)
+    (tmp_path / "git").write_text("#!/bin/sh\necho digest\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    flow = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    assert (flow[True].keys(), flow["permissions"]) == ({"pull_request", "workflow_dispatch"}, {"contents": "read"})
+    steps = flow["jobs"]["gate"]["steps"]
+    scripts = [step["run"] for step in steps if "run" in step]
+    assert not any("${{" in one for one in scripts)  # what comes from the event is no part of a script
+    assert all(re.fullmatch(r"actions/[\w-]+@v\d+", step["uses"]) for step in steps if "uses" in step)
+    assert "cancelled" in next(step["if"] for step in steps if "upload-artifact" in step.get("uses", ""))
+    (hook,) = yaml.safe_load(HOOK.read_text(encoding="utf-8"))["repos"][0]["hooks"]
+    assert re.match(hook["files"], "prompts/system.txt")
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "UNDECIDED": undecided, "GITHUB_HEAD_REF": "a; $(touch b) `c`"}
+    for words, name, expected in (
+        (["bash", "-e", "-c", scripts[-1]], environment["GITHUB_HEAD_REF"], ends),
+        (shlex.split(hook["entry"]), "digest", code),
+    ):
+        assert subprocess.run(words, env=environment, check=False).returncode == expected
+        given = Path("given").read_text().splitlines()
+        assert (given[:4], given[given.index("--model-id") + 1]) == (
+            ["gate", "next", "gate", "--command"], name,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names)

@@ -11,13 +11,17 @@ from tests.bank.few_items import load_few
 from tests.docs.blocks import blocks, run_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-RUNS = DOCS / "tutorial-run.md"
-PAGES = sorted(set(DOCS.glob("tutorial-*.md")) - {RUNS})
+RUNS, GATES = DOCS / "tutorial-run.md", DOCS / "tutorial-gate.md"
+PAGES = sorted(set(DOCS.glob("tutorial-*.md")) - {RUNS, GATES})
 IN_HARNESS = [pytest.mark.harness, pytest.mark.filterwarnings("ignore")]
-PARTS = [  # of the page on runs, each of which needs other programs
-    pytest.param("1. lm-evaluation-harness", "lm_eval", marks=IN_HARNESS),
-    pytest.param("2. Inspect", "inspect_ai", marks=IN_HARNESS),
-    pytest.param("3. Your own program", "itembank", marks=pytest.mark.slow),
+PARTS = [  # of the pages on runs and gates, each of which needs other programs
+    pytest.param(RUNS, "1. lm-evaluation-harness", "lm_eval", marks=IN_HARNESS),
+    pytest.param(RUNS, "2. Inspect", "inspect_ai", marks=IN_HARNESS),
+    pytest.param(RUNS, "3. Your own program", "itembank", marks=pytest.mark.slow),
+    pytest.param(GATES, "A gate for a serving engine", "lm_eval", marks=IN_HARNESS),
+    pytest.param(GATES, "A gate for prompts", "inspect_ai", marks=IN_HARNESS),
+    pytest.param(GATES, "A gate for any program", "itembank", marks=pytest.mark.slow),
+    pytest.param(GATES, "Before you trust a margin", "itembank"),
 ]
 VARIES = [
     (re.compile(r"\b(?=\w*\d)[0-9a-f]{12}\b"), "BANK"),  # follows the last digits of the parameters
@@ -45,12 +49,12 @@ def test_tutorial_prints_what_it_shows(page, tmp_path, monkeypatch):
     check_page(page.read_text(encoding="utf-8"), page.name)
 
 
-@pytest.mark.parametrize(("title", "program"), PARTS)
-def test_part_of_the_page_on_runs_prints_what_it_shows(title, program, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("page", "title", "program"), PARTS)
+def test_part_of_a_page_prints_what_it_shows(page, title, program, tmp_path, monkeypatch):
     pytest.importorskip(program)
     monkeypatch.chdir(tmp_path)
-    text = RUNS.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-    check_page(text, RUNS.name)
+    text = page.read_text(encoding="utf-8").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    check_page(text, page.name)
 
 
 def check_page(shown, name):
@@ -73,6 +77,6 @@ def test_the_tutorial_on_logs_runs_on_few_items(tmp_path, monkeypatch):
 
 
 def test_every_tutorial_shows_what_it_prints():
-    for page in (*PAGES, RUNS):
+    for page in (*PAGES, RUNS, GATES):
         assert all(code.strip() for code in printed(page.read_text(encoding="utf-8"))), page.name
     assert len(PAGES) == 5

@@ -409,7 +409,7 @@ def verdict_of(
     more = None if verdict != "undecided" else _items_to_decide(last, spec, per_item, n_total, estimand)
     both = pair.matrix
     shared = ~np.isnan(pair.candidate)
-    names = both.items["scenario"].to_list()
+    ids, names = both.item_ids, both.items["scenario"].to_list()
     lost, won = flips(pair.baseline, pair.candidate)
     change = np.abs(np.nan_to_num(pair.candidate - pair.baseline))
     flipped = [place for place in np.argsort(-change, kind="stable").tolist() if change[place] > 0.0]
@@ -431,9 +431,7 @@ def verdict_of(
             _change(name, pair, np.array([one == name for one in names]) & shared)
             for name in dict.fromkeys(name for name, is_there in zip(names, shared.tolist(), strict=True) if is_there)
         ),
-        flipped=tuple(
-            FlippedItem(both.item_ids[place], names[place], *both.responses[:, place].tolist()) for place in flipped
-        ),
+        flipped=tuple(FlippedItem(ids[place], names[place], *both.responses[:, place].tolist()) for place in flipped),
         next_items=tuple(next_items) if verdict == "undecided" else (),
         spec=spec,
         notes=tuple(notes),

@@ -302,7 +302,8 @@ def start_gate(
             known = pair.aligned([as_responses(probabilities)] * 2)[0]
             known = np.where(np.isnan(known), complete.responses[0], known)
         places = balanced_order(scenarios, known, np.random.default_rng(spec.seed), pair.clusters(spec.cluster))
-        order = [complete.item_ids[place] for place in places.tolist()]
+        ids = complete.item_ids
+        order = [ids[place] for place in places.tolist()]
     plan = GatePlan(
         complete,
         spec,
