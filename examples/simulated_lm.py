@@ -9,8 +9,8 @@
 `family` runs so many models of different skill one after the other, each by the harness's own command.
 
 Importing this module registers the models `simulated` and `tiny`, and lets the harness look for tasks in
-`--include_path` alone: to index those that it brings takes a quarter of a minute. How likely the model is right depends on its skill, the
-question and the whole prompt: with other few-shot examples it gives other answers, as models do.
+`--include_path` alone: to index those that it brings takes a quarter of a minute. How likely the model is right depends
+on its skill, the question and the whole prompt: with other few-shot examples it gives other answers, as models do.
 """
 
 import contextlib
