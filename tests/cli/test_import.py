@@ -351,15 +351,6 @@ def test_help_loads_no_numeric_library():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_too_few_models_are_imported_but_not_calibrated(run, tmp_path, output):
-    (tmp_path / "r.csv").write_text(LONG + "a,x,1\na,y,0\n")
-    assert run("import", tmp_path / "r.csv", "-o", output).code == 0
-    outcome = run("calibrate", output, "-o", tmp_path / "bank")
-    assert (outcome.code, outcome.out) == (1, "")
-    assert re.search(r"needs at least \d+ models, got 1", outcome.err)
-    assert not (tmp_path / "bank").exists()
-
-
 def test_repeated_samples_are_counted(run, tmp_path, output):
     (tmp_path / "r.csv").write_text("model_id,item_id,response,epoch\na,x,1,1\na,x,1,2\na,x,0,3\na,y,0,1\n")
     refused = run("import", tmp_path / "r.csv", "-o", output)

@@ -26,6 +26,7 @@ from itembank.readers.agreement import only_items
 from itembank.readers.read import read_responses
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Compact
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -36,8 +37,8 @@ MOST_WITH_BANK = 2000
 """Items of the last look before all of them, with a bank: past models are left out at each look."""
 
 
-@dataclass(frozen=True, slots=True)
-class GatePlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class GatePlan(Compact):
     """Everything that is fixed before a candidate answers: order of items, looks and boundaries.
 
     Attributes
