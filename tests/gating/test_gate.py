@@ -5,6 +5,7 @@ import polars as pl
 import pytest
 
 import itembank as ib
+from itembank.bank.selections import Selection
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.results import Gate
 from tests.bank.banks import make_bank
@@ -68,6 +69,17 @@ def test_some_items_stand_for_all_of_the_baseline() -> None:
     assert (found.n_items, found.n_total, found.estimand) == (400, 1000, "run")
     assert found.low < 0.0 < found.high
     assert found.high - found.low < 0.05
+
+
+def test_a_selection_limits_both() -> None:
+    """Also where the candidate ran others than the baseline: the verdict is about the selection alone."""
+    old, new = changed(20, 20)
+    ids = old.item_ids
+    chosen = Selection(tuple(ids[:300]), ("all",) * 300, np.full(300, 1 / 300), "by hand", "")
+    found = ib.gate(old.take(items=np.arange(900)), new.take(items=np.arange(1, 1000)), selection=chosen)
+    assert (found.n_items, found.n_total, found.right_to_wrong, found.wrong_to_right) == (299, 300, 19, 0)
+    with pytest.raises(ib.errors.DataError, match="got 100 of 999 that the"):
+        ib.gate(old.take(items=np.arange(900)), new.take(items=np.arange(1, 1000)))
 
 
 def test_items_that_were_not_drawn_by_chance_are_noticed() -> None:

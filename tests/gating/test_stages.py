@@ -122,6 +122,9 @@ def test_what_a_gate_with_a_bank_needs_is_said() -> None:
         start_gate(baseline.take(items=np.arange(30)), bank=bank)
     with pytest.warns(ib.errors.DataWarning, match="too few past models"):
         assert start_gate(run_of(np.ones(60), items=few.responses.items), bank=few).looks is None
+    more = ib.ResponseMatrix.create(np.ones((1, 61)), item_ids=[*few.item_ids, "another"], model_ids=["m"])
+    with pytest.warns(ib.errors.DataWarning, match="too few past models"):
+        assert len(start_gate(more, bank=few).order) == 60
     plan = start_gate(baseline, bank=bank, spec=GateSpec(margin=0.2))
     with pytest.raises(ib.errors.IntegrityError, match="was started with bank"):
         plan.look(baseline, bank=few)

@@ -80,13 +80,14 @@ def gate(
     >>> gate("runs/bf16", "runs/int8", spec=GateSpec(margin=0.02)).verdict  # doctest: +SKIP
     'pass'
     """
-    pair = GatePair.of(as_responses(baseline), as_responses(candidate), allow_mixed_prompts=allow_mixed_prompts)
-    chosen = None
+    runs, chosen = [as_responses(baseline), as_responses(candidate)], None
     if selection is not None:
-        from itembank.bank.arguments import as_selection  # noqa: PLC0415 (as below: two files need no bank)
+        from itembank.bank.arguments import as_selection  # noqa: PLC0415 (two files need no bank, and load none)
 
         chosen = as_selection(selection)
-        pair = pair if chosen is None else pair.only(chosen)
+        if chosen is not None:
+            runs = [only_items(one, chosen.item_ids)[0] for one in runs]
+    pair = GatePair.of(*runs, allow_mixed_prompts=allow_mixed_prompts)
     if bank is not None:
         from itembank.bank.arguments import as_bank  # noqa: PLC0415
 
@@ -141,7 +142,7 @@ def _by_comparison(
     pair: "GatePair", bank: "Bank", selection: "Selection | None", spec: GateSpec, progress: ProgressCallback
 ) -> Gate:
     """Take the difference and its bounds from `compare`, which knows past pairs."""
-    from itembank.comparison.compare import compare  # noqa: PLC0415 (as above)
+    from itembank.comparison.compare import compare  # noqa: PLC0415 (as of `gate`)
     from itembank.comparison.comparison_spec import ComparisonSpec  # noqa: PLC0415
 
     bounds = []
@@ -170,9 +171,9 @@ def as_responses(given: "GivenResponses") -> ResponseMatrix:
     """Return the responses themselves, or read those at a path or several."""
     if isinstance(given, ResponseMatrix):
         return given
-    from itembank.readers.read import read_responses  # noqa: PLC0415
+    from itembank.bank import arguments  # noqa: PLC0415 (the command line reads its files itself)
 
-    return read_responses([given] if isinstance(given, str | Path) else list(given))
+    return arguments.as_responses(given)
 
 
 def option_probabilities(paths: Sequence[Path], read: ResponseMatrix) -> ResponseMatrix | None:
@@ -267,16 +268,6 @@ class GatePair:
         matrix = ResponseMatrix.create(both, model_ids=names, items=baseline.items, n_trials=trials)
         return cls(matrix, costs)
 
-    def only(self, selection: "Selection") -> "GatePair":
-        """Keep the items of a selection."""
-        matrix, _ = only_items(self.matrix, selection.item_ids)
-        if not matrix.n_items or np.isnan(matrix.responses[1]).all():
-            raise DataError(
-                f"both must have run items of the selection, and share none of its {selection.n_items}: "
-                f"{shown(selection.item_ids)}. Give the selection that was run."
-            )
-        return GatePair(matrix, self.costs)
-
     @property
     def baseline(self) -> FloatArray:
         """Responses of the baseline, (n_items,)."""
@@ -300,28 +291,19 @@ class GatePair:
         return self.matrix.n_items
 
     @property
-    def trial_variance(self) -> FloatArray:
-        """Variance of one attempt at each item, for both models, (2, n_items); NaN where unknown.
-
-        Of k attempts at an item of which a fraction p is right it is ``k / (k - 1) p (1 - p)``. A model that attempted
-        an item once has the other's.
-        """
-        values, trials = self.matrix.responses, self.matrix.n_trials
-        if trials is None:
-            return np.full(values.shape, np.nan)
-        k = trials.astype(np.float64)
-        own = np.where(k > 1.0, values * (1.0 - values) * k / np.maximum(k - 1.0, 1.0), np.nan)
-        return np.where(np.isnan(own), own[::-1], own)
-
-    @property
     def chance(self) -> float | None:
-        """Variance of the difference at one item from run to run, on average; None where nobody repeated anything."""
-        variance = (
-            self.trial_variance / np.maximum(self.matrix.n_trials, 1) if self.matrix.n_trials is not None else None
-        )
-        if variance is None or np.isnan(variance[:, ~np.isnan(self.candidate)]).all():
+        """Variance of the difference at one item from run to run, on average; None where nobody repeated anything.
+
+        Of k attempts at an item of which a fraction p is right the mean has the variance ``p (1 - p) / (k - 1)``. One
+        attempt, where the other model made several, has that of the other's.
+        """
+        seen = ~np.isnan(self.candidate)
+        if self.matrix.n_trials is None or not seen.any():
             return None
-        return float(np.nanmean(variance[:, ~np.isnan(self.candidate)].sum(axis=0)))
+        values, k = self.matrix.responses[:, seen], self.matrix.n_trials[:, seen].astype(np.float64)
+        single = np.where(k > 1.0, values * (1.0 - values) * k / np.maximum(k - 1.0, 1.0), np.nan)
+        variance = np.where(np.isnan(single), single[::-1], single) / k
+        return None if np.isnan(variance).all() else float(np.nanmean(variance.sum(axis=0)))
 
     def clusters(self, column: str) -> IntArray | None:
         """Return what items belong together, (n_items,); None without a column."""
@@ -398,6 +380,7 @@ def verdict_of(
     estimand: str,
     n_total: int,
     per_item: float,  # ``1/n - 1/N``, or ``1/n`` of items without end, at the last look
+    baseline_score: float = np.nan,  # By the bank's weights, where they are known; else the mean of its answers counts
     next_items: Sequence[str] = (),
     notes: Sequence[str] = (),
     bank_id: str = "",
@@ -418,7 +401,7 @@ def verdict_of(
         looks=tuple(looks),
         baseline_id=both.model_ids[0],
         candidate_id=both.model_ids[1],
-        baseline_score=float(pair.baseline.mean()),
+        baseline_score=float(pair.baseline.mean()) if math.isnan(baseline_score) else baseline_score,
         n_items=pair.n_answered,
         n_total=n_total,
         right_to_wrong=lost,
@@ -446,17 +429,17 @@ def _change(name: str, pair: GatePair, rows: BoolArray) -> ScenarioChange:
 
 def _items_to_decide(look: Look, spec: GateSpec, per_item: float, n_total: int, estimand: str) -> int | None:
     """Say how many more items bring a bound to where it decides, were the difference what it seems."""
-    d, none_left = look.difference, 1.0 / n_total if estimand == RUN else 0.0
-    ways = [(d + spec.margin, d - look.by_miss[0])]
-    if spec.both_sides:
-        ways[0] = min(ways[0], (spec.margin - d, look.by_miss[1] - d))
+    d = look.difference
     if d <= -spec.margin:
-        ways = [(-spec.healthy - d, look.by_alarm[1] - d)]
-    elif spec.both_sides and d >= spec.margin:
-        ways = [(d - spec.healthy, d - look.by_alarm[0])]
-    gap, reach = ways[0]
+        gap, reach = -spec.healthy - d, look.by_alarm[1] - d
+    elif not spec.both_sides or d < 0.0:
+        gap, reach = d + spec.margin, d - look.by_miss[0]
+    elif d < spec.margin:
+        gap, reach = spec.margin - d, look.by_miss[1] - d
+    else:
+        gap, reach = d - spec.healthy, d - look.by_alarm[0]
     if gap <= 0.0 or reach <= 0.0:
         return None
-    wanted = per_item * (gap / reach) ** 2 + none_left
+    wanted = per_item * (gap / reach) ** 2 + (1.0 / n_total if estimand == RUN else 0.0)
     needed = math.ceil(1.0 / wanted) - look.n_items
     return max(needed, 1) if needed <= MOST_ITEMS else None

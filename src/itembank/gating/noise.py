@@ -86,7 +86,7 @@ class SelfTest(Tabular):
         spec, error = self.spec, max(self.standard_error, 1e-12)
         alarm, miss = (normal_quantile(1.0 - rate) for rate in (spec.false_alarm, spec.miss))
         records = []
-        for margin in dict.fromkeys(sorted({*MARGINS, spec.margin})):
+        for margin in sorted({*MARGINS, spec.margin}):
             tolerance = margin * spec.healthy / spec.margin
             fails = float(ndtr(-max(margin, tolerance + alarm * error) / error))
             passes = float(ndtr(margin / error - miss))

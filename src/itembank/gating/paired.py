@@ -58,16 +58,17 @@ def paired_look(
     p = None if probabilities is None else probabilities[:, asked]
     if p is not None and np.isnan(p[:, seen]).any():  # of some items there are none: right and wrong say all
         p = None
+    is_sample = is_finite and n < total
     left = (1.0 - n / total) if is_finite else 1.0  # part of the items that is predicted
     per_item = max(1.0 / n - (1.0 / total if is_finite else 0.0), 0.0)
     columns: list[FloatArray] = [np.ones(total)]
-    if is_finite and n < total:
+    if is_sample:
         columns.append(y)
         if p is not None and not np.isnan(p[0]).any():
             columns.append(p[0])
     design = np.stack(columns, axis=1)
     x = design[seen]
-    ahead = design[~seen].mean(axis=0) if is_finite and n < total else x.mean(axis=0)
+    ahead = design[~seen].mean(axis=0) if is_sample else x.mean(axis=0)
     project = np.linalg.solve(x.T @ x + np.diag([0.0] + [RIDGE] * (len(columns) - 1)), x.T)
     group = np.arange(n) if clusters is None else np.unique(clusters[asked][seen], return_inverse=True)[1]
     n_groups = int(group.max()) + 1

@@ -72,7 +72,7 @@ class Gate(Tabular):
         In the order they were taken; the last one gave the verdict.
     baseline_id, candidate_id : str
     baseline_score : float
-        Over all items that the baseline answered.
+        Mean of all answers of the baseline; of a gate in stages with a bank, its score by the bank's weights.
     n_items, n_total : int
         Items the candidate answered; items that the difference is about.
     right_to_wrong, wrong_to_right : int
@@ -170,6 +170,8 @@ class Gate(Tabular):
         spec, look = self.spec, self.last
         changed = self.right_to_wrong + self.wrong_to_right
         ways = [("worse by less", -look.by_miss[0], math.ceil), ("worse by more", -look.by_alarm[1], math.floor)]
+        if spec.both_sides:
+            ways.insert(1, ("better by less", look.by_miss[1], math.ceil))
         ways.append(("better by more", look.by_alarm[0], math.floor))
         proved = [f"{way} than {points(near(round(1e3 * size, 6)) / 1e3)}" for way, size, near in ways if size > 0.0]
         return (

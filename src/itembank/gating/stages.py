@@ -131,7 +131,11 @@ class GatePlan(Compact):
             taken.append(look_of(found, len(items), [tuple(row) for row in self.boundaries.tolist()]))
             if verdict_at(taken[-1], self.spec) != "undecided":
                 break
-        n_items, total = taken[-1].n_items, len(self.order)
+        n_items, total, score = taken[-1].n_items, len(self.order), np.nan
+        if of_bank is not None:
+            from itembank.gating.with_bank import full_score  # noqa: PLC0415
+
+            score = full_score(of_bank, self.baseline)
         return verdict_of(
             now,
             taken,
@@ -140,6 +144,7 @@ class GatePlan(Compact):
             estimand=RUN if self.is_finite else "expected",
             n_total=total,
             per_item=1.0 / n_items - (1.0 / total if self.is_finite else 0.0),
+            baseline_score=score,
             next_items=self.next_items(answered),
             bank_id=self.bank_id,
         )
@@ -233,8 +238,8 @@ def start_gate(
 
     Without a bank items are run in an order of chance, each scenario in proportion; the boundary is the same number of
     standard errors at all looks, so that the error rates hold over all of them (Pocock 1977). With a bank they are the
-    ones that tell most of the score, and boundaries come from past pairs of models (`learn_looks`). Where few past
-    models are known, the bank gives the items' order no better than chance does, and is not used.
+    ones that tell most of the score, and boundaries come from past pairs of models (`learn_looks`). A bank of fewer
+    than 15 past models is not used, which a `DataWarning` says.
 
     Parameters
     ----------
@@ -260,17 +265,17 @@ def start_gate(
     >>> plan.look("runs/int8").verdict  # doctest: +SKIP
     """
     spec = GateSpec() if spec is None else spec
-    given = as_responses(baseline)
+    given, loaded = as_responses(baseline), None if bank is None else as_bank(bank)
+    if loaded is not None and given.n_items:
+        given, _ = only_items(given, loaded.responses.items["item_id"])
     pair = GatePair.of(given, given)  # the same checks
     complete = given.take(items=np.flatnonzero(~np.isnan(given.responses[0])))
-    loaded = None if bank is None else as_bank(bank)
     total = complete.n_items
     looks: BankLooks | None = None
     if loaded is not None:
         from itembank.gating.with_bank import full_score, has_past_pairs, learn_looks  # noqa: PLC0415
 
-        complete, _ = only_items(complete, loaded.responses.items["item_id"])
-        if not complete.n_items or np.isnan(full_score(loaded, complete)):
+        if np.isnan(full_score(loaded, complete)):
             raise DataError(
                 f"the baseline of a gate in stages must have answered all {loaded.n_total} items of bank "
                 f"{loaded.bank_id}, got {complete.n_items}. Run the others once, or leave the bank out."
