@@ -312,7 +312,8 @@ class GatePair:
         items = self.matrix.items
         if column not in items.columns:
             raise DataError(
-                f"items are clustered by a column of the item table, {shown(items.columns, limit=99)}, got {column!r}."
+                f"items are clustered by a column of the item table, {shown(items.columns, limit=99)}, got {column!r}. "
+                "Give the baseline a table of items with that column: itembank import RESULTS --items FILE."
             )
         values = items[column].cast(pl.String).fill_null("").to_numpy()
         result: IntArray = np.unique(values, return_inverse=True)[1].astype(np.int64)

@@ -177,7 +177,9 @@ class Gate(Tabular):
         return (
             (
                 "Difference",
-                f"{signed(self.difference)} points, {100 * spec.level:g} % interval {signed(self.low)} to "
+                f"{signed(self.difference)} points, exactly"
+                if look.is_exact
+                else f"{signed(self.difference)} points, {100 * spec.level:g} % interval {signed(self.low)} to "
                 f"{signed(self.high)}",
             ),
             *((("Proved", ", ".join(proved)),) if proved and not look.is_exact else ()),

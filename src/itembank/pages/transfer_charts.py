@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Chart, Data
+from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.grammar import (
     PRECISE,
     Spec,
@@ -154,11 +154,19 @@ def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Cha
     above = sum(one == "clear" for one in data.columns["clear"]) // 2
     top = np.argsort(-known, kind="stable")[::2][:5].tolist()
     words = "; ".join(f"{row[k]} and {column[k]} {known[k]:.2f}" for k in top)
+    columns = (
+        Column("row", "Scenario"),
+        Column("column", "And"),
+        Column("value", "Correlation", "number", 2),
+        Column("low", "From", "number", 2),
+        Column("high", "To", "number", 2),
+    )
     return Chart(
         f"{TITLES[table]}: {above} of {plural(len(data) // 2, 'pair')} are clearly above 0",
         spec,
         (data,),
         f"The highest: {words}. The median is {np.median(known):.2f}.",
+        table=Table(TITLES[table], data, columns),
         note="Scenarios that agree stand side by side. Blue: positive; orange: negative. Pale: not clearly above 0 at "
         f"{level_words(found.level)}.",
     )
