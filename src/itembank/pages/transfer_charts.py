@@ -153,7 +153,7 @@ def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Cha
         return Chart(words, spec, (data,), f"{words}.")
     above = sum(one == "clear" for one in data.columns["clear"]) // 2
     top = np.argsort(-known, kind="stable")[::2][:5].tolist()
-    words = "; ".join(f"{row[k]} and {column[k]} {known[k]:.2f}" for k in top)
+    highest = [f"{row[k]} and {column[k]} {known[k]:.2f}" for k in top]
     columns = (
         Column("row", "Scenario"),
         Column("column", "And"),
@@ -165,10 +165,10 @@ def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Cha
         f"{TITLES[table]}: {above} of {plural(len(data) // 2, 'pair')} are clearly above 0",
         spec,
         (data,),
-        f"The highest: {words}. The median is {np.median(known):.2f}.",
+        f"The highest: {'; '.join(highest)}. The median is {np.median(known):.2f}.",
         table=Table(TITLES[table], data, columns),
-        note="Scenarios that agree stand side by side. Blue: positive; orange: negative. Pale: not clearly above 0 at "
-        f"{level_words(found.level)}.",
+        note=f"Most alike: {highest[0]}. Scenarios that agree stand side by side. Blue: positive; orange: "
+        f"negative. Pale: not clearly above 0 at {level_words(found.level)}.",
     )
 
 
