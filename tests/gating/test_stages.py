@@ -114,6 +114,18 @@ def test_a_bank_decides_with_fewer_items_and_its_intervals_hold() -> None:
 
 
 @pytest.mark.usefixtures("few_folds")
+def test_a_gate_and_its_bank_move_together(tmp_path: Path) -> None:
+    """A repository that holds both is cloned elsewhere."""
+    bank = make_bank(n_models=40, n_items=60)
+    ib.save_bank(bank, tmp_path / "here" / "bank")
+    baseline = run_of(np.ones(60), items=bank.responses.items)
+    start_gate(baseline, bank=tmp_path / "here" / "bank", spec=GateSpec(margin=0.2)).save(tmp_path / "here" / "gate")
+    (tmp_path / "here").rename(tmp_path / "there")
+    assert GatePlan.load(tmp_path / "there" / "gate").look(baseline).verdict == "pass"
+    assert str(tmp_path) not in (tmp_path / "there" / "gate" / PLAN).read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("few_folds")
 def test_what_a_gate_with_a_bank_needs_is_said() -> None:
     """A baseline over all items, enough past models, and the bank that it was started with."""
     bank, few = make_bank(n_models=40, n_items=60), make_bank(n_models=8, n_items=60)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -176,6 +177,9 @@ class GatePlan(Compact):
 
     def save(self, folder: str | Path) -> None:
         """Write the plan and the baseline's answers into a folder, whole or not at all."""
+        place = self.bank_place
+        if Path(place).is_absolute():  # seen from the gate, so that both can be moved, or kept in a repository
+            place = os.path.relpath(place, Path(folder).resolve())
         record = {
             "schema_version": 1,
             "spec": asdict(self.spec),
@@ -183,14 +187,17 @@ class GatePlan(Compact):
             "sizes": list(self.sizes),
             "boundaries": self.boundaries.tolist(),
             "bank": self.bank_id,
-            "bank_place": self.bank_place,
+            # seen from the gate's folder, so that both may be moved, or kept in a repository, together
+            "bank_place": os.path.relpath(self.bank_place, folder)
+            if os.path.isabs(self.bank_place)
+            else self.bank_place,
             "looks": None if self.looks is None else self.looks.to_dict(),
         }
-        with adding_to_folder(Path(folder)) as place:
-            write_responses(self.baseline, place / BASELINE)
+        with adding_to_folder(Path(folder)) as new:
+            write_responses(self.baseline, new / BASELINE)
             if self.probabilities is not None:
-                write_responses(self.probabilities, place / PROBABILITIES)
-            write_text(place / PLAN, json.dumps(with_digest(record), indent=1, ensure_ascii=False) + "\n")
+                write_responses(self.probabilities, new / PROBABILITIES)
+            write_text(new / PLAN, json.dumps(with_digest(record), indent=1, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, folder: str | Path) -> "GatePlan":
@@ -219,7 +226,7 @@ class GatePlan(Compact):
                 probabilities=read_responses(probabilities) if probabilities.is_file() else None,
                 looks=looks,
                 bank_id=str(record["bank"]),
-                bank_place=str(record["bank_place"]),
+                bank_place=place_of(str(record["bank_place"]), Path(folder)),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise IntegrityError(f"{path} does not hold a gate: {error}. Start anew.") from error
@@ -345,13 +352,13 @@ def _order(looks: "BankLooks", item_ids: Sequence[str]) -> list[str]:
     return list(ordered)
 
 
-def place_of(bank: GivenBank | None) -> str:
-    """Return where a bank lies, so that it is found again from any folder."""
+def place_of(bank: GivenBank | None, folder: Path = Path()) -> str:
+    """Return where a bank lies, so that it is found from anywhere; `folder` is where its path begins."""
     from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
 
-    if not isinstance(bank, str | Path):
+    if not isinstance(bank, str | Path) or not str(bank):
         return ""
-    return str(bank) if is_bank_name(Path(bank)) else str(Path(bank).resolve())
+    return str(bank) if is_bank_name(Path(bank)) else str((folder / bank).resolve())
 
 
 def check_can_decide(plan: GatePlan) -> None:
