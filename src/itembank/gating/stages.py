@@ -187,10 +187,7 @@ class GatePlan(Compact):
             "sizes": list(self.sizes),
             "boundaries": self.boundaries.tolist(),
             "bank": self.bank_id,
-            # seen from the gate's folder, so that both may be moved, or kept in a repository, together
-            "bank_place": os.path.relpath(self.bank_place, folder)
-            if os.path.isabs(self.bank_place)
-            else self.bank_place,
+            "bank_place": place,
             "looks": None if self.looks is None else self.looks.to_dict(),
         }
         with adding_to_folder(Path(folder)) as new:
