@@ -55,7 +55,7 @@ def one_entry_each(_app: Any, _what: str, _name: str, _object: Any, _options: An
     lines[:] = split
 
 
-OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\./benchmarks/[^)#]+)\)")
+OUTSIDE = re.compile(r"\[([^\]]+)\]\((\.\./benchmarks/[^)#]+)(?:#[^)]*)?\)")
 
 
 def files_outside(_app: Any, _name: str, source: list[str]) -> None:
