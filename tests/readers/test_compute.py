@@ -29,23 +29,7 @@ def test_stated_compute_goes_before_and_fills_only_what_it_states() -> None:
     assert found.flops.tolist() == [1.3e20, 2.52e21]
 
 
-@pytest.mark.parametrize(
-    ("text", "flop"),
-    [
-        ("3e20", 3e20),
-        (" 2.1 EFLOP ", 2.1e18),
-        ("2.1EFLOPs", 2.1e18),
-        ("4 zflop", 4e21),
-        ("3e20 FLOP", 3e20),
-        ("2 PF-days", 2 * 1e15 * 86_400),
-        ("2 petaflop/s-days", 2 * 1e15 * 86_400),
-    ],
-)
-def test_text_with_a_unit_is_operations(text: str, flop: float) -> None:
-    assert training_compute(table(flops=[text])).flops == pytest.approx([flop], rel=1e-15)
-
-
-@pytest.mark.parametrize("text", ["3e20 FLOP/s", "2.1 EF", "1,000", "many", "5 days", "1e20 1e21"])
+@pytest.mark.parametrize("text", ["3e20 FLOP/s", "2.1 EFLOP", "1,000", "many", "1e20 1e21"])
 def test_text_that_is_no_number_of_operations_is_named(text: str) -> None:
     with pytest.raises(DataError, match=r"flops must be a number of floating-point operations.*1 models: 'b' = "):
         training_compute(table(flops=["3e20", text]))
@@ -65,14 +49,9 @@ def test_parameters_and_tokens_may_end_in_a_letter() -> None:
         ([70, 700], ["300B", "300B"], "params must be a finite number of at least 1,000, got 2 of 2 models: 'a' = 70"),
         ([0, 1e9], ["300B", "300B"], "params must be a finite number of at least 1,000, got 1 of 2 models: 'a' = 0"),
         (["70M", "1B"], [300, 3e11], "train_tokens must be a finite number of at least 1,000.*'a' = 300"),
-        (
-            [5e3, 7e10],
-            ["300B", "300B"],
-            "params must be in one unit, got nothing between 5e.03 .*7e.10 .*7 powers of ten",
-        ),
     ],
 )
-def test_parameters_and_tokens_in_mixed_units_are_refused(
+def test_parameters_and_tokens_in_other_units_are_refused(
     params: list[object], tokens: list[object], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
@@ -86,7 +65,7 @@ def test_no_tokens_yet_are_no_training_but_no_other_unit() -> None:
 
 
 def test_a_table_that_cannot_tell_of_compute_says_what_it_has() -> None:
-    with pytest.raises(DataError, match=r"must have a column flops .* it has 'model_id', 'train_tokens', 'gflops'"):
+    with pytest.raises(DataError, match=r"must have a column flops, .* it has 'model_id', 'train_tokens', 'gflops'"):
         training_compute(table(train_tokens=[1e9], gflops=[3.0]))
 
 
@@ -94,12 +73,6 @@ def test_text_that_is_no_number_is_the_only_problem_told_of_it() -> None:
     with pytest.raises(DataError) as error:
         training_compute(table(flops=["3e20", "2 TFLOP/s"]))
     assert "got neither" not in str(error.value)
-
-
-def test_a_column_may_count_a_named_power_of_ten() -> None:
-    assert training_compute(table(flops_e18=[0.2, 120.0])).flops == pytest.approx([2e17, 1.2e20])
-    with pytest.raises(DataError, match="one column must state the operations, got 'flops', 'flops_e18'"):
-        training_compute(table(flops=[1e20], flops_e18=[100.0]))
 
 
 def test_unknown_zero_and_negative_compute_are_refused_by_name() -> None:
@@ -125,9 +98,8 @@ def test_unknown_and_zero_compute_can_be_left_out() -> None:
 @pytest.mark.parametrize(
     ("flops", "message"),
     [
-        ([1e20, 0.2], "got mixed units: 1 of 2 models: 'b' = 0.2"),
-        ([0.1, 36.0], "got multiples of a unit: 2 of 2 models: 'a' = 0.1"),
-        ([2e19, 3e20, 4e7], "nothing between 4e\\+07 \\('c'\\) and 2e\\+19 \\('a'\\), 12 powers of ten"),
+        ([1e20, 0.2], "got 1 of 2 models: 'b' = 0.2"),
+        ([0.1, 36.0], "got 2 of 2 models: 'a' = 0.1"),
     ],
 )
 def test_mixed_units_are_refused_without_anything_to_compare_with(flops: list[float], message: str) -> None:
@@ -137,7 +109,7 @@ def test_mixed_units_are_refused_without_anything_to_compare_with(flops: list[fl
 
 @pytest.mark.parametrize(
     ("factors", "named"),
-    [([1.0, 1.0, 1e-3], "'c'"), ([1.0, 1.0, 100.0], "'c'"), ([1e-18, 1e-18, 1e-18], "'a'"), ([1.1, 0.9, 1e4], "'c'")],
+    [([1.0, 1.0, 1e-3], "'c'"), ([1e-18, 1e-18, 1e-18], "'a'"), ([1.1, 0.9, 1e4], "'c'")],
 )
 def test_compute_in_another_unit_than_parameters_and_tokens_say_is_refused(factors: list[float], named: str) -> None:
     params, tokens = [1e9, 2e9, 3e9], [1e11, 1e11, 1e11]
@@ -146,12 +118,6 @@ def test_compute_in_another_unit_than_parameters_and_tokens_say_is_refused(facto
         DataError, match=rf"near 6 x params x train_tokens.*models that are powers of ten away: {named}"
     ):
         training_compute(table(flops=flops, params=params, train_tokens=tokens))
-
-
-def test_ten_times_away_may_be_a_mixture_of_experts_and_is_only_told() -> None:
-    models = table(flops=[6e20, 1.2e20], params=[1e9, 2e9], train_tokens=[1e11, 1e11])
-    with pytest.warns(DataWarning, match="ten times away from 6 x params x train_tokens: 'b' = 1.2e"):
-        assert training_compute(models).flops.tolist() == [6e20, 1.2e20]
 
 
 def test_other_ways_of_counting_are_no_slip() -> None:

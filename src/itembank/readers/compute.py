@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,72 +15,34 @@ from itembank.readers.columns import MISSING_WORDS, TRUTH_WORDS
 from itembank.readers.matrix import read_known
 from itembank.tabular import Compact
 
-PREFIXES = {"": 0, "k": 3, "m": 6, "g": 9, "t": 12, "p": 15, "e": 18, "z": 21, "y": 24}
-"""Powers of ten of the SI prefixes of FLOP, by their lower-case letter."""
 COUNT_SUFFIXES = {"": 0, "k": 3, "m": 6, "b": 9, "t": 12}
 """Powers of ten of the letters after a number of parameters or tokens: 70M, 1.4B, 15T."""
-PETAFLOP_DAY = 1e15 * 86_400.0
-SCALED_COLUMN = re.compile(r"flops?_e(?P<power>\d+)", re.IGNORECASE)
-"""Names of columns that count a power of ten of FLOP: flops_e18."""
+_COUNT = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?P<suffix>[kmbt]?)", re.IGNORECASE)
 
-_NUMBER = r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-_FLOP = re.compile(rf"{_NUMBER}\s*(?:(?P<prefix>[kmgtpezy]?)flops?)?", re.IGNORECASE)
-_DAYS = re.compile(rf"{_NUMBER}\s*(?:pf|petaflops?|pflops?)(?:/s|ps)?[- ]?days?", re.IGNORECASE)
-_COUNT = re.compile(rf"{_NUMBER}\s*(?P<suffix>[kmbt]?)", re.IGNORECASE)
+LEAST_OPERATIONS = 1e6
+"""Less than any training: 6 x 100 parameters x 1,000 tokens is 6e5."""
+FAR_FROM_IMPLIED = 2.5
+"""Powers of ten from 6 x params x tokens that no mixture of experts (1.5 at most) explains."""
+LEAST_COUNT = 1e3
+"""Fewer parameters or tokens than any language model: the column counts millions or billions of them."""
 
-
-def operations(column: pl.Series) -> tuple[FloatArray, IntArray]:
-    """Floating-point operations of a column, and the rows that hold something else.
-
-    Text may carry a unit: ``2.1 EFLOP``, ``3e20 FLOP``, ``25 PF-days``. A rate (``FLOP/s``) is none.
-    """
-    return _parsed(column, _flop)
+_UNITS = "Write operations (FLOP) in all rows: 2.1 exaFLOP are 2.1e18."
 
 
 def counts(column: pl.Series) -> tuple[FloatArray, IntArray]:
-    """Parameters or tokens of a column (text may end in K, M, B or T), and the rows that hold something else."""
-    return _parsed(column, _count)
-
-
-def _parsed(column: pl.Series, read: Callable[[str], float | None]) -> tuple[FloatArray, IntArray]:
-    """Numbers of a column, its text by `read`."""
+    """Numbers of a column (text may end in K, M, B or T), and the rows that hold something else."""
     if column.dtype.is_numeric() or column.dtype == pl.Null:
         return column.cast(pl.Float64).fill_null(np.nan).to_numpy().copy(), np.zeros(0, dtype=np.int64)
     texts = [None if text is None else text.strip() for text in column.cast(pl.String, strict=False).to_list()]
-    values = [math.nan if text is None or text.lower() in MISSING_WORDS else read(text) for text in texts]
+    values = [math.nan if text is None or text.lower() in MISSING_WORDS else _count(text) for text in texts]
     bad = np.array([row for row, value in enumerate(values) if value is None], dtype=np.int64)
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64), bad
-
-
-def _flop(text: str) -> float | None:
-    """FLOP that a text names, None when it names none."""
-    days = _DAYS.fullmatch(text)
-    if days:
-        return float(days["number"]) * PETAFLOP_DAY
-    found = _FLOP.fullmatch(text)
-    return float(found["number"]) * 10.0 ** PREFIXES[(found["prefix"] or "").lower()] if found else None
 
 
 def _count(text: str) -> float | None:
     """Count that a text names, None when it names none."""
     found = _COUNT.fullmatch(text)
     return float(found["number"]) * 10.0 ** COUNT_SUFFIXES[found["suffix"].lower()] if found else None
-
-
-LEAST_OPERATIONS = 1e6
-"""Less than any training: 6 x 100 parameters x 1,000 tokens is 6e5."""
-LARGEST_GAP = 9.0
-"""Powers of ten between neighbours that no series of models leaves open: from exaFLOP to FLOP are 18."""
-FAR_FROM_IMPLIED = 2.5
-"""Powers of ten from 6 x params x tokens that no mixture of experts (1.5 at most) explains."""
-LEAST_COUNT = 1e3
-"""Fewer parameters or tokens than any language model: the column counts millions or billions of them."""
-LARGEST_COUNT_GAP = 6.0
-"""Powers of ten between neighbours in parameters or tokens that only two units explain."""
-SAME = 0.01
-"""Relative difference within which a ratio is a whole power of ten, or one."""
-
-_UNITS = "Write operations (FLOP) in all rows: 2.1 exaFLOP are 2.1e18; a column in 10^18 is named flops_e18."
 
 
 def check_operations(names: Sequence[str], flops: FloatArray, implied: FloatArray) -> list[str]:
@@ -106,93 +68,28 @@ def check_operations(names: Sequence[str], flops: FloatArray, implied: FloatArra
             "logarithm of compute: leave out models before the first step of training."
         )
     usable = known & ~low
-    if usable.any():
-        found = _other_unit(names, flops, np.where(usable, implied, np.nan), usable)
-        problems.extend([found] if found else [])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        far = np.flatnonzero(usable & (np.abs(np.log10(flops / implied)) >= FAR_FROM_IMPLIED))
+        small = np.flatnonzero(usable & (flops < LEAST_OPERATIONS))
+    if far.size:
+        parts = [f"{names[row]!r} = {flops[row]:.3g} for {implied[row]:.3g}" for row in far[:N_SHOWN].tolist()]
+        problems.append(
+            f"flops must be near 6 x params x train_tokens, got {far.size} of {flops.size} models that are "
+            f"powers of ten away: {first_few(parts, far.size)}. {_UNITS}"
+        )
+    elif small.size:
+        problems.append(f"flops must be floating-point operations, got {_values(names, flops, small)}. {_UNITS}")
     return problems
 
 
-def _other_unit(names: Sequence[str], flops: FloatArray, implied: FloatArray, usable: BoolArray) -> str:
-    """Say which stated operations are in another unit, the surest sign first; empty where none are."""
-    ratio, nearest, is_power = _powers_from_implied(flops, implied)
-    with np.errstate(invalid="ignore"):
-        far = np.isfinite(ratio) & (np.abs(ratio) >= FAR_FROM_IMPLIED)
-    if (is_power & (nearest == 0.0)).any():
-        far |= is_power & (np.abs(nearest) >= 2.0)
-    if far.any():
-        rows = np.flatnonzero(far)
-        parts = [f"{names[row]!r} = {flops[row]:.3g} for {implied[row]:.3g}" for row in rows[:N_SHOWN].tolist()]
-        return (
-            f"flops must be near 6 x params x train_tokens, in one unit, got {rows.size} of {far.size} models that are "
-            f"powers of ten away: {first_few(parts, rows.size)}. {_UNITS}"
-        )
-    small = np.flatnonzero(usable & (flops < LEAST_OPERATIONS))
-    if small.size:
-        word = "mixed units" if small.size < usable.sum() else "multiples of a unit"
-        return f"flops must be floating-point operations, got {word}: {_values(names, flops, small)}. {_UNITS}"
-    between = _largest_gap(flops, usable)
-    if between is None or between[2] < LARGEST_GAP:
-        return ""
-    below, above, powers = between
-    return (
-        f"flops must be in one unit, got nothing between {flops[below]:.3g} ({names[below]!r}) and {flops[above]:.3g} "
-        f"({names[above]!r}), {powers:.0f} powers of ten. {_UNITS}"
-    )
-
-
 def check_counts(column: str, names: Sequence[str], values: FloatArray, known: BoolArray) -> list[str]:
-    """Say which of the known parameters or tokens (n_models,) are none, or in another unit than the others."""
+    """Say which of the known parameters or tokens (n_models,) are none."""
     advice = f"Write {column} out, or with its unit: 70M, 1.4B, 300B."
     with np.errstate(invalid="ignore"):
         bad = np.flatnonzero(known & ~((values >= LEAST_COUNT) & (values < np.inf)))
-    if bad.size:
-        return [f"{column} must be a finite number of at least 1,000, got {_values(names, values, bad)}. {advice}"]
-    between = _largest_gap(values, known)
-    if between is None or between[2] < LARGEST_COUNT_GAP:
+    if not bad.size:
         return []
-    below, above, powers = between
-    return [
-        f"{column} must be in one unit, got nothing between {values[below]:.3g} ({names[below]!r}) and "
-        f"{values[above]:.3g} ({names[above]!r}), {powers:.0f} powers of ten. {advice}"
-    ]
-
-
-def ten_times_note(names: Sequence[str], flops: FloatArray, implied: FloatArray) -> str:
-    """Say which models are ten times away from 6 x params x train_tokens where others are not; empty when none.
-
-    It may be a slip, or a mixture of experts whose parameters are all counted.
-    """
-    ratio, nearest, is_power = _powers_from_implied(flops, implied)
-    odd = is_power & (np.abs(nearest) == 1.0)
-    if not odd.any() or not (is_power & (nearest == 0.0)).any():
-        return ""
-    rows = np.flatnonzero(odd)
-    parts = [f"{names[row]!r} = {flops[row]:.3g} for {implied[row]:.3g}" for row in rows[:N_SHOWN].tolist()]
-    return (
-        f"flops of {rows.size} of {np.isfinite(ratio).sum()} models are ten times away from 6 x params x train_tokens: "
-        f"{first_few(parts, rows.size)}; check them, unless they are mixtures of experts."
-    )
-
-
-def _powers_from_implied(flops: FloatArray, implied: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Powers of ten between stated and implied operations, the nearest whole ones, and whether they are those."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.log10(flops / implied)
-    nearest = np.rint(np.where(np.isfinite(ratio), ratio, 0.0))
-    with np.errstate(invalid="ignore"):
-        is_power = np.abs(ratio - nearest) < np.log10(1.0 + SAME)
-    return ratio, nearest, is_power
-
-
-def _largest_gap(values: FloatArray, known: BoolArray) -> tuple[int, int, float] | None:
-    """Rows on both sides of the largest gap between neighbours, and its powers of ten; None for fewer than two."""
-    rows = np.flatnonzero(known)
-    order = rows[np.argsort(values[rows])]
-    steps = np.diff(np.log10(values[order]))
-    if steps.size == 0:
-        return None
-    at = int(np.argmax(steps))
-    return int(order[at]), int(order[at + 1]), float(steps[at])
+    return [f"{column} must be a finite number of at least 1,000, got {_values(names, values, bad)}. {advice}"]
 
 
 def _values(names: Sequence[str], values: FloatArray, rows: IntArray) -> str:
@@ -285,9 +182,9 @@ def training_compute(
     Parameters
     ----------
     models : table of one row a model
-        Columns `model_id`; `flops` (or `flops_e18`, in 10^18), or `params` and `train_tokens`, of which it is
+        Columns `model_id`; `flops`, or `params` and `train_tokens` (``1.4B`` is understood), of which it is
         6 x params x train_tokens where `flops` is absent or empty; and maybe `recipe` (else `mixture`,
-        `family_or_data`, `family`) and `is_final`. Text may carry units: ``2.1 EFLOP``, ``25 PF-days``, ``1.4B``.
+        `family_or_data`, `family`) and `is_final`.
     model_ids : sequence of str, optional
         The models wanted, in this order; all by default.
     recipe_column : str, optional
@@ -318,10 +215,10 @@ def training_compute(
     table = _rows_of(models, model_ids)
     columns = table.columns
     has_parts = not set(PARAMETER_COLUMNS).isdisjoint(columns) and not set(TOKEN_COLUMNS).isdisjoint(columns)
-    if not has_parts and not _columns_of_operations(columns):
+    if not has_parts and "flops" not in columns:
         raise DataError(
-            f"training compute: the table of models must have a column flops (or flops_e18, in 10^18), or params and "
-            f"train_tokens, got none of them; it has {shown(columns, 12)}."
+            "training compute: the table of models must have a column flops, or params and train_tokens, got none of "
+            f"them; it has {shown(columns, 12)}."
         )
     names = table["model_id"].to_list()
     problems: list[str] = []
@@ -337,9 +234,6 @@ def training_compute(
     is_final = _final_column(table, names, problems)
     if problems:
         raise DataError("training compute: " + " ".join(problems))
-    note = ten_times_note(names, stated, implied)
-    if note:
-        warn(note, DataWarning)
     if is_final is None:
         runs = pl.DataFrame({"recipe": recipe or [""] * flops.size, "params": params, "flops": flops})
         is_largest = runs.select(pl.col("flops") == pl.col("flops").max().over("recipe", "params")).to_series()
@@ -370,12 +264,6 @@ def _rows_of(models: pl.DataFrame, model_ids: Sequence[str] | None) -> pl.DataFr
     return wanted.join(table, on="model_id", how="left", maintain_order="left")
 
 
-def _columns_of_operations(columns: Sequence[str]) -> list[tuple[str, float]]:
-    """Columns that count FLOP by their name, each with its unit."""
-    found = [(name, 1.0) for name in columns if name.lower() in {"flops", "flop"}]
-    return found + [(name, 10.0 ** int(one["power"])) for name in columns if (one := SCALED_COLUMN.fullmatch(name))]
-
-
 def _count_column(table: pl.DataFrame, columns: Sequence[str], names: list[str], problems: list[str]) -> FloatArray:
     """Numbers of parameters or tokens, (n_models,); NaN where unknown."""
     column = next((name for name in columns if name in table.columns), None)
@@ -395,21 +283,16 @@ def _count_column(table: pl.DataFrame, columns: Sequence[str], names: list[str],
 
 def _stated_operations(table: pl.DataFrame, names: list[str], problems: list[str]) -> FloatArray:
     """Operations as the table states them, (n_models,); NaN where it does not."""
-    found = _columns_of_operations(table.columns)
-    if len(found) > 1:
-        problems.append(
-            f"one column must state the operations, got {shown([name for name, _ in found])}. Drop the others."
-        )
-    if not found:
+    if "flops" not in table.columns:
         return np.full(table.height, np.nan)
-    column, unit = found[0]
-    values, bad = operations(table[column])
+    column = table["flops"]
+    values, bad = counts(column)
     if bad.size:
         problems.append(
-            f"{column} must be a number of floating-point operations, such as 3e20, '2.1 EFLOP' or '25 PF-days', got "
-            f"something else for {_with_values(names, table[column], bad)}."
+            f"flops must be a number of floating-point operations, such as 3e20, got something else for "
+            f"{_with_values(names, column, bad)}."
         )
-    return values * unit
+    return values
 
 
 def _recipes(table: pl.DataFrame, column: str | None, names: list[str], problems: list[str]) -> tuple[str, ...] | None:
