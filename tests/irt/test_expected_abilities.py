@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from itembank.errors import ParameterError
 from itembank.irt.expected_abilities import eap_abilities
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.numerics.quadrature import normal_grid
 from tests.irt.scores import log_likelihood, simulate
 
 
@@ -67,17 +67,7 @@ def test_own_nodes_in_two_dimensions_agree_with_a_fine_grid(rng):
     np.testing.assert_allclose(automatic.covariance, fine.covariance, atol=1e-7)
 
 
-def test_laplace_in_three_dimensions_is_closer_to_the_mean_than_the_mode_is(rng):
-    parameters, responses = simulate(rng, 12, 40, 3)
-    prior = AbilityPrior.standard(3)
-    nodes, log_weights = normal_grid(41, n_dims=3)
-    values = np.stack(
-        [log_likelihood(parameters, nodes, np.repeat(row[None], len(nodes), axis=0)) for row in responses]
-    )
-    weights = np.exp(values + log_weights - (values + log_weights).max(axis=1, keepdims=True))
-    truth = weights @ nodes / weights.sum(axis=1, keepdims=True)
-    found, mode = eap_abilities(parameters, responses, prior), map_abilities(parameters, responses, prior)
-    assert found.method == "eap (Laplace)"
-    error, error_of_mode = np.abs(found.theta - truth).max(), np.abs(mode.theta - truth).max()
-    assert error < 0.02
-    assert error < error_of_mode / 4.0
+def test_more_than_two_dimensions_are_refused(rng):
+    parameters, responses = simulate(rng, 3, 10, 3)
+    with pytest.raises(ParameterError, match="one or two abilities, got 3"):
+        eap_abilities(parameters, responses, AbilityPrior.standard(3))

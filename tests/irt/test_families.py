@@ -46,8 +46,6 @@ def test_derivatives_are_those_of_the_log_likelihood(family, n, precision, asymp
     assert np.max(np.abs(slope - terms.slope) / scale) < 1e-6
     curvature = differentiate(lambda x: -one.likelihood_terms(x, y, trials).slope, X)
     assert np.max(np.abs(curvature - terms.curvature) / scale) < 1e-6
-    change = differentiate(lambda x: one.likelihood_terms(x, y, trials).curvature, X)
-    assert np.max(np.abs(change - one.curvature_slopes(X, y, trials)) / scale) < 1e-6
 
     weights, first, second = one.information_slopes(X, trials)
     np.testing.assert_allclose(weights, one.information_weights(X, trials), rtol=1e-13)
@@ -148,8 +146,6 @@ def test_one_beta_binomial_trial_is_bernoulli(precision, asymptotes):
     one, other = model("beta-binomial", precision, asymptotes), model("bernoulli", 0.0, asymptotes)
     for ours, plain in zip(one.likelihood_terms(X, y), other.likelihood_terms(X, y), strict=True):
         np.testing.assert_allclose(ours, np.broadcast_to(plain, ours.shape), rtol=1e-9, atol=1e-11)
-    slopes = np.broadcast_to(other.curvature_slopes(X, y), (2, X.size))
-    np.testing.assert_allclose(one.curvature_slopes(X, y), slopes, rtol=1e-8, atol=1e-9)
     np.testing.assert_array_equal(one.information_weights(X), other.information_weights(X))
 
 
@@ -199,7 +195,7 @@ def test_attempts_that_agree_have_finite_terms_far_out(logit):
     """With phi of a hundredth the shape p phi of a far logit would be no number that can be divided by."""
     arguments = (np.array([logit]), np.array([0.5]), np.array([0.01]), np.array([100.0]))
     terms = beta_binomial.likelihood_terms(*arguments)
-    assert np.isfinite([*terms, beta_binomial.curvature_slopes(*arguments)]).all()
+    assert np.isfinite(terms).all()
     assert np.sign(terms.slope) == -np.sign(logit)
 
 

@@ -156,23 +156,6 @@ def test_map_in_many_dimensions_is_the_mode(family):
         np.testing.assert_allclose(found.theta[model], best.x, atol=2e-3)
 
 
-@pytest.mark.parametrize("family", NEW)
-def test_laplace_mean_in_many_dimensions_is_near_that_of_importance_sampling(family):
-    parameters, responses, n_trials = make_case(family, n_dims=3, n_items=25, n_models=1)
-    prior = AbilityPrior.standard(3)
-    mode = map_abilities(parameters, responses, prior, n_trials=n_trials)
-    found = eap_abilities(parameters, responses, prior, n_trials=n_trials)
-    rng = np.random.default_rng(5)
-    # Student's t around the mode, with 6 degrees of freedom
-    offsets = rng.normal(size=(40_000, 3)) / np.sqrt(rng.chisquare(6, (40_000, 1)) / 6)
-    points = mode.theta[0] + offsets @ np.linalg.cholesky(mode.covariance[0]).T
-    target = log_likelihood(parameters, responses[0], row(n_trials, 0), points) - 0.5 * np.sum(points**2, axis=1)
-    weights = np.exp(target - target.max()) * (1 + np.sum(offsets**2, axis=1) / 6) ** 4.5
-    mean = weights @ points / weights.sum()
-    shift = np.abs(mean - mode.theta[0])
-    assert np.max(np.abs(found.theta[0] - mean)) < 0.35 * shift.max() + 0.01
-
-
 @pytest.mark.parametrize("method", METHODS.kinds)
 @pytest.mark.parametrize("family", NEW)
 def test_own_item_lists_give_what_the_matrix_gives(family, method, monkeypatch):

@@ -81,7 +81,7 @@ def estimate_abilities(bank: GivenBank, responses: GivenResponses, method: Abili
     DataError
         When an item is not in the bank.
     ParameterError
-        When there is no such method.
+        When there is no such method, and for 'eap' with a bank of three abilities or more.
 
     Examples
     --------

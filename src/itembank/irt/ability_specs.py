@@ -25,8 +25,7 @@ class ExpectedAPosteriori:
     Attributes
     ----------
     n_quadrature : int or 'auto'
-        Nodes per dimension, in one or two dimensions; 'auto' takes as many as each posterior needs.
-        With three dimensions or more there is no grid, and Laplace's approximation is used.
+        Nodes per dimension, of one or two; 'auto' takes as many as each posterior needs.
     bounds : (float, float)
         Range of the grid in standard deviations of the prior around its mean.
     """

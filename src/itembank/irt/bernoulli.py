@@ -73,10 +73,6 @@ class BernoulliModel(ResponseModel):
         terms = logistic.likelihood_terms(x, responses, self.asymptotes)
         return LikelihoodTerms(*(self._weighed(term, n_trials) for term in terms))
 
-    def curvature_slopes(self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
-        """By `logistic.curvature_slopes`."""
-        return self._weighed(logistic.curvature_slopes(x, responses, self.asymptotes), n_trials)
-
     def information_weights(self, x: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
         """By `logistic.information_weights`."""
         return self._weighed(logistic.information_weights(x, self.asymptotes), n_trials)

@@ -136,23 +136,6 @@ def likelihood_terms(
     return LikelihoodTerms(value - end.value, slope - end.first, curvature + end.second)
 
 
-def curvature_slopes(
-    x: FloatArray, responses: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None
-) -> FloatArray:
-    """Differentiate the curvature in the logit: ``I' - phi p''' (L - m) + phi^2 p' p'' [psi1(a) + psi1(b)]``."""
-    mean = bounded_mean(x, asymptotes)
-    spread, spread_slope, _ = _spreads(mean, precision)
-    gradient_in_p = precision * _residual(mean, responses, precision)
-    scaled_slope = precision**2 * mean.first
-    result: FloatArray = (
-        3.0 * scaled_slope * mean.second * spread
-        + scaled_slope * mean.first * spread_slope
-        - mean.third * gradient_in_p
-    )
-    end = end_of(mean, responses, precision)
-    return result if end is None else result + end.third
-
-
 def information_weights(x: FloatArray, precision: FloatArray, asymptotes: Asymptotes | None = None) -> FloatArray:
     """Fisher information in the logit."""
     mean = bounded_mean(x, asymptotes)
@@ -265,10 +248,6 @@ class BetaModel(ResponseModel):
     ) -> LikelihoodTerms:
         """By the function of this name."""
         return likelihood_terms(x, responses, self.phi, self.asymptotes)
-
-    def curvature_slopes(self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
-        """By the function of this name."""
-        return curvature_slopes(x, responses, self.phi, self.asymptotes)
 
     def information_weights(self, x: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
         """By the function of this name."""

@@ -24,7 +24,6 @@ there is no closed form:
 """
 
 import numpy as np
-from scipy.special import zeta
 
 from itembank.irt.families import ResponseModel, trials_or_one
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms, Mean, bounded_mean
@@ -61,28 +60,6 @@ def likelihood_terms(
         mean.first * gradient_in_p,
         (precision * mean.first) ** 2 * spread - mean.second * gradient_in_p,
     )
-
-
-def curvature_slopes(
-    x: FloatArray,
-    responses: FloatArray,
-    precision: FloatArray,
-    n_trials: FloatArray,
-    asymptotes: Asymptotes | None = None,
-) -> FloatArray:
-    """Differentiate the curvature in the logit: ``3 phi^2 p' p'' U + phi^2 p'^2 U' - phi p''' d``."""
-    mean = bounded_mean(x, asymptotes)
-    a, b, k, wrong = _shapes(mean, responses, precision, n_trials)
-    # U' = phi p' spread_change; psi2(z) = -2 zeta(3, z).
-    spread_change = -2.0 * (zeta(3.0, a) - zeta(3.0, a + k) - zeta(3.0, b) + zeta(3.0, b + wrong))
-    gradient_in_p = precision * _difference(mean, responses, precision, n_trials)
-    squared = precision**2 * mean.first
-    result: FloatArray = (
-        3.0 * squared * mean.second * _spread(mean, responses, precision, n_trials)
-        + squared * mean.first * (precision * mean.first * spread_change)
-        - mean.third * gradient_in_p
-    )
-    return result
 
 
 def _shapes(
@@ -265,10 +242,6 @@ class BetaBinomialModel(ResponseModel):
     ) -> LikelihoodTerms:
         """By the function of this name."""
         return likelihood_terms(x, responses, self.phi, trials_or_one(n_trials), self.asymptotes)
-
-    def curvature_slopes(self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
-        """By the function of this name."""
-        return curvature_slopes(x, responses, self.phi, trials_or_one(n_trials), self.asymptotes)
 
     def information_weights(self, x: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
         """By the function of this name; of one trial that of a right or wrong answer."""

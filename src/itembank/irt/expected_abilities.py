@@ -1,9 +1,10 @@
-"""Expected a posteriori ability: quadrature in one or two dimensions, Laplace's approximation above."""
+"""Expected a posteriori ability: quadrature in one or two dimensions."""
 
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from itembank.errors import ParameterError
 from itembank.irt.abilities import Abilities, join
 from itembank.irt.answers import (
     Answers,
@@ -11,8 +12,6 @@ from itembank.irt.answers import (
     log_likelihood_at,
     logits,
     only_answered,
-    quadratic_forms,
-    sum_loadings,
 )
 from itembank.irt.newton import map_of_answers
 from itembank.irt.parameters import AbilityPrior, ItemParameters
@@ -56,13 +55,8 @@ def eap_abilities(
 ) -> Abilities:
     """Find the mean and covariance of the posterior of ability.
 
-    One or two dimensions: a grid common to all models, equally spaced over `bounds`. Models whose
-    posterior is narrower than the spacing get Gauss-Hermite nodes of their own around their mode.
-    Three or more: Laplace's approximation (Tierney and Kadane 1986), the mode plus its first correction
-
-        ``E[theta] ~ mode + C t / 2``, ``t_k = sum_jl C_jl d3 log L / (dtheta_j dtheta_l dtheta_k)``,
-
-    with the covariance C at the mode; the result's method then says so.
+    A grid common to all models is equally spaced over `bounds`. Models whose posterior is narrower than the spacing
+    get Gauss-Hermite nodes of their own around their mode.
 
     Parameters
     ----------
@@ -77,9 +71,16 @@ def eap_abilities(
         Range of the grid in standard deviations of the prior around its mean.
     n_trials : (n_models, n_items), optional
         Trials behind each response of a family of counts; one by default.
+
+    Raises
+    ------
+    ParameterError
+        In three dimensions or more.
     """
     if prior.n_dims > MOST_GRID_DIMS:
-        return join([_laplace(answers, prior) for answers in gather_blocks(parameters, responses, n_trials)])
+        raise ParameterError(
+            f"eap takes a bank of one or two abilities, got {prior.n_dims}. Use 'map': a grid of more is too large."
+        )
     is_auto = n_quadrature == "auto"
     n_nodes = AUTO_NODES[prior.n_dims] if n_quadrature == "auto" else n_quadrature
     units, _ = normal_grid(n_nodes, bounds=bounds, n_dims=prior.n_dims)
@@ -145,16 +146,6 @@ def _own_nodes(answers: Answers, prior: AbilityPrior) -> Abilities:
     shift = np.einsum("mq,mqd->md", weights, offsets)
     covariance = np.einsum("mq,mqd,mqe->mde", weights, offsets, offsets) - _outer(shift)
     return Abilities(mode.theta + shift, covariance, mode.at_bound, mode.converged, "eap")
-
-
-def _laplace(answers: Answers, prior: AbilityPrior) -> Abilities:
-    mode = map_of_answers(answers, prior)
-    curvature_slopes = answers.model.curvature_slopes(logits(answers, mode.theta), answers.responses, answers.n_trials)
-    lengths = quadratic_forms(answers, mode.covariance)
-    # The third derivative of the log-likelihood is minus the slope of the curvature, times loadings.
-    third = -sum_loadings(answers, only_answered(answers, curvature_slopes) * lengths)  # (n_models, n_dims)
-    theta = mode.theta + 0.5 * np.matmul(mode.covariance, third[..., None])[..., 0]
-    return Abilities(theta, mode.covariance, mode.at_bound, mode.converged, "eap (Laplace)")
 
 
 def _log_posterior(answers: Answers, theta: FloatArray, mean: FloatArray, precision: FloatArray) -> FloatArray:

@@ -76,10 +76,6 @@ class ResponseModel(ABC):
         """Log-likelihood of each response, its slope in the logit, and minus its second derivative."""
 
     @abstractmethod
-    def curvature_slopes(self, x: FloatArray, responses: FloatArray, n_trials: FloatArray | None = None) -> FloatArray:
-        """Differentiate the curvature of `likelihood_terms` in the logit."""
-
-    @abstractmethod
     def information_slopes(
         self, x: FloatArray, n_trials: FloatArray | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:

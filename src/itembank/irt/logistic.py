@@ -125,15 +125,6 @@ def likelihood_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptote
     )
 
 
-def curvature_slopes(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
-    """Differentiate `curvature_terms` in the logit."""
-    if asymptotes is None:
-        return _slope_change(x)
-    from_lower = responses * _slope_change(x + asymptotes.lower_shift)
-    from_upper = (1.0 - responses) * _slope_change(x - asymptotes.upper_shift)
-    return _slope_change(x) - from_lower - from_upper
-
-
 def information_weights(x: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
     """Fisher information in the logit, ``(dp/dx)^2 / (p (1 - p))``."""
     if asymptotes is None:
@@ -170,12 +161,6 @@ def _log_slopes(x: FloatArray, asymptotes: Asymptotes) -> tuple[FloatArray, Floa
     sigmoid, complement = sigmoid_pair(x)
     above, below = height * np.maximum(sigmoid, SMALLEST_SIGMOID), height * np.maximum(complement, SMALLEST_SIGMOID)
     return complement * (above / (lower + above)), sigmoid * (below / (one_minus_upper + below))
-
-
-def _slope_change(x: FloatArray) -> FloatArray:
-    """Second derivative of the sigmoid."""
-    result: FloatArray = sigmoid_slope(x) * (expit(-x) - expit(x))
-    return result
 
 
 LARGEST_LOGIT = 150.0
