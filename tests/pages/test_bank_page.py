@@ -15,7 +15,7 @@ from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
 from itembank.pages.bank_items import AbilityAxis
-from itembank.pages.bank_models import dates_of_models, group_columns, iso_day, size_column
+from itembank.pages.bank_models import dates_of_models, iso_day
 from itembank.pages.blocks import Chart
 from itembank.planning.accuracy import Accuracy
 from itembank.planning.goals import PrecisionCurve
@@ -74,8 +74,6 @@ def test_accuracy_is_told_in_words_and_tables(bank):
     by_size = rows(table(page, "Precision by number of items"))
     assert [row[0] for row in by_size] == ["10", "20"]
     assert by_size[0][3] == f"{(23 * 4.0 + 50.0) / 24:.2f}"
-    goals = dict(row[:2] for row in rows(table(page, "How many items buy which interval")))
-    assert goals["± 5.0 points"] == "17"  # the curve falls by 0.15 points an item
     missed = [row for row in rows(table(page, "Past models left out, from 20 items")) if row[-1] == "no"]
     assert [row[0] for row in missed] == ["org/model-0"]
 
@@ -101,10 +99,9 @@ def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkey
     assert "how many lie in each cell" in chart.note
 
 
-def test_models_are_drawn_over_time_and_listed_with_size_and_maker_where_their_table_says_so(bank):
+def test_models_are_drawn_over_time_where_their_table_has_dates(bank):
     models = bank.responses.models.with_columns(
         release_date=pl.Series([f"2024-{1 + k % 12:02d}-15" for k in range(24)]),
-        developer=pl.Series(["<b>us</b>", "them"] * 12),
     )
     responses = bank.responses
     whole = ResponseMatrix.create(responses.responses, models=models, items=responses.items)
@@ -114,11 +111,8 @@ def test_models_are_drawn_over_time_and_listed_with_size_and_maker_where_their_t
     assert "Dates are of the column release_date" in said
     listed = table(page, "Past models").data.columns
     rows_of = bank.responses.model_indices(listed["model"])
-    np.testing.assert_array_equal(np.nan_to_num(listed["size"]), bank.responses.models["size"][rows_of.tolist()])
-    assert listed["group_0"] == [("<b>us</b>", "them")[row % 2] for row in rows_of]
     assert listed["date"] == [f"2024-{1 + row % 12:02d}-15" for row in rows_of]
     assert "Models' dates (release_date)" in dict(page.provenance)
-    assert "<b>us" not in page.html()
 
 
 def replaced(bank, responses):
@@ -256,24 +250,3 @@ def test_dates_are_found_by_content_and_chosen_by_name():
     assert found.name == "released"
     assert [iso_day(day) for day in found.values[[0, 2]]] == ["2024-01-02", "2024-03-04"]
     assert dates_of_models(models_with(note=IDS, date=["2024-01-02"] * 3)) is None  # all the same
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "expected"),
-    [("params", ["7B", "1.5B", None], [7e9, 1.5e9]), ("size_b", [7.0, 0.0, 70.0], [7.0, 70.0])],
-)
-def test_sizes_are_numbers_above_zero(name, values, expected):
-    found = size_column(models_with(**{name: values}))
-    assert found.name == name
-    assert found.values[np.isfinite(found.values)].tolist() == expected
-
-
-def test_what_only_sounds_like_a_size_is_none():
-    assert size_column(models_with(size=["small", "large", "larger"])) is None
-    assert size_column(models_with(resize=[1.0, 2.0, 3.0])) is None
-
-
-def test_makers_and_families_are_columns_of_text_with_several_values():
-    found = group_columns(models_with(family=["x", "x", "y"], Organization=["u", "v", "v"], lab=[1, 2, 3]))
-    assert found == ["Organization", "family"]
-    assert group_columns(models_with(family=["x", "x", "x"], org=["u", "v", "w"])) == []

@@ -1,5 +1,4 @@
 import dataclasses
-import re
 
 import numpy as np
 import polars as pl
@@ -106,12 +105,10 @@ def test_every_answer_is_listed_the_most_surprising_first(made):
     assert np.all(np.diff(surprise) <= 0.0)
 
 
-def test_halving_the_interval_takes_at_least_what_sampling_would(made):
-    _, _, page = made
-    # 1/n' = 1/N + (1/n - 1/N) / 4
-    assert "at least 24 of 30 items" in words(page)
-    assert re.search(r"itembank plan BANK --half-width 0\.\d{4}", words(page))
-    assert "itembank select BANK -n 24" in words(page)
+def test_what_halves_the_interval_is_left_to_plan(made):
+    half = 50.0 * (made[1].high - made[1].low)[0, -1]
+    assert f"reaches {half:.1f} points to either side" in words(made[2])
+    assert f"itembank plan BANK --half-width {half / 200.0:.4f}" in words(made[2])
 
 
 def test_what_an_estimate_rests_on_is_said(made):

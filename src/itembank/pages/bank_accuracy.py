@@ -12,8 +12,6 @@ from itembank.planning.accuracy import Accuracy, can_be_measured
 
 TITLE = "How good estimates are"
 USUAL_SIZE = 100
-GOALS = (0.1, 0.075, 0.05, 0.04, 0.03, 0.025, 0.02, 0.015, 0.01, 0.0075, 0.005)
-"""Half-widths whose number of items is told, as far as these were tried."""
 ROOM_FOR_LABELS = 3.2
 """How many times as far as the last number of items the axis goes, so that the lines' names stand behind them."""
 
@@ -69,7 +67,6 @@ def _measured(bank: Bank, found: Accuracy) -> Section:
             "A point is a hundredth of the way from 0 % to 100 %."
         ),
         _precision_chart(found),
-        _goals(found),
         _left_out_chart(bank, found, usual),
     ]
     if bank.targets.n_scenarios > 1:
@@ -136,29 +133,6 @@ def _precision_chart(found: Accuracy) -> Chart:
     )
     note = "Orange bars: mean error ± 2 standard errors, over past models left out."
     return Chart(title, spec, (data,), words, Table("Precision by number of items", data, columns), note)
-
-
-def _goals(found: Accuracy) -> Table | Text:
-    """Tell what buys which interval, as far as so many items were tried."""
-    curve, sizes = found.curve, found.sizes
-    reach = curve.at(np.array([sizes[0], sizes[-1]]))
-    goals = [goal for goal in GOALS if reach[1] <= goal <= reach[0]]
-    if not goals:
-        return Text("")
-    items = np.array([curve.fewest(goal) for goal in goals])
-    share = items / found.n_total
-    columns = (
-        Column("goal", f"{level_words(found.level)} interval"),
-        Column("items", "Items needed", "count"),
-        Column("share", "Of all items", "percent"),
-        Column("saved", "Saved", "percent"),
-    )
-    rows = {"goal": [f"± {points(goal)}" for goal in goals], "items": items, "share": share, "saved": 1.0 - share}
-    note = (
-        f"Read off the curve of itembank plan, through trials of {sizes[0]} to {sizes[-1]} items. With a goal, "
-        "itembank plan tries the answer too."
-    )
-    return Table.of("How many items buy which interval", "goals", rows, columns, note=note)
 
 
 def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:

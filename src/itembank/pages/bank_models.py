@@ -1,7 +1,6 @@
 """The past models of a bank: their scores, and over time, as columns of the model table tell."""
 
 import datetime as dt
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +9,9 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.bank_items import AbilityAxis
-from itembank.pages.blocks import Chart, Column, Data, Kind, Section, Table, Text
+from itembank.pages.blocks import Chart, Column, Data, Section, Table, Text
 from itembank.pages.grammar import IN_BRUSH, Spec, brushed, marks, picture, score, tips, when
 from itembank.pages.theme import interval_words, percent, plural
-from itembank.readers.compute import counts
 from itembank.responses.model_features import DATE_WORDS, days_of, model_dates, place_of_word
 
 SIZE_WORDS = ("params", "parameters", "param", "size")
@@ -30,12 +28,10 @@ MOST_SCENARIOS = 12
 LEAST_DATES = 4
 """Different days that make a picture of time; of fewer the models are grouped by day."""
 MILLISECONDS = 86_400_000
-LARGE = 1000.0
-"""Sizes from which the middle one counts things, and needs no decimals."""
 
 
 class Numbers(NamedTuple):
-    """A column of numbers: days since 1970, or sizes in whatever unit the table has; NaN where unknown."""
+    """A column of days since 1970; NaN where unknown."""
 
     name: str
     values: FloatArray
@@ -52,27 +48,6 @@ def dates_of_models(models: pl.DataFrame) -> Numbers | None:
     return None if dates is None or dates.drop_nulls().n_unique() < 2 else Numbers(dates.name, days_of(dates))
 
 
-def size_column(models: pl.DataFrame) -> Numbers | None:
-    """Return the column of sizes above zero, as its name says; None where there is none."""
-    for name in _named(models, SIZE_WORDS):
-        values, bad = counts(models[name])
-        found = Numbers(name, np.where(values > 0.0, values, np.nan))
-        if not bad.size and found.n_different > 1:
-            return found
-    return None
-
-
-def group_columns(models: pl.DataFrame) -> list[str]:
-    """Return the columns of who made the models and of what kind they are: of text, with such names."""
-    found = []
-    for words in (MAKER_WORDS, KIND_WORDS):
-        texts = [name for name in _named(models, words) if models[name].dtype == pl.String]
-        # several groups, one of them of more than one model
-        names = [name for name in texts if 1 < (known := models[name].drop_nulls()).n_unique() < known.len()]
-        found += names[:1]
-    return found
-
-
 def tells_of_models(name: str) -> bool:
     """Whether a column's name says that it tells when models came out, how large they are, or whose."""
     words = (*DATE_WORDS, *SIZE_WORDS, *MAKER_WORDS, *KIND_WORDS)
@@ -82,12 +57,6 @@ def tells_of_models(name: str) -> bool:
 def iso_day(day: float) -> str:
     """Write a day since 1970 as 2024-12-31."""
     return (dt.date(1970, 1, 1) + dt.timedelta(days=int(day))).isoformat()
-
-
-def _named(models: pl.DataFrame, words: Sequence[str]) -> list[str]:
-    """Names of columns that hold one of the words, the clearest first."""
-    names = [name for name in models.columns if name != "model_id" and place_of_word(name, words) < len(words)]
-    return sorted(names, key=lambda name: place_of_word(name, words))
 
 
 def models_section(bank: Bank) -> Section | None:
@@ -110,14 +79,9 @@ def models_section(bank: Bank) -> Section | None:
             (Column("ability", "Ability", "number", 2, where), axis.positions[rows]),
             (Column("ability_error", "±", "number", 2, "Standard error of the ability"), axis.errors[rows]),
         ]
-    date, size = dates_of_models(models), size_column(models)
+    date = dates_of_models(models)
     if date is not None:
         told.append((Column("date", date.name), [iso_day(day) if np.isfinite(day) else None for day in date.values]))
-    if size is not None:  # billions given as such with decimals, whole parameters with commas
-        kind: Kind = "count" if float(np.nanmedian(size.values)) >= LARGE else "number"
-        told.append((Column("size", size.name, kind, 2), size.values))
-    groups = enumerate(group_columns(models))
-    told += [(Column(f"group_{k}", name, has_menu=True), models[name].to_list()) for k, name in groups]
     if 1 < bank.targets.n_scenarios <= MOST_SCENARIOS:
         names = enumerate(bank.targets.scenarios)
         told += [(Column(f"score_{j}", name, "percent"), scores[rows, j]) for j, name in names]

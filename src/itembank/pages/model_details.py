@@ -18,9 +18,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Facts, Section, Table, Text
 from itembank.pages.given_answers import answer_table
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, standing_chart
-from itembank.pages.theme import count, points
-from itembank.planning.accuracy import kept_accuracy
-from itembank.planning.goals import precision_curve
+from itembank.pages.theme import points
 from itembank.readers.agreement import only_items
 from itembank.responses.responses import ResponseMatrix
 
@@ -166,49 +164,19 @@ def typicality_words(typicality: float) -> str:
 
 
 def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
-    """Say about how many items would halve the interval, and which command tries it."""
+    """Say which commands find how many items halve the interval."""
     at = made.overall
     widths = (made.estimates.high - made.estimates.low)[rows, at]
     widths = widths[~np.isnan(widths)]
     half = 0.5 * float(np.median(widths)) if widths.size else 0.0
-    n_items, n_total = int(np.median(made.estimates.n_items[rows, at])), made.bank.n_total
-    if not half > 0.0 or not 0 < n_items < n_total:
+    if not half > 0.0 or not 0 < int(np.median(made.estimates.n_items[rows, at])) < made.bank.n_total:
         return ()
     goal = f"{half / 2.0:.4f}"
     if made.bank.headline is not None:  # all items together may leave such a score open
         command = f"itembank plan BANK --half-width {goal} --target {shlex.quote(made.bank.targets.last)}"
         return (Facts((("How many items halve the interval, tried on past models", command),)),)
-    whose = "The interval reaches" if len(rows) == 1 else "The middle interval reaches"
-    needed, is_tried = _needed(made, half, n_items)
-    used = (
-        "as tried on past models."
-        if is_tried
-        else f"if further items tell as much as these {count(n_items)}. They mostly tell less."
-    )
-    own = sorted(one.n_items for one in made.bank.own_selections if one.n_items > n_items)
     ways = [("Ask one at a time", f"itembank session start BANK -o run.jsonl --model-id MODEL --half-width {goal}")]
     if made.bank.published is None:
-        ways = [
-            ("How many items, tried on past models", f"itembank plan BANK --half-width {goal}"),
-            ("Choose that many", f"itembank select BANK -n {needed} -o selection.json"),
-            *ways,
-        ]
-    elif own:
-        ways = [("Run the next larger set of items", f"itembank select BANK -n {own[0]} -o selection.json"), *ways]
-    return (
-        Text(
-            f"{whose} {points(half)} to either side. To halve that to {points(half / 2.0)} takes "
-            f"{'about' if is_tried else 'at least'} {count(needed)} of {count(n_total)} items, {used} Asked one at a "
-            "time, each by what the answers before leave open, fewer may do."
-        ),
-        Facts(tuple(ways)),
-    )
-
-
-def _needed(made: Estimated, half_width: float, n_items: int) -> tuple[int, bool]:
-    """Find how many items halve this half-width of so many, and whether that was tried on past models before."""
-    known = kept_accuracy(made.bank, level=made.estimates.level)
-    if known is not None and known.curve.values[-1] <= half_width / 2.0:
-        return known.curve.fewest(half_width / 2.0), True
-    curve = precision_curve(np.array([n_items]), np.array([half_width]), made.bank.n_total)
-    return curve.fewest(half_width / 2.0), False
+        ways = [("How many items, tried on past models", f"itembank plan BANK --half-width {goal}"), *ways]
+    whose = "The interval reaches" if len(rows) == 1 else "The middle interval reaches"
+    return (Text(f"{whose} {points(half)} to either side. To halve that:"), Facts(tuple(ways)))
