@@ -15,7 +15,6 @@ from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
 from itembank.pages.bank_items import AbilityAxis
-from itembank.pages.bank_models import dates_of_models, iso_day
 from itembank.pages.blocks import Chart
 from itembank.planning.accuracy import Accuracy
 from itembank.planning.goals import PrecisionCurve
@@ -97,22 +96,6 @@ def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkey
     outside = np.abs(np.asarray(chart.filters.data.columns["place"])) > 3.0
     assert np.sum(chart.data[0].columns["n"]) == 30 - outside.sum()
     assert "how many lie in each cell" in chart.note
-
-
-def test_models_are_drawn_over_time_where_their_table_has_dates(bank):
-    models = bank.responses.models.with_columns(
-        release_date=pl.Series([f"2024-{1 + k % 12:02d}-15" for k in range(24)]),
-    )
-    responses = bank.responses
-    whole = ResponseMatrix.create(responses.responses, models=models, items=responses.items)
-    page = bank_page(replaced(bank, whole))
-    said = words(page)
-    assert "The best score rose from" in said
-    assert "Dates are of the column release_date" in said
-    listed = table(page, "Past models").data.columns
-    rows_of = bank.responses.model_indices(listed["model"])
-    assert listed["date"] == [f"2024-{1 + row % 12:02d}-15" for row in rows_of]
-    assert "Models' dates (release_date)" in dict(page.provenance)
 
 
 def replaced(bank, responses):
@@ -235,18 +218,3 @@ def test_scale_of_ability_does_not_matter():
     )
     after = AbilityAxis.of(dataclasses.replace(bank, calibration=wider)).information(wider, grid)
     np.testing.assert_allclose(after, AbilityAxis.of(bank).information(calibration, grid))
-
-
-IDS = ["a", "b", "c"]
-
-
-def models_with(**columns):
-    return pl.DataFrame({"model_id": IDS, **columns})
-
-
-def test_dates_are_found_by_content_and_chosen_by_name():
-    days = ["2024-01-02", None, "2024-03-04"]
-    found = dates_of_models(models_with(first_seen=["2023-01-01", "2023-01-02", "2023-01-03"], released=days, note=IDS))
-    assert found.name == "released"
-    assert [iso_day(day) for day in found.values[[0, 2]]] == ["2024-01-02", "2024-03-04"]
-    assert dates_of_models(models_with(note=IDS, date=["2024-01-02"] * 3)) is None  # all the same

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from itembank.auditing.outlook import Outlook, outlook
+from itembank.auditing.outlook import outlook
 from itembank.bank.banks import Bank, Calibration
 from itembank.irt.abilities import Difficulties, expected_difficulties
 from itembank.irt.bernoulli import logit, probability
@@ -18,11 +18,7 @@ from itembank.pages.grammar import (
     below,
     brushed,
     marks,
-    nominal,
     number,
-    picture,
-    score,
-    shade,
     span,
     tips,
     when,
@@ -133,9 +129,8 @@ def items_section(bank: Bank) -> Section:
     data = Data("items", known | {name: np.round(values, SHORT) for name, values in numbers.items()})
     table = _table(bank, data)
     blocks: list[Block] = [_map(bank, axis, data, information.sum(axis=1), table), table]
-    found = outlook(bank)
-    if found.ahead:
-        blocks.insert(-1, _outlook(found))
+    if said := outlook(bank).in_words:
+        blocks.insert(-1, Text(said))
     against = int((slope < 0.0).sum())
     where = in_words(float(np.median(place)), 1, is_signed=True)
     middle = f"The middle item lies at {where} standard deviations of ability"
@@ -253,34 +248,3 @@ def _map_spec(reach: float, names: list[str], *, is_dense: bool, has_models: boo
     parts = ((models, 60), (items, 280), (errors, 80))
     shown = [{**one, "height": height, "widthOf": 1, "aside": 64} for one, height in parts[0 if has_models else 1 :]]
     return below(*shown, spacing=8, autosize="pad", resolve={"legend": {"color": "independent"}})
-
-
-def _outlook(found: Outlook) -> Chart:
-    """Which share of the score tells typical past models apart, better ones, and models better than all past ones."""
-    kinds = {"solved": "Nearly all solve", "open": "Tells them apart", "unsolved": "Nearly all fail"}
-    rows: list[dict[str, Any]] = []
-    for one in found.ahead:
-        ends = np.cumsum([0.0, *(getattr(one, kind) for kind in kinds)]).tolist()
-        for words, low, high in zip(kinds.values(), ends, ends[1:], strict=False):
-            rows.append({"models": one.models, "items": words, "share": high - low, "low": low, "high": high})
-    data = Data("outlook", {name: [row[name] for row in rows] for name in rows[0]})
-    x, y = score("low", "Share of the score", domain=[0, 1]), nominal("models")
-    color = shade("items", dict(zip(kinds.values(), ("@soft", "@main", "@other"), strict=True)))
-    tip = tips(models="Models", items="Items", share=("Share of the score", ".1%"))
-    spec = picture(marks("bar", span(x), y, tip=tip, color=color, height=18), height=90)
-    later = percent(found.ahead[-1].open, 0)
-    title = f"{later} of the score will tell models apart that are twice as far ahead"
-    columns = (
-        Column("models", "Models"),
-        Column("items", "Items"),
-        Column("share", "Share of the score", "percent", 0),
-    )
-    note = "By the item model, as far ahead of typical past models as their best quarter is, and twice as far."
-    return Chart(
-        title,
-        spec,
-        (data,),
-        found.in_words,
-        Table("Outlook", data, columns),
-        note,
-    )

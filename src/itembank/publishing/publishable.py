@@ -11,8 +11,8 @@ from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
 from itembank.bank.marks import ADDED, ANSWERED_HOW
 from itembank.errors import DataError, did_you_mean, remedy, shown
-from itembank.pages.bank_models import tells_of_models
 from itembank.readers.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
+from itembank.responses.model_features import DATE_WORDS, place_of_word
 from itembank.responses.prompts import IN_WORDS, PROMPT_SETTINGS
 from itembank.responses.score_names import EXTERNAL
 from itembank.responses.secrets import is_secret, without_secrets
@@ -32,6 +32,12 @@ OF_MODELS = {
     *(*PARAMETER_COLUMNS, *TOKEN_COLUMNS, *RECIPE_COLUMNS, FINAL_COLUMN, "flops", "step"),
 }
 """Columns of models that estimates, forecasts, checks and laws look for; others have names that say what they tell."""
+TELLING_WORDS = (
+    *(*DATE_WORDS, "params", "parameters", "param", "size"),
+    *("org", "organization", "organisation", "developer", "creator", "company", "provider", "vendor", "lab"),
+    *("author", "owner", "publisher", "family", "series", "mixture", "recipe", "arch", "architecture"),
+)
+"""Words in the name of a column that tells when models came out, how large they are, or whose."""
 OF_RELEASES = "_version"
 LONGEST_SETTING = 200
 """Characters of what `prompt_settings` says of one setting."""
@@ -66,7 +72,7 @@ def _is_needed(name: str) -> bool:
     """Whether a column of models is one that itembank may need of a bank."""
     if name in OF_MODELS or name.startswith(EXTERNAL) or name.endswith(OF_RELEASES):
         return True
-    return tells_of_models(name) and not is_secret(name)
+    return place_of_word(name, TELLING_WORDS) < len(TELLING_WORDS) and not is_secret(name)
 
 
 def _check_no_secrets(bank: Bank) -> None:
