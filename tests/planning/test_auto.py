@@ -40,7 +40,9 @@ def chosen(bank):
 
 
 def chosen_from(bank, n_items=12, **changes):
-    return choose_selection(bank, n_items, **{"per_scenario": False, "excluded": (), "seed": 5, **changes})
+    return choose_selection(
+        bank, n_items, **{"per_scenario": False, "excluded": (), "seed": 5, "is_explained": True, **changes}
+    )
 
 
 def with_errors(errors, beyond=None):
@@ -53,7 +55,7 @@ def with_errors(errors, beyond=None):
 def test_what_no_method_could_choose_is_refused_before_anything_is_fitted(choices):
     fresh = small_bank(n_models=14, n_items=36)
     with pytest.raises((ParameterError, DataError)):
-        choose_selection(fresh, **{"per_scenario": False, "excluded": (), "seed": 5, **choices})
+        choose_selection(fresh, **{"per_scenario": False, "excluded": (), "seed": 5, "is_explained": True, **choices})
     assert set(fresh.cache.memory) <= {"known scores"}
 
 

@@ -20,7 +20,7 @@ def bank():
 
 def test_auto_is_the_default(bank):
     found = select(bank, 12, rng=5)
-    expected = choose_selection(bank, 12, per_scenario=False, excluded=(), seed=5)
+    expected = choose_selection(bank, 12, per_scenario=False, excluded=(), seed=5, is_explained=True)
     assert (found.item_ids, found.explanation) == (expected.item_ids, expected.explanation)
     assert found.item_ids == select(bank, 12, method="auto", rng=5).item_ids
     assert found.explanation

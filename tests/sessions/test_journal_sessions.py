@@ -14,11 +14,10 @@ from itembank.banks import retire
 from itembank.errors import BankError, DataError, DataWarning, JournalError, ParameterError
 from itembank.sessions.answers import session_responses
 from itembank.sessions.events import Failed, Told
-from itembank.sessions.journal import Journal, read_journal
+from itembank.sessions.journal import Journal, is_journal, read_journal
 from itembank.sessions.journal_sessions import (
     bank_of_journals,
     extend_session,
-    is_journal,
     journal_responses,
     open_session,
     read_session,

@@ -399,7 +399,7 @@ def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "Re
     """Read results of models, or the answers that journals of sessions hold."""
     from itembank.bank.arguments import as_new_responses  # noqa: PLC0415
     from itembank.bank.bank_views import aside_items  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import is_journal, journal_responses  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
@@ -407,6 +407,8 @@ def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "Re
     if len(journals) < len(paths):
         raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Add them in turn.")
     refuse_unused(("how", False, "results that are no journals of sessions, which say it themselves"))
+    from itembank.sessions.journal_sessions import journal_responses  # noqa: PLC0415
+
     found = journal_responses(bank, journals).responses
     aside = aside_items(bank, found.item_ids)
     if aside:

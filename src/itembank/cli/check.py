@@ -363,10 +363,14 @@ def _examined(
 
 def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
     """Return the bank with the score that journals were begun for; say so where it gives another by now."""
-    from itembank.sessions.journal_sessions import bank_of_journals, is_journal  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
-    found = bank_of_journals(bank, journals) if journals else bank
+    if not journals:
+        return bank
+    from itembank.sessions.journal_sessions import bank_of_journals  # noqa: PLC0415
+
+    found = bank_of_journals(bank, journals)
     if found.target_digest != bank.target_digest:
         note(
             f"The sessions were begun for {visible(found.target_id)}: they are checked on its items, also those that "
@@ -377,7 +381,8 @@ def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
 
 def _read(bank: "Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
-    from itembank.sessions.journal_sessions import JournalAnswers, is_journal, journal_responses  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import JournalAnswers, journal_responses  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:

@@ -142,7 +142,7 @@ def import_command(*, form: str | None, reading: dict[str, Any], spec_file: Path
     harnesses, results of leaderboards; or the journal of a session. Folders are walked. docs/data.md says what of each
     format becomes model, item, scenario and response, and what the file of --spec may hold.
     """  # noqa: D301 (click's \b keeps the block's lines)
-    from itembank.sessions.journal_sessions import is_journal  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
     paths = given["paths"]
     if len(paths) == 1 and paths[0].is_file() and is_journal(paths[0]):

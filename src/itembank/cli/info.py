@@ -360,7 +360,7 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
     Dates, sizes and makers of models are found by the names of the model table's columns (release_date, params, org,
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
     """  # noqa: D301
-    from itembank.sessions.journal_sessions import is_journal  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal  # noqa: PLC0415
     from itembank.studies.engine import is_study_folder  # noqa: PLC0415
 
     is_session, is_study = source.is_file() and is_journal(source), is_study_folder(source)

@@ -63,9 +63,10 @@ def choose_selection(
     excluded: Collection[str],
     included: Collection[str] = (),
     seed: int,
+    is_explained: bool = False,
     progress: ProgressCallback = silent,
 ) -> Selection:
-    """Choose V-optimal items, ahead of past models, and say how far estimates from them were off for past models.
+    """Choose V-optimal items, ahead of past models; when explained, say how wrong estimates of past models were.
 
     With too few models to leave some out, items are drawn at random from strata, which asks nothing of the bank.
     """
@@ -88,6 +89,8 @@ def choose_selection(
     if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return replace(fallback, explanation=f"{fallback.method}, since {too_few(bank)}.")
     chosen, label = select_by_recipe(bank, recipe, seed), METHODS.label(recipe.spec)
+    if not is_explained:
+        return chosen
     progress("trying the items on past models", FRACTION_OF_FITS)
     tried = try_recipe(bank, recipe, seed)
     progress("trying the items on past models", 1.0)

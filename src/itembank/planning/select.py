@@ -101,7 +101,7 @@ def select(
 
     def choose(n_items: int, method: SelectionSpec | str) -> Selection:
         if isinstance(method, str) and method == AUTO:
-            return choose_selection(bank, n_items, seed=int(seed), progress=progress, **about)  # type: ignore[arg-type]
+            return choose_selection(bank, n_items, seed=int(seed), is_explained=True, progress=progress, **about)  # type: ignore[arg-type]
         check_method(method)
         if bank.rest is not None:
             raise ParameterError(

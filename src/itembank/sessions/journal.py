@@ -51,6 +51,14 @@ class JournalContent:
     last_check: str  # Check of the last whole line
 
 
+def is_journal(path: Path) -> bool:
+    """Whether a file is a session's journal, by its first bytes."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(BEGINNING)) == BEGINNING
+
+
 def encode_line(record: Mapping[str, Any], previous_check: str) -> tuple[bytes, str]:
     """Return the line of a record, ending in a newline, and its check."""
     body = _json(record)[:-1]

@@ -22,7 +22,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import way_of
 from itembank.sessions.events import EXTENDED, MOST_COST, Event, Extended, Failed, Told, event_from_dict
-from itembank.sessions.journal import BEGINNING, Journal, JournalContent, check_absent, read_journal, warn_of_torn
+from itembank.sessions.journal import Journal, JournalContent, check_absent, read_journal, warn_of_torn
 from itembank.sessions.limits import Budget
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import prepare_sessions, ready_pool
@@ -287,14 +287,6 @@ class JournalAnswers(NamedTuple):
     responses: ResponseMatrix  # One model a journal, over all items that any was asked
     order: dict[str, list[str]]  # In the order of answering
     sessions: dict[str, SessionSpec]
-
-
-def is_journal(path: Path) -> bool:
-    """Whether a file is a session's journal, by its first bytes."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(BEGINNING)) == BEGINNING
 
 
 def journal_responses(bank: Bank, paths: Sequence[Path]) -> JournalAnswers:
