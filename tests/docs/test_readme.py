@@ -40,8 +40,8 @@ def test_the_true_score_is_the_one_it_names():
     _, new = sample_data()
     tasks = new.items["scenario"].to_numpy()
     means = [new.responses[0, tasks == task].mean() for task in dict.fromkeys(tasks.tolist())]
-    said = re.search(r"true overall score of this model is ([\d.]+)\.\s", README.read_text(encoding="utf-8"))
-    assert f"{sum(means) / len(means):.4f}" == said[1]
+    said = re.search(r"true overall score of this model is ([\d.]+) points\.\s", README.read_text(encoding="utf-8"))
+    assert f"{100 * sum(means) / len(means):.1f}" == said[1]
 
 
 def test_it_stays_short():
