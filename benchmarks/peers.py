@@ -11,7 +11,8 @@ rivals. Three more are one rule each and written here:
 - Fluid benchmarking (arXiv 2509.11106): the item of most Fisher information at the ability so far, one item model for
   the benchmark, so only where one ability serves it. Its score is the expected one at the last ability.
 
-Rules that draw at random draw ten times for each split.
+Rules that draw at random draw ten times for each split. Others choose items once, and ten times where there is one
+split alone (newest), since clusters begin by chance.
 """
 
 import argparse
@@ -48,6 +49,7 @@ from itembank.studies.study_files import load_data
 from itembank.studies.study_specs import StudySpec
 
 SPLITS = {"swebench_verified": ("random", "newest"), "openllm1_core": ("random",)}
+REPEATS = {"swebench_verified": 10, "openllm1_core": 5}
 N_DRAWS = 10
 MID_RANGE = (0.3, 0.7)
 ABILITIES = np.linspace(-4.0, 4.0, 161)
@@ -78,7 +80,7 @@ def main() -> None:
         spec, files = panel_study(name), [Path(__file__), METHODS]
         responses = load_data(spec.data)
         folder = kept_folder(f"peers-{name}", files, data=[name], settings=[PANEL / f"{name}.toml"])
-        folds = folds_of([one for one in spec.splits if one.name in splits], responses, spec.repeats, spec.seed)
+        folds = folds_of([one for one in spec.splits if one.name in splits], responses, REPEATS[name], spec.seed)
         parts = {f"{fold.split}-{fold.repeats[0]}": partial(fold_scores, spec, responses, fold) for fold in folds}
         found = pl.concat(run_parts(folder, parts, jobs=arguments.jobs))
         for (split, size, method), rows in found.group_by("split", "n_items", "method", maintain_order=True):
@@ -111,17 +113,18 @@ def fold_scores(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> pl.Da
                 split=pl.lit(fold.split), repeat=fold.repeats[0], n_items=size, method=pl.lit(method), draw=draw
             )
             for size in map(int, spec.n_items)
-            for method, draw, (value, low, high) in _scored(prepared.bank, new, size)
+            for method, draw, (value, low, high) in _scored(prepared.bank, new, size, len(fold.repeats))
         )
 
 
-def _scored(bank: Bank, new: ResponseMatrix, size: int) -> Iterator[tuple[str, int, Scores]]:
+def _scored(bank: Bank, new: ResponseMatrix, size: int, n_seeds: int) -> Iterator[tuple[str, int, Scores]]:
     """Yield method, draw, and estimates with their interval."""
     for method, (selector, estimator, interval) in CHOSEN.items():
-        chosen = select(bank, size, method=selector, rng=0)
-        answers = answers_of(new, new.item_indices(chosen.item_ids))
-        found = estimate(bank, answers, selection=chosen, method=estimator, interval=interval)
-        yield method, 0, (found.value[:, -1], found.low[:, -1], found.high[:, -1])
+        for seed in range(n_seeds):  # of clusters and ties
+            chosen = select(bank, size, method=selector, rng=seed)
+            answers = answers_of(new, new.item_indices(chosen.item_ids))
+            found = estimate(bank, answers, selection=chosen, method=estimator, interval=interval)
+            yield method, seed, (found.value[:, -1], found.low[:, -1], found.high[:, -1])
     if bank.calibration.n_dims == 1:
         found = replay(bank, new, SessionSpec(budget=Budget(size))).estimates
         yield SESSION, 0, (found.value[:, -1], found.low[:, -1], found.high[:, -1])
