@@ -48,7 +48,7 @@ def test_a_score_takes_the_place_of_the_overall_one(run, folder, bank_with_board
     assert [row["target"] for row in rows][:4] == ["math", "code", "law", target]
     assert all(0.0 <= row["low"] <= row["estimate"] <= row["high"] <= 1.0 for row in rows)
     assert {row["interval"] for row in rows} == {"calibrated"}
-    said = {"board": "known of 12 of the bank's models", "mean_win_rate": "share of the bank's 12 models"}
+    said = {"board": "known of 12 past models", "mean_win_rate": "share of the 12 past models"}
     assert said[target] in outcome.err
     assert "Mean errors of '" + target in outcome.err
 

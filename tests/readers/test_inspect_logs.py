@@ -119,7 +119,7 @@ def test_errors_and_limits_are_apart_from_wrong_answers(tmp_path):
     assert matrix.responses[0].tolist() == pytest.approx([1, *[np.nan] * 3, 0, np.nan, np.nan], nan_ok=True)
     texts = [str(one.message) for one in caught]
     assert "4 of 7 samples have no score and are missing, not wrong: 2 ended in an error, 1 were stopped" in texts[0]
-    assert "1 of 7 samples were stopped by a limit and scored all the same" in texts[1]
+    assert "1 of 7 samples were stopped by a limit and scored anyway" in texts[1]
 
 
 def test_of_a_run_and_its_retries_the_last_log_counts(tmp_path):

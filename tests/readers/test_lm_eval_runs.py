@@ -84,7 +84,7 @@ def test_where_the_id_of_the_model_comes_from(tmp_path):
     folder = write_run(tmp_path, "org/a", {"arc": answers(1)}, results=False)
     assert read_responses(folder).model_ids == ["org/a"]  # from the folder, as the harness names it
     plain = folder.rename(tmp_path / "output")
-    with pytest.raises(DataError, match=r"the model is not told.*model_id_from='folder'.*model_id='...'"):
+    with pytest.raises(DataError, match=r"the model is unknown.*model_id_from='folder'.*model_id='...'"):
         read_responses(plain)
     assert read_responses(plain, spec=ReadingSpec(model_id_from="folder")).model_ids == ["output"]
     assert read_responses(plain, spec=ReadingSpec(model_id="mine")).model_ids == ["mine"]
@@ -234,8 +234,8 @@ def test_a_task_whose_samples_have_another_name_is_missed(tmp_path, name):
     place = write(tmp_path, {"arc": answers(1, 0, 1), "dup": answers(1, 1)})
     next(place.glob("samples_dup*")).rename(place / name)
     assert warned(tmp_path) == [
-        "1 tasks have other samples than the results beside them tell: results tell 2 samples of dup by 'org/a', "
-        f"found 0 ({name!r} has another name than samples files have). Look whether files were moved, renamed or "
+        "1 tasks have other samples than the results beside them say: results report 2 samples of dup by 'org/a', "
+        f"found 0 ({name!r} has another name than samples files have). Check whether files were moved, renamed or "
         "compressed, or belong to another run."
     ]
 

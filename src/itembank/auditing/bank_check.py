@@ -87,7 +87,7 @@ class CheckedScore:
     def in_words(self, level: float) -> str:
         """Say it in a sentence, in points."""
         half = 50.0 * (self.high - self.low)
-        own = f"; its own models, left out, erred by {100.0 * self.expected_error:.1f} on average"
+        own = f"; cross-validated errors of past models average {100.0 * self.expected_error:.1f}"
         own = "" if math.isnan(self.expected_error) else own
         bank_says = f"what the bank expects ({half:.1f} at {100.0 * level:g} %{own})"
         start = f"{self.model_id}, {self.n_chosen} items: the error of {100.0 * abs(self.error):.1f} points is"
@@ -285,13 +285,13 @@ def _hints(bank: Bank, responses: ResponseMatrix, truth: FloatArray) -> Iterator
         names = [responses.model_ids[row] for row in np.flatnonzero(is_there).tolist()]
         if names:
             yield (
-                f"{shown(names)}: the overall score is {where} those of all models of the bank ({low:.3f} to "
-                f"{high:.3f})."
+                f"{shown(names)}: the overall score is {where} those of all past models ({100 * low:.1f} to "
+                f"{100 * high:.1f} points)."
             )
     newest, dates = bank.newest, model_dates(responses.models)
     if newest is not None:
-        yield f"The bank's newest model is of {newest!s}."
+        yield f"The newest past model is of {newest!s}."
     if newest is not None and dates is not None:
         newer = responses.models.filter(dates > newest)["model_id"].to_list()
         if newer:
-            yield f"{shown(newer)}: newer than all models of the bank."
+            yield f"{shown(newer)}: newer than all past models."

@@ -437,14 +437,14 @@ def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
     n_items, n_models = statistics.mean.size, int(panel.observed.any(axis=1).sum())
     if n_models < ENOUGH_MODELS:
         yield (
-            f"{n_models} models are few. Of wrong keys planted among real answers a third was found with 14 models, "
-            f"and half with {ENOUGH_MODELS}: an item that is not flagged may be wrong. Add models."
+            f"{n_models} models are few. In tests with planted wrong keys, 14 models found a third of these and "
+            f"{ENOUGH_MODELS} found half: an item that is not flagged may be wrong. Add models."
         )
     if n_items >= ENOUGH_ITEMS and not (statistics.item_rest < 0.0).any():
         yield (
             f"None of {n_items} items has a negative item-rest correlation. Either all keys are right, or items were "
-            "selected by what they tell of models, which throws out most items with wrong keys: audit the whole "
-            "benchmark then."
+            "selected because they tell models apart, which removes most items with wrong keys: then audit the whole "
+            "benchmark."
         )
     if panel.scores.std() < FEW_POINTS:
         yield (
@@ -454,6 +454,6 @@ def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
     best = np.sort(panel.scores)[-3:].mean()
     if best < WEAK:
         yield (
-            f"The best models are right on {best:.0%} of the items only: a wrong key then looks like a hard item. Add "
+            f"The best models are right on only {best:.0%} of the items: a wrong key then looks like a hard item. Add "
             "stronger models."
         )

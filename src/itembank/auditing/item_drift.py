@@ -96,11 +96,11 @@ class ItemDrift(Tabular):
         if not self.items:
             return (f"item drift: no item was answered by enough of the {who} to be examined.",)
         found = (
-            f"item drift over {who}: {len(self.drifted)} of {len(self.items)} items are answered otherwise than "
-            f"expected (by chance about {math.ceil(self.by_chance)})."
+            f"item drift over {who}: {len(self.drifted)} of {len(self.items)} items are answered differently "
+            f"than expected (about {math.ceil(self.by_chance)} by chance)."
         )
         if self.is_limited:
-            return (f"{found} Marking stops at a fifth, and there are more: the run or the models changed, not items.",)
+            return (f"{found} More than the fifth at which marking stops: the run or the models changed, not items.",)
         if len(self.drifted) > 2.0 * self.by_chance:
             return (
                 f"{found} Look at them (itembank check BANK), and take them out of the score if they are at fault "

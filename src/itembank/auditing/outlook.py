@@ -77,8 +77,8 @@ class Outlook(Tabular):
         now, later = self.ahead[0].open, self.ahead[-1].open
         never = f" No past model solved {self.n_never_solved} of {self.n_items} items." if self.n_never_solved else ""
         return (
-            f"{now:.0%} of the score is on items that tell typical past models apart, {later:.0%} on those that will "
-            f"tell models apart that are twice as far ahead as the best quarter.{never}"
+            f"{now:.0%} of the score is on items that tell typical past models apart, {later:.0%} on items that "
+            f"will tell apart models twice as far ahead as the best quarter.{never}"
         )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -46,7 +46,7 @@ def check_folds(bank: Bank, progress: ProgressCallback) -> None:
     reason = why_not_examined(bank, progress)
     if reason:
         raise DataError(
-            f"the fit of new models is compared with that of the bank's own models left out: {reason}. Take a bank of "
+            f"the fit of new models is compared with the cross-validated fit of past models: {reason}. Take a bank of "
             "more models, with their responses."
         )
 

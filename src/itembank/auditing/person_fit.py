@@ -44,13 +44,13 @@ RARE: Final = 0.05
 FEWEST_PAST: Final = 20
 """With fewer models left out even the most unusual of all is not rarer than that."""
 SHIFT: Final = (
-    "No statistic shows a change that makes all answers a little worse or better: it is lower or higher ability. Only "
-    "what is written of the runs (prompt, task version, harness) can tell."
+    "No statistic shows a change that makes all answers a little worse or better: it looks like lower or higher "
+    "ability. Only the record of the runs (prompt, task version, harness) can tell."
 )
 ONE_RUN: Final = (
-    "Leaked items: one ordinary run cannot show them. Of models that know every fifth item one in three is called "
-    "unusual after 100 answers, and nothing says why. Name the suspected items (--group NAME=FILE; groups= in Python), "
-    "and they are compared with the others."
+    "Leaked items: one ordinary run cannot show them. If a model has seen 20 % of the items, this check notices in "
+    "about one case of three after 100 answers, and cannot say why. Name the suspected items (--group NAME=FILE; "
+    "groups= in Python) to compare them with the others."
 )
 OTHERS = "all others"
 """Name of the items that are suspected where only a reference is given."""
@@ -159,7 +159,7 @@ class OrderFit:
         """Say what happened."""
         way = "better" if self.got_better else "worse"
         begin = f"from answer {self.first_answer} on (p {self.p_value:.3f})"
-        return f"answers get {way} than the ones before let expect {begin}"
+        return f"answers get {way} than the earlier ones suggest {begin}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,14 +222,14 @@ class ModelFit:
         if self.is_flagged:
             where = ", ".join(one.in_words() for one in self.unusual_groups)
             yield (
-                f"{self.model_id}: answers unlike the bank's models (typicality {self.typicality:.2f}, "
+                f"{self.model_id}: answers unlike past models (typicality {self.typicality:.2f}, "
                 f"p {self.p_value:.3f}){': ' + where if where else ''}. Its intervals are learnt from models that "
-                f"answer otherwise. Wrong against expectation: {_listed(self.wrong)}; right against it: "
+                f"answer differently. Unexpectedly wrong: {_listed(self.wrong)}; unexpectedly right: "
                 f"{_listed(self.right)}."
             )
         for group in self.raised_groups:
             yield (
-                f"{self.model_id}: {group.in_words()} than its other answers let expect (p {group.p_value:.3f}): it "
+                f"{self.model_id}: {group.in_words()} than its other answers suggest (p {group.p_value:.3f}): it "
                 f"may know these items. No interval covers that: trust the other items alone."
             )
         if self.order is not None and self.order.is_flagged:
@@ -305,8 +305,8 @@ class FitCheck(Tabular):
         if few:
             most = max(one.n_past for one in self.models if one.n_past < FEWEST_PAST)
             yield (
-                f"{shown(few)}: compared with at most {most} models of the bank that answered these items; with fewer "
-                f"than {FEWEST_PAST} none can be called unusual."
+                f"{shown(few)}: compared with at most {most} past models that answered these items; with fewer than "
+                f"{FEWEST_PAST} none can be called unusual."
             )
         named = self._named()
         for name, groups in named.items():
@@ -314,7 +314,7 @@ class FitCheck(Tabular):
             if not known:
                 yield (
                     f"{name}: too few answers to compare. At least 5 to its items and 10 to the others are needed, and "
-                    "models of the bank that answered them."
+                    "past models that answered them."
                 )
                 continue
             worst = max(known, key=lambda one: one.detectable)
@@ -390,8 +390,8 @@ def _marked(bank: Bank, item_ids: Sequence[str], source: str) -> BoolArray:
     aside = dict.fromkeys(aside_items(bank, item_ids))
     if aside:
         warn(
-            f"{len(aside)} of {len(item_ids)} items of {source} count no more in the score of bank {bank.bank_id} and "
-            f"are left out: {shown(list(aside))}.",
+            f"{len(aside)} of {len(item_ids)} items of {source} no longer count in the score of bank {bank.bank_id} "
+            f"and are left out: {shown(list(aside))}.",
             DataWarning,
         )
     counting = pl.Series([item for item in item_ids if item not in aside], dtype=pl.String)

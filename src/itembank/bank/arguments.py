@@ -77,7 +77,7 @@ def as_new_responses(
     if same_content:
         check_same_content(matrix.items, bank.responses.items)
         if not allow_mixed_prompts:
-            advice = "To take them all the same, give what read_responses(...) returns in place of the path."
+            advice = "To take them anyway, give what read_responses(...) returns in place of the path."
             check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
     return matrix
 

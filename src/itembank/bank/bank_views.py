@@ -129,7 +129,7 @@ def check_made_for(bank: Bank, selection: Selection) -> None:
     if aside:
         raise DataError(
             f"the items of a selection must count in the score of bank {bank.bank_id}, and {len(aside)} of "
-            f"{selection.n_items} do not any more: {shown(aside)}. Choose again from this bank, or estimate the score "
+            f"{selection.n_items} no longer do: {shown(aside)}. Choose again from this bank, or estimate the score "
             f"that it was made for{_in_words(selection.target)}."
         )
     is_related = selection.bank in (*bank.ids, *_ancestors(bank))

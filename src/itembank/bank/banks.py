@@ -345,14 +345,14 @@ class Bank(Compact):
     responses : ResponseMatrix
         The calibration responses, and what is known of the models and items.
     calibration : Calibration
-        Item parameters and the calibration models' abilities, in the order of `responses`.
+        Item parameters and the past models' abilities, in the order of `responses`.
     targets : ScoreTargets
         The full-benchmark scores.
     item_model_bias : (n_scenarios,)
-        Mean absolute error of the item model's predicted scenario score for calibration models it
+        Mean absolute error of the item model's predicted scenario score for past models it
         was not fitted on (tinyBenchmarks 4.2, b): gp-IRT's lambda needs it. NaN where it could not be measured.
     response_variance : (n_scenarios,)
-        Mean over calibration models of the variance of responses within the scenario (tinyBenchmarks 4.2, sigma^2).
+        Mean over past models of the variance of responses within the scenario (tinyBenchmarks 4.2, sigma^2).
     published : Published or None
         What stands in for the responses of a bank that was published without them: it has no models, and what learns
         from responses refuses it.
@@ -447,7 +447,7 @@ class Bank(Compact):
     def items(self) -> pl.DataFrame:
         """Items with their parameters, one a row in the bank's order.
 
-        `item_id`, `scenario`, `subscenario`, `mean_response` of the calibration models, `is_degenerate` (all of them
+        `item_id`, `scenario`, `subscenario`, `mean_response` of the past models, `is_degenerate` (all of them
         answered alike), and for each dimension k `loading_k` with `loading_k_error`, then `intercept` with
         `intercept_error`, `lower_asymptote`; in one dimension also `difficulty` with `difficulty_error`. Errors are
         standard errors, NaN where the calibration gives none.
@@ -470,7 +470,7 @@ class Bank(Compact):
 
     @property
     def mean_responses(self) -> FloatArray:
-        """Mean response of the calibration models to each item, NaN where none answered, (n_items,)."""
+        """Mean response of the past models to each item, NaN where none answered, (n_items,)."""
         if self.published is not None:
             return self.published.factor_model.mean[: self.n_items]
         n_known, total = np.zeros(self.n_items, dtype=np.int64), np.zeros(self.n_items)
@@ -498,17 +498,17 @@ class Bank(Compact):
 
     @property
     def n_models(self) -> int:
-        """Number of calibration models whose responses the bank holds."""
+        """Number of past models whose responses the bank holds."""
         return self.responses.n_models
 
     @property
     def n_calibration_models(self) -> int:
-        """Number of calibration models, also of a bank that was published without their responses."""
+        """Number of past models, also of a bank that was published without their responses."""
         return self.n_models if self.published is None else self.published.n_models
 
     @property
     def newest(self) -> datetime.date | None:
-        """Day of the newest calibration model, as the table of models tells (`model_dates`); None where it does not."""
+        """Day of the newest past model, as the table of models tells (`model_dates`); None where it does not."""
         if self.published is not None:
             return self.published.newest
         dates = model_dates(self.responses.models)
@@ -516,7 +516,7 @@ class Bank(Compact):
 
     @property
     def n_compared_models(self) -> int:
-        """Number of calibration models that new ones are compared with: those that are left out in turn."""
+        """Number of past models that new ones are compared with: those that are left out in turn."""
         return self.distinct_models.size if self.published is None else self.published.n_models
 
     @property
@@ -549,7 +549,7 @@ class Bank(Compact):
 
     @property
     def scenario_scores(self) -> FloatArray:
-        """Mean of each scenario's items that a calibration model answered, (n_models, n_scenarios).
+        """Mean of each scenario's items that a past model answered, (n_models, n_scenarios).
 
         NaN without any. These are full scores of the models that answered everything only: see `known_scores`.
         """
@@ -558,12 +558,12 @@ class Bank(Compact):
 
     @property
     def known_scores(self) -> KnownScores:
-        """Full scores of the calibration models, where enough was answered to know them."""
+        """Full scores of the past models, where enough was answered to know them."""
         return self.cache.remember("known scores", lambda: KnownScores.of(self.responses, self.targets))
 
     @property
     def siblings(self) -> IntArray:
-        """Group of each calibration model, (n_models,): models of one group answer alike (`sibling_groups`)."""
+        """Group of each past model, (n_models,): models of one group answer alike (`sibling_groups`)."""
 
         def find() -> dict[str, FloatArray]:
             return {"group": sibling_groups(self.responses).astype(np.float64)}
@@ -599,6 +599,6 @@ class Bank(Compact):
 
     @property
     def past_scores(self) -> FloatArray:
-        """Known scores of the calibration models on `targets.names`, NaN where not known, (n_models, n_targets)."""
+        """Known scores of the past models on `targets.names`, NaN where not known, (n_models, n_targets)."""
         known = self.known_scores.value
         return known if self.headline is None else np.column_stack([known[:, :-1], self.headline.past])

@@ -44,7 +44,7 @@ class Selection(Compact):
         intervals that do not trust the item model stand on (`design_based_estimates`).
     recipe : mapping or None
         What `select` was asked for (`n_items`, `per_scenario`, `options` of the method, `excluded`, `included`), so
-        that the same choice can be made again without some of the calibration models; None for items chosen in another
+        that the same choice can be made again without some of the past models; None for items chosen in another
         way.
     explanation : str
         Why these items, where the method was chosen for the user.
@@ -170,7 +170,7 @@ class Selection(Compact):
         if isinstance(content, dict) and not digest_fits(content):
             raise DataError(
                 f"{path} is not the selection that was written: it is damaged, or was changed by hand. Copy it "
-                f"again, or take its line {RECORD_KEY!r} out if you mean what it says now."
+                f"again, or remove its line {RECORD_KEY!r} if you mean what it says now."
             )
         return cls.from_dict(content, source=str(path))
 

@@ -148,10 +148,10 @@ class Comparison(Tabular):
     method : str
         The method taken, also where 'auto' was asked for.
     interval_kind : str
-        'calibrated': on pairs of calibration models; 'classical': the standard error of a random sample.
+        'calibrated': on pairs of past models; 'classical': the standard error of a random sample.
     bank_id, target_id : str
     typicality : Typicality
-        How typical each model's answers are of the calibration models; unknown (NaN) for raw differences, and where the
+        How typical each model's answers are of the past models; unknown (NaN) for raw differences, and where the
         bank has too few models.
     last : str
         Name of the score that stands above those of scenarios: 'overall', or a headline score.
@@ -174,7 +174,7 @@ class Comparison(Tabular):
 
     @property
     def flagged_models(self) -> tuple[str, ...]:
-        """Models that answered unlike the calibration models (`Typicality`): intervals with them deserve care."""
+        """Models that answered unlike the past models (`Typicality`): intervals with them deserve care."""
         return tuple(self.model_ids[row] for row in np.flatnonzero(self.typicality.is_flagged).tolist())
 
     @property

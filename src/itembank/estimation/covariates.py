@@ -32,7 +32,7 @@ def forecast_scores(
     *,
     progress: ProgressCallback = silent,
 ) -> Forecast:
-    """Forecast the scores of new models, and of each calibration model as if it were new, by ridge regression.
+    """Forecast the scores of new models, and of each past model as if it were new, by ridge regression.
 
     Categories are pooled partially: the ridge penalty, which has the least squared error on models left out one at a
     time, draws what is particular to a category of few models to nothing. Columns that say nothing of scores so leave
@@ -46,7 +46,7 @@ def forecast_scores(
     parts = folds(bank, progress=progress)
     if not parts:
         raise DataError(
-            "covariates need calibration models that can be left out in turn, the bank has "
+            "covariates need more past models for cross-validation, the bank has "
             f"{bank.distinct_models.size} whose full scores are known and that are no copies. Leave the covariates "
             "out, or add models to the bank."
         )
@@ -90,7 +90,7 @@ def explain_alone(bank: Bank, forecast: Forecast) -> str:
     """Say what forecasts without any answer were worth for past models left out."""
     error = 100.0 * float(mean_where_known(np.abs(forecast.past - bank.known_scores.value))[-1])
     names = " and ".join(forecast.columns)
-    return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
+    return f"{names} alone. Cross-validated mean error of the overall score: {error:.2f} points."
 
 
 def _mean_error(members: MembersOutOfFold, spec: Stacked) -> float:

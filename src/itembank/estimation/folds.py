@@ -1,4 +1,4 @@
-"""Banks calibrated without some of the calibration models, and trials of methods on these models."""
+"""Banks calibrated without some of the past models, and trials of methods on these models."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -27,7 +27,7 @@ from itembank.responses.siblings import order_by_answers
 from itembank.responses.targets import ScoreTargets
 
 MINIMUM_FOR_FOLDS = ENOUGH
-"""With fewer calibration models whose scores are known neither the models left out nor those that remain are enough to
+"""With fewer past models whose scores are known neither the models left out nor those that remain are enough to
 learn from."""
 MANY_MODELS = 100
 N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
@@ -47,7 +47,7 @@ MAY_BE_INFINITE = ("thresholds_", "places_")
 
 @dataclass(frozen=True)
 class Fold:
-    """Some calibration models, and a bank that has not seen them."""
+    """Some past models, and a bank that has not seen them."""
 
     number: int  # From 0
     held_out: IntArray  # (n_held_out,): Rows of the whole bank's responses
@@ -133,7 +133,7 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
         )
     except (ParameterError, TypeError) as error:
         raise IntegrityError(
-            f"the bank says of its calibration what cannot be: {error} Calibrate the bank again."
+            f"the bank records a calibration that cannot be: {error} Calibrate the bank again."
         ) from error
 
 
@@ -341,7 +341,7 @@ def run_trial(
             rows = np.split(np.arange(shape[-2]), np.cumsum([one.size for one in rows])[:-1])
         own_progress = part_of(progress, FRACTION_OF_FITS, 1.0)
         for number, found in parts_with_progress(
-            try_fold, [(fold,) for fold in parts], own_progress, elsewhere="trying on models left out"
+            try_fold, [(fold,) for fold in parts], own_progress, elsewhere="cross-validating"
         ):
             result[..., rows[number], :] = found
         return {"found": result}

@@ -194,7 +194,7 @@ def check_parent(bank: Bank, parent: str, selection: Selection | None, model_ids
     if parent == FIND:
         return
     ids, of_bank = bank.responses.model_ids, f"bank {bank.bank_id}"
-    find = f"let it be found by the answers ({remedy(f'parent={FIND!r}', f'--parent {FIND}')})"
+    find = f"find it by the answers ({remedy(f'parent={FIND!r}', f'--parent {FIND}')})"
     if parent not in ids:
         raise DataError(
             f"the parent must be one of the {bank.n_models} models of {of_bank}, got {visible(parent)!r}."
@@ -300,7 +300,7 @@ def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
         like += f" ({n_more} more nearly so)" if n_more else ""
         like += "" if named in {None, best} else f"; {ids[named]!r}, which was named, on {same[named]}"
         with_kin, without = points[row]
-        worth = f"past models as like theirs erred by {with_kin:.2f} points, without by {without:.2f}"
+        worth = f"past models as like their parents erred by {with_kin:.2f} points with them, {without:.2f} without"
         why = "" if is_used[row] else ", and intervals would be no narrower" if with_kin < without else ""
         words.append(visible(f"{name}: {like}; {worth}{why}{'.' if is_used[row] else ', so it does not count.'}"))
         if named is not None:
@@ -321,8 +321,8 @@ def said_of_parents(words: Sequence[str]) -> str:
     """Join what is said of some models' parents, of five at most."""
     if not words:
         return (
-            f" No parent counts: more than {FEWEST} past models must be left out in turn to say what one is "
-            "worth, and others must have answered every item."
+            f" No parent counts: to say what one is worth takes more than {FEWEST} past models for cross-validation, "
+            "and others that answered every item."
         )
     more = f" And so on for {len(words) - N_SHOWN} more." if len(words) > N_SHOWN else ""
     return f" Parents: {' '.join(words[:N_SHOWN])}{more}"

@@ -221,8 +221,8 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
         if not is_full and not is_told and (isinstance(error, OSError | ItembankError) or not _is_full(path.parent)):
             raise
         named = OSError(
-            f"{path} cannot be written: no space is left on the disk. What stood there is as it was; make room and do "
-            "it again."
+            f"{path} cannot be written: no space is left on the disk. What was there is unchanged; make room and try "
+            "again."
         )
         named.errno = errno.ENOSPC
         raise named from error

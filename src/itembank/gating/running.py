@@ -102,7 +102,7 @@ class GateRun:
             why = f" ({visible(self._failed[lacking[0]])})" if self._failed else ""
             raise DataError(
                 f"the gate looks when all {n_stage} items of a stage are answered, and {len(lacking)} are not: "
-                f"{shown(lacking)}{why}. Mend that, and give the same command again: answers are kept, and only these "
+                f"{shown(lacking)}{why}. Fix that, and give the same command again: answers are kept, and only these "
                 "items are run."
             )
         spent = " and ".join(f"{amount:.3g} {visible(unit)}" for unit, amount in self.costs.items())

@@ -94,7 +94,7 @@ def _split(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise ParameterError(f"the command must be one that falls into words: {error}, in {text!r}.") from error
+        raise ParameterError(f"the command must split into words: {error}, in {text!r}.") from error
 
 
 def _as_references(text: str) -> str:
@@ -106,7 +106,7 @@ def _as_references(text: str) -> str:
         quotes = _quotes_before(text[: found.start()])
         if quotes == "'":
             raise ParameterError(
-                f"{found[0]} must not stand in single quotes in a command for a shell, which replaces nothing there. "
+                f"{found[0]} must not be in single quotes in a command for a shell, which replaces nothing there. "
                 "Leave the quotes out: the value stays one word."
             )
         return f"${{{variable(found[2])}}}" if quotes else f'"${{{variable(found[2])}}}"'

@@ -51,7 +51,7 @@ def untold_prompts(items: pl.DataFrame) -> str:
     hashes = items[PROMPT_HASH] if PROMPT_HASH in items.columns else pl.Series([None] * items.height, dtype=pl.String)
     n_mixed = int((hashes == DIFFERS).sum())
     if n_mixed:
-        return f"the bank's models had different prompts for {n_mixed} of {items.height} items: these are not compared"
+        return f"past models had different prompts for {n_mixed} of {items.height} items: these are not compared"
     return ""
 
 
@@ -60,7 +60,7 @@ def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is
     told = prompt_differences(asked, items)
     if told and not is_ignored:
         raise IntegrityError(
-            f"{told}. No request was sent. {advice} To go on all the same: "
+            f"{told}. No request was sent. {advice} To go on anyway: "
             f"{remedy('ignore_prompts=True', '--ignore-prompts')}."
         )
     if told:
@@ -81,7 +81,7 @@ def check_same_content(found: Mapping[str, Document], items: pl.DataFrame, harne
     if changed:
         tasks = shown(sorted({one.task for one in found.values()}))
         raise IntegrityError(
-            f"items must be what the bank's models were asked, got {len(changed)} of {len(found)} of task {tasks} with "
+            f"items must be what past models were asked, got {len(changed)} of {len(found)} of task {tasks} with "
             f"another content: {shown(changed)}. No request was sent. The benchmark changed: run the version of the "
             "bank, or calibrate a new one."
         )
@@ -101,7 +101,7 @@ def check_gate(gate: GatePlan, bank: Bank, known: Collection[str], *, is_ignored
         )
     asked = gate.baseline.items
     check_contents_of_bank(asked, bank.responses.items)
-    advice = "The gate's baseline was asked otherwise than the bank's models: calibrate a bank of its own results."
+    advice = "The gate's baseline had other prompts than past models: calibrate a bank of its own results."
     compare_prompts(asked, bank.responses.items, advice=advice, is_ignored=is_ignored)
 
 
@@ -296,7 +296,7 @@ class _Items:
         failed = self._in_a_row[-1]
         raise RunError(
             f"{self.max_failures} attempts in a row failed, and the run was ended before it costs more. The last was "
-            f"item {quoted(failed.item_id)}: {failed.reason} Mend it, and run again: answers that were told are kept, "
+            f"item {quoted(failed.item_id)}: {failed.reason} Fix it, and run again: answers so far are kept, "
             "and these items can be asked again."
         )
 

@@ -160,7 +160,7 @@ def _check_scale(both: _Both, first: Bank, second: Bank) -> None:
         reason = "they have no item in common and no common ancestor"
     if reason:
         raise DataError(
-            f"banks that are merged must stand on one scale, and {first.bank_id} and {second.bank_id} do not: "
+            f"banks that are merged must be on one scale, and {first.bank_id} and {second.bank_id} do not: "
             f"{reason}. Link one to the other first: add its items, or its models, to the other."
         )
 

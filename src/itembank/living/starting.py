@@ -177,7 +177,7 @@ def _of_all(nobody: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix
             warn(
                 f"{column} of {other.height} items differs between the table of items "
                 f"({first[f'{column}_known']!r} for {first['item_id']!r}) and the results ({first[column]!r}): "
-                f"{shown(other['item_id'].to_list())}. What stands in the table counts.",
+                f"{shown(other['item_id'].to_list())}. The table of items counts.",
                 DataWarning,
             )
     check_same_content(responses.items, nobody.items)

@@ -28,7 +28,7 @@ COST = "cost of "
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Errors and intervals of every calibration model, estimated from n items by what had not seen it.
+    """Errors and intervals of every past model, estimated from n items by what had not seen it.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Accuracy:
 def accuracy(bank: GivenBank, *, level: float = 0.95, progress: ProgressCallback = silent) -> Accuracy:
     """Measure how good estimates from 10 to 500 items are; the result is kept in the bank's cache.
 
-    Each part of the calibration models in turn plays the new models: items are chosen, estimates made and intervals
+    Each part of the past models in turn plays the new models: items are chosen, estimates made and intervals
     drawn without them, in the way that `select` and `estimate` take by themselves.
 
     Examples

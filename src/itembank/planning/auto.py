@@ -36,7 +36,7 @@ FRACTION_OF_FITS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A way to choose items, and how estimates from its items did on calibration models left out."""
+    """A way to choose items, and how estimates from its items did on past models left out."""
 
     recipe: Recipe
     found: OutOfFold  # By what 'auto' takes
@@ -76,7 +76,7 @@ def choose_selection(
         return own
     if bank.rest is not None:
         raise ParameterError(
-            f"this bank holds only the items of its own selections, by method 'auto' and without further wishes, got "
+            f"this bank holds only the items of its own selections, by method 'auto' without other options, got "
             f"{n_items}.{_sizes_in_words(bank)}"
         )
     # any number of items that the method can choose this one can: refuses before the long work what none could
@@ -92,12 +92,9 @@ def choose_selection(
     tried = try_recipe(bank, recipe, seed)
     progress("trying the items on past models", 1.0)
     if np.isinf(tried.error):
-        nothing = "no calibration model left out has a score and an estimate to judge them by"
+        nothing = "no past model has both a score and a cross-validated estimate to judge them by"
         return replace(chosen, explanation=f"{label}: {nothing}.")
-    words = (
-        f"{label}. Mean error of {bank.targets.last_in_words} of calibration models left out in turn: "
-        f"{100.0 * tried.error:.2f} points."
-    )
+    words = f"{label}. Cross-validated mean error of {bank.targets.last_in_words}: {100.0 * tried.error:.2f} points."
     return replace(chosen, explanation=f"{words} {_widths_in_words(bank, tried, seed)}")
 
 
@@ -200,7 +197,7 @@ def check_stages(bank: Bank, stages: object, *, per_scenario: bool) -> None:
         return
     if per_scenario:
         raise ParameterError(
-            "stages and per_scenario do not go together: a later stage asks what tells most of a model."
+            "stages and per_scenario do not go together: a later stage asks the items that say most about a model."
         )
     bank.check_responses("Stages need")
 
@@ -239,7 +236,7 @@ def stage_sizes(
 
 @dataclass(frozen=True, slots=True)
 class StagesCompared:
-    """One batch and stages of as many items, tried on calibration models left out."""
+    """One batch and stages of as many items, tried on past models left out."""
 
     batch: Tried
     stages: Tried
@@ -281,7 +278,7 @@ def compare_stages(
     batch: Selection,  # All items at once, and the routing stage of as many
     routing: Selection,
 ) -> StagesCompared | None:
-    """Try a batch and stages on calibration models left out; None with too few models for that."""
+    """Try a batch and stages on past models left out; None with too few models for that."""
     recipes = read_recipe(batch), read_recipe(routing)
     if recipes[0] is None or recipes[1] is None or not folds(bank):
         return None

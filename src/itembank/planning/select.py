@@ -76,7 +76,7 @@ def select(
     -------
     Selection
         Items in the order of the bank, with weights that sum to one in each scenario. Items with no weight
-        in their score are never chosen. Items that every calibration model answered the same way come by chance, by
+        in their score are never chosen. Items that every past model answered the same way come by chance, by
         V-optimality ahead, where a scenario has no other or where a spec allows it, else not.
 
     Raises

@@ -128,7 +128,7 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
     old = bank.cache.folder
     has_card = bank.published is not None and old is not None and (old / CARD).is_file()
     if has_card and spec.license:
-        raise ParameterError(f"the license must stand in {CARD}, which is there already. Write it there, not here.")
+        raise ParameterError(f"the license must be in {CARD}, which exists already. Write it there, not here.")
     held_out = [] if bank.published else measured(kept, SIZES, progress=progress)
     staged = kept if spec.with_responses or bank.published else without_responses(kept)
     save_bank(staged, folder)
@@ -198,7 +198,7 @@ def pull_bank(place: str | Path, folder: str | Path, *, overwrite: bool = False)
     bank = load_bank(place)
     came_to = bank.cache.folder
     if came_to is None:
-        raise BankError(f"{place} did not come to a folder of this machine. Pull it again.")
+        raise BankError(f"{place} was not fetched into a folder of this machine. Pull it again.")
     with replacing_folder(folder) as new:
         for path in sorted(one for one in came_to.rglob("*") if is_file_of_bank(one.relative_to(came_to).as_posix())):
             target = new / path.relative_to(came_to)

@@ -25,7 +25,7 @@ FILES = {
     "selected.csv": "the items to run, with their weights in the estimate and their parameters",
     "parameters.csv": "all items, with their weights in the full score and their parameters",
     "selection.json": "the items to run, as itembank keeps a selection",
-    FIGURE: "estimated against true scores of past models that were left out",
+    FIGURE: "cross-validated estimates against true scores of past models",
 }
 """What the folder holds beside the bank's own files."""
 

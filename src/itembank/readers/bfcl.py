@@ -33,7 +33,7 @@ def is_bfcl(record: Any) -> bool:
 
 def bfcl_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the score and result files of some models."""
-    files = own_files(paths, "bfcl", spec, "They stand in score/<model>/.")
+    files = own_files(paths, "bfcl", spec, "They are in score/<model>/.")
     parts = read_each(files, lambda file: _answers(file, spec), progress, spec)
     return rows_of_records(named(paths), [one for part in parts for one in part], spec)
 
@@ -96,7 +96,7 @@ def _place(file: Path) -> tuple[Path, tuple[str, ...]]:
     parts = file.absolute().parts
     if "score" not in parts[:-1]:
         raise DataError(
-            f"{file}: must stand in a folder score/<model>, beside result/<model>: a score file lists failures only, "
+            f"{file}: must be in a folder score/<model>, beside result/<model>: a score file lists failures only, "
             "and the items that were right are in the result file."
         )
     place = len(parts) - 1 - parts[::-1].index("score")

@@ -52,7 +52,7 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     if not (model or spec.model_id):
         by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
-            f"{path}: the model is not told: the file must lie in details/<model>/<date>/ or "
+            f"{path}: the model is unknown: the file must lie in details/<model>/<date>/ or "
             f"details_<org>__<model>/<date>/. Keep the folders, or say the name ({by_name})."
         )
     task = match["task"]

@@ -347,7 +347,7 @@ def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
         from_folder = remedy("model_id_from='folder'", "model_id_from = 'folder' in the file of --spec")
         by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
-            f"{path}: the model is not told: there is no results_*.json of the same run beside it. Put it there, take "
+            f"{path}: the model is unknown: there is no results_*.json of the same run beside it. Put it there, take "
             f"the folder's name ({from_folder}), or say the name ({by_name})."
         )
     return name

@@ -91,7 +91,7 @@ def _warn_of_difference(joined: pl.DataFrame, name: str, key: str, word: str) ->
         first = unequal.row(0, named=True)
         _warn(
             f"{name} of {unequal.height} {word}s differs between the responses ({first[name]!r} for {first[key]!r}) "
-            f"and the table of {word}s ({first[name + _SUFFIX]!r}); what stands with the responses is used."
+            f"and the table of {word}s ({first[name + _SUFFIX]!r}); those with the responses are used."
         )
 
 

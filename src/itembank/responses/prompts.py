@@ -237,7 +237,7 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
 def how_to_mix() -> str:
     """Say how models that were asked with different prompts are taken together."""
     allow = remedy("spec=ReadingSpec(allow_mixed_prompts=True)", "--allow-mixed-prompts")
-    return f"To take them together all the same, add {allow}."
+    return f"To take them together anyway, add {allow}."
 
 
 def join_prompts(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -66,8 +66,8 @@ def siblings_in_words(model_ids: Sequence[str], group: IntArray) -> str:
     more = f" and {len(groups) - N_SHOWN} more groups" if len(groups) > N_SHOWN else ""
     return (
         f"{sum(map(len, names.values()))} of {group.size} models answer like another one, beyond what their scores "
-        f"explain: {'; '.join(groups[:N_SHOWN])}{more}. Each group counts once where models are left out to measure "
-        f"errors: {size.size} models differ. Leave out what is a mere copy."
+        f"explain: {'; '.join(groups[:N_SHOWN])}{more}. Each group counts once in cross-validation: {size.size} "
+        "models differ. Leave mere copies out."
     )
 
 

@@ -203,7 +203,7 @@ def _scenario_index(items: pl.DataFrame) -> tuple[tuple[str, ...], IntArray]:
     names = tuple(items["scenario"].unique(maintain_order=True).to_list())
     reserved = [name for name in names if name in RESERVED_NAMES]
     if reserved:
-        raise DataError(f"a scenario must not be called {shown(reserved)}: the name stands for a score. Rename it.")
+        raise DataError(f"a scenario must not be called {shown(reserved)}: that is the name of a score. Rename it.")
     position = {name: j for j, name in enumerate(names)}
     return names, np.array([position[name] for name in items["scenario"].to_list()], dtype=np.int64)
 

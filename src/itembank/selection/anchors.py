@@ -19,7 +19,7 @@ NO_SPREAD = 1e-6
 
 
 def anchors_on_correctness(pools: ItemPools, spec: AnchorSpec) -> list[Choice]:
-    """Cluster items that the calibration models answered alike."""
+    """Cluster items that the past models answered alike."""
     return _anchors(pools, spec, lambda pool: correctness_features(pools.bank, pool, standardise=spec.standardise))
 
 
@@ -53,7 +53,7 @@ def correctness_features(
     *,
     standardise: bool,  # Give every model's responses the same variance over the candidates
 ) -> FloatArray:
-    """Responses of the calibration models to the items of a scenario, (n_pool, n_models) (tinyBenchmarks 3.2).
+    """Responses of the past models to the items of a scenario, (n_pool, n_models) (tinyBenchmarks 3.2).
 
     A missing response becomes the item model's probability for that model and item: a mean over the
     models that did answer would say more of who answered than of the item.

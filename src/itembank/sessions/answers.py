@@ -138,8 +138,8 @@ def _from_fields(record: Mapping[str, Any]) -> Answer:
     if unknown or "item_id" not in record:
         wrong = f"got {shown(unknown)} too" if unknown else "got no item_id"
         raise DataError(
-            f"{wrong}: an answer must have fields of {shown(FIELDS, limit=len(FIELDS))}. In place of 'response' may "
-            f"stand {shown(RIGHT_NAMES, limit=len(RIGHT_NAMES))}."
+            f"{wrong}: an answer must have fields of {shown(FIELDS, limit=len(FIELDS))}. 'response' may also be "
+            f"called {shown(RIGHT_NAMES, limit=len(RIGHT_NAMES))}."
         )
     return Answer(**record)
 

@@ -252,7 +252,7 @@ def _scores(
 def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, past_ratio: float) -> FloatArray:
     """Find the variance of the score of one run around the expected score for the targets of a basis, (1, n_targets).
 
-    As `run_variance` does, which has a bank; `past_ratio` is that of the calibration models.
+    As `run_variance` does, which has a bank; `past_ratio` is that of the past models.
     """
     trials = np.asarray(answered.n_trials)
     items = basis.parameters.take(answered.positions)

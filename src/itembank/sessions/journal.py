@@ -239,7 +239,7 @@ class Journal:
                 self._cut_tail(handle)
             raise JournalError(
                 f"{self.path} cannot be written: {error}. The last event is not kept; everything before it is. "
-                "Make room, or mend what the message says, and do it again."
+                "Make room, or fix what the message says, and try again."
             ) from error
         self._n_bytes += len(line)
         self._check = check
@@ -361,7 +361,7 @@ def check_absent(path: str | Path) -> None:
 
 
 def _taken(path: str | Path) -> DataError:
-    return DataError(f"{path} is there already. Go on with it, or give another name.")
+    return DataError(f"{path} exists already. Go on with it, or give another name.")
 
 
 def _sync_folder(folder: Path) -> None:

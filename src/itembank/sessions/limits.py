@@ -51,7 +51,7 @@ class Decision:
         Name of the score.
     threshold : float or None
     model : str or None
-        Instead of a threshold: a calibration model, whose score is the threshold.
+        Instead of a threshold: a past model, whose score is the threshold.
     confidence : float
         Probability, in (0.5, 1), from which on the question is settled.
     """
@@ -65,7 +65,7 @@ class Decision:
         """Check the question."""
         if (self.threshold is None) == (self.model is None):
             raise ParameterError(
-                "a decision needs either a threshold or a calibration model to compare with, got "
+                "a decision needs either a threshold or a past model to compare with, got "
                 f"threshold={self.threshold!r} and model={self.model!r}."
             )
         if self.threshold is not None:

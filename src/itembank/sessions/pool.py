@@ -54,7 +54,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class PastSessions:
-    """Estimates of calibration models after some numbers of answers, from banks that had not seen them."""
+    """Estimates of past models after some numbers of answers, from banks that had not seen them."""
 
     n_answered: FloatArray  # (n_checkpoints,): Rising
     # (n_models, n_targets): The targets are every scenario and the overall score; a custom target is the last.
@@ -115,7 +115,7 @@ class PastSessions:
 
     @property
     def n_models(self) -> int:
-        """Number of calibration models."""
+        """Number of past models."""
         return int(self.truth.shape[0])
 
     @property
@@ -323,7 +323,7 @@ class SessionPool(Compact):
     past : PastSessions or None
         What the weights of both, and intervals, rest on; None where scores are the item model's alone.
     past_ratio : float or None
-        How calibration models' answers vary from run to run (`past_ratio`), where the expected score is meant.
+        How past models' answers vary from run to run (`past_ratio`), where the expected score is meant.
     headline : Headline or None
         The score in place of the overall one, where one was asked for.
     is_lead : (n_items,)
@@ -469,7 +469,7 @@ def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Ma
 
 
 def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTargets | None) -> float:
-    """Return the threshold of a decision: as given, or a calibration model's score."""
+    """Return the threshold of a decision: as given, or a past model's score."""
     if decision is None:
         return float("nan")
     if decision.threshold is not None:

@@ -178,7 +178,7 @@ def replay(
     Warns
     -----
     DataWarning
-        When more of the models answer unlike the calibration models than chance would make.
+        When more of the models answer unlike the past models than chance would make.
 
     Examples
     --------

@@ -52,8 +52,8 @@ class SessionSpec:
     seed : int
         Of all chance in the session.
     interval : {'calibrated', 'model-based'}
-        'calibrated': scores are estimated, and intervals as wide, as such sessions of calibration models left out in
-        turn ask for (`past_sessions`). With fewer than ten calibration models, or 'model-based': from the item model
+        'calibrated': scores are estimated, and intervals as wide, as such sessions of past models left out in
+        turn ask for (`past_sessions`). With fewer than ten past models, or 'model-based': from the item model
         alone (p-IRT), whose intervals are too narrow after many answers.
     estimand : {'run', 'expected'}
         Which score is meant, see `estimate`: rules of precision wait for the interval of that one.

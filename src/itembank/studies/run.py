@@ -28,9 +28,9 @@ def run_study(
 ) -> StudyResult:
     """Run a study, and keep everything it finds in a folder.
 
-    Each fold builds one bank from its calibration models; every selector chooses from it once for each size and
-    draw; every estimator estimates the tested models from what they answered to those items. Selectors and
-    estimators see nothing else of the tested models. Random numbers depend on the seed and the names of split,
+    Each fold builds one bank from its past models; every selector chooses from it once for each size and
+    draw; every estimator estimates the new models from what they answered to those items. Selectors and
+    estimators see nothing else of the new models. Random numbers depend on the seed and the names of split,
     methods and sizes only: not on `n_jobs`, the order of the work, or what else is in the study.
 
     Parameters

@@ -226,7 +226,7 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
     Fit
         Abilities with mean 0 and unit second moment over the models, on the principal axes of the loadings. Nested:
         mean 0 and variance 1, the general one first and then by the size of the loadings; the prior is the
-        distribution of the calibration models' abilities.
+        distribution of the past models' abilities.
         `history` is the bound on the log evidence of all responses; in float64 it never falls.
     """
     if data.family not in WITH_PRECISION:

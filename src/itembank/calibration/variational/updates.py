@@ -184,7 +184,7 @@ def note_of_least_slopes(posterior: Posterior) -> str:
         return ""
     return (
         f"; {count} of {posterior.n_items} slopes would lie below {LEAST_SLOPE:g} and are kept there: these items say "
-        "next to nothing of ability"
+        "almost nothing about ability"
     )
 
 

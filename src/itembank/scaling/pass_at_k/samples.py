@@ -140,7 +140,7 @@ class ScenarioItemModel:
 
 
 def item_model_of_bank(bank: Bank, columns: IntArray) -> ScenarioItemModel:
-    """Take the items at `columns` of a bank; precisions as its calibration models show them."""
+    """Take the items at `columns` of a bank; precisions as its past models show them."""
     if bank.calibration.thresholds:
         raise ParameterError(
             "the bank must be calibrated on counts or pass rates, got one whose responses were made binary by a "
@@ -188,7 +188,7 @@ def plug_in_rates(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
 def _item_model(
     calibration: Calibration, parameters: ItemParameters, counts: SampleCounts, columns: IntArray
 ) -> ScenarioItemModel:
-    """Add how precisions vary over the calibration models that have samples of these items."""
+    """Add how precisions vary over the past models that have samples of these items."""
     rows = np.flatnonzero(counts.n_trials.any(axis=1))
     abilities = calibration.abilities[rows]
     precision = precision_prior(parameters, abilities, counts.n_trials[rows], counts.n_correct[rows])

@@ -284,6 +284,6 @@ def _of_another_kind(responses: ResponseMatrix, bank: Bank) -> str:
         return ""
     return (
         f"The bank was calibrated on responses that are {kinds[is_beta]} (family {bank.parameters.family!r}), these "
-        f"are {kinds[are_probabilities]}: scores are of another kind than its items tell of. Take a bank that was "
+        f"are {kinds[are_probabilities]}: its items say nothing of such scores. Take a bank that was "
         "calibrated on the same kind of responses."
     )

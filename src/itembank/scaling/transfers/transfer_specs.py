@@ -11,7 +11,7 @@ from itembank.methods import Method, MethodTable
 
 @dataclass(frozen=True, slots=True)
 class CalibratedCurve:
-    """What the target's items say at the ability of the source, put right by a line over the calibration models.
+    """What the target's items say at the ability of the source, put right by a line over the past models.
 
     Both sets of items are calibrated together. The line is from the logit of the predicted score to that of the actual
     one: a weak correlation pulls predictions towards the mean, and the spread around the line makes the interval. The
@@ -58,7 +58,7 @@ class TransferSpec:
     easy_fraction : float
         Fraction of a scenario's items that are the easy ones, where it is divided.
     n_folds : int
-        Where no calibration models are named: parts of the models that are left out in turn.
+        Where no past models are named: parts of the models that are left out in turn.
     level : float
         Of all intervals.
     warn_below : float

@@ -169,7 +169,7 @@ def dimensionality(
     spec : CalibrationSpec or str
         Every choice but the number of dimensions.
     candidates : tuple of int
-        Numbers of dimensions to try; those with fewer than four calibration models for each dimension are left out.
+        Numbers of dimensions to try; those with fewer than four past models for each dimension are left out.
     n_shown : tuple of int
         Numbers that half of the items do not exceed are left out.
     rng : Generator, int or None
@@ -310,11 +310,11 @@ def _message(result: Dimensionality) -> str:
         f"{result.n_dims_parallel} exceed what shuffled responses give"
     ]
     if result.n_dims is None:
-        parts.append(f"{result.n_models} models are too few to leave some out")
+        parts.append(f"{result.n_models} models are too few for cross-validation")
     else:
         listed = ", ".join(f"{100 * e:.2f} with {n}" for e, n in zip(result.errors[-1], result.candidates, strict=True))
         parts.append(
-            f"scores of models left out are off by {listed} (points, {result.n_shown[-1]} items shown): "
+            f"cross-validated scores are off by {listed} (points, {result.n_shown[-1]} items shown): "
             f"{result.n_dims} {'is' if result.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"
         )
     if result.share_missing > 0.0:

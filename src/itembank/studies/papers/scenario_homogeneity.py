@@ -336,8 +336,8 @@ def warnings_of(
         )
     if reliability < LEAST_RELIABILITY:
         warnings.append(
-            f"{budget} items tell ability poorly (reliability {reliability:.2f}, below {LEAST_RELIABILITY:g}): they "
-            f"order {share_ordered(reliability):.0%} of pairs of models rightly"
+            f"{budget} items measure ability poorly (reliability {reliability:.2f}, below {LEAST_RELIABILITY:g}): they "
+            f"order {share_ordered(reliability):.0%} of pairs of models correctly"
         )
     return tuple(warnings)
 

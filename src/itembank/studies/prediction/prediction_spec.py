@@ -39,7 +39,7 @@ class Assessor:
     predictor : str
         Name of one of the study's item models, or 'task-mean', 'task-mean-eb', 'ridge'.
     paradigm : {'prediction', 'selection', 'adaptation'}
-        Random items; items chosen at once, the same for all tested models; items chosen one at a time for each.
+        Random items; items chosen at once, the same for all new models; items chosen one at a time for each.
     selector : str
         Which items: 'random', 'uniform', 'min-cost', a criterion, 'anchor-binary' or 'anchor-irt'.
     per_cost : bool
