@@ -38,7 +38,7 @@ class MethodTable(Generic[Spec]):
     group : str, optional
         Entry points of installed packages that add methods: names of methods, each with a `Method` as its object.
     reserved : sequence of str
-        Names that stand for something else where a method is asked for.
+        Names that mean something else where a method is asked for.
 
     Attributes
     ----------

@@ -153,7 +153,7 @@ class Duplicates(Tabular):
     n_pairs : int
         Pairs that were looked at.
     table : table of pairs, the most alike first
-        `item_id`, `duplicate_of` (the one that stands first in the item table), `log_ratio`, the `threshold` from which
+        `item_id`, `duplicate_of` (the one that is first in the item table), `log_ratio`, the `threshold` from which
         a pair is flagged, `n_models` that answered both, `n_agree`, and `verdict`: duplicate, or review.
     """
 

@@ -88,7 +88,7 @@ class ItemAudit(Tabular):
     ----------
     n_models : int
     order : str
-        What items stand in order of.
+        What items are sorted by.
     table : table of one row an item
         All items, flagged or not: `item_id`, `scenario`, `subscenario`; `reason` (the gravest; null where nothing is
         wrong) and `reasons` (all, with commas); `probability` of a defect; `suspicion`, `key_ratio`, `noise_ratio`,

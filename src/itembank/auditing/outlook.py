@@ -17,7 +17,7 @@ HALF = 0.5
 UNSOLVED, SOLVED = 0.1, 0.9
 """Expected responses up to which nearly all models fail an item, and from which nearly all solve it."""
 MODELS = {"typical past models": 0.0, "best quarter of these": 1.0, "twice as far ahead": 2.0}
-"""Places of `abilities_ahead`: the last is where the best quarter stood for banks that were made without it."""
+"""Places of `abilities_ahead`: the last is where the best quarter was, for banks made without it."""
 
 
 @dataclass(frozen=True, slots=True)

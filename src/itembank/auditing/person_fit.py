@@ -565,7 +565,7 @@ def check_fit(
 def _answered(
     bank: Bank, matrix: ResponseMatrix, order: Mapping[str, Sequence[str]], sessions: Mapping[str, SessionSpec]
 ) -> Iterator[Answered]:
-    """Put models together that answered the same items; each whose order is known stands alone."""
+    """Put models together that answered the same items; each whose order is known is alone."""
     positions = bank_positions(bank, matrix.items["item_id"], "responses")
     names = np.array(matrix.model_ids, dtype=object)
     is_ordered = np.isin(names, list(order))

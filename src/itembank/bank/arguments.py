@@ -145,7 +145,7 @@ def as_whole_selection(selection: GivenSelection | None) -> Selection | None:
 
 
 def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix:
-    """Return a bank or responses, whichever is given or stands at the path."""
+    """Return a bank or responses, whichever is given or is at the path."""
     if isinstance(source, Bank):
         return source
     if isinstance(source, str | Path) and (is_bank_name(source) or (Path(source) / RECORD).is_file()):

@@ -115,7 +115,7 @@ def _item_id_problems(bank: Bank) -> Iterator[str]:
 
 
 def _published_problems(bank: Bank) -> Iterator[str]:
-    """Without responses there are no models; what stands in for them must be numbers of its shape."""
+    """Without responses there are no models; what replaces them must be numbers of its shape."""
     published = bank.published
     if published is None:
         return

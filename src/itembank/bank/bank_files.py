@@ -71,10 +71,10 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     Raises
     ------
     BankError
-        When something stands at `path` that is not a bank, or is one and `overwrite` is not set; or the bank is asked
+        When `path` exists and is not a bank, or is one and `overwrite` is not set; or the bank is asked
         for an earlier score (`itembank.banks.with_target`).
     ParameterError
-        When a file stands at `path`, or nothing can be made there.
+        When `path` is a file, or nothing can be made there.
     """
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)

@@ -1,6 +1,6 @@
 """What a bank was before, and its files: name, version, changes, the scores it can give, marks on items.
 
-Text stands in `bank.json`, marks in `items.parquet`, weights of targets beside the other arrays.
+Text is in `bank.json`, marks in `items.parquet`, weights of targets beside the other arrays.
 """
 
 import math
@@ -58,7 +58,7 @@ class KnownTarget(Compact):
 
 
 def target_digest(item_ids: Sequence[str], targets: ScoreTargets) -> str:
-    """First digits of a SHA-256 over items, scenarios and weights, whatever order the items stand in.
+    """First digits of a SHA-256 over items, scenarios and weights, whatever order the items are in.
 
     Two banks of the same digest estimate the same score, however they were calibrated.
     """
@@ -216,7 +216,7 @@ class BankHistory(Compact):
 
 
 def check_name(name: str) -> str:
-    """Return a bank's name, or raise `ParameterError`: it stands in the ids of targets."""
+    """Return a bank's name, or raise `ParameterError`: it is part of the ids of targets."""
     if not _NAME.fullmatch(name):
         raise ParameterError(
             "a name must begin with a letter or digit and hold letters, digits, dots, dashes and underscores "

@@ -69,7 +69,7 @@ def with_target(bank: Bank, target: str) -> Bank:
     ----------
     bank : Bank
     target : str
-        'mean_win_rate', against the bank's models, or an external score that the bank keeps: it stands in place of the
+        'mean_win_rate', against past models, or an external score that the bank keeps: it replaces the
         overall score. Or the name or digest of an earlier set of items.
 
     Raises
@@ -110,7 +110,7 @@ def with_target(bank: Bank, target: str) -> Bank:
 
 
 def headline_names(bank: Bank) -> tuple[str, ...]:
-    """Names of the scores that may stand in place of the overall one; none of a bank without past models' answers."""
+    """Names of the scores that may replace the overall one; none of a bank without past models' answers."""
     return () if bank.published is not None else (WIN_RATE, *external_names(bank.responses.models))
 
 

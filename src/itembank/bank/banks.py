@@ -1,4 +1,4 @@
-"""`Bank`: a calibrated item bank, its calibration, its id, and what stands in for responses that are not published."""
+"""`Bank`: a calibrated item bank, its calibration, its id, and what replaces responses that are not published."""
 
 import datetime
 import hashlib
@@ -245,7 +245,7 @@ OF_REST = ("sizes", "weights", "squares", "curves", "curve_scenarios", "shifts",
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What stands in for the responses of past models; its numbers have single precision, as in its file."""
+    """What replaces the responses of past models; its numbers have single precision, as in its file."""
 
     n_models: int  # How many models the bank was calibrated on
     whole_bank: str  # Id of the bank that holds their responses
@@ -354,7 +354,7 @@ class Bank(Compact):
     response_variance : (n_scenarios,)
         Mean over past models of the variance of responses within the scenario (tinyBenchmarks 4.2, sigma^2).
     published : Published or None
-        What stands in for the responses of a bank that was published without them: it has no models, and what learns
+        What replaces the responses of a bank that was published without them: it has no models, and what learns
         from responses refuses it.
     history : BankHistory or None
         What the bank was before, and the marks on its items; None for one that was never changed nor named.
@@ -493,7 +493,7 @@ class Bank(Compact):
 
     @property
     def rest(self) -> Rest | None:
-        """What stands in for items that count in the scores of a published bank and are not in it."""
+        """What replaces items that count in the scores of a published bank and are not in it."""
         return None if self.published is None else self.published.rest
 
     @property

@@ -1,4 +1,4 @@
-"""Full scores of past models: which are known, and those that stand in place of the overall one."""
+"""Full scores of past models: which are known, and those that replace the overall one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -40,8 +40,8 @@ class Selection(Compact):
     seed : int or None
     inclusion_probabilities : (n_selected,) or None
         Probability with which each item came into the sample, in (0, 1]; None where it is not known, because
-        chance did not choose the items or some that count in the score could not come. What estimates and
-        intervals that do not trust the item model stand on (`design_based_estimates`).
+        chance did not choose the items or some that count in the score could not come. Estimates and intervals
+        that do not trust the item model need it (`design_based_estimates`).
     recipe : mapping or None
         What `select` was asked for (`n_items`, `per_scenario`, `options` of the method, `excluded`, `included`), so
         that the same choice can be made again without some of the past models; None for items chosen in another
@@ -49,7 +49,7 @@ class Selection(Compact):
     explanation : str
         Why these items, where the method was chosen for the user.
     target, target_digest : str
-        Which score they stand for: the bank's `target_id` and `target_digest`; empty in files of earlier releases.
+        Which score they are for: the bank's `target_id` and `target_digest`; empty in files of earlier releases.
     earlier : Selection or None
         Of a later stage: the items of the stages before it, which the model has answered. Weights are then those that
         the items of all these stages have together (`whole`).

@@ -45,7 +45,7 @@ def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemP
 
     A degenerate item is taken to be like the others: the fitted items' (loadings, intercept) are its normal prior,
     and it gets the mode and the curvature of its posterior given the past models' abilities. Its curve so
-    rises with ability from where all of them stand. (A constant probability fits them as well, but a new model
+    rises with ability from where all of them are. (A constant probability fits them as well, but a new model
     beyond their range then never gets the credit: on AlpacaEval split by date it made p-IRT's error six times as
     large, `benchmarks/tables/tables.md`.) With `is_majority` it is that constant (WILD A.1), of
     ``(n + 1/2) / (n + 1)`` for n equal answers.

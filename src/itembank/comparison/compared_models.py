@@ -63,7 +63,7 @@ class ComparedModels:
     selection: Selection | None
     observations: Observations  # The responses to items of the bank, of the selection where there is one
     targets: tuple[str, ...]
-    index: IntArray  # (n_targets,): Where the targets stand among the bank's
+    index: IntArray  # (n_targets,): Places of the targets among the bank's
 
     @classmethod
     def create(

@@ -22,7 +22,7 @@ class ModelPairs:
     Attributes
     ----------
     first, second : (n_pairs,)
-        Which model is a, which is b; every pair stands once, a before b in `model_ids`.
+        Which model is a, which is b; every pair is there once, a before b in `model_ids`.
     n_shared_items, n_items_a, n_items_b : (n_pairs, n_targets)
     only_a_right, only_b_right : (n_pairs, n_targets)
         Discordant items; NaN when responses are not all 0 or 1.
@@ -154,7 +154,7 @@ class Comparison(Tabular):
         How typical each model's answers are of the past models; unknown (NaN) for raw differences, and where the
         bank has too few models.
     last : str
-        Name of the score that stands above those of scenarios: 'overall', or a headline score.
+        Name of the score above those of scenarios: 'overall', or a headline score.
     """
 
     model_ids: tuple[str, ...]

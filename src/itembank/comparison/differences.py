@@ -59,7 +59,7 @@ def calibration_errors(
     known = bank.distinct_models
     if known.size < MINIMUM_MODELS:
         return None
-    # evenly, not the first: models often stand in order of date or score
+    # evenly, not the first: models are often in order of date or score
     places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
     rows = known[np.unique(places)]
     items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
@@ -108,7 +108,7 @@ def learn_errors(
     calibration: CalibrationErrors,
     # (n_pairs, n_targets): Classical variance of the paired difference of the past models' responses
     disagreement: FloatArray,
-    targets: IntArray,  # (n_targets,): Where the targets stand among those of the errors
+    targets: IntArray,  # (n_targets,): Places of the targets among those of the errors
     *,
     level: float,
 ) -> list[TargetErrors | None]:

@@ -224,7 +224,7 @@ class ScoreEstimates(Tabular):
 
     @property
     def main_target(self) -> str:
-        """Name of the score that stands above those of scenarios: 'overall', or the headline score in its place."""
+        """Name of the score above those of scenarios: 'overall', or the headline score in its place."""
         return OVERALL if OVERALL in self.targets else self.targets[-1]
 
     def column(self, target: str) -> FloatArray:

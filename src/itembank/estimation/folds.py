@@ -104,7 +104,7 @@ class LeftOut(NamedTuple):
 
 
 def left_out(bank: Bank, scores: FloatArray, *, beyond: bool) -> LeftOut:
-    """Say whom the folds leave out, and where those stand who judge them by some scores of the bank's (n_models,)."""
+    """Say whom the folds leave out, and where those are who judge them, by some scores of the bank's (n_models,)."""
     parts = folds_beyond(bank) if beyond else folds(bank)
     rows = np.concatenate([fold.held_out for fold in parts]) if beyond else np.arange(bank.n_models)
     numbers, reference = np.full(rows.size, -1), np.full((2, rows.size), np.nan)

@@ -96,7 +96,7 @@ def kin_weights(differing: FloatArray, eligible: BoolArray, named: int | None = 
     """Weigh past models by how many of the answers of each of n_models they share, (n_models, n_past).
 
     ``w ~ ODDS ** -d`` with d the squared differences of the answers, added up (`differing`, (n_models, n_past)), less
-    `NAMED` for the past model that was named; rows sum to one. So descendants of one model stand together, and the
+    `NAMED` for the past model that was named; rows sum to one. So descendants of one model are together, and the
     luck of the one that agrees best has less of a say.
     """
     power = np.where(eligible, -differing, -np.inf)

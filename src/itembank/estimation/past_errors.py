@@ -132,7 +132,7 @@ class Past:
     estimates: OutOfFold
     weights: StackWeights | None  # Of the members of 'stacked', from all past models
     misfit: FloatArray  # (n_models,): How far the answers of past models, left out, lay from what was expected of them
-    place: Place | None  # Where past models stand; None where no better models were left out
+    place: Place | None  # Where past models are; None where no better models were left out
     # Whether the size of errors is what the item model alone expects, as far as it is known up to a factor.
     follows_item_model: bool = False
     reader: HeadlineReader | None = None  # How a headline score is read off new models' scenario scores
@@ -177,7 +177,7 @@ class MembersOutOfFold:
     headline: HeadlineTrial | None = None
     # (2, n_models): Overall score of the best and of the middle one of the models that each was judged by
     reference: FloatArray | None = None
-    # Of better models, by fits to worse ones alone: fold after fold, so that a model may stand here twice
+    # Of better models, by fits to worse ones alone: fold after fold, so that a model may be here twice
     beyond: Self | None = None
     everyone: FloatArray | None = None  # (n,): Overall scores of all past models, where those above are some of them
 
@@ -253,7 +253,7 @@ class MembersOutOfFold:
         return StackWeights(usual, _weights(far.errors[:, far_rows], spec), line)
 
     def _line(self, value: FloatArray, far_value: FloatArray, rows: BoolArray, far_rows: BoolArray) -> FloatArray:
-        """Learn where models stand which are better than all that judge them."""
+        """Learn the place of models that are better than all that judge them."""
         nothing, far = np.zeros(0), self.beyond
         if far is None or far.reference is None or self.reference is None:
             return learn_line(nothing, nothing)

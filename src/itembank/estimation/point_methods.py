@@ -105,7 +105,7 @@ def stacked_scores(
     summary: ResponseSummary,
     values: FloatArray,  # (n_members, n_models, n_targets)
     weights: StackWeights,
-    place: Place | None = None,  # Where past models stand
+    place: Place | None = None,  # Where past models are
 ) -> FloatArray:
     """Weigh the estimates of several methods and let scenarios add up to the overall score, (n_models, n_targets)."""
     _, variances = posterior_moments(targets, summary)

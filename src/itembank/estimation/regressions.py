@@ -61,7 +61,7 @@ def blocks(train_scores: FloatArray, new_responses: FloatArray) -> Iterator[Bloc
 
 
 def _patterns(mask: BoolArray) -> Iterator[tuple[BoolArray, IntArray]]:
-    """Each distinct row of a mask and where it stands."""
+    """Each distinct row of a mask and where it is."""
     if mask.all():  # by far the most frequent, and the cheapest to see
         if mask.shape[0]:
             yield np.ones(mask.shape[1], dtype=np.bool_), np.arange(mask.shape[0])
@@ -118,7 +118,7 @@ def predict_ridge(
     With `column_weights` w, coefficients are not drawn to zero but to a free multiple of sqrt(w), and within scenarios
     to one of their own (ours): with few models the sample mean is most of what can be known, and drawing to zero
     throws it away. The prior is ``b_i = sqrt(w_i) (u + v_j + d_i)``: u free, v_j of each scenario and d_i of each item
-    normal. The root stands between equal coefficients, which lose where weights matter, and the weights themselves,
+    normal. The root lies between equal coefficients, which lose where weights matter, and the weights themselves,
     which lose where a few are large. New models are fitted by their pattern of missing items, each from the items
     they answered.
 

@@ -166,7 +166,7 @@ class Gate(Tabular):
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """What stands below the sentence, by name; numbers that are proved are rounded to the safe side."""
+        """What is below the sentence, by name; numbers that are proved are rounded to the safe side."""
         spec, look = self.spec, self.last
         changed = self.right_to_wrong + self.wrong_to_right
         ways = [("worse by less", -look.by_miss[0], math.ceil), ("worse by more", -look.by_alarm[1], math.floor)]

@@ -238,7 +238,7 @@ def start_gate(
     spec: GateSpec | None = None,
     progress: ProgressCallback = silent,
 ) -> GatePlan:
-    """Plan a gate in stages: a candidate runs the items of a stage, and stops as soon as the verdict stands.
+    """Plan a gate in stages: a candidate runs the items of a stage, and stops as soon as there is a verdict.
 
     Without a bank items are run in an order of chance, each scenario in proportion; the boundary is the same number of
     standard errors at all looks, so that the error rates hold over all of them (Pocock 1977). With a bank they are the

@@ -51,7 +51,7 @@ class CommandTemplate:
     """
 
     text: str
-    columns: tuple[str, ...]  # Names that may stand in braces
+    columns: tuple[str, ...]  # Names that may be in braces
     uses_shell: bool = False  # Whether a shell is to read the command, with its pipes, redirections and variables
 
     def __post_init__(self) -> None:
@@ -207,7 +207,7 @@ ReadReply: TypeAlias = Callable[[str, Ended], Answer]
 
 
 def json_reply(item_id: str, ended: Ended) -> Answer:
-    """Take the last JSON object or number that stands on lines of its own, or a word for right or wrong at the end."""
+    """Take the last JSON object or number that is on lines of its own, or a word for right or wrong at the end."""
     record: object = _last_json(ended.output)
     if record is None:
         record = response_of(_last_line(ended.output))

@@ -100,7 +100,7 @@ def descendant(
     Raises
     ------
     DataError
-        When old items are missing or stand in another order, or a status is given for an unknown item.
+        When old items are missing or in another order, or a status is given for an unknown item.
     ParameterError
         For another status or name, or where no item would count.
     """

@@ -86,7 +86,7 @@ LEAST_MODELS = 3
 """Linking models: two cannot show that they differ in how they do on the new items."""
 FEW_MODELS = 10
 LEAST_OLD_ANSWERS = 10
-"""Answers to old items of a model that links: fewer do not say where it stands."""
+"""Answers to old items of a model that links: fewer do not say how able it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class CardOptions:
     license: str = ""  # Identifier as the Hub has it (`cc-by-4.0`); empty for none
 
     def __post_init__(self) -> None:
-        """Check the licence, which stands in the card's front matter."""
+        """Check the licence, which is in the card's front matter."""
         if self.license and not _LICENSE.fullmatch(self.license):
             raise ParameterError(
                 f"a license must be an identifier such as cc-by-4.0 or apache-2.0, got {quoted(self.license)}."

@@ -81,8 +81,8 @@ class Pushed:
 def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress: ProgressCallback = silent) -> Pushed:
     """Push a bank to ``hf:owner/name`` of the Hugging Face Hub, which everybody can then name instead of a folder.
 
-    The card is written here, with the errors made on past models left out. What `publish_tiny` wrote is pushed as it
-    stands, with the card that is there.
+    The card is written here, with cross-validated errors on past models. What `publish_tiny` wrote is pushed as it
+    is, with the card that is there.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = s
 
 
 def _copy_beside(old: Path, folder: Path, *, is_of_hub: bool) -> None:
-    """Copy what stands beside a bank that was published with the items to run; the Hub's client keeps links."""
+    """Copy what is beside a bank that was published with the items to run; the Hub's client keeps links."""
     found = [one for one in BESIDE if (old / one).exists() or (old / one).is_symlink()]
     links = [one for one in found if (old / one).is_symlink() and not is_of_hub]
     if links:
@@ -190,7 +190,7 @@ def pull_bank(place: str | Path, folder: str | Path, *, overwrite: bool = False)
     ParameterError
         When the name is not one of the Hub, or nothing can be written at `folder`.
     BankError, IntegrityError, MissingDependencyError
-        As `load_bank`; and when something stands at `folder`.
+        As `load_bank`; and when `folder` exists.
     """
     folder = Path(folder)
     check_bank_destination(folder, overwrite=overwrite)
@@ -203,5 +203,5 @@ def pull_bank(place: str | Path, folder: str | Path, *, overwrite: bool = False)
         for path in sorted(one for one in came_to.rglob("*") if is_file_of_bank(one.relative_to(came_to).as_posix())):
             target = new / path.relative_to(came_to)
             target.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, target)  # through the client's links: what stands in the folder is ordinary files
+            shutil.copyfile(path, target)  # through the client's links: what is in the folder is ordinary files
     return bank

@@ -85,7 +85,7 @@ def build_ready(
     Raises
     ------
     BankError
-        When the bank stands there already.
+        When the bank is there already.
     DataError
         When the results cannot be fetched or read, or too few models and items are left.
     ParameterError

@@ -103,7 +103,7 @@ def publish_tiny(
     Raises
     ------
     BankError
-        When something else stands at `folder`.
+        When something else is at `folder`.
     DataError
         When a column of the items looks like questions or answers.
     ParameterError

@@ -156,7 +156,7 @@ def has_simple_curves(parameters: ItemParameters) -> bool:
 
 
 def _of_chosen(bare: Bank, published: Published, bank: Bank, item_ids: Sequence[str]) -> tuple[Bank, Published]:
-    """Leave all other items out of a bank without responses and what stands in for these, but for sums over them."""
+    """Leave all other items out of a bank without responses and what replaces these, but for sums over them."""
     parameters, targets = bare.parameters, bare.targets
     if not item_ids:
         raise ParameterError("only the chosen items are to stay, and none are chosen. Give selections.")

@@ -1,7 +1,7 @@
 """Results of the Berkeley Function-Calling Leaderboard.
 
 ``score/<model>/.../<category>_score.json`` begins with ``{accuracy, correct_count, total_count}``, and after that lists
-**failed** items only. Which items there were stands in ``result/<model>/.../<category>_result.json``, one a line, with
+**failed** items only. Which items there were is in ``result/<model>/.../<category>_result.json``, one a line, with
 tokens and latency. Both are needed. File names may begin with ``BFCL_v4_`` (score) or, in 2024,
 ``gorilla_openfunctions_v1_test_`` (result); ids of 2024's score files count from 1, those of result files from 0.
 """

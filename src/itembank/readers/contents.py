@@ -1,4 +1,4 @@
-"""What items asked in each run, told by hashes: the same id must stand for the same content and the same prompt."""
+"""What items asked in each run, told by hashes: the same id must mean the same content and the same prompt."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -2,7 +2,7 @@
 
 An answer is one instance and train trial. Perturbed instances are other questions, and instances of other splits do not
 count for HELM's scores: where there are some of the split `test`, only these are read. The scenario is what
-stands before the first colon of the run's name, the task the name without the model.
+is before the first colon of the run's name, the task the name without the model.
 """
 
 from collections import Counter

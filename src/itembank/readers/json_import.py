@@ -1,6 +1,6 @@
-"""`read_json_results`: results in JSON, JSON Lines or Parquet of any shape, by paths that say where things stand.
+"""`read_json_results`: results in JSON, JSON Lines or Parquet of any shape, by paths that say where things are.
 
-A path is keys with dots between them: ``doc.id``. A key that holds a dot stands in quotes: ``metrics."acc,none"``,
+A path is keys with dots between them: ``doc.id``. A key that holds a dot is in quotes: ``metrics."acc,none"``,
 ``"a.b".c``. A whole number is a place in a list, from 0 (``scores.0``; ``-1`` is the last).
 
 Where the rows of a file are (``--column rows=PATH``), ``*`` stands for every key of an object or every place of a list
@@ -44,7 +44,7 @@ PATH = re.compile(rf"{STEP}(?:\.{STEP})*")
 Origin = Literal["row", "record", "key", "index", "file", "folder", "constant", "equality"]
 NAMES: tuple[Origin, ...] = ("key", "index", "file", "folder")
 ABSENT = object()
-"""What stands for a value that a path does not find."""
+"""In place of a value that a path does not find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class JsonMapping:
-    """Where a long table's columns stand in JSON."""
+    """Where a long table's columns are in JSON."""
 
     columns: Mapping[str, str]  # See `itembank.readers.json_import`
     rows: str = ""  # Path of the rows in each record; empty when each record is a row

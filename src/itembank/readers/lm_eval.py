@@ -73,7 +73,7 @@ def lm_eval_record_rows(
 
 
 ROUNDING = 5e-5
-"""How far a mean of samples may stand from a score that has four decimals at least."""
+"""How far a mean of samples may be from a score that has four decimals at least."""
 MEANS = ("acc", "acc_norm", "exact_match")
 """Metrics that the harness averages where a task does not say how its scores are made."""
 

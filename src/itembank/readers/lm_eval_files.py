@@ -15,7 +15,7 @@ from itembank.readers.refusals import refuse, wanted
 from itembank.responses.prompts import TASK_NAME, short_digest
 from itembank.responses.secrets import arguments_text, without_homes
 
-# samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
+# samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and is in the name of its results file too.
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-?:?\d{2}-?:?\d{2}(?:\.\d+)?"
 SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\.gz|\.zst)?")
 RESULTS = re.compile(rf"(?!samples_).*?_?(?P<date>{_DATE})\.json")
@@ -311,7 +311,7 @@ def _delimiters(configs: dict[str, Any]) -> dict[str, str]:
 def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of one task, without those that change no prompt: how shots are drawn where there are none.
 
-    The number of shots that stand in a task's own text is told by its metadata.
+    The number of shots that are in a task's own text is told by its metadata.
     """
     n_shots = next((one for one in (n_shot, config.get("num_fewshot")) if type(one) is int), None)
     n_shots = n_shots or _positive(_mapping(config.get("metadata")).get("num_fewshot")) or n_shots

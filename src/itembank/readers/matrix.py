@@ -103,7 +103,7 @@ SAME = 1e-6
 """Responses that differ by less are equal: files of the same results in float32 and as text differ by 6e-8."""
 
 WHOLE = 1e-3
-"""How far successes may stand from a whole number, by rounding of the response; for many trials see `AGREEMENT`."""
+"""How far successes may be from a whole number, by rounding of the response; for many trials see `AGREEMENT`."""
 POOLED: tuple[Repeats, ...] = ("count", "mean")
 
 

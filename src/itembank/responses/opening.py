@@ -51,7 +51,7 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as it stands in a file."""
+    """A table as it is in a file."""
 
     source: str  # For messages
     frame: pl.DataFrame

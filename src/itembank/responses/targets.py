@@ -44,7 +44,7 @@ class ScoreTargets(Compact):
     within, across : str
         How the weights were made (see `ScoreTargets.create`).
     last : str
-        Name of the last target: 'overall', or that of the headline score that stands in its place (`Bank.headline`).
+        Name of the last target: 'overall', or that of the headline score in its place (`Bank.headline`).
     rest_sizes : (n_scenarios,) or None
         Items of each scenario that count in its score and have no place in the arrays over items (`Bank.rest`).
     """
@@ -127,7 +127,7 @@ class ScoreTargets(Compact):
     def overall_in_words(self) -> str:
         """What the overall score is a mean of; nothing where the mean over items is that over scenarios.
 
-        Nothing, too, where another score stands in its place.
+        Nothing, too, where another score replaces it.
         """
         if self.last != OVERALL:
             return ""

@@ -1,4 +1,4 @@
-"""Anchor points: one item for each cluster of similar items, weighted by what it stands for (tinyBenchmarks 3.2)."""
+"""Anchor points: one item for each cluster of similar items, weighted by what it represents (tinyBenchmarks 3.2)."""
 
 from collections.abc import Callable
 
@@ -136,7 +136,7 @@ def _representatives(
     """Return the points nearest their centroid, `n_items` in all, and the number of anchors in each cluster."""
     sizes = np.bincount(labels)
     counts = np.ones(sizes.shape[0], dtype=np.int64)
-    # only where there are fewer clusters than items wanted: the next anchor goes where one stands for the most weight
+    # only where there are fewer clusters than items wanted: the next anchor goes where one represents the most weight
     for _ in range(n_items - sizes.shape[0]):
         # -1 for a cluster whose items all are anchors: any weight, zero included, is above it
         room = np.where(counts < sizes, mass / counts, -1.0)

@@ -163,7 +163,7 @@ def _information(
 def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> list[FloatArray]:
     """``a'Sa`` of every item for each symmetric matrix S, (n_items,) each."""
     first, second = triangle(items.n_dims)
-    # packed rows hold each product a_i a_j once: off the diagonal it stands for S_ij and S_ji, on it for S_ii alone
+    # packed rows hold each product a_i a_j once: off the diagonal it is for S_ij and S_ji, on it for S_ii alone
     twice = np.where(first == second, 0.5, 1.0)
     packed = (twice * (matrix[first, second] + matrix[second, first]) for matrix in matrices)
     # one product for each: BLAS takes twice as long for a matrix of two columns

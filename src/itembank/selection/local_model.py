@@ -1,4 +1,4 @@
-"""Linear-Gaussian models of responses near one ability, and where models better than all past ones may stand.
+"""Linear-Gaussian models of responses near one ability, and where models better than all past ones may be.
 
 Near a model's ability the item model is linear and Gaussian: responses rise with ability as steeply as the items'
 curves do there, and scatter as much as they do there. What the item model does not explain of the past models'
@@ -87,7 +87,7 @@ class LocalModel:
         ``y_i = E p_i + E[dp_i/dtheta]' (theta - E theta) + k_i (R_i f + e_i) + S_i u`` with expectations over the
         posterior of ability, R and ``Var e_i`` of the residuals, shifts S, and ``k_i^2 = E[p_i (1 - p_i)]`` over its
         mean for the past models: residuals keep their size in units of a response's standard deviation, and
-        shifts, which stand for what past models do not show, in points. In every family of responses their
+        shifts, which are for what past models do not show, in points. In every family of responses their
         variance is ``p (1 - p)`` times a factor of the item (for one: one over the number of trials), so that
         residuals measured on the responses themselves serve all families. The factors of ability have the prior's
         covariance, which the answers then narrow as any other factor's.
@@ -123,7 +123,7 @@ def models_ahead(bank: Bank, spec: VOptimal) -> tuple[FactorModel, ...]:
 def abilities_ahead(bank: Bank, places: Sequence[float] = PLACES_AHEAD) -> FloatArray:
     """Abilities on the line from the middle half of past models to the mean of their best quarter, (n_places, n_dims).
 
-    Past models stand in the order of the overall score that the item model expects of them.
+    Past models are in the order of the overall score that the item model expects of them.
     """
     abilities = bank.calibration.abilities
     score = probability(bank.parameters, abilities) @ bank.targets.overall_weights

@@ -89,7 +89,7 @@ class AnchorSpec(SelectionSpec):
         let the loadings together and the intercept count the same. Else both are taken as they come.
     allow_degenerate : bool
         Let items that every past model answered the same way be anchors too, as tinyBenchmarks does. They tell
-        these models not apart, but stand for their like better than the nearest informative item does: worth it
+        these models not apart, but represent their like better than the nearest informative item does: worth it
         for the weighted mean alone where there are many of them, as with few or weak past models.
     """
 

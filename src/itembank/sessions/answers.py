@@ -126,7 +126,7 @@ def answer_to(item_id: str, given: object) -> Answer:
 
 
 def _from_fields(record: Mapping[str, Any]) -> Answer:
-    """Make an answer of its fields by name; a word for right as a name is a response, and words stand for numbers."""
+    """Make an answer of its fields by name; a word for right as a name is a response, and words may replace numbers."""
     named = [name for name in record if name in RIGHT_NAMES]
     if len(named) == 1 and not {"response", "n_correct", "failed"} & set(record):
         record = {"response" if name in named else name: value for name, value in record.items()}

@@ -152,7 +152,7 @@ def session_estimate(
         n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
     typicality = Typicality.unknown(1)
     if expected is not None and near[0] and positions.size:
-        # where a headline score stands last, what the items say of the overall one
+        # where a headline score is last, what the items say of the overall one
         misfit, overall = expected.misfit[:, 0], values[0][:, -1]
         typicality = _mixed([(past.typicality_of(misfit, overall), share) for past, share in near[0]])
     estimates = ScoreEstimates(

@@ -41,7 +41,7 @@ POLLED_EVERY = 0.05
 
 @dataclass(frozen=True, slots=True)
 class JournalContent:
-    """What stands in a journal."""
+    """What is in a journal."""
 
     header: Mapping[str, Any]  # What the session is, less `check`
     events: tuple[Mapping[str, Any], ...]  # The events, oldest first, less `time` and `check`
@@ -151,7 +151,7 @@ class Journal:
     path : Path
         Where it is.
     content : JournalContent
-        Header and events as they stood when it was opened.
+        Header and events as they were when it was opened.
     """
 
     def __init__(self, path: Path, content: JournalContent, handle: int) -> None:
@@ -355,7 +355,7 @@ def _write_all(handle: int, content: bytes, offset: int) -> None:
 
 
 def check_absent(path: str | Path) -> None:
-    """Raise `DataError` when something stands at `path`; worth asking before long work."""
+    """Raise `DataError` when `path` exists; worth asking before long work."""
     if os.path.lexists(path):
         raise _taken(path)
 

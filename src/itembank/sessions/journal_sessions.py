@@ -48,7 +48,7 @@ def start_session(
     Parameters
     ----------
     path : str or Path
-        The journal; nothing may stand there.
+        The journal; nothing may be there yet.
     bank : Bank or path
     spec : SessionSpec, optional
     model_id : str
@@ -62,7 +62,7 @@ def start_session(
     Raises
     ------
     DataError, ParameterError
-        For choices that do not fit the bank, or when something stands at `path`. No journal is made then.
+        For choices that do not fit the bank, or when `path` exists. No journal is made then.
     JournalError
         When the journal cannot be written.
 

@@ -70,7 +70,7 @@ class PastSessions:
     misfit: FloatArray  # (n_checkpoints, n_models)
     # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`Past`), else 0.
     follows_item_model: FloatArray
-    place: FloatArray  # (n_checkpoints, n_targets, 4): Where past models stand (`Place`); NaN where nothing is known
+    place: FloatArray  # (n_checkpoints, n_targets, 4): Where past models are (`Place`); NaN where nothing is known
     # The same of models better than all that judged them, with their weights; None where there are none
     beyond: Self | None = None
 

@@ -39,7 +39,7 @@ class SessionSpec:
     target : str or mapping of item id to weight
         The score that is wanted: 'overall', a scenario, or any weighted mean of items. Weights are scaled to sum to
         one, and the score is then called 'custom'. Or 'mean_win_rate', or an external score that the bank keeps: items
-        are then chosen for the overall score, and the other stands in its place.
+        are then chosen for the overall score, and the other replaces it.
     budget : Budget
         Hard limits.
     stopping : Stopping

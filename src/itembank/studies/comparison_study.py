@@ -108,7 +108,7 @@ class PreparedFold:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a fold a selection stands."""
+    """Where in a fold a selection is."""
 
     repeat: int
     draw: int

@@ -241,7 +241,7 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
-    """Fit items that stand in the order of their precisions."""
+    """Fit items that are in the order of their precisions."""
     if data.codes is not None:
         return _fit_some_first(data, partial(_of_codes, data, data.codes, spec), spec, rules, progress)
     blocks = make_blocks(data, single_precision=_is_single(data, spec))

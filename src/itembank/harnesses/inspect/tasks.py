@@ -348,7 +348,7 @@ def gated(
     match: str = AUTO,
     ignore_prompts: bool = False,
 ) -> Task:
-    """Ask a model the samples of a gate, one stage after the other, until the verdict stands.
+    """Ask a model the samples of a gate, one stage after the other, until there is a verdict.
 
     Parameters
     ----------

@@ -162,7 +162,7 @@ class Measured:
     # None where there is no item model: none was wanted, or none could be fitted.
     abilities: tuple[ScenarioAbilities | None, ...]
     losses: FloatArray | None  # (n_models, n_scenarios): Mean loss of each model in each scenario
-    message: str  # On scenarios without an item model, and on what stands for the loss
+    message: str  # On scenarios without an item model, and on what is taken for the loss
 
     def take(self, models: IntArray) -> "Measured":
         """Return the models at these indices."""
@@ -177,7 +177,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class PretrainingData:
-    """Models with known compute and responses; those of calibration recipes stand apart."""
+    """Models with known compute and responses; those of calibration recipes are apart."""
 
     responses: ResponseMatrix  # Of the n_models models that laws are for
     compute: TrainingCompute  # Of the same models, in the same order

@@ -428,7 +428,7 @@ class PretrainingLaw(Tabular):
 
         Mean absolute error, mean error, coverage and mean width of the intervals before they were widened, number of
         forecasts; mean factor of the widening over scenarios; decision accuracy at the largest size that exists, over
-        scenarios; and the root mean square of the residuals at the sizes fitted. Below them stands what a person does
+        scenarios; and the root mean square of the residuals at the sizes fitted. Below them is what a person does
         by hand: the last score, and a line through the logits of the last three; these are not widened.
         """
         if self.held_out is None:

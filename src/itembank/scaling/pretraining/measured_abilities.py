@@ -226,7 +226,7 @@ def checked_loss(loss: FloatArray, responses: ResponseMatrix) -> FloatArray:
 def scenario_losses(
     responses: ResponseMatrix, scores: Sequence[ScenarioScores], loss: FloatArray | None
 ) -> tuple[FloatArray | None, str]:
-    """Mean loss of each model in each scenario, (n_models, n_scenarios), and a note on what stands for it.
+    """Mean loss of each model in each scenario, (n_models, n_scenarios), and a note on what is taken for it.
 
     Without a loss, ``-log2`` of probabilities does; right and wrong answers and counts have none.
     """

@@ -267,7 +267,7 @@ def _mean_pass_at_k(responses: ResponseMatrix, columns: IntArray, k: int) -> Flo
 
 
 def counted_items(responses: ResponseMatrix, columns: IntArray) -> BoolArray:
-    """Which items' curves stand for a model's target, (n_models, n_target): those it answered, or all for none.
+    """Which items' curves make a model's target, (n_models, n_target): those it answered, or all for none.
 
     Both sides of a comparison are then of the same items.
     """

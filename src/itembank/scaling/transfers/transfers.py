@@ -167,7 +167,7 @@ class Transfer(Tabular):
     uninformed : (n_models, n_k)
         The mean of the past models.
     predictions : mapping of method to CurvePrediction
-        The first is the prediction, the others stand beside it.
+        The first is the prediction, the others are shown beside it.
     validity : tuple of PairValidity
         Convergent validity on the past models of each part, found before anything was predicted.
     level : float
