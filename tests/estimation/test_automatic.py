@@ -51,7 +51,9 @@ def test_the_explanation_says_the_errors_it_was_chosen_by(bank):
     errors["stacked"] = found.by(Stacked()).error
     said = dict(re.findall(r"((?:[a-z-]+)(?: \(discrepancy [\d.]+\))?) (\d+\.\d\d)", chosen.explanation))
     assert said == {name: f"{100.0 * np.mean(np.abs(error[:, -1])):.2f}" for name, error in errors.items()}
-    assert chosen.explanation.startswith(f"{METHODS.label(chosen.spec)}. Mean errors of the overall score")
+    assert chosen.explanation.startswith(
+        f"{METHODS.label(chosen.spec)}. Cross-validated mean errors of the overall score"
+    )
     assert f"of {bank.n_models} past models, in points" in chosen.explanation
 
 

@@ -49,7 +49,7 @@ class CheckedScore:
     estimate, low, high : float
         From the chosen items alone, with the interval.
     expected_error : float
-        Mean absolute error of the bank's own models, left out in turn, with items chosen in the same way; NaN where it
+        Cross-validated mean absolute error of past models, with items chosen in the same way; NaN where it
         is not known.
     """
 
@@ -117,7 +117,7 @@ class BankCheck(Tabular):
     scores : tuple of CheckedScore
         By number of items, model and target.
     hints : tuple of str
-        What about the models may make them unlike those of the bank.
+        What about the models may make them unlike past models.
     """
 
     bank_id: str

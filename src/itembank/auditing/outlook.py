@@ -1,4 +1,4 @@
-"""How far a bank's items will tell the next models apart: the verb `outlook` and its result."""
+"""How well a bank's items will tell the next models apart: the verb `outlook` and its result."""
 
 import datetime
 from dataclasses import dataclass
@@ -44,13 +44,13 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outlook(Tabular):
-    """How far a bank's items will tell the next models apart.
+    """How well a bank's items will tell the next models apart.
 
     Attributes
     ----------
     bank_id : str
     newest : date or None
-        Of the newest past model; None where the table of models tells no dates.
+        Of the newest past model; None where the table of models has no dates.
     n_items : int
     n_never_solved : int or None
         Items with no response above 0.5 of any past model; None in a bank without responses.

@@ -40,9 +40,9 @@ from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular
 
 RARE: Final = 0.05
-"""A model, a named group or a session is called unusual where fewer of the bank's own models are as unusual."""
+"""A model, a named group or a session is called unusual if fewer past models are as unusual."""
 FEWEST_PAST: Final = 20
-"""With fewer models left out even the most unusual of all is not rarer than that."""
+"""With fewer past models even the most unusual of all is not rarer than that."""
 SHIFT: Final = (
     "No statistic shows a change that makes all answers a little worse or better: it looks like lower or higher "
     "ability. Only the record of the runs (prompt, task version, harness) can tell."
@@ -64,7 +64,7 @@ PART_OF_FOLDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SurprisingAnswer:
-    """An answer that a model's other answers did not let expect; response and expectation run from 0 to 1."""
+    """An answer that a model's other answers did not suggest; response and expectation run from 0 to 1."""
 
     item_id: str
     response: float
@@ -73,7 +73,7 @@ class SurprisingAnswer:
 
 @dataclass(frozen=True, slots=True)
 class GroupFit:
-    """Answers of one model to a group of items beside what its other answers let expect.
+    """Answers of one model to a group of items beside what its other answers suggest.
 
     Attributes
     ----------
@@ -82,9 +82,9 @@ class GroupFit:
     n_items, n_reference : int
         Answers to the group's items, and those that they are compared with.
     mean, expected : float
-        Mean answer, and what the reference lets expect.
+        Mean answer, and what the reference suggests.
     p_value : float
-        How often one of the bank's own models, left out, is as unusual: for a named group, whose answers are that much
+        How often a past model, cross-validated, is as unusual: for a named group, whose answers are that much
         better on it; for others, which differ as much, either way, in any of the groups.
     detectable : float
         Rise that is found nine times in ten, from 0 to 1; NaN but for named groups.
@@ -139,7 +139,7 @@ class OrderFit:
     cusum : float
         Largest excursion of the cumulative sums.
     p_value : float
-        How often one of the bank's own models, left out, has as large a one on the same items in the same order.
+        How often a past model, cross-validated, has as large a one on the same items in the same order.
     first_answer : int
         Answer from which on the excursion began, from 1.
     got_better : bool
@@ -170,14 +170,14 @@ class ModelFit:
     ----------
     model_id : str
     n_items, n_past : int
-        Answers, and models of the bank, left out, that they are compared with.
+        Answers, and past models that they are compared with.
     misfit, typicality : float
-        As of an estimate (`Typicality`): mean squared distance from what past answers let expect, and the fraction of
-        the bank's models that fitted no better.
+        As of an estimate (`Typicality`): mean squared distance from what past answers suggest, and the fraction of
+        past models that fitted no better.
     outfit : float
         Mean squared surprise of right and wrong answers at the model's ability, by the item model: 1 on average.
     p_value : float
-        How often one of the bank's own models is as unusual, by misfit, by outfit or in the most unusual of the groups.
+        How often a past model is as unusual, by misfit, by outfit or in the most unusual of the groups.
     groups : tuple of GroupFit
     right, wrong : tuple of SurprisingAnswer
         The answers that were most against expectation, the most surprising first.
@@ -199,7 +199,7 @@ class ModelFit:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether the model answers unlike the bank's models."""
+        """Whether the model answers unlike past models."""
         return self.p_value < RARE
 
     @property
@@ -508,7 +508,7 @@ def check_fit(
 ) -> FitCheck:
     """Examine how well the answers of new models fit a bank, each model by itself.
 
-    Everything is compared with the bank's own models, left out in turn, on the same items: no table of the normal
+    Everything is compared with past models, cross-validated, on the same items: no table of the normal
     distribution is used. What the tables say of other prompts, versions and harnesses than the bank's comes first.
 
     Parameters
@@ -519,14 +519,14 @@ def check_fit(
         Of new models: full runs, selections or sessions. Items whose content is not the bank's are left out.
     groups : mapping of name to item ids, optional
         Items that are suspected of having leaked, by a name of yours: is a model better on them than its answers to
-        other items let expect?
+        other items suggest?
     reference : item ids, optional
         Items that cannot have leaked. Groups are compared with these alone; without groups all other items are.
     order : mapping of model id to item ids, optional
         The order in which a model answered, for a CUSUM: do answers get worse or better on the way?
     sessions : mapping of model id to SessionSpec, optional
         Settings of the adaptive session that asked a model whose order is known (`journal_responses` reads all of it
-        from journals): it is compared with such sessions of the bank's models, which take seconds the first time.
+        from journals): it is compared with such sessions of past models, which take seconds the first time.
     ignore_unknown : bool
         Leave out items that the bank does not hold.
     progress : ProgressCallback

@@ -87,7 +87,7 @@ def _kept_value(value: str) -> str:
 
 
 def marked_otherwise(bank: Bank, new: ResponseMatrix) -> str:
-    """Say that new answers are graded where all of the bank's models are right or wrong; nothing where they are not.
+    """Say that new answers are graded where all of the past models are right or wrong; nothing where they are not.
 
     A probability, or a mean of attempts, is nearer to what is expected than any single answer: a model that misfits
     would seem to fit. Items are compared by their scenario, and must be the bank's.

@@ -199,7 +199,7 @@ class BankHistory(Compact):
 
     @property
     def counted(self) -> BoolArray:
-        """Whether each item's status lets it count in the score, (n_whole_items,)."""
+        """Whether each item counts in the score by its status, (n_whole_items,)."""
         result: BoolArray = np.isin(self.status, [STATUSES.index(name) for name in COUNTED])
         return result
 

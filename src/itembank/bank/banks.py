@@ -189,7 +189,7 @@ OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit")
 BEYOND = ("beyond_weights", "beyond_errors", "beyond_standard_errors", "beyond_scales", "place")
 """Arrays that a `PublishedSubset` has where better models were left out."""
 MEASURED = ("error", "half_width", "coverage")
-"""What a bank's record says of a `PublishedSubset` on past models left out."""
+"""What a bank's record says of the cross-validated errors of a `PublishedSubset`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +213,8 @@ class PublishedSubset:
     beyond: Mapping[str, FloatArray]
     explanation: str  # How the methods compared
     methods: tuple[str, ...]  # What 'stacked' combined: a release that combines others cannot use what is kept here
-    # Of the overall score of past models left out: `error` (mean absolute), `half_width` (mean, of 95 % intervals) and
-    # `coverage` (fraction of these that held); empty where none was left out
+    # Of the cross-validated overall score: `error` (mean absolute), `half_width` (mean, of 95 % intervals) and
+    # `coverage` (fraction of these that cover the true score); empty without cross-validation
     measured: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -251,7 +251,7 @@ class Published:
     whole_bank: str  # Id of the bank that holds their responses
     noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
     factor_model: FactorModel  # Of the responses, with as many factors as suit them
-    discrepancy: Discrepancy  # What new models may differ by, measured on past models left out
+    discrepancy: Discrepancy  # What new models may differ by, measured by cross-validation
     subsets: tuple[PublishedSubset, ...] = ()  # None where any items may be run
     newest: datetime.date | None = None  # Of the newest past model; None where unknown
     rest: Rest | None = None  # None where the bank has all items
@@ -364,7 +364,7 @@ class Bank(Compact):
         The score that was asked for in place of the overall one (`itembank.banks.with_target`). `known_scores` and all
         that is derived from the bank stay those of the overall score; `past_scores` are with the headline's.
     cache : BankCache
-        What was derived from the bank before: fits that leave models out, errors measured on them.
+        What was derived from the bank before: fits for cross-validation, errors measured by them.
     """
 
     bank_id: str
@@ -386,12 +386,12 @@ class Bank(Compact):
 
     @property
     def items_to_run(self) -> Selection | None:
-        """The items that the bank was published with to be run where nobody says how many; None where any may be."""
+        """The items to run that the bank was published with, unless a number is asked for; None if any may be run."""
         return next(iter(self.own_selections), None)
 
     @property
     def own_selections(self) -> tuple[Selection, ...]:
-        """The items that the bank was published with to be run, of several numbers; none where any may be run."""
+        """The selections to run that the bank was published with, of several sizes; none if any items may be run."""
         if self.published is not None:
             return tuple(one.selection for one in self.published.subsets)
         if self.calibration.method != KNOWN_PARAMETERS or SELECTION_WEIGHT not in self.responses.items.columns:
@@ -508,7 +508,7 @@ class Bank(Compact):
 
     @property
     def newest(self) -> datetime.date | None:
-        """Day of the newest past model, as the table of models tells (`model_dates`); None where it does not."""
+        """Day of the newest past model, by the table of models (`model_dates`); None where it has no dates."""
         if self.published is not None:
             return self.published.newest
         dates = model_dates(self.responses.models)
@@ -516,7 +516,7 @@ class Bank(Compact):
 
     @property
     def n_compared_models(self) -> int:
-        """Number of past models that new ones are compared with: those that are left out in turn."""
+        """Number of past models that new ones are compared with: those that are cross-validated."""
         return self.distinct_models.size if self.published is None else self.published.n_models
 
     @property
@@ -573,7 +573,7 @@ class Bank(Compact):
 
     @property
     def distinct_models(self) -> IntArray:
-        """Models that are left out in turn: one of each group of siblings whose score is known, (n_distinct,), rising.
+        """Models that are cross-validated: one of each group of siblings whose score is known, (n_distinct,), rising.
 
         Their siblings are left out with them.
         """

@@ -25,7 +25,7 @@ again. A model that answered fewer items would answer too few of those chosen fo
 KNOWN_FROM_IF_FEW = 0.5
 """The same where fewer than `ENOUGH` models answered four fifths: half of the squared errors may then be taken out."""
 ENOUGH = 10
-"""Models that are enough to leave some out in turn."""
+"""Models that are enough for cross-validation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class KnownScores:
     """Full scores of n_models past models on n_targets targets, as far as they are known.
 
     A model that answered 60 of 1,500 items has no known score: the mean of these is off by more than an estimate that
-    it would have to judge. Its answers count for item parameters all the same. A score may be known in one scenario
+    it would have to judge. Its answers still count for item parameters. A score may be known in one scenario
     and not in another. Items that were not answered count as missing at random within their scenario.
     """
 

@@ -13,7 +13,7 @@ class ComparisonSpec:
     Attributes
     ----------
     level : float
-        Of the intervals; adjusted p-values are held against ``1 - level`` in the ranking.
+        Of the intervals; adjusted p-values are compared with ``1 - level`` in the ranking.
     power : float
         With which the smallest detectable difference would be found.
     estimand : {'run', 'expected'}

@@ -1,4 +1,4 @@
-"""Intervals of estimates from the errors of past models left out (`OutOfFold`), or from the item model alone."""
+"""Intervals of estimates from cross-validated errors of past models (`OutOfFold`), or from the item model alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -98,16 +98,16 @@ def estimate(
         those.
     method : spec or str
         A name of `METHODS` in `itembank.estimation.estimator_specs`, or a spec with its choices. 'auto' takes what
-        served the past models best (`explanation` says why): mostly 'stacked'; with few models the design-based
+        was best for past models (`explanation` says why): mostly 'stacked'; with few models the design-based
         estimate, or 'gp-irt' of items that were not drawn by chance.
     level : float
         Of the intervals.
     interval : {'calibrated', 'model-based', 'design'}
-        'calibrated': as wide as the errors for past models left out in turn ask for (`calibrated_half_widths`);
+        'calibrated': as wide as cross-validated errors on past models ask for (`calibrated_half_widths`);
         with fewer than ten of them whose full scores are known (`Bank.known_scores`) it is 'design' where the items
         were drawn by chance and the method is 'auto', or the bank was begun without an item model, else 'model-based':
         ``T +- z sqrt(V + (T - m)^2)`` from the item model alone (`score_posterior`). 'design': from how the items were
-        drawn, valid also where the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
+        drawn, valid even if the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
         items drawn by chance.
     estimand : {'run', 'expected'}
         Which score the interval is for. 'run': that of one full run on the bank's items. 'expected': the mean over
@@ -115,8 +115,8 @@ def estimate(
         estimate is the same, the interval takes in the chance of the run.
     covariates : sequence of column names
         What is known of models besides their answers, in the bank's model table and in that of `responses`: a date, a
-        size, an organisation, other scores. A regression on these is weighed with the methods of 'stacked' where past
-        models left out were estimated better so, else it changes nothing. A model that has not answered
+        size, an organisation, other scores. A regression on these is weighed with the methods of 'stacked' where that
+        lowers cross-validated errors, else it changes nothing. A model that has not answered
         anything (`unanswered`) gets the forecast alone.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
@@ -471,7 +471,7 @@ def _past(
     needed: bool,
     progress: ProgressCallback,
 ) -> Past | None:
-    """Say how the method did on past models left out, where that is needed and can be known."""
+    """Say how the method did in cross-validation, where that is needed and can be known."""
     kept = published_subset(known.bank, selection, spec)
     if kept is not None:
         return published_past(kept)

@@ -51,7 +51,7 @@ class Scores(NamedTuple):
 
 
 FLAGGED = 0.1
-"""A model is flagged where fewer of the past models than this answered at least as unusually."""
+"""A model is flagged if fewer of the past models than this answered at least as unusually."""
 
 BEYOND = 0.5
 """From here on (`Place.beyond`) a model is said to be better than all past ones, and has the interval of such."""
@@ -63,7 +63,7 @@ class Typicality(NamedTuple):
     # (n_models,): Squared distance of a model's answers from what the factor model of past answers expects: 1 on
     # average for models like the past models, more for others.
     misfit: FloatArray
-    # (n_models,): Fraction of the past models, left out in turn, that fitted no better: 0 is unlike them all.
+    # (n_models,): Fraction of the past models, cross-validated, that fitted no better: 0 is unlike them all.
     typicality: FloatArray
     # (n_models,): How surely a model is better than all past ones, from 0 to 1 (`Place.beyond`).
     beyond: FloatArray
@@ -115,7 +115,7 @@ class Typicality(NamedTuple):
 
 
 def typicality_among(past: FloatArray, misfit: FloatArray) -> FloatArray:
-    """Fraction of past models, left out in turn, that fitted no better than each new one; NaN where unknown, (n_new,).
+    """Fraction of past models, cross-validated, that fitted no better than each new one; NaN where unknown, (n_new,).
 
     Misfit of past models is NaN where it is not known.
     """
@@ -139,8 +139,8 @@ class ScoreEstimates(Tabular):
     scores : Scores
         `value`, `standard_error`, `low` and `high`, each (n_models, n_targets), also attributes of the estimates
         themselves. Values are NaN where the method has nothing to go by. The standard error is the root of the expected
-        squared error: the item model's (see `score_posterior`), where intervals are calibrated times what the errors
-        for past models were to it. The interval has the given level and is cut to [0, 1].
+        squared error: the item model's (see `score_posterior`); if intervals are calibrated, scaled to the errors
+        on past models. The interval has the given level and is cut to [0, 1].
     n_items : (n_models, n_targets)
         Observed responses behind each target.
     n_total : (n_targets,)
@@ -156,7 +156,7 @@ class ScoreEstimates(Tabular):
     target_id : str
         Which set of items, with which weights, the scores are of: `Bank.target_id`.
     interval_kind : str
-        'calibrated': on the errors for past models left out in turn. 'model-based': from the item model
+        'calibrated': from cross-validated errors on past models. 'model-based': from the item model
         alone. 'design': from how the items were drawn.
     sample_share : (n_models, n_scenarios) or None
         gp-IRT's lambda: the share of the weighted mean, the rest being p-IRT's.

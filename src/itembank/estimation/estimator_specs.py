@@ -121,8 +121,8 @@ class Ridge(PointSpec):
     Attributes
     ----------
     penalty : float or 'leave-one-out'
-        Of the squared coefficients of the raw responses; 'leave-one-out' takes what predicts left-out calibration
-        models best, each score its own.
+        Of the squared coefficients of the raw responses; 'leave-one-out' takes what predicts each past model
+        best from the others, each score its own.
     towards : {'weights', 'zero'}
         Where the penalty draws the coefficients: to a free multiple of the selection's weights (ours), or to zero
         (WILD). With few past models the former is mostly more accurate, with hundreds it makes no difference.
@@ -152,7 +152,7 @@ class Factor(PointSpec):
     discrepancy : float or 'auto'
         Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
         scenario, and its items of like difficulty, beyond what the past models showed (`with_discrepancy`).
-        'auto' measures it on past models left out, and that of subscenarios too (`bank_factor_model`).
+        'auto' measures it by cross-validation, and that of subscenarios too (`bank_factor_model`).
     """
 
     n_factors: int | Literal["auto"] = "auto"
@@ -207,7 +207,7 @@ for models beyond the past ones. So the members that take means are left out."""
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """`Stacked`, in stages `IN_STAGES`, or with too few past models to leave some out gp-IRT. The default."""
+    """The default: `Stacked`; in stages `IN_STAGES`; with too few past models for cross-validation gp-IRT."""
 
 
 EstimationSpec: TypeAlias = PointSpec | Stacked | Auto

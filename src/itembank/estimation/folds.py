@@ -27,11 +27,11 @@ from itembank.responses.siblings import order_by_answers
 from itembank.responses.targets import ScoreTargets
 
 MINIMUM_FOR_FOLDS = ENOUGH
-"""With fewer past models whose scores are known neither the models left out nor those that remain are enough to
+"""With fewer past models whose scores are known neither the models of a fold nor those that remain are enough to
 learn from."""
 MANY_MODELS = 100
 N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
-"""With few models a fit is cheap and each model left out matters more: more, smaller folds."""
+"""With few models a fit is cheap and each model of a fold matters more: more, smaller folds."""
 SHARES_BELOW = (0.5, 0.75)
 """Of the models, by score: those that a fold beyond is fitted on."""
 FEWEST_BELOW, FEWEST_BEYOND = 10, 3
@@ -87,7 +87,7 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
 
 
 def folds_beyond(bank: Bank) -> tuple[Fold, ...]:
-    """Fit the worse half of the bank's models, and the worse three quarters, and leave the better ones out.
+    """Fit the worse half of the past models, and the worse three quarters, and leave the better ones out.
 
     What errors are of models that are better than all past ones, random folds cannot say. Both are fitted with
     `folds`; a fold that would leave fewer than three models out, or fewer than ten in, is not there.

@@ -213,12 +213,12 @@ class Chosen(NamedTuple):
 def choose_method(
     bank: Bank, observations: Observations, selection: Selection | None, *, progress: ProgressCallback = silent
 ) -> Chosen:
-    """Take 'stacked', weighted by the errors on past models left out, or gp-IRT where there are too few models.
+    """Take 'stacked', weighted by cross-validated errors, or gp-IRT where there are too few models.
 
     After several stages it is the stack without members that take means of the answers (`IN_STAGES`).
 
     The single best method is never taken: with few models it is the best by luck, and its errors are then too small for
-    new models (with 27 models 95 % intervals of differences held for 0.92).
+    new models (with 27 models 95 % intervals of differences covered 0.92).
     """
     kept = published_subset(bank, selection, Stacked())
     if kept is not None:
@@ -242,7 +242,7 @@ def choose_method(
 
 
 def has_too_few(bank: Bank) -> bool:
-    """Whether the models are too few, or too unlike in what they answered, to leave some out in turn.
+    """Whether the models are too few, or too unlike in what they answered, for cross-validation.
 
     A bank that was published without responses has none to leave out, but may have been made from many.
     """
@@ -252,7 +252,7 @@ def has_too_few(bank: Bank) -> bool:
 
 
 def too_few(bank: Bank) -> str:
-    """Say why the bank's models cannot be left out in turn."""
+    """Say why past models cannot be cross-validated."""
     if bank.calibration.method == KNOWN_PARAMETERS:
         return "the bank was made of known item parameters and has no past models"
     known, why = bank.n_compared_models, "to compare methods by cross-validation"
@@ -266,7 +266,7 @@ def too_few(bank: Bank) -> str:
 
 
 def _why(stacked: Stacked, targets: ScoreTargets, errors: FloatArray, together: FloatArray) -> str:
-    """State the errors of the methods on past models left out."""
+    """State the cross-validated errors of the methods."""
     points = 100.0 * np.array([_mean(member) for member in errors])
     order = np.argsort(points)[: int(np.sum(~np.isnan(points)))]  # those with nothing to go by are left out
     if order.size == 0:

@@ -2,8 +2,8 @@
 
 A quantised, fine-tuned or merged model answers nearly all items as its parent does, whose full score is known. What is
 not known is the score of one relative to the other's, which is small where they are alike. How small, past models say:
-each is left out in turn, and the past models that answered most like it on the items that it would be asked are its
-parents. So both what a parent is worth and the luck in finding one are learnt from models that have been through it.
+each is scored as if it were new, and the past models that answered most like it on the items that it would be asked
+are its parents. So both what a parent is worth and the luck in finding one are learnt.
 """
 
 from collections.abc import Sequence
@@ -218,7 +218,7 @@ def by_parents(
     model_ids: Sequence[str],
     selection: Selection | None,
     *,
-    parent: str,  # An id of the bank's models, or `FIND`
+    parent: str,  # An id of a past model, or `FIND`
     past: Past,  # How the usual estimate did on past models
     value: FloatArray,  # (n_models, n_targets): The usual estimate
     scale: FloatArray,  # (n_models, n_targets): The size of its error, as `past` has it

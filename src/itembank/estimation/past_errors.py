@@ -127,7 +127,7 @@ class Expectations(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """How a method did on past models left out."""
+    """How a method did in cross-validation."""
 
     estimates: OutOfFold
     weights: StackWeights | None  # Of the members of 'stacked', from all past models
@@ -471,7 +471,7 @@ def stacked_methods() -> tuple[str, ...]:
 
 
 def published_past(subset: PublishedSubset) -> Past:
-    """Return the errors in the form of estimates of models left out; their scores are not kept, and count as zero."""
+    """Return the errors in the form of cross-validated estimates; their scores are not kept, and count as zero."""
     truth = np.zeros(subset.errors.shape)
     estimates = OutOfFold(truth, subset.errors, subset.standard_errors, subset.scales)
     weights, place = StackWeights(subset.weights), None

@@ -46,7 +46,7 @@ def gate(
     spec: GateSpec = USUAL,
     progress: ProgressCallback = silent,
 ) -> Gate:
-    """Say whether a candidate is as good as a baseline, from results that are there.
+    """Say whether a candidate is as good as a baseline, from existing results.
 
     The verdict is that of two one-sided tests: 'pass' where the drop is proved to be less than the margin, 'fail' where
     it is proved to be more than the tolerance and is the margin or more by the best estimate, else 'undecided'. To run
@@ -58,14 +58,14 @@ def gate(
         Results of one model each. Items that the candidate did not answer count as not drawn: without a bank those it
         answered are taken as a random sample of the baseline's.
     bank : Bank or path, optional
-        Take the difference from what past models tell of these items, as `compare` does.
+        Take the difference from what past models say of these items, as `compare` does.
     selection : Selection or path, optional
         Take only these items; without a bank the verdict is then about them alone.
     probabilities : pair of responses, optional
         Probabilities of the right options of both models (``read_responses(..., spec=ReadingSpec(response=
         "probability"))``), which tell more of the difference in accuracy than right and wrong do. Not with a bank.
     allow_mixed_prompts : bool
-        Compare also where the two were asked with other prompts: is the new prompt as good?
+        Compare even if the two had different prompts: is the new prompt as good?
     spec : GateSpec
     progress : ProgressCallback
 

@@ -38,7 +38,7 @@ class GateSpec:
     growth : float
         By how much the number of items grows from look to look.
     max_items : int, optional
-        At most so many items of a gate in stages; by default all.
+        Most items of a gate in stages; all by default.
     seed : int
         Of the order of items, without a bank.
     """

@@ -51,7 +51,7 @@ class ScenarioChange:
 
 @dataclass(frozen=True, slots=True)
 class FlippedItem:
-    """An item that the candidate answered otherwise than the baseline; responses are from 0 to 1."""
+    """An item that the candidate answered differently than the baseline; responses are from 0 to 1."""
 
     item_id: str
     scenario: str

@@ -240,9 +240,9 @@ def start_gate(
 ) -> GatePlan:
     """Plan a gate in stages: a candidate runs the items of a stage, and stops as soon as there is a verdict.
 
-    Without a bank items are run in an order of chance, each scenario in proportion; the boundary is the same number of
+    Without a bank items are run in random order, each scenario in proportion; the boundary is the same number of
     standard errors at all looks, so that the error rates hold over all of them (Pocock 1977). With a bank they are the
-    ones that tell most of the score, and boundaries come from past pairs of models (`learn_looks`). A bank of fewer
+    ones that say most about the score, and boundaries come from past pairs of models (`learn_looks`). A bank of fewer
     than 15 past models is not used, which a `DataWarning` says.
 
     Parameters

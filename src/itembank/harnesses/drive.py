@@ -56,7 +56,7 @@ def untold_prompts(items: pl.DataFrame) -> str:
 
 
 def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is_ignored: bool) -> bool:
-    """Refuse items that are asked otherwise than those of a bank; or warn, and return whether they are, if ignored."""
+    """Refuse items with other prompts than a bank's; or warn, and return whether they are, if ignored."""
     told = prompt_differences(asked, items)
     if told and not is_ignored:
         raise IntegrityError(
@@ -69,7 +69,7 @@ def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is
 
 
 def usual_costs(bank: Bank, item_ids: Iterable[str], n_items: int) -> dict[str, float]:
-    """Return what so many of these items cost the bank's models on average, by each unit that is known."""
+    """Return what so many of these items cost past models on average, by each unit that is known."""
     is_wanted = bank.responses.items["item_id"].is_in(list(item_ids)).to_numpy()
     costs = {unit: cost[is_wanted] for unit, cost in bank.responses.expected_costs().items()}
     return {unit: n_items * float(np.nanmean(cost)) for unit, cost in costs.items() if not np.isnan(cost).all()}
@@ -135,7 +135,7 @@ def drive(
     retries : int
         How often an item that failed may be asked again before it is skipped.
     max_failures : int
-        End with an error after so many failures in a row. The items among them may be asked again later.
+        End with an error after this many failures in a row. The items among them may be asked again later.
     new_units : bool
         Take costs in units that neither the bank has nor are usual.
     after_answer : function of session and answer, optional

@@ -91,7 +91,7 @@ def measure_discrepancy(
     Returns
     -------
     Discrepancy
-        0 where models are too few to leave some out.
+        0 where models are too few for cross-validation.
     """
     columns = responses if isinstance(responses, Columns) else Columns.of(responses)
     if columns.n_models < 2 * N_FOLDS:

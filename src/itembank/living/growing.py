@@ -115,9 +115,9 @@ def _part(bank: Bank, whole: Bank, given: ResponseMatrix, linked: LinkedItems) -
 
 
 def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = None, note: str = "") -> Bank:
-    """Add models and their answers to a bank; its items keep their parameters, its scores what they mean.
+    """Add models and their answers to a bank; its items keep their parameters, and its scores their meaning.
 
-    Abilities of the new models are found on the bank's scale. What rests on the bank's models (the choice of methods,
+    Abilities of the new models are found on the bank's scale. What rests on past models (the choice of methods,
     intervals, typicality) is learnt anew when it is next needed, from all of them.
 
     Parameters

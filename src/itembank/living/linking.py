@@ -330,7 +330,7 @@ def spread_over(
 ) -> tuple[str, ...]:
     """Choose models of the bank that fill the widest gaps, one after the other, by their scores.
 
-    `known` (n_known,) are scores of the bank's models and `strength` (n_models,) those of the linking models, whose ids
+    `known` (n_known,) are scores of past models and `strength` (n_models,) those of the linking models, whose ids
     are `taken`.
     """
     low, high = np.quantile(known, OUTER)

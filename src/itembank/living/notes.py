@@ -117,7 +117,7 @@ def _marked(bank: Bank, item_ids: Sequence[str], operation: Operation, status: s
 
 
 def add_scores(bank: GivenBank, scores: str | Path | pl.DataFrame, names: Sequence[str], *, note: str = "") -> Bank:
-    """Keep scores of a bank's models that its items do not make: a leaderboard's own, over items the bank lacks.
+    """Keep scores of past models that the bank's items do not make: a leaderboard's own, over items the bank lacks.
 
     `estimate`, `select`, `compare`, `plan` and studies then take each name as their target. Nothing else changes.
 

@@ -1,4 +1,4 @@
-"""How far intervals reach: quantiles of the normal and of Student's t, and of errors on past models left out."""
+"""How far intervals reach: quantiles of the normal and of Student's t, and of cross-validated errors on past models."""
 
 from typing import TypeVar
 

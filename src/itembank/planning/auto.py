@@ -36,7 +36,7 @@ FRACTION_OF_FITS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A way to choose items, and how estimates from its items did on past models left out."""
+    """A way to choose items, and the cross-validated errors of estimates from its items."""
 
     recipe: Recipe
     found: OutOfFold  # By what 'auto' takes
@@ -67,7 +67,7 @@ def choose_selection(
 ) -> Selection:
     """Choose V-optimal items, ahead of past models, and say how far estimates from them were off for past models.
 
-    With too few models to leave some out, items are drawn at random from strata, which asks nothing of the bank.
+    With too few models for cross-validation, items are drawn at random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
     recipe = Recipe(aimed_at_headline(bank), n_items, per_scenario, *ids)
@@ -146,7 +146,7 @@ def by_chance_beyond(bank: Bank, recipe: Recipe, seed: int) -> float:
 def aimed_at_headline(bank: Bank) -> VOptimal:
     """Return V-optimal items for the score that a bank is asked for: the overall one, or a headline score.
 
-    For a headline score each scenario weighs as much as it rises with the scenario's score among the bank's models
+    For a headline score each scenario weighs as much as it rises with the scenario's score among past models
     (`headline_slopes`).
     """
     if bank.headline is None:
@@ -161,7 +161,7 @@ def aimed_at_headline(bank: Bank) -> VOptimal:
 
 
 def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> Tried:
-    """Estimate past models left out, from items chosen so, by what 'auto' takes; found once for each way of choosing.
+    """Cross-validate estimates from items chosen so, by what 'auto' takes; found once for each way of choosing.
 
     Where the items are drawn at random the errors depend on the seed; else each fold chooses its own items, the same
     for every seed.
@@ -236,7 +236,7 @@ def stage_sizes(
 
 @dataclass(frozen=True, slots=True)
 class StagesCompared:
-    """One batch and stages of as many items, tried on past models left out."""
+    """One batch and stages of as many items, cross-validated."""
 
     batch: Tried
     stages: Tried
@@ -278,7 +278,7 @@ def compare_stages(
     batch: Selection,  # All items at once, and the routing stage of as many
     routing: Selection,
 ) -> StagesCompared | None:
-    """Try a batch and stages on past models left out; None with too few models for that."""
+    """Cross-validate a batch and stages; None with too few models for that."""
     recipes = read_recipe(batch), read_recipe(routing)
     if recipes[0] is None or recipes[1] is None or not folds(bank):
         return None

@@ -256,8 +256,8 @@ def plan(
 ) -> Plan:
     """Say how many items a question needs, from the bank alone.
 
-    Each part of the past models in turn plays the new models: items are chosen and estimates fitted without
-    them, for the same numbers of items whatever is asked: 10, 20, 30, 50, 100, and so on. The errors give the expected
+    Each group of past models is scored as if it were new: items are chosen and estimates fitted without
+    it, for the same numbers of items whatever is asked: 10, 20, 30, 50, 100, and so on. The errors give the expected
     half-width of an interval and the smallest detectable difference at each number, and a falling curve through these
     the number that is asked for. That many are tried themselves, and more of them where the trial misses the goal.
 
@@ -357,7 +357,7 @@ def _stages_advice(bank: Bank, n_items: int, seed: int) -> str:
 
 
 def check_folds(bank: Bank, progress: ProgressCallback) -> None:
-    """Refuse a bank with too few past models to leave some out."""
+    """Refuse a bank with too few past models for cross-validation."""
     if not folds(bank, progress=progress):
         raise DataError(
             f"a plan needs at least {MINIMUM_FOR_FOLDS} past models for cross-validation, the bank has "

@@ -37,7 +37,7 @@ def _cell(value: object) -> str:
 
 
 CANARY = "6f0d6bb6-0f0e-4f0b-9a52-9b2f5f6a3c5e"
-"""Stands in every card, so that whoever trains a model can find banks in the data and leave them out."""
+"""Is in every card, so that whoever trains a model can find banks in the data and leave them out."""
 MOST_SHOWN = 60
 """Scenarios that a card lists."""
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")

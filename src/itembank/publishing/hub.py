@@ -141,7 +141,7 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
 
 
 def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = silent) -> list[HeldOutScores]:
-    """Find the errors on past models left out for some numbers of items that the bank can choose."""
+    """Find the cross-validated errors for some numbers of items that the bank can choose."""
     found = []
     fitting = [n for n in sizes if bank.targets.n_scenarios <= n <= bank.n_items // 2]
     for number, n_items in enumerate(fitting):

@@ -216,7 +216,7 @@ def list_ready(*, today: datetime.date | None = None) -> list[dict[str, Any]]:
 
     Read of the records alone. `status` is 'built' (by the user), 'package', 'recipe' (not built yet) or 'damaged';
     `at_items` is how many items are run where nobody says; `error` and `half_width` (of 95 % intervals, as fractions of
-    one) are those measured with so many on past models left out, None where none were measured.
+    one) are cross-validated with so many items, None where none were measured.
     """
     found, recipes = ready_banks(), packaged_recipes()
     today = today or datetime.datetime.now(datetime.UTC).date()

@@ -352,7 +352,7 @@ def in_harness(items: pl.DataFrame, found: Mapping[str, tuple[str, str]]) -> pl.
 
 
 def changed_contents(items: pl.DataFrame, found: Mapping[str, Document], harness: str) -> list[str]:
-    """Return the items whose document is not what a bank's models were asked, as content hashes tell.
+    """Return the items whose document is not what past models were asked, as content hashes tell.
 
     Hashes that another harness made say nothing. Warns where no document has the fields that a hash is of.
     """

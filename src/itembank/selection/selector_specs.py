@@ -133,7 +133,7 @@ class VOptimal(SelectionSpec):
     discrepancy : float or 'auto'
         Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
         scenario, and its items of like difficulty, beyond what the past models showed (`with_discrepancy`).
-        'auto' measures it on past models left out, and that of subscenarios too (`bank_factor_model`).
+        'auto' measures it by cross-validation, and that of subscenarios too (`bank_factor_model`).
     scenario_weights : mapping of str to float, or None
         Weights of scenario scores in the overall score that is wanted, in place of the bank's; 0 for those not named.
         For a score that the bank's overall one is not, as a leaderboard's own of a few scenarios.

@@ -312,8 +312,8 @@ def _goals(pool: SessionPool, estimate: SessionEstimate) -> Iterator[tuple[str, 
     widths = rules.half_widths
     if widths:
         is_plain = list(widths) == [OVERALL]
-        asked = {name: f"±{width:g} ({100.0 * width:g} points)" for name, width in widths.items()}
-        said = " and ".join(text if is_plain else f"{text} for {name}" for name, text in asked.items())
+        wanted = {name: f"±{width:g} ({100.0 * width:g} points)" for name, width in widths.items()}
+        said = " and ".join(text if is_plain else f"{text} for {name}" for name, text in wanted.items())
         now = " and ".join(_half_width(estimate, name) for name in widths)
         yield "half-width", said, f"the half-width is {now}" if len(widths) == 1 else f"the half-widths are {now}"
     if rules.ability_error is not None:

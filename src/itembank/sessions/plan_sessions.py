@@ -37,7 +37,7 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class TriedDesign:
-    """A way to ask n items, and the errors of estimates from them on past models left out."""
+    """A way to ask n items, and the cross-validated errors of estimates from them."""
 
     name: str  # 'at once', 'in two stages', 'one by one'
     signed_errors: FloatArray  # (n_models,): Of the target; NaN for models that some design was not tried on
@@ -51,7 +51,7 @@ class TriedDesign:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionPlan(Tabular):
-    """Ways to ask a new model n items, compared on past models left out.
+    """Ways to ask a new model n items, compared by cross-validation.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def plan_sessions(
 ) -> SessionPlan:
     """Say whether asking a new model one item at a time pays, from the bank alone.
 
-    Each part of the past models in turn plays the new models, and is asked by each of `DESIGNS`: the items that
+    Each group of past models is scored as if it were new, and is asked by each of `DESIGNS`: the items that
     `select` chooses beforehand, all at once; those of two stages; and a session, one by one, where each item
     depends on the answers so far. Asking at once is taken, unless another way has errors that are smaller by more than
     a standard error of the difference: the rule of `select` with 'auto'.

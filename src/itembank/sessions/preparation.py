@@ -1,6 +1,6 @@
 """Getting a bank ready: the slow work behind calibrated intervals, done once, in the open, and kept.
 
-Sessions of past models left out in turn, whose answers are recorded, say how wide intervals must be.
+Cross-validated sessions of past models, whose answers are recorded, say how wide intervals must be.
 """
 
 import json
@@ -141,7 +141,7 @@ def past_sessions(
     *,
     progress: ProgressCallback = silent,  # Seconds the first time, a minute where the folds have not been fitted yet
 ) -> PastSessions | None:
-    """Run sessions of this spec for past models left out in turn; None where too few can be left out.
+    """Run cross-validated sessions of this spec for past models; None where these are too few.
 
     Each model's items are chosen, and its answers read, by the bank of a fold that has not seen it (`folds`). Its
     scores are estimated after 1, 2, 4, 8, ... answers, up to the budget's number of items (128 without one, 512 at
@@ -206,7 +206,7 @@ def past_expectations(
 
 @one_blas_thread()
 def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: ProgressCallback = silent) -> FloatArray:
-    """Run the sessions, and keep which items each past model left out was asked, in order.
+    """Run the sessions, and keep which items each past model was asked, in order.
 
     Positions (n_models, n_answers); NaN for models that were not tried, and after a session's end.
     """
@@ -268,7 +268,7 @@ def _measured(
 
 
 def _members(  # noqa: PLR0917 (the first are bound where it is used)
-    scores: FloatArray,  # (n_models, n_columns): Of the bank's models
+    scores: FloatArray,  # (n_models, n_columns): Of past models
     columns: IntArray,
     scenario_weights: FloatArray,
     headline: Headline | None,
@@ -277,7 +277,7 @@ def _members(  # noqa: PLR0917 (the first are bound where it is used)
     which: IntArray,  # Of those left out
     beyond: MembersOutOfFold | None,
 ) -> MembersOutOfFold:
-    """Gather what is expected of some of the models left out, on some columns of the targets."""
+    """Gather what is expected of some of the models of a fold, on some columns of the targets."""
     gathered, rows = Expectations(*(array[np.ix_(which, columns)] for array in arrays)), who.rows[which]
     return MembersOutOfFold(
         scores[rows],
@@ -417,8 +417,8 @@ def prepare_sessions(
 ) -> SessionPool:
     """Get a bank ready for sessions of one kind; `AdaptiveSession` takes what this returns.
 
-    The weights of a session's estimates and the width of their intervals rest on such sessions of past models
-    left out in turn (`past_sessions`): these are run here, and only here. It takes seconds to minutes once for a bank
+    The weights of a session's estimates and the width of their intervals rest on cross-validated sessions of
+    past models (`past_sessions`): these are run here, and only here. It takes seconds to minutes once for a bank
     and a spec; what was found is kept in the user's cache folder.
 
     Parameters

@@ -223,7 +223,7 @@ class AdaptiveSession:
             Whether it may be asked again; else it is skipped.
         reason : str
         costs : mapping of unit to amount
-            What the attempt cost all the same.
+            What the attempt cost nevertheless.
         new_units : bool
             As for `tell`.
 
@@ -318,7 +318,7 @@ class AdaptiveSession:
 
     @property
     def assumed_costs(self) -> dict[str, tuple[int, float]]:
-        """By unit of the budget: answers that told no cost, and what was assumed for all of them together."""
+        """By unit of the budget: answers without a reported cost, and what was assumed for all of them together."""
         return assumed_costs(self._pool, self._state)
 
     @property

@@ -46,15 +46,15 @@ class SessionSpec:
         Rules of precision.
     constraints : Constraints
     n_start : int or None
-        So many first items are the same for every model: those of `select`, which tell apart models near and beyond
-        the best past ones, too. By default two thirds of the budget's items (20 without one) where the criterion is
-        'v-optimal', nothing costs and no items are weighed; else none, nor where a scenario may not be asked.
+        Number of first items that are the same for every model: those of `select`, which tell apart models near and
+        beyond the best past ones, too. By default two thirds of the budget's items (20 without one) where the criterion
+        is 'v-optimal', nothing costs and no items are weighed; else none, nor where a scenario may not be asked.
     seed : int
         Of all chance in the session.
     interval : {'calibrated', 'model-based'}
-        'calibrated': scores are estimated, and intervals as wide, as such sessions of past models left out in
-        turn ask for (`past_sessions`). With fewer than ten past models, or 'model-based': from the item model
-        alone (p-IRT), whose intervals are too narrow after many answers.
+        'calibrated': estimates and the width of intervals are learnt from cross-validated sessions of past models
+        (`past_sessions`). With fewer than ten past models, or 'model-based': from the item model alone (p-IRT),
+        whose intervals are too narrow after many answers.
     estimand : {'run', 'expected'}
         Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
     """

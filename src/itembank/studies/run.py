@@ -51,7 +51,7 @@ def run_study(
     -------
     StudyResult
         Also written to `output`: `estimates.parquet`, `summary.parquet`, `manifest.json`. A `ConvergenceWarning`
-        tells of calibrations that did not converge, a `DataWarning` of estimators whose data did not suffice.
+        names calibrations that did not converge, a `DataWarning` of estimators whose data did not suffice.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def run_prediction(
     Returns
     -------
     PredictionResult
-        Also written to `output`. A `ConvergenceWarning` tells of calibrations that did not converge.
+        Also written to `output`. A `ConvergenceWarning` names calibrations that did not converge.
 
     Raises
     ------

@@ -249,7 +249,7 @@ class CostBudget:
 
 @dataclass(frozen=True, slots=True)
 class StudySpec:
-    """A comparison of selections and estimates by leaving models out; `run_study` runs it.
+    """A comparison of selections and estimates on models that the bank has not seen; `run_study` runs it.
 
     Attributes
     ----------

@@ -139,10 +139,10 @@ class HeldOutForecasts(Tabular):
         )
 
     def widening(self) -> dict[tuple[str, str], float]:
-        """Give the factor, by law and scenario, that intervals must grow by to hold as much as they claim.
+        """Give the factor, by law and scenario, that intervals must grow by to cover as much as they claim.
 
-        One where the intervals of a law held at least that share of all these forecasts. Otherwise Student's t with 4
-        degrees of freedom times the root mean square of errors over the half of the interval on their side, that of
+        One where the intervals of a law covered at least that share of all these forecasts. Otherwise Student's t with
+        4 degrees of freedom times the root mean square of errors over the half of the interval on their side, that of
         the scenario and that of all scenarios counting alike: recipes miss a skill together, so however many there
         are, a scenario tells what two independent errors would, and the others as much. One at least.
         """
@@ -317,7 +317,7 @@ class PretrainingLaw(Tabular):
         What was left out, or taken in place of something.
     held_out : HeldOutForecasts or None
         Forecasts of the largest sizes from the smaller ones, beside what those models scored; None without a check.
-        Where their intervals held fewer than claimed, those of `forecast` beyond the largest sizes are wider.
+        Where their intervals covered fewer than claimed, those of `forecast` beyond the largest sizes are wider.
     """
 
     recipes: tuple[str, ...]

@@ -104,7 +104,7 @@ def bank_part(past: ResponseMatrix, responses: ResponseMatrix) -> Iterator[Part]
 def folds(
     responses: ResponseMatrix, groups: Sequence[str] | None, n_folds: int, rng: np.random.Generator
 ) -> Iterator[Part]:
-    """Leave out every part of the models once; groups stay together."""
+    """Ask every part of the models once, calibrated on the others; groups stay together."""
     names = np.arange(responses.n_models).astype(str) if groups is None else np.asarray(groups, dtype=str)
     _, index = np.unique(names, return_inverse=True)
     n_groups = int(index.max()) + 1

@@ -58,7 +58,7 @@ class TransferSpec:
     easy_fraction : float
         Fraction of a scenario's items that are the easy ones, where it is divided.
     n_folds : int
-        Where no past models are named: parts of the models that are left out in turn.
+        Where no past models are named: number of parts for cross-validation.
     level : float
         Of all intervals.
     warn_below : float

@@ -345,7 +345,7 @@ def transfer(
     spec : TransferSpec, optional
     calibration : Bank or sequence of model ids, optional
         Past models that both sets of items are calibrated on: those of a bank, or some of the responses. By default
-        parts of the models are left out in turn, and predicted from the others.
+        the models are cross-validated: each part is predicted from the others.
     groups : sequence of n_models names, optional
         Relatives among the models, which are left out together. By default the recipes of `compute`.
     compute : TrainingCompute, optional
@@ -397,7 +397,7 @@ def transfer(
 
 
 def _recipe_groups(responses: ResponseMatrix, compute: TrainingCompute, *, are_left_out: bool) -> list[str] | None:
-    """Recipes as groups; none where they are left out in turn and all one, which leaves nobody to calibrate."""
+    """Recipes as groups; none where they are cross-validated and all one, which leaves nobody to calibrate."""
     known = dict(zip(compute.model_ids, compute.recipe or (), strict=True))
     groups = [known[name] for name in responses.model_ids]
     if len(set(groups)) > 1 or not are_left_out:

@@ -48,9 +48,9 @@ class Dimensionality(Tabular):
     n_dims_parallel : int
         How many leading eigenvalues exceed their threshold.
     candidates : tuple of n_candidates numbers
-        Numbers of dimensions tried on models left out; empty with fewer than ten models.
+        Numbers of dimensions that were cross-validated; empty with fewer than ten models.
     n_shown : tuple of n_sizes numbers
-        Items that a model left out showed; the last is half of all.
+        Items that a cross-validated model showed; the last is half of all.
     errors, error_standard_errors : (n_sizes, n_candidates)
         Mean over models of the mean over scenarios of ``|predicted - actual|`` score on the hidden half of the items.
     log_likelihoods, log_likelihood_standard_errors : (n_sizes, n_candidates)
@@ -154,12 +154,12 @@ def dimensionality(
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> Dimensionality:
-    """Count the abilities by eigenvalues, by parallel analysis and by what predicts models left out.
+    """Count the abilities by eigenvalues, by parallel analysis and by cross-validation.
 
     Eigenvalues are those of the item correlation matrix, their thresholds the 95th percentile over 50 shuffles of
-    each item's responses (WILD B.1). For the held-out error every model is left out once, a fifth of them at a time.
-    The others calibrate each candidate; a model left out shows `n_shown` items drawn from those of even place, and last
-    all of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used for this.
+    each item's responses (WILD B.1). Errors are cross-validated, a fifth of the models at a time:
+    the others calibrate each candidate; a model of the fifth shows `n_shown` items drawn from those of even place, and
+    last all of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ def homogeneity(
     Returns
     -------
     Homogeneity
-        With warnings where the items of a scenario are too much alike, or tell too little.
+        With warnings where the items of a scenario are too much alike, or measure too little.
 
     Raises
     ------
