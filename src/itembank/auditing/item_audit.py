@@ -90,18 +90,18 @@ class ItemAudit(Tabular):
     order : str
         What items are sorted by.
     table : table of one row an item
-        All items, flagged or not: `item_id`, `scenario`, `subscenario`; `reason` (the gravest; null where nothing is
+        All items, flagged or not: `item_id`, `scenario`, `subscenario`; `reason` (the gravest; null if nothing is
         wrong) and `reasons` (all, with commas); `probability` of a defect; `suspicion`, `key_ratio`, `noise_ratio`,
         `slope`, `slope_error` and `top_logit` (`item_evidence.ItemEvidence`); `n_models`, `mean`, `item_rest`,
         `n_best`, `n_best_right` and `worth` (`item_evidence.ItemStatistics`); `duplicate_of`, `duplicate_ratio`;
         `differs_for`, `differs_by`; with answer letters `rival`, `n_rival`, `n_key`; `evidence`, a sentence; `text`,
-        where the item table has one.
+        if the item table has one.
     cautions : tuple of str
         Why faults may be hidden, or sound items look faulty.
     labels : LabelCheck or None
-        Where known bad items were given.
+        If known bad items were given.
     differential : DifferentialItems or None
-        Where groups of models were compared.
+        If groups of models were compared.
     """
 
     n_models: int

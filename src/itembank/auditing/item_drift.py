@@ -68,7 +68,7 @@ class ItemDrift(Tabular):
     n_models : int
         New models.
     since : str
-        The date since which models count; empty where all do.
+        The date since which models count; empty if all do.
     items : tuple of DriftedItem
         Every item that enough new models answered, the z furthest from 0 first.
     by_chance : float

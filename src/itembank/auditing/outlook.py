@@ -50,12 +50,12 @@ class Outlook(Tabular):
     ----------
     bank_id : str
     newest : date or None
-        Of the newest past model; None where the table of models has no dates.
+        Of the newest past model; None if the table of models has no dates.
     n_items : int
     n_never_solved : int or None
         Items with no response above 0.5 of any past model; None in a bank without responses.
     ahead : tuple of Ahead
-        By the item model, for typical past models, their best quarter and models twice as far ahead; empty where the
+        By the item model, for typical past models, their best quarter and models twice as far ahead; empty if the
         bank has no item model, or no past models.
     """
 
@@ -66,12 +66,12 @@ class Outlook(Tabular):
     ahead: tuple[Ahead, ...]
 
     def months_old(self, today: datetime.date | None = None) -> float | None:
-        """Months from the newest past model to this day, by default today; None where no dates are known."""
+        """Months from the newest past model to this day, by default today; None if no dates are known."""
         return None if self.newest is None else months_between(self.newest, today or datetime.date.today())
 
     @property
     def in_words(self) -> str:
-        """Say which share of the score tells models apart, and how many items nobody solved; '' where unknown."""
+        """Say which share of the score tells models apart, and how many items nobody solved; '' if unknown."""
         if not self.ahead:
             return ""
         now, later = self.ahead[0].open, self.ahead[-1].open

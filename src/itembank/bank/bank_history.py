@@ -116,7 +116,7 @@ class Link:
     n_models, n_items : int
         That the link rests on.
     linking_error : float or None
-        Standard error that the link adds to a score, on the scale of scores (0 to 1); None where it is not known.
+        Standard error that the link adds to a score, on the scale of scores (0 to 1); None if it is not known.
     """
 
     method: str
@@ -172,7 +172,7 @@ class BankHistory(Compact):
     Attributes
     ----------
     name : str
-        Of the benchmark; empty where it has none.
+        Of the benchmark; empty if it has none.
     changes : tuple of Change
         From the first to the one that made this bank; none of a bank that was only given a name.
     targets : tuple of KnownTarget

@@ -116,7 +116,7 @@ class Calibration(Compact):
     converged : bool
     n_iterations : int
     message : str
-        How the fit ended, with advice where it did not converge.
+        How the fit ended, with advice if it did not converge.
     history : (n_iterations,) or shorter
         The objective after each iteration, rising.
     tolerance : float or None
@@ -359,7 +359,7 @@ class Bank(Compact):
     history : BankHistory or None
         What the bank was before, and the marks on its items; None for one that was never changed nor named.
     whole : Bank or None
-        The bank of all items, without a history, where some are kept aside; None where all count.
+        The bank of all items, without a history, where some are kept aside; None if all count.
     headline : Headline or None
         The score that was asked for in place of the overall one (`itembank.banks.with_target`). `known_scores` and all
         that is derived from the bank stay those of the overall score; `past_scores` are with the headline's.
@@ -416,7 +416,7 @@ class Bank(Compact):
 
     @property
     def name(self) -> str:
-        """Name of the benchmark; empty where none was given."""
+        """Name of the benchmark; empty if none was given."""
         return "" if self.history is None else self.history.name
 
     @property
@@ -433,7 +433,7 @@ class Bank(Compact):
 
     @property
     def target_id(self) -> str:
-        """What its scores estimate: `mmlu_pro@1`, or the digest where the bank has no name."""
+        """What its scores estimate: `mmlu_pro@1`, or the digest if the bank has no name."""
         if self.history is None:
             return self.target_digest if self.rest is None else self.rest.target_id
         return self.history.targets[self.history.current].target_id
@@ -508,7 +508,7 @@ class Bank(Compact):
 
     @property
     def newest(self) -> datetime.date | None:
-        """Day of the newest past model, by the table of models (`model_dates`); None where it has no dates."""
+        """Day of the newest past model, by the table of models (`model_dates`); None if it has no dates."""
         if self.published is not None:
             return self.published.newest
         dates = model_dates(self.responses.models)
@@ -525,7 +525,7 @@ class Bank(Compact):
         return 0 if self.whole is None else self.whole.n_items - self.n_items
 
     def check_responses(self, what: str) -> None:
-        """Raise `DataError` where the bank has next to no responses; `what` begins the message: "A plan needs"."""
+        """Raise `DataError` if the bank has next to no responses; `what` begins the message: "A plan needs"."""
         if self.calibration.method == KNOWN_PARAMETERS:
             raise DataError(
                 f"{what} past models' responses, and this bank was made of known item parameters and has none. "
@@ -539,7 +539,7 @@ class Bank(Compact):
         self.check_item_model(what)
 
     def check_item_model(self, what: str) -> None:
-        """Raise `DataError` where the bank has no item model; `what` begins it: "A session needs"."""
+        """Raise `DataError` if the bank has no item model; `what` begins it: "A session needs"."""
         if not self.calibration.is_fitted:
             models = "1 past model" if self.n_models == 1 else f"{self.n_models} past models"
             raise DataError(

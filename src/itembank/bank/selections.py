@@ -39,7 +39,7 @@ class Selection(Compact):
         Id of the bank they were chosen from.
     seed : int or None
     inclusion_probabilities : (n_selected,) or None
-        Probability with which each item came into the sample, in (0, 1]; None where it is not known, because
+        Probability with which each item came into the sample, in (0, 1]; None if it is not known, because
         chance did not choose the items or some that count in the score could not come. Estimates and intervals
         that do not trust the item model need it (`design_based_estimates`).
     recipe : mapping or None
@@ -47,7 +47,7 @@ class Selection(Compact):
         that the same choice can be made again without some of the past models; None for items chosen in another
         way.
     explanation : str
-        Why these items, where the method was chosen for the user.
+        Why these items, if the method was chosen for the user.
     target, target_digest : str
         Which score they are for: the bank's `target_id` and `target_digest`; empty in files of earlier releases.
     earlier : Selection or None
@@ -70,7 +70,7 @@ class Selection(Compact):
 
     @property
     def whole(self) -> "Selection":
-        """The items of this stage and of those before it, which estimates rest on; itself where there are none."""
+        """The items of this stage and of those before it, which estimates rest on; itself if there are none."""
         if self.earlier is None:
             return self
         return replace(

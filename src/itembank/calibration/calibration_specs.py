@@ -160,7 +160,7 @@ class JointMAP(CalibrationSpec):
 
     @property
     def loading_weight(self) -> float:
-        """Weight of the absolute loadings; of nested models only where it is given."""
+        """Weight of the absolute loadings; of nested models only if it is given."""
         return PLAIN_L1 if self.l1 == "auto" else self.l1
 
 

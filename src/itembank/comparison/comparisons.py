@@ -146,7 +146,7 @@ class Comparison(Tabular):
     spec : ComparisonSpec
         With the level of the intervals, and the power.
     method : str
-        The method taken, also where 'auto' was asked for.
+        The method taken, also if 'auto' was asked for.
     interval_kind : str
         'calibrated': on pairs of past models; 'classical': the standard error of a random sample.
     bank_id, target_id : str

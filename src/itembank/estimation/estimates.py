@@ -54,7 +54,7 @@ FLAGGED = 0.1
 """A model is flagged if fewer of the past models than this answered at least as unusually."""
 
 BEYOND = 0.5
-"""From here on (`Place.beyond`) a model is said to be better than all past ones, and has the interval of such."""
+"""From here on (`Place.beyond`) a model counts as better than all past ones, and has the interval of such."""
 
 
 class Typicality(NamedTuple):
@@ -149,9 +149,9 @@ class ScoreEstimates(Tabular):
         Items of the selection that a model has no response to; 0 without a selection.
     level : float
     method : str
-        The method taken, also where 'auto' was asked for.
+        The method taken, also if 'auto' was asked for.
     explanation : str
-        Why, where 'auto' was asked for; else empty.
+        Why, if 'auto' was asked for; else empty.
     bank_id : str
     target_id : str
         Which set of items, with which weights, the scores are of: `Bank.target_id`.
@@ -169,7 +169,7 @@ class ScoreEstimates(Tabular):
     estimand : str
         Which score the intervals are for: 'run' or 'expected' (`itembank.estimation.estimands`).
     parents : tuple of n_models ids
-        Where a parent was asked for: the past model that each model's scores rest on most, '' where none served. Else
+        If a parent was asked for: the past model that each model's scores rest on most, '' if none served. Else
         empty.
     """
 

@@ -61,7 +61,7 @@ MOST_COMPARED = 1000
 UNRELATED = 0.25
 """A named parent with which this part of the others agree as well, or more, is no more alike than unrelated models."""
 SAY = 0.05
-"""A past model of this weight is told of."""
+"""A past model of this weight is named."""
 
 
 class PastModels(NamedTuple):

@@ -48,7 +48,7 @@ def gate(
 ) -> Gate:
     """Say whether a candidate is as good as a baseline, from existing results.
 
-    The verdict is that of two one-sided tests: 'pass' where the drop is proved to be less than the margin, 'fail' where
+    The verdict is that of two one-sided tests: 'pass' if the drop is proved to be less than the margin, 'fail' if
     it is proved to be more than the tolerance and is the margin or more by the best estimate, else 'undecided'. To run
     no more items than it takes, see `start_gate`.
 

@@ -107,7 +107,7 @@ class GatePlan(Compact):
         Raises
         ------
         DataError
-            Where the first stage is not answered yet; and as `gate`.
+            If the first stage is not answered yet; and as `gate`.
         """
         pair = GatePair.of(self.baseline, as_responses(candidate), allow_mixed_prompts=allow_mixed_prompts)
         answered = {
@@ -198,7 +198,7 @@ class GatePlan(Compact):
 
     @classmethod
     def load(cls, folder: str | Path) -> "GatePlan":
-        """Read a plan; `DataError` where there is none, `IntegrityError` where it was changed."""
+        """Read a plan; `DataError` if there is none, `IntegrityError` if it was changed."""
         path = Path(folder) / PLAN
         if not path.is_file():
             raise DataError(

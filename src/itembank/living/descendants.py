@@ -102,7 +102,7 @@ def descendant(
     DataError
         When old items are missing or in another order, or a status is given for an unknown item.
     ParameterError
-        For another status or name, or where no item would count.
+        For another status or name, or if no item would count.
     """
     before, old = history_of(parent), whole_bank(parent)
     ids, n_old = whole.item_ids, old.n_items

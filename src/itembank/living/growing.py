@@ -126,7 +126,7 @@ def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = 
     responses : ResponseMatrix, path or paths
         Of new models to the bank's items, complete or not.
     how : {'complete', 'random', 'fixed', 'adaptive'}, optional
-        How their items were chosen, where the model table has no column `answered_how` that says it: answers exported
+        How their items were chosen, if the model table has no column `answered_how` that says it: answers exported
         from a session do. `recalibrate` learns from no model of which it is not known.
     note : str
         Kept in the history, beside the prompts, versions and harnesses that the tables of the results tell.
@@ -264,7 +264,7 @@ def recalibrate(
     Raises
     ------
     DataError
-        Where nothing is there to learn from; for families whose parameters are more than slopes and intercepts.
+        If nothing is there to learn from; for families whose parameters are more than slopes and intercepts.
 
     Examples
     --------

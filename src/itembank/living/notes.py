@@ -17,7 +17,7 @@ from itembank.readers.matrix import read_known
 
 
 def note(bank: GivenBank, text: str, *, name: str = "") -> Bank:
-    """Write a note into a bank's history, and give it a name where one is given.
+    """Write a note into a bank's history, and give it a name if one is given.
 
     Parameters
     ----------

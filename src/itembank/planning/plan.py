@@ -169,7 +169,7 @@ class Plan(Tabular):
     selector, method : str
     bank_id : str
     stages_advice : str
-        Whether two stages of as many items would do better, and by how much; empty where that was not tried: with a
+        Whether two stages of as many items would do better, and by how much; empty if that was not tried: with a
         selector or a method of one's own choice.
     """
 
@@ -184,7 +184,7 @@ class Plan(Tabular):
 
     @property
     def n_items(self) -> int | None:
-        """Fewest items that reach the goal; None without one, or where those that may be run do not reach it."""
+        """Fewest items that reach the goal; None without one, or if those that may be run do not reach it."""
         return self.answer.n_items
 
     @property
@@ -259,7 +259,7 @@ def plan(
     Each group of past models is scored as if it were new: items are chosen and estimates fitted without
     it, for the same numbers of items whatever is asked: 10, 20, 30, 50, 100, and so on. The errors give the expected
     half-width of an interval and the smallest detectable difference at each number, and a falling curve through these
-    the number that is asked for. That many are tried themselves, and more of them where the trial misses the goal.
+    the number that is asked for. That many are tried themselves, and more of them if the trial misses the goal.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class PushSpec:
     Attributes
     ----------
     private : bool
-        Make the repository private where it is new.
+        Make the repository private if it is new.
     with_responses : bool
         Whether past models, and their responses, go along; `without_responses` says what works without.
     license : str

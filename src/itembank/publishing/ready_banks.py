@@ -43,7 +43,7 @@ class ReadyBank:
     bank : Bank
         Without past models' responses.
     fetched : Fetched or None
-        The state of the source; None where files of another origin were read.
+        The state of the source; None if files of another origin were read.
     left_out : tuple of str
         Models that were read and are not in the bank.
     """

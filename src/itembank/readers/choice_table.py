@@ -42,7 +42,7 @@ def read_choice_scores(
     -------
     table of one row a model and item
         `model_id`, `item_id`, `scenario`, `n_options`; of the right option `log_likelihood`, `n_characters`, `n_bytes`;
-        `choice_accuracy`, `choice_accuracy_per_character`, `choice_probability` (null where there is one option),
+        `choice_accuracy`, `choice_accuracy_per_character`, `choice_probability` (null if there is one option),
         `choice_probability_per_character`, `bits_per_byte`.
 
     Raises

@@ -125,7 +125,7 @@ class ScoreTargets(Compact):
 
     @property
     def overall_in_words(self) -> str:
-        """What the overall score is a mean of; nothing where the mean over items is that over scenarios.
+        """What the overall score is a mean of; nothing if the mean over items is that over scenarios.
 
         Nothing, too, where another score replaces it.
         """

@@ -65,7 +65,7 @@ class Constraints:
         is_candidate : (n_items,)
             Items that may be chosen.
         n_items : int or None
-            Items to be chosen in all; None where their number is not limited.
+            Items to be chosen in all; None if their number is not limited.
 
         Raises
         ------

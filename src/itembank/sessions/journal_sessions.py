@@ -106,7 +106,7 @@ def open_session(
     wait : float
         Seconds to wait for another process that has the journal open.
     progress : ProgressCallback
-        Of `prepare_sessions`: what that finds is made again where it is not kept any more.
+        Of `prepare_sessions`: what that finds is made again if it is not kept any more.
 
     Raises
     ------

@@ -319,13 +319,13 @@ class SessionPool(Compact):
     cost_units : tuple of str
         Units in which the bank's responses record costs.
     factors : FactorModels or None
-        What reads the answers beside the item model; None where scores are the item model's alone.
+        What reads the answers beside the item model; None if scores are the item model's alone.
     past : PastSessions or None
-        What the weights of both, and intervals, rest on; None where scores are the item model's alone.
+        What the weights of both, and intervals, rest on; None if scores are the item model's alone.
     past_ratio : float or None
-        How past models' answers vary from run to run (`past_ratio`), where the expected score is meant.
+        How past models' answers vary from run to run (`past_ratio`), if the expected score is meant.
     headline : Headline or None
-        The score in place of the overall one, where one was asked for.
+        The score in place of the overall one, if one was asked for.
     is_lead : (n_items,)
         Items that every model is asked first.
     """
@@ -428,13 +428,13 @@ class SessionPool(Compact):
 
     @property
     def score_names(self) -> tuple[str, ...]:
-        """Names of the scores that sessions estimate: every scenario, 'overall', and 'custom' where there is one."""
+        """Names of the scores that sessions estimate: every scenario, 'overall', and 'custom' if there is one."""
         names = self.basis.targets.names
         return names if self.custom is None else (*names, CUSTOM)
 
     @property
     def bases(self) -> tuple[ScoreBasis, ...]:
-        """The basis of the bank's targets, and that of the custom one where there is one."""
+        """The basis of the bank's targets, and that of the custom one if there is one."""
         return (self.basis,) if self.custom is None else (self.basis, self.custom)
 
     def with_factors(self, bank: Bank) -> Self:

@@ -394,7 +394,7 @@ def prepare(bank: GivenBank, *, keep_in_bank: bool = False, progress: ProgressCa
     Returns
     -------
     Bank
-        The bank, loaded where a path was given.
+        The bank, loaded if a path was given.
 
     Raises
     ------

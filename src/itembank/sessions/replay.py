@@ -61,7 +61,7 @@ class ReplayResult(Tabular):
     is_precise : (n_models,)
         Whether a rule of precision holds at the end.
     asked : table
-        One row an item asked: `model_id`, `step` (from 1), `item_id`, `response` (null where there is none), and the
+        One row an item asked: `model_id`, `step` (from 1), `item_id`, `response` (null if there is none), and the
         costs told.
     """
 

@@ -32,7 +32,7 @@ class SessionSpec:
     ----------
     criterion : Criterion or str
         What the next item is chosen by: a name of `CRITERIA` in `itembank.selection.criteria`, or a spec with its
-        choices. A criterion of information given by its name is divided by cost where `cost` is given; one given as a
+        choices. A criterion of information given by its name is divided by cost if `cost` is given; one given as a
         spec when it says `per_cost`.
     cost : CostUnit, str or None
         Unit of expected cost.

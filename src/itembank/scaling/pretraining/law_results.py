@@ -343,7 +343,7 @@ class PretrainingLaw(Tabular):
 
     @property
     def best_reason(self) -> str:
-        """How the best law compares with the next on the sizes held out, in words; empty where nothing was compared."""
+        """How the best law compares with the next on the sizes held out, in words; empty if nothing was compared."""
         return closest_law(self.names, self.held_out)[1]
 
     def closer_by_hand(self, name: str = "") -> str:

@@ -56,15 +56,15 @@ class TransferSpec:
     item_model : CalibrationSpec or None
         With one dimension; by default '2pl' with the family that the responses are of.
     easy_fraction : float
-        Fraction of a scenario's items that are the easy ones, where it is divided.
+        Fraction of a scenario's items that are the easy ones, if it is divided.
     n_folds : int
-        Where no past models are named: number of parts for cross-validation.
+        If no past models are named: number of parts for cross-validation.
     level : float
         Of all intervals.
     warn_below : float
         Correlation of the abilities below which a transfer is warned of. At 0.7 half of the variance is left.
     is_forced : bool
-        Transfer also where no correlation is shown: where the interval of the correlation reaches 0.
+        Transfer even if no correlation is shown: if the interval of the correlation reaches 0.
     """
 
     methods: tuple[str, ...] = ("calibrated", "scores")

@@ -214,7 +214,7 @@ class ItemPredictions(Tabular):
     Attributes
     ----------
     scenarios : tuple of ScenarioPredictions
-        The last is of all items where there are several scenarios.
+        The last is of all items if there are several scenarios.
     family : str
         Of the responses.
     bank_id : str

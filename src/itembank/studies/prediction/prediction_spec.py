@@ -134,7 +134,7 @@ class PredictionSpec:
     n_held_out : int
         Items of each task that are predicted, and never shown.
     largest_held_out_share : float
-        Of a task's items, where it is small.
+        Of a task's items, if it is small.
     smallest_task : int
         Smaller tasks are calibrated on, but neither chosen from nor predicted.
     n_items : tuple of int
