@@ -76,7 +76,7 @@ class CheckedScore:
 
     @property
     def held(self) -> bool:
-        """Whether the interval holds the truth."""
+        """Whether the interval covers the truth."""
         return self.low - ROUNDING <= self.truth <= self.high + ROUNDING
 
     @property

@@ -239,7 +239,7 @@ class GatePair:
         changed = other_in(in_both(shared.items, baseline.items, CONTENT), CONTENT)
         if changed:
             raise DataError(
-                f"both must have run the same questions, got {len(changed)} items with another content: "
+                f"both must have run the same items, got {len(changed)} with another content: "
                 f"{shown(changed)}. The benchmark changed between the runs: run the baseline anew."
             )
         unlike = prompt_differences(shared.items, baseline.items)

@@ -283,7 +283,7 @@ class HeldOutScores:
 
     @property
     def coverage(self) -> float:
-        """Fraction of the intervals that hold the true score."""
+        """Fraction of the intervals that cover the true score."""
         return float(((self.low <= self.true) & (self.true <= self.high)).mean())
 
 

@@ -216,7 +216,7 @@ def closest_law(
     if other < base:
         return first, (
             f"{closest} was closer than {first} on the held-out sizes ({_both(other, base)}), but by no more than the "
-            f"standard error of the difference ({noises[closest]:.4f}): {first} stays first."
+            f"standard error of the difference ({100.0 * noises[closest]:.2f} points): {first} stays first."
         )
     return first, f"{first} was {_times(other, base)} than {closest} on the held-out sizes ({_both(base, other)})."
 
@@ -260,7 +260,7 @@ def _times(larger: float, smaller: float) -> str:
 
 
 def _both(smaller: float, larger: float) -> str:
-    return f"{smaller:.4f} against {larger:.4f}"
+    return f"{100.0 * smaller:.2f} against {100.0 * larger:.2f} points"
 
 
 @dataclass(frozen=True, slots=True)
