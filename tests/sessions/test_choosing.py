@@ -548,7 +548,8 @@ def test_one_sentence_says_whether_the_goal_was_reached():
         f"{100.0 * half:.2g} points."
     )
     assert said["half-width", True].startswith("Stopped: the goal of ±0.9 (90 points) was reached, the half-width is ")
-    assert "±0.9 for overall and ±0.001 for law was not reached, the half-widths are" in said["half-widths", False]
+    missed = "±0.9 (90 points) for overall and ±0.001 (0.1 points) for law was not reached, the half-widths are"
+    assert missed in said["half-widths", False]
     assert "a standard error of ability of 0.001 was not reached, the largest is" in said["ability", False]
     assert "a standard error of ability of 5 was reached" in said["ability", True]
     assert said["decision", True] == "Stopped: it is settled that the score is above 0.01."
