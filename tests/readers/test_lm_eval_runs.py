@@ -177,7 +177,7 @@ def test_samples_files_of_other_names_are_read_or_named(tmp_path, form):
     left_out, missed = (str(one.message) for one in caught)
     assert left_out.startswith("left out: ")
     assert "mine.jsonl: the name of a samples file must tell the task" in left_out
-    assert "results tell 2 samples of dup by 'org/a', found 0" in missed
+    assert "results report 2 samples of dup by 'org/a', found 0" in missed
 
 
 @pytest.mark.parametrize("kind", ["text", "dict"])
@@ -263,7 +263,7 @@ def test_a_cut_file_is_named_with_both_numbers(tmp_path):
     path = next(place.glob("samples_arc*"))
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
     first, second, _partial = warned(tmp_path)
-    assert "results tell 3 samples of arc by 'org/a', found 2." in first
+    assert "results report 3 samples of arc by 'org/a', found 2." in first
     assert "1 scores differ from those in the results files: arc by 'org/a': 0.6667, read 0.5000." in second
 
 

@@ -132,9 +132,9 @@ class BankCheck(Tabular):
 
     @property
     def suits(self) -> bool:
-        """Whether, with every number of items, chance alone may leave so many overall scores outside their intervals.
+        """Whether chance alone explains, for every number of items, how many overall scores lie outside their intervals.
 
-        A single model is outside by chance one time in twenty (at level 0.95), and that is taken for no chance.
+        False, too, for a single model outside its interval, which happens by chance one time in twenty (at level 0.95).
         """
         for size in {one.n_chosen for one in self.scores}:
             scores = [one for one in self._overall() if one.n_chosen == size]
@@ -192,7 +192,7 @@ def check_bank(
     ignore_unknown : bool
         Leave out items that the bank does not hold.
     rng : int
-        Seed of what is left to chance in the choice of items.
+        Seed of the random choices of items.
     progress : ProgressCallback
 
     Raises
@@ -200,7 +200,7 @@ def check_bank(
     DataError
         When no model ran all items of any scenario, or an item is not in the bank.
     ParameterError
-        When a number of items, or the level, is not what it must be.
+        When a number of items, or the level, is not valid.
 
     Examples
     --------

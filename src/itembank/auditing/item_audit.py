@@ -237,7 +237,7 @@ SAYS: Mapping[str, Callable[[dict[str, Any]], str]] = {
     "dead": lambda row: f"none of {row['n_models']} models is right",
     "saturated": lambda row: f"all {row['n_models']} models are right",
 }
-"""How each reason is told of an item."""
+"""How each reason is worded for an item."""
 
 
 def own_answers(

@@ -272,7 +272,7 @@ class FitCheck(Tabular):
     def suits(self) -> bool:
         """Whether nothing changed, and the models are no more unusual than chance explains, in any of the tests.
 
-        One clean model of twenty is called unusual by chance, and a single one is taken for no chance.
+        False, too, for a single unusual model, though one clean model of twenty is called unusual by chance.
         """
         tests = [
             [one.p_value for one in self.models],
@@ -290,7 +290,7 @@ class FitCheck(Tabular):
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """What such a check could have found, and what it cannot."""
+        """What this check could have found, and what it cannot find."""
         return tuple(self._hints())
 
     def _named(self) -> dict[str, list[GroupFit]]:

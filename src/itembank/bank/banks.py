@@ -426,7 +426,7 @@ class Bank(Compact):
 
     @property
     def target_digest(self) -> str:
-        """Digest of the items and weights that its scores are of: banks of the same one estimate the same score."""
+        """Digest of the items and weights that its scores are of: banks with the same digest estimate the same score."""
         if self.rest is not None:
             return self.rest.target_digest
         return self.cache.remember("target", lambda: target_digest(self.item_ids, self.targets))
@@ -586,7 +586,7 @@ class Bank(Compact):
 
     @property
     def best_known_scores(self) -> FloatArray:
-        """Known scores; of a target of which none is known, what was observed of them, (n_models, n_targets)."""
+        """Known scores; for a target without any, the observed means, (n_models, n_targets)."""
 
         def find() -> FloatArray:
             known = self.known_scores.value

@@ -56,8 +56,8 @@ def compare(
 
     The difference is B - A for every pair of models (A before B). Its interval comes from the bank: pairs of
     past models, each estimated as if it were new, tell how large the error of a difference is, given how large
-    the errors of both models are expected to be and how differently the two answered. So what the items do to both
-    models cancels.
+    the errors of both models are expected to be and how differently the two answered. So effects of the items on both
+    models cancel.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSpec:
-    """How sure a comparison is to be, and what it shows beside.
+    """How sure a comparison is to be, and which scores it is of.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ class GateSpec:
         Of the interval that is shown; over all looks, too.
     estimand : {'run', 'expected'}, optional
         'run': the difference that full runs on all items would show; exact once all are answered. 'expected': that of
-        runs without end on items like these, since answers may fall otherwise the next time. By default 'run' where
+        runs without end on items like these, since answers may differ the next time. By default 'run' where
         the candidate answered some of the baseline's items, or there is a bank, and 'expected' where both answered
         all.
     cluster : str

@@ -82,7 +82,7 @@ class Gate(Tabular):
         covariate. 'bank': estimates from chosen items, with past models' errors. 'compare': as `compare`.
     estimand : {'run', 'expected'}
     items_to_decide : int or None
-        How many more items would decide, were the difference what it seems; None if it is decided or none would.
+        How many more items would decide if the difference is as estimated; None if it is decided or none would.
     cost_to_decide : mapping of unit to amount
     scenarios : tuple of ScenarioChange
     flipped : tuple of FlippedItem

@@ -118,10 +118,10 @@ def drive(
 ) -> None:
     """Run items that a session asks for, several at a time in threads, until it asks no more.
 
-    Whenever an item is done, its answer is told and the next one is chosen, while the others still run. Items that
+    Whenever an item is done, the session gets its answer and chooses the next one, while the others still run. Items that
     were pending when the session was opened are run first. Items that were answered are never run again.
 
-    After Ctrl-C or an error no item is started any more. Those that run are waited for, and their answers are told;
+    After Ctrl-C or an error no item is started any more. Those that run are waited for, and their answers are kept;
     Ctrl-C at that time does not wait. What has no answer then stays pending.
 
     Parameters
@@ -139,7 +139,7 @@ def drive(
     new_units : bool
         Take costs in units that neither the bank has nor are usual.
     after_answer : function of session and answer, optional
-        Called in this thread after each answer and failure that was told.
+        Called in this thread after each answer and failure.
     on_interrupt : function, optional
         Called at each Ctrl-C, and at an error, to hurry the items that run.
 
@@ -150,9 +150,9 @@ def drive(
     KeyboardInterrupt
         After Ctrl-C.
     DataError, JournalError
-        When an answer cannot be told: a unit of cost is unknown, or the disk is full.
+        When an answer cannot be kept: a unit of cost is unknown, or the disk is full.
     ParameterError
-        When a number is not what it must be.
+        When a number is not valid.
 
     Examples
     --------

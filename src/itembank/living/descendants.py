@@ -83,7 +83,7 @@ def descendant(
         after the old ones, which stay in their order. Its id and history are not looked at.
     operation : Operation
     statuses : mapping of item id to status, optional
-        Of items whose status changes; new items are 'active' unless it says otherwise. Items that are 'retired' or
+        Of items whose status changes; new items are 'active' unless given here. Items that are 'retired' or
         'field-test' are kept aside and count in no score from here on.
     name : str
         Of the benchmark; by default the parent's.

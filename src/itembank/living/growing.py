@@ -129,7 +129,7 @@ def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = 
         How their items were chosen, if the model table has no column `answered_how` that says it: answers exported
         from a session do. `recalibrate` learns from no model of which it is not known.
     note : str
-        Kept in the history, beside the prompts, versions and harnesses that the tables of the results tell.
+        Kept in the history, beside the prompts, versions and harnesses in the tables of the results.
 
     Returns
     -------

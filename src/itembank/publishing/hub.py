@@ -79,7 +79,7 @@ class Pushed:
 
 
 def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress: ProgressCallback = silent) -> Pushed:
-    """Push a bank to ``hf:owner/name`` of the Hugging Face Hub, which everybody can then name instead of a folder.
+    """Push a bank to ``hf:owner/name`` of the Hugging Face Hub, which anyone can then name instead of a folder.
 
     The card is written here, with cross-validated errors on past models. What `publish_tiny` wrote is pushed as it
     is, with the card that is there.
@@ -102,7 +102,7 @@ def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress:
     MissingDependencyError
         When huggingface_hub is not installed.
     BankError
-        When the Hub does not let you, or cannot be reached.
+        When the Hub refuses, or cannot be reached.
     """
     name, spec = parse_hub_name(place), PushSpec() if spec is None else spec
     hub_client()

@@ -89,7 +89,7 @@ def build_ready(
     DataError
         When the results cannot be fetched or read, or too few models and items are left.
     ParameterError
-        When there is no such recipe, or it is none.
+        When there is no such recipe, or the file is not one.
     IntegrityError
         When a file is not the one that the recipe names by its SHA-256.
     MissingDependencyError

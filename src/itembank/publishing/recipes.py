@@ -98,7 +98,7 @@ class Recipe:
     dims : int or 'auto'
         Number of abilities; 'auto' tries several, where models are many enough to tell.
     calibrate : Variational
-        Rarer choices of the calibration; with several `n_dims` of its own `dims` has no say.
+        Rarer choices of the calibration; with several `n_dims` of its own `dims` is ignored.
     sizes : tuple of int
         Numbers of items to run that errors are measured for; the first is taken unless a number is given.
     notes : tuple of str

@@ -47,7 +47,7 @@ class ReadingSpec:
     response_column : str
         Column of the response in a long table.
     columns : mapping of our name to the file's
-        For tables that call things otherwise: ``{"model_id": "model", "seconds": "latency_s"}``.
+        For tables that use other names: ``{"model_id": "model", "seconds": "latency_s"}``.
     true_value : str or None
         Tables: the value of a response that is right, where responses are words (case does not matter). What is wrong
         is its usual counterpart (`incorrect` of `correct`), or the only other value. Without it, columns that hold one

@@ -175,7 +175,7 @@ class VOptimal(SelectionSpec):
         return self.ahead
 
     def may_skip_scenarios(self, *, is_short: bool) -> bool:
-        """Skip some where one item of each is wished for, and there are fewer items; more than one is a condition."""
+        """Skip some when there are fewer items than one for each scenario; a minimum above one is kept."""
         return is_short and self.allocation == "free" and self.minimum_per_scenario <= 1
 
     def __repr__(self) -> str:

@@ -153,7 +153,7 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     Raises
     ------
     DataError
-        When it was told nothing yet.
+        When it has no answer yet.
     """
     answered = session.told
     if not answered:

@@ -179,7 +179,7 @@ def raised(budget: Budget, n_items: int | None, costs: Mapping[str, float]) -> B
 def read_session(
     path: str | Path, bank: GivenBank | None = None, *, progress: ProgressCallback = silent
 ) -> AdaptiveSession:
-    """Look at the session of a journal, also while another process has it open; what it is told is not kept.
+    """Look at the session of a journal, also while another process has it open; answers to it are not kept.
 
     Raises
     ------

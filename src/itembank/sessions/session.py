@@ -178,7 +178,7 @@ class AdaptiveSession:
         Raises
         ------
         DataError
-            When the item is not in the bank, a number is not what it must be, or a unit is unknown.
+            When the item is not in the bank, a number is not valid, or a unit is unknown.
         """
         if (response is None) == (n_correct is None) or (n_correct is None) != (n_trials is None):
             raise DataError(
@@ -230,7 +230,7 @@ class AdaptiveSession:
         Raises
         ------
         DataError
-            When the item is not in the bank, or a cost is not what it must be.
+            When the item is not in the bank, or a cost is not valid.
         """
         checked_costs = self.check_costs(costs, item_id, new_units=new_units)
         self._record(Failed(item_id, bool(again), str(reason), checked_costs))

@@ -45,7 +45,7 @@ def run_study(
         ``joblib.parallel_config`` says, such as ``"dask"`` or ``"ray"``; 1 otherwise.
     progress : ProgressCallback
     resume : bool
-        Go on with a study that is at `output`; otherwise refuse.
+        Go on with the study at `output`; otherwise refuse.
 
     Returns
     -------

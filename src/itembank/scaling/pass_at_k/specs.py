@@ -44,7 +44,7 @@ class PassAtKSpec:
         sample of one Beta), 'jeffreys' and 'plug-in' (each item's own rate, smoothed or not, in IRSL eq. 2), 'unbiased'
         (up to the samples there are).
     budget : int or None
-        Use only so many samples of each item, drawn without replacement from those there are, and compare with what
+        Use only this many samples of each item, drawn without replacement from those there are, and compare with what
         all of them say; None to use all.
     minimum_pass_rate : float
         Above zero, everything is reported a second time without the items whose pass rate in all samples is below this

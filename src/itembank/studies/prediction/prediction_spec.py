@@ -140,7 +140,7 @@ class PredictionSpec:
     n_items : tuple of int
         Budgets, rising; those that exceed the items there are, are left out.
     levels : tuple of float
-        Errors for which results say the cost of reaching them.
+        Errors; results give the cost of reaching each.
     reference : str
         Name of an assessor; results also say what reaching its error at some budgets costs. The first of random items
         if empty, else the first.
