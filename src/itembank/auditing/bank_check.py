@@ -132,7 +132,7 @@ class BankCheck(Tabular):
 
     @property
     def suits(self) -> bool:
-        """Whether chance alone explains, for every number of items, how many overall scores lie outside their intervals.
+        """Whether chance alone explains, for every number of items, how many overall scores miss their intervals.
 
         False, too, for a single model outside its interval, which happens by chance one time in twenty (at level 0.95).
         """

@@ -426,7 +426,7 @@ class Bank(Compact):
 
     @property
     def target_digest(self) -> str:
-        """Digest of the items and weights that its scores are of: banks with the same digest estimate the same score."""
+        """Digest of the items and weights that its scores are of: banks with the same one estimate the same score."""
         if self.rest is not None:
             return self.rest.target_digest
         return self.cache.remember("target", lambda: target_digest(self.item_ids, self.targets))

@@ -118,8 +118,8 @@ def drive(
 ) -> None:
     """Run items that a session asks for, several at a time in threads, until it asks no more.
 
-    Whenever an item is done, the session gets its answer and chooses the next one, while the others still run. Items that
-    were pending when the session was opened are run first. Items that were answered are never run again.
+    Whenever an item is done, the session gets its answer and chooses the next one, while the others still run. Items
+    that were pending when the session was opened are run first. Items that were answered are never run again.
 
     After Ctrl-C or an error no item is started any more. Those that run are waited for, and their answers are kept;
     Ctrl-C at that time does not wait. What has no answer then stays pending.
