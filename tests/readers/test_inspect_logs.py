@@ -271,7 +271,7 @@ def damaged(path, what):
         (("header.json", "{"), "header.json cannot be read as JSON"),
         (("header.json", "[]"), "the header must be an object, got list"),
         (("header.json", "{}"), "is no log of Inspect"),
-        (("header.json", '{"eval": {"task": "t"}}'), "must tell its task and its model"),
+        (("header.json", '{"eval": {"task": "t"}}'), "must name its task and its model"),
         (("../../header.json", "{}"), "there is no '_journal/start.json'"),
     ],
     ids=str,

@@ -76,5 +76,5 @@ def test_files_that_cannot_be_read(tmp_path, folder, task, columns, message):
 
 def test_the_name_must_tell_task_and_date(tmp_path):
     write(tmp_path / "details_org__a" / "d", "task", OLD, date="yesterday")
-    with pytest.raises(DataError, match="must tell task and date"):
+    with pytest.raises(DataError, match="must name task and date"):
         read_responses(tmp_path)

@@ -153,7 +153,7 @@ def test_arguments_and_responses_of_older_releases():
 def test_a_target_that_names_no_option_is_refused(tmp_path):
     rows = [choices((-1, "x"), (-2, "y"), (-3, "z"), target="w", acc=0.0)]
     write_run(tmp_path, "org/a", {"qa": rows})
-    with pytest.raises(DataError, match=r"which target does not tell for 1 of 1: lines '1'"):
+    with pytest.raises(DataError, match=r"which target does not name for 1 of 1: lines '1'"):
         read(tmp_path, "qa", response="probability")
 
 

@@ -216,6 +216,6 @@ def test_every_problem_of_every_task_is_told_at_once(tmp_path):
 def test_a_samples_file_under_another_name_needs_its_task(tmp_path):
     folder = write_run(tmp_path, "org/a", {"arc": answers(1, 0)})
     path = next(folder.glob("samples_*")).rename(folder / "mine.jsonl")
-    with pytest.raises(DataError, match=r"mine\.jsonl: the name of a samples file must tell the task"):
+    with pytest.raises(DataError, match=r"mine\.jsonl: the name of a samples file must name the task"):
         read_responses(path)
     assert read_responses(path, scenario="arc").item_ids == ["arc/0", "arc/1"]

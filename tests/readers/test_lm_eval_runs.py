@@ -176,7 +176,7 @@ def test_samples_files_of_other_names_are_read_or_named(tmp_path, form):
         assert read_responses(tmp_path, spec=spec).item_ids == ["arc/0"]
     left_out, missed = (str(one.message) for one in caught)
     assert left_out.startswith("left out: ")
-    assert "mine.jsonl: the name of a samples file must tell the task" in left_out
+    assert "mine.jsonl: the name of a samples file must name the task" in left_out
     assert "results report 2 samples of dup by 'org/a', found 0" in missed
 
 

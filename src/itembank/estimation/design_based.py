@@ -120,7 +120,7 @@ def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | N
     chosen = observations.selected[counts[observations.selected]]
     if chosen.size < counts.sum():
         warn(
-            "nothing tells how these items were chosen, and so they count as drawn at random within each scenario. If "
+            "it is unknown how these items were chosen, so they count as drawn at random within each scenario. If "
             "they are not, scores and intervals are wrong. Choose items with itembank select, and give the selection.",
             DataWarning,
         )

@@ -218,7 +218,7 @@ def _check_choices(spec: EstimationSpec, interval: str, covariates: Sequence[str
     if covariates and interval != "calibrated":
         raise ParameterError(f"covariates need calibrated intervals, got {interval!r}. Leave the interval as it is.")
     if parent and covariates:
-        raise ParameterError("a parent tells what covariates would, and more: leave the parent or the covariates out.")
+        raise ParameterError("a parent says what covariates would, and more: leave the parent or the covariates out.")
     if parent and not (isinstance(spec, Auto | Stacked) and interval == "calibrated"):
         raise ParameterError(
             "a parent is weighed with 'stacked' and has calibrated intervals, got method "

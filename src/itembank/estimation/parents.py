@@ -183,7 +183,7 @@ def check_parent(bank: Bank, parent: str, selection: Selection | None, model_ids
     bank.check_responses("A parent needs")
     if bank.headline is not None:
         raise ParameterError(
-            f"a parent tells the scores of the bank's items, not {bank.targets.last!r}: leave the parent or the target "
+            f"a parent predicts the scores of the bank's items, not {bank.targets.last!r}: leave the parent or the target "
             "out."
         )
     recipe = recipe_to_try(selection)
@@ -300,7 +300,7 @@ def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
         like += f" ({n_more} more nearly so)" if n_more else ""
         like += "" if named in {None, best} else f"; {ids[named]!r}, which was named, on {same[named]}"
         with_kin, without = points[row]
-        worth = f"past models as like their parents erred by {with_kin:.2f} points with them, {without:.2f} without"
+        worth = f"past models as close to their parents erred by {with_kin:.2f} points with them, {without:.2f} without"
         why = "" if is_used[row] else ", and intervals would be no narrower" if with_kin < without else ""
         words.append(visible(f"{name}: {like}; {worth}{why}{'.' if is_used[row] else ', so it does not count.'}"))
         if named is not None:

@@ -134,7 +134,7 @@ def _signs_of_choice(pair: "GatePair") -> list[str]:
     scenarios = pair.matrix.items["scenario"]
     absent = sorted(set(scenarios) - set(scenarios.filter(pl.Series(seen))))
     if absent:
-        notes.append(f"the candidate ran no item of {len(absent)} scenarios, which count all the same: {shown(absent)}")
+        notes.append(f"the candidate ran no item of {len(absent)} scenarios, which still count: {shown(absent)}")
     return notes
 
 

@@ -45,7 +45,7 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     match = NAME.fullmatch(path.stem)
     if match is None:
         raise DataError(
-            f"{path}: the name of a details file must tell task and date, as details_<task>_<date>.parquet does. Keep "
+            f"{path}: the name of a details file must name task and date, as details_<task>_<date>.parquet does. Keep "
             "the name it had."
         )
     model = _model(path)

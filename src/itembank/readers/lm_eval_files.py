@@ -214,7 +214,7 @@ def _task_of_renamed(path: Path, run: Run) -> str:
     by_name = remedy("scenario='...'", "--scenario NAME")
     leave_out = remedy("exclude_files=...", "--exclude-file")
     raise DataError(
-        f"{path}: the name of a samples file must tell the task, as samples_<task>_<date>.jsonl does, or be a task of "
+        f"{path}: the name of a samples file must name the task, as samples_<task>_<date>.jsonl does, or be a task of "
         f"the results file beside it. Keep the name lm_eval gave it, say the task ({by_name}), or leave it out "
         f"({leave_out})."
     )

@@ -249,14 +249,14 @@ def _disagreement(log_likelihood: FloatArray, n_characters: FloatArray, is_right
     unknown = np.flatnonzero(~is_right.any(axis=-1))
     if unknown.size:
         return (
-            f"needs the right option of every sample, which target does not tell for {unknown.size} of "
+            f"needs the right option of every sample, which target does not name for {unknown.size} of "
             f"{len(is_right)}: lines {shown((unknown + 1).tolist())}"
         )
     wrong = np.flatnonzero(_differs(log_likelihood, n_characters, is_right, logged))
     if wrong.size:
         return (
             f"needs the accuracy in the log to be that of the option target names, which differs for {wrong.size} of "
-            f"{len(is_right)} samples (the task scores its options otherwise): lines {shown((wrong + 1).tolist())}"
+            f"{len(is_right)} samples (the task scores its options differently): lines {shown((wrong + 1).tolist())}"
         )
     return ""
 

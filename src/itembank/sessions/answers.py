@@ -157,7 +157,7 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     """
     answered = session.told
     if not answered:
-        raise DataError("a session must have been told an answer before its answers can be written, got none.")
+        raise DataError("a session must have an answer before its answers can be written, got none.")
     models = pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [way_of(session.pool.spec.criterion)]})
     return told_responses(answered, session.pool.item_table, models)
 

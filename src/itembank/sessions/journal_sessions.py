@@ -350,5 +350,5 @@ def _answers(path: Path) -> tuple[tuple[str, dict[str, float]], SessionSpec]:
         elif isinstance(event, Failed):
             found.pop(event.item_id, None)
     if not found or not isinstance(name, str):
-        raise DataError(f"{path}: a session must name its model and have been told an answer to be examined.")
+        raise DataError(f"{path}: a session must name its model and have an answer to be examined.")
     return (name, found), spec_of_settings(settings)

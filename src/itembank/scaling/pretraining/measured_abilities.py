@@ -322,7 +322,7 @@ def _fitted_items(
 ) -> _Calibrated:
     """Calibrate the items of a scenario on other models' responses, or on the responses themselves."""
     if columns.size < FEWEST_ITEMS:
-        raise DataError(f"items that tell an ability from the items' own errors are {FEWEST_ITEMS} at least, got one.")
+        raise DataError(f"the number of items to measure an ability by must be at least {FEWEST_ITEMS}, got one.")
     source = responses if others is None else others
     family: Any = response_family(source.take(items=columns), law)
     spec = Variational(

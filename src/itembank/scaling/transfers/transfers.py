@@ -98,7 +98,7 @@ def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -
     if not spec.is_forced:
         how = remedy("TransferSpec(is_forced=True)", "is_forced = true in the file of --spec")
         raise DataError(
-            f"{text} They may measure different things, or models are too few to tell. To see it all the same: {how}."
+            f"{text} They may measure different things, or models are too few to tell. To see it anyway: {how}."
         )
     warn(f"{text} The transfer was forced.", DataWarning)
 
