@@ -183,8 +183,8 @@ def check_parent(bank: Bank, parent: str, selection: Selection | None, model_ids
     bank.check_responses("A parent needs")
     if bank.headline is not None:
         raise ParameterError(
-            f"a parent predicts the scores of the bank's items, not {bank.targets.last!r}: leave the parent or the target "
-            "out."
+            f"a parent predicts the scores of the bank's items, not {bank.targets.last!r}: leave the parent or the "
+            "target out."
         )
     recipe = recipe_to_try(selection)
     if recipe is not None and recipe.stages:

@@ -62,8 +62,8 @@ def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: s
     silent = [name for name in pool.spec.budget.costs if amount_in(costs, pool.units[name]) is None]
     if costs and silent:
         warn(
-            f"the budget is in {shown(silent)}, and the reported costs of {owner} are in {shown(list(costs))}: what the "
-            "item was expected to cost is counted. Tell its cost in the unit of the budget.",
+            f"the budget is in {shown(silent)}, and the reported costs of {owner} are in {shown(list(costs))}: the "
+            "expected cost of the item is counted. Tell its cost in the unit of the budget.",
             DataWarning,
         )
 
