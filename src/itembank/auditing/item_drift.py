@@ -100,7 +100,9 @@ class ItemDrift(Tabular):
             f"than expected (about {math.ceil(self.by_chance)} by chance)."
         )
         if self.is_limited:
-            return (f"{found} More than the fifth at which marking stops: the run or the models changed, not items.",)
+            return (
+                f"{found} Marking stops at a fifth, and there are more: the run or the models changed, not the items.",
+            )
         if len(self.drifted) > 2.0 * self.by_chance:
             return (
                 f"{found} Look at them (itembank check BANK), and take them out of the score if they are at fault "

@@ -108,7 +108,8 @@ def curve_notes(
         if known.size and known.size < FEW_POINTS:
             parts.append(f"{known.size} sizes for {FEW_POINTS} parameters")
         if spread[number] > WIDE_STARTS:
-            parts.append(f"starts disagree by {100.0 * spread[number]:.1f} points (SD) at ten times the largest size")
+            apart = f"{100.0 * spread[number]:.1f} points (standard deviation)"
+            parts.append(f"starts disagree by {apart} at ten times the largest size")
         if losses is not None:
             known_losses = runs.of_finals(losses)[number]
             known_losses = known_losses[np.isfinite(known_losses)]
