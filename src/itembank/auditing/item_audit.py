@@ -449,8 +449,8 @@ def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
     if panel.scores.std() < FEW_POINTS:
         yield (
             f"The models are much alike (standard deviation of scores {100.0 * panel.scores.std():.1f} points): "
-            "correlations and the likelihood ratio of the key say little. Go by the best models' failures, or add weaker "
-            "models."
+            "correlations and the likelihood ratio of the key say little. Go by the best models' failures, or add "
+            "weaker models."
         )
     best = np.sort(panel.scores)[-3:].mean()
     if best < WEAK:
