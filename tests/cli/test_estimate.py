@@ -90,7 +90,7 @@ def test_the_default_says_why_and_the_row_what_was_taken(run, bank_folder, new_m
     outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--format", "json")
     taken = {row["method"] for row in json.loads(outcome.out)}
     assert len(taken) == 1
-    assert f"Estimated by {taken.pop()}. Mean errors of the overall score" in outcome.err
+    assert f"Estimated by {taken.pop()}. Cross-validated mean errors of the overall score" in outcome.err
 
 
 @pytest.mark.parametrize("interval", MEANING)

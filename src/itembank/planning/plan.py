@@ -224,7 +224,7 @@ def _message(
 ) -> str:
     """Put the answer in a sentence."""
     what = "a half-width of" if goal.half_width is not None else "telling apart models that differ by"
-    asked = f"{what} {goal.value:g} ({100.0 * goal.value:g} points) on {target!r}"  # type: ignore[operator]
+    asked = f"{what} {goal.value:g} ({100.0 * goal.value:.2f} points) on {target!r}"  # type: ignore[operator]
     of_all = f"of {goal.n_total} items"
     least = goal.least(grid)
     if least > goal.value:  # type: ignore[operator]
