@@ -1,6 +1,6 @@
 """Calibrated item banks for evaluating language models.
 
-Here stand the verbs and what they take and give; methods and tools stand in `calibrations`, `selectors`, `estimators`,
+Here are the verbs, and what they take and give; methods and tools are in `calibrations`, `selectors`, `estimators`,
 `criteria`, `banks`, `scaling`, `studies`, `diagnostics`, `simulation`, `harnesses`, `publishing`, `pages` and `plots`.
 Names load on first use, so that ``import itembank`` stays light. `__init__.pyi` lists them, here and in the packages
 below.
@@ -14,7 +14,7 @@ from itembank import page_pieces as _page_pieces
 
 
 def _pieces_of(result: object) -> str | None:
-    """Return the beginning of a result's page: results stand below pages, so that the way there begins here."""
+    """Return the beginning of a result's page: results lie below pages, so that the way there begins here."""
     from itembank.pages.shown import pieces_of  # noqa: PLC0415 (heavy)
 
     return pieces_of(result)

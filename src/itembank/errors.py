@@ -100,7 +100,7 @@ def visible(text: str) -> str:
 
 
 def did_you_mean(wrong: str | Sequence[object], known: Iterable[object]) -> str:
-    """Name what was probably meant by unknown names, as a sentence to add to a message; nothing where none is near.
+    """Name what was probably meant by unknown names, as a sentence to add to a message; nothing if none is near.
 
     Case does not matter, nor that a part was left out (``usd`` for ``cost_usd``). Digits do: ``q/18`` is not a slip
     of ``q/17``.

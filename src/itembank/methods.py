@@ -38,7 +38,7 @@ class MethodTable(Generic[Spec]):
     group : str, optional
         Entry points of installed packages that add methods: names of methods, each with a `Method` as its object.
     reserved : sequence of str
-        Names that stand for something else where a method is asked for.
+        Names that mean something else where a method is asked for.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class MethodTable(Generic[Spec]):
         self._methods[name] = self._checked(name, Method(spec, kernel))
 
     def find(self, name: str) -> Method | type | None:
-        """Return the method of a short name, imported if a package brings it; None where there is none."""
+        """Return the method of a short name, imported if a package brings it; None if there is none."""
         if name not in self._methods and name in self._installed():
             self._methods[name] = self._loaded(name, self._installed()[name])
         return self._methods.get(name)

@@ -1,7 +1,7 @@
 """Tables that fit a line: no number is ever wrapped or cut, whatever the width.
 
 What gives way, in this order: the width of headings (they wrap) and of long words (they lose their middle), then the
-columns that a table calls least needed, then the table itself, whose records then stand upright, one value a line.
+columns that a table calls least needed, then the table itself, whose records are then upright, one value a line.
 """
 
 import math
@@ -33,7 +33,7 @@ class Column:
 
     @property
     def is_right(self) -> bool:
-        """Whether cells stand at the right, as single numbers do."""
+        """Whether cells are at the right, as single numbers do."""
         return all(is_numeric(cell) and _UNITS.issuperset(cell.split()[1:]) for cell in self.cells)
 
 
@@ -83,7 +83,7 @@ def _decimal(value: float) -> str:
 def table_lines(columns: Sequence[Column], width: int, least: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """Lay out a table in so many characters.
 
-    A number that is longer than the width stands beyond it. `least` names columns that may be left out, the least
+    A number that is longer than the width goes beyond it. `least` names columns that may be left out, the least
     needed first; those that were come beside the lines.
     """
     if len(columns[0].cells) == 1:

@@ -105,8 +105,8 @@ def test_the_overall_score_decides_and_every_number_of_items_for_itself():
 def test_verdicts_are_sentences_in_points():
     within, outside = (score(held=held).in_words(0.95) for held in (True, False))
     assert within == (
-        "m, 30 items: the error of 2.0 points is within what the bank expects (3.0 at 95 %; its own models, left out, "
-        "erred by 2.0 on average)."
+        "m, 30 items: the error of 2.0 points is within what the bank expects (3.0 at 95 %; cross-validated errors "
+        "of past models average 2.0)."
     )
     assert "the error of 8.0 points is outside what the bank expects (3.0 at 95 %" in outside
     assert "take more items" in outside
@@ -124,9 +124,9 @@ def test_hints_tell_of_scores_and_dates_beyond_the_banks(bank, new):
     hints = check_bank(dated, best, selection=select(dated, 12, method="random", rng=0)).hints
     first = repr(best.model_ids[0])
     assert [hint.split(" (")[0] for hint in hints] == [
-        f"{first}: the overall score is above those of all models of the bank",
-        "The bank's newest model is of 2024-01-20.",
-        f"{first}: newer than all models of the bank.",
+        f"{first}: the overall score is above those of all past models",
+        "The newest past model is of 2024-01-20.",
+        f"{first}: newer than all past models.",
     ]
 
 

@@ -269,7 +269,7 @@ def clean_bank():
 
 def test_listed_items_that_count_no_more_are_left_out(clean_bank):
     ids = bank().item_ids
-    with pytest.warns(DataWarning, match=r"2 of 5 items of group 'public' count no more") as caught:
+    with pytest.warns(DataWarning, match=r"2 of 5 items of group 'public' no longer count") as caught:
         public = item_groups(clean_bank, {"public": ids[:5]}, ids[5:9])[-1]
     assert len(caught) == 1
     assert np.flatnonzero(public.is_member).tolist() == [0, 1, 2]

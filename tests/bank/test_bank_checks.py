@@ -25,8 +25,8 @@ def test_the_message_says_what_must_hold_what_came_where_and_what_to_do(tmp_path
         load_bank(folder)
     assert str(caught.value) == (
         f"{folder} holds what no calibration gives: intercept must be finite, got nan and the like for 'math/0'. Its "
-        "files are those its record names, so something else than itembank wrote them. Calibrate the bank again, or "
-        "get it from another place."
+        "files match its record, so another program wrote them. Calibrate the bank again, or get it from another "
+        "place."
     )
 
 

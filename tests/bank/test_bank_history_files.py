@@ -54,7 +54,7 @@ def test_writing_and_reading_change_nothing(tmp_path, retired):
 
 
 def test_a_bank_of_an_earlier_score_is_not_written(tmp_path, retired):
-    with pytest.raises(BankError, match="got one asked for its earlier score 'quiz@1'"):
+    with pytest.raises(BankError, match="got one with its earlier score 'quiz@1'"):
         save_bank(with_target(retired, "quiz@1"), tmp_path / "bank")
     assert not (tmp_path / "bank").exists()
 

@@ -57,7 +57,7 @@ def test_a_selection_goes_with_descendants_that_still_count_all_its_items(bank, 
             retire(bank, [unused], reason="bad"), dataclasses.replace(selection, target="", target_digest="")
         )
     without = retire(bank, selection.item_ids[:1], reason="bad")
-    with pytest.raises(DataError, match=r"and 1 of 6 do not any more: .*with_target\(bank, 'quiz@1'\)"):
+    with pytest.raises(DataError, match=r"and 1 of 6 no longer do: .*with_target\(bank, 'quiz@1'\)"):
         check_made_for(without, selection)
     check_made_for(with_target(without, "quiz@1"), selection)
 

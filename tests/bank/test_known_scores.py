@@ -143,7 +143,7 @@ def test_a_bank_keeps_external_scores_and_its_items_score(tmp_path):
     np.testing.assert_array_equal(view.past_scores[:, :-1], kept.past_scores[:, :-1])
     assert (view.bank_id, view.target_digest) == (bank.bank_id, bank.target_digest)
     assert with_target(view, "board") is view
-    with pytest.raises(BankError, match=r"asked for 'board'\. Write the bank itself"):
+    with pytest.raises(BankError, match=r"the score 'board'\. Write the bank itself"):
         save_bank(view, tmp_path / "other")
     with pytest.raises(BankError, match="'board'"):
         with_target(kept, "bord")

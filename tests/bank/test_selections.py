@@ -74,7 +74,7 @@ def test_a_changed_selection_is_refused_and_goes_on_without_its_digest(tmp_path)
     SELECTION.save(path)
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(SELECTION.item_ids[0], "another", 1), encoding="utf-8")
-    with pytest.raises(DataError, match=r"is not the selection that was written.*take its line 'sha256' out"):
+    with pytest.raises(DataError, match=r"is not the selection that was written.*remove its line 'sha256'"):
         Selection.load(path)
     content = json.loads(path.read_text(encoding="utf-8"))
     del content["sha256"]

@@ -194,7 +194,7 @@ def test_what_changed_is_said_first(run, tmp_path, new_run):
     assert outcome.code == 3
     first, second = outcome.out.splitlines()[:2]
     assert first.startswith("Changed: the content of 3 of 25 items")
-    assert second.startswith("Changed: task_version is another than the bank's for 25 of 25 items")
+    assert second.startswith("Changed: task_version differs from the bank's for 25 of 25 items")
 
 
 def test_a_bank_that_cannot_leave_models_out_still_says_how_good_estimates_are(run, tmp_path, full_run):

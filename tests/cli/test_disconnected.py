@@ -66,7 +66,10 @@ def test_errors_that_are_not_known_are_dashes(run, place):
 
 
 def test_no_method_is_said_to_be_better_where_none_could_be_tried(place):
-    assert "no calibration model left out has a score" in select(load_bank(place / "bank"), 8).explanation
+    assert (
+        "no past model has both a score and a cross-validated estimate"
+        in select(load_bank(place / "bank"), 8).explanation
+    )
 
 
 def test_accuracy_is_refused_with_a_reason(place):

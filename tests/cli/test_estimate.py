@@ -82,7 +82,7 @@ def test_the_table_shows_interval_items_and_bank(run, bank_folder, new_models, t
     assert "95 % interval" in outcome.out
     assert MEANING["calibrated"] in outcome.err
     assert "Estimated by" in outcome.err
-    assert "calibration models left out in turn" in outcome.err
+    assert "Cross-validated mean errors" in outcome.err
 
 
 def test_the_default_says_why_and_the_row_what_was_taken(run, bank_folder, new_models, tmp_path):
@@ -90,7 +90,7 @@ def test_the_default_says_why_and_the_row_what_was_taken(run, bank_folder, new_m
     outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--format", "json")
     taken = {row["method"] for row in json.loads(outcome.out)}
     assert len(taken) == 1
-    assert f"Estimated by {taken.pop()}. Mean errors of the overall score" in outcome.err
+    assert f"Estimated by {taken.pop()}. Cross-validated mean errors of the overall score" in outcome.err
 
 
 @pytest.mark.parametrize("interval", MEANING)
@@ -123,7 +123,7 @@ def test_few_calibration_models_are_said(run, tmp_path):
     write_responses(matrix, tmp_path / "new.parquet")
     outcome = run("estimate", tmp_path / "bank", tmp_path / "new.parquet", "--format", "json")
     assert {(row["method"], row["interval"]) for row in json.loads(outcome.out)} == {("gp-irt", "model-based")}
-    assert "gp-irt, since 6 calibration models are too few" in outcome.err
+    assert "gp-irt, since 6 past models are too few" in outcome.err
     assert "The bank has 6 past models, too few to leave some out" in outcome.err
     assert MEANING["model-based"] in outcome.err
 

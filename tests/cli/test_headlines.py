@@ -48,9 +48,9 @@ def test_a_score_takes_the_place_of_the_overall_one(run, folder, bank_with_board
     assert [row["target"] for row in rows][:4] == ["math", "code", "law", target]
     assert all(0.0 <= row["low"] <= row["estimate"] <= row["high"] <= 1.0 for row in rows)
     assert {row["interval"] for row in rows} == {"calibrated"}
-    said = {"board": "known of 12 of the bank's models", "mean_win_rate": "share of the bank's 12 models"}
+    said = {"board": "known of 12 past models", "mean_win_rate": "share of the 12 past models"}
     assert said[target] in outcome.err
-    assert "Mean errors of '" + target in outcome.err
+    assert "Cross-validated mean errors of '" + target in outcome.err
 
 
 def test_tables_and_pages_name_the_score(run, folder, bank_with_board):
@@ -67,7 +67,7 @@ def test_tables_and_pages_name_the_score(run, folder, bank_with_board):
 def test_selections_name_the_score_that_they_were_tried_on(run, folder, bank_with_board):
     outcome = run("select", bank_with_board, "-n", 9, "--target", "board", "-o", folder / "s.json")
     assert outcome.code == 0, outcome.err
-    assert "Mean error of 'board'" in outcome.err
+    assert "Cross-validated mean error of 'board'" in outcome.err
     refused = run("select", bank_with_board, "-n", 9, "--target", "board", "--method", "random")
     assert refused.code == 2
     assert "goes with --method auto" in refused.err

@@ -59,7 +59,7 @@ def test_a_goal_that_only_all_items_reach_is_no_guess(run, bank_folder):
     assert outcome.code == 0, outcome.err
     made = json.loads(outcome.out)
     assert made["n_items"] == 30
-    assert made["message"] == "Only all 30 items are enough for a half-width of 1e-06 on 'overall'."
+    assert made["message"] == "Only all 30 items are enough for a half-width of 1e-06 (0.00 points) on 'overall'."
 
 
 @pytest.mark.parametrize("option", ["--selector", "--method"])

@@ -51,8 +51,10 @@ def test_the_explanation_says_the_errors_it_was_chosen_by(bank):
     errors["stacked"] = found.by(Stacked()).error
     said = dict(re.findall(r"((?:[a-z-]+)(?: \(discrepancy [\d.]+\))?) (\d+\.\d\d)", chosen.explanation))
     assert said == {name: f"{100.0 * np.mean(np.abs(error[:, -1])):.2f}" for name, error in errors.items()}
-    assert chosen.explanation.startswith(f"{METHODS.label(chosen.spec)}. Mean errors of the overall score")
-    assert f"of {bank.n_models} calibration models left out in turn, in points" in chosen.explanation
+    assert chosen.explanation.startswith(
+        f"{METHODS.label(chosen.spec)}. Cross-validated mean errors of the overall score"
+    )
+    assert f"of {bank.n_models} past models, in points" in chosen.explanation
 
 
 def test_estimate_takes_the_choice_and_hands_the_reason_on(bank):
@@ -79,7 +81,7 @@ def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
     monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: made)
     chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
     assert chosen.spec == Stacked()
-    assert chosen.explanation.startswith("stacked. Mean errors of the overall score")
+    assert chosen.explanation.startswith("stacked. Cross-validated mean errors of the overall score")
 
 
 def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypatch):
@@ -93,7 +95,7 @@ def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypa
     monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
     nothing = choose_method(bank, observe(bank, new_models(bank), None), None)
     assert nothing.spec == Stacked()
-    assert "no calibration model left out has a score" in nothing.explanation
+    assert "no past model has both a score and a cross-validated estimate" in nothing.explanation
 
 
 def test_few_models_fall_back_on_gp_irt():
@@ -101,7 +103,7 @@ def test_few_models_fall_back_on_gp_irt():
     responses = new_models(bank).take(items=np.arange(12))
     found = estimate(bank, responses)
     assert (found.method, found.interval_kind) == ("gp-irt", "model-based")
-    assert found.explanation.startswith("gp-irt, since 9 calibration models are too few")
+    assert found.explanation.startswith("gp-irt, since 9 past models are too few")
     expected = estimate(bank, responses, method=GPIRT(), interval="model-based")
     for name in ("value", "standard_error", "low", "high"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
@@ -115,4 +117,4 @@ def test_models_that_cannot_be_left_out_are_not_called_too_few():
     odd = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
     found = estimate(odd, new_models(bank).take(items=np.arange(12)))
     assert (found.method, found.interval_kind) == ("gp-irt", "model-based")
-    assert "12 calibration models are too unlike in what they answered" in found.explanation
+    assert "12 past models are too unlike in what they answered" in found.explanation

@@ -134,5 +134,5 @@ def test_wrong_covariates_are_refused():
 def test_too_few_past_models_are_refused():
     bank = shared_bank(8, 30)
     new = new_models(bank)
-    with pytest.raises(DataError, match="left out in turn"):
+    with pytest.raises(DataError, match="more past models for cross-validation"):
         estimate(bank, new, covariates=["model_id"])

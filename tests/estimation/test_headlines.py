@@ -198,7 +198,7 @@ def test_plans_know_that_all_items_do_not_make_an_external_score():
 def test_selections_are_chosen_by_past_errors_of_the_score():
     bank, _, _ = world()
     chosen = select(with_target(bank, "board"), 12, rng=0)
-    assert "Mean error of 'board' of calibration models" in chosen.explanation
+    assert "Cross-validated mean error of 'board':" in chosen.explanation
 
 
 def test_win_rates_rise_with_a_score_as_the_density_of_models_there():

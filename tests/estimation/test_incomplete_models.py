@@ -87,7 +87,7 @@ def test_few_known_scores_take_estimates_from_how_items_were_drawn():
     bank = build_bank(dataclasses.replace(whole.take(models=np.arange(20)), responses=values), SPEC, rng=0)
     found, selection = found_by(bank)
     assert found.interval_kind == "design"
-    assert "6 of 20 calibration models answered enough items" in found.explanation
+    assert "6 of 20 past models answered enough items" in found.explanation
     by_design = estimate(bank, select_cells(new_models(), selection), selection=selection, interval="design")
     np.testing.assert_array_equal(found.low, by_design.low)
     truth = full_scores(bank, new_models())
@@ -103,7 +103,7 @@ def test_where_items_were_not_drawn_or_a_method_is_named_the_item_model_is_left(
     ]
     assert kinds == ["model-based", "model-based", "design"]
     nothing = choose_method(bank, sample_of(bank, telling), telling).explanation
-    assert nothing.startswith("gp-irt, since 5 calibration models are too few to leave some out")
+    assert nothing.startswith("gp-irt, since 5 past models are too few to compare methods")
 
 
 def test_too_few_answers_of_a_scenario_leave_the_item_model():

@@ -145,7 +145,7 @@ def _with(matrix: ib.ResponseMatrix, **columns: object) -> ib.ResponseMatrix:
         (run_of(np.ones(3), item_ids=["x", "y", "z"]), "share none of 4 and 3"),
         (run_of(np.ones(5)), "1 of 5 that the baseline did not run"),
         (ib.ResponseMatrix.create(np.ones((2, 4))), "must be one model, got 2"),
-        (_with(run_of(np.ones(4)), content_hash=pl.lit("b")), "same questions, got 4 items"),
+        (_with(run_of(np.ones(4)), content_hash=pl.lit("b")), "same items, got 4 with another content"),
         (_with(run_of(np.ones(4)), prompt_hash=pl.lit("q")), "is as good as the baseline's"),
     ],
 )

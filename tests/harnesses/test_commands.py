@@ -228,9 +228,9 @@ def test_interrupted_items_end_soon():
     [
         ({"command": "echo {item}"}, "got 'item'. Did you mean 'item_id'"),
         ({"command": ""}, "must name a program"),
-        ({"command": "echo 'a"}, "must be one that falls into words"),
+        ({"command": "echo 'a"}, "must split into words"),
         ({"command": "no-such-program {item_id}"}, "program that is there and may be run, got 'no-such-program'"),
-        ({"command": "echo '{item_id}'", "uses_shell": True}, "must not stand in single quotes"),
+        ({"command": "echo '{item_id}'", "uses_shell": True}, "must not be in single quotes"),
         ({"command": "true", "pattern": "("}, "must be a regular expression"),
         ({"command": "true", "pattern": "1", "uses_exit_status": True}, "got both"),
         ({"command": "true", "timeout": 0}, "timeout must be"),

@@ -97,7 +97,7 @@ def test_what_either_retired_stays_so():
 )
 def test_other_scales_are_refused(change, message):
     _, first, second = halves()
-    with pytest.raises(DataError, match=rf"must stand on one scale.*{message}.*Link one to the other first"):
+    with pytest.raises(DataError, match=rf"must be on one scale.*{message}.*Link one to the other first"):
         merge(first, change(second))
 
 

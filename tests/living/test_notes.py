@@ -49,7 +49,7 @@ def test_the_score_of_before_is_still_given_with_its_interval():
     before, of_old = (estimate(one, some, **fast) for one in (bank, with_target(clean, "quiz@1")))
     assert of_old.target_id == "quiz@1"
     np.testing.assert_array_equal(before.low, of_old.low)
-    with pytest.warns(match="1 of 15 items count no more in the score of bank"):
+    with pytest.warns(match="1 of 15 items no longer count in the score of bank"):
         of_new = estimate(clean, some, **fast)
     assert of_new.target_id == "quiz@1-clean"
     assert np.abs(of_new.value - before.value).max() > 1e-6

@@ -88,7 +88,7 @@ def test_costs_are_those_of_the_chosen_items(bank, monkeypatch):
 def test_too_few_models_are_refused():
     few = make_bank(n_models=9)
     assert not can_be_measured(few)
-    with pytest.raises(DataError, match="at least 10 calibration models"):
+    with pytest.raises(DataError, match="at least 10 past models"):
         accuracy(few)
 
 

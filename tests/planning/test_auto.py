@@ -67,7 +67,7 @@ def test_items_are_v_optimal_and_the_error_told_is_that_of_models_left_out(bank,
     half = found.half_widths(found.scale, found.share, level=0.95)[:, -1]
     far = found.half_widths(found.beyond.scale, level=0.95)[:, -1]
     assert chosen.explanation.startswith(
-        f"v-optimal. Mean error of the overall score of calibration models left out in turn: {points:.2f} points. "
+        f"v-optimal. Cross-validated mean error of the overall score: {points:.2f} points. "
         f"95 % interval of a model like past ones about ±{100 * np.median(half):.1f} points, of one better than all of "
         f"them ±{100 * np.median(far):.1f}."
     )
@@ -149,9 +149,7 @@ def test_few_models_fall_back_on_strata():
     expected = select(bank, 12, method=Stratified("proportional"), rng=5)
     assert found.item_ids == expected.item_ids
     assert (found.method, found.seed, found.recipe) == ("stratified", 5, expected.recipe)
-    assert found.explanation == (
-        "stratified, since 9 calibration models are too few to leave some out and compare methods."
-    )
+    assert found.explanation == ("stratified, since 9 past models are too few to compare methods by cross-validation.")
 
 
 def test_a_selection_says_how_it_was_made_and_a_file_keeps_it(bank, chosen, tmp_path):

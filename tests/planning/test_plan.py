@@ -86,9 +86,9 @@ def test_so_many_items_are_enough_only_where_a_trial_of_as_many_agrees(bank, hal
     assert made.answer.reached is True
     assert made.answer.measured <= half_width
     assert made.answer.half_width <= half_width
-    assert f"a trial of that many gave {made.answer.measured:.4f}" in made.message
+    assert f"a trial of that many gave {100.0 * made.answer.measured:.2f} points" in made.message
     beyond = dict(zip(made.table.sizes.tolist(), made.table.half_widths_beyond.tolist(), strict=True))[made.n_items]
-    assert (f"better than all past ones it is {beyond:.4f}" in made.message) == (beyond > half_width)
+    assert (f"better than all past ones it is {100.0 * beyond:.2f}" in made.message) == (beyond > half_width)
     assert made.to_dict()["reached"] is True
     assert quick(bank).to_dict()["reached"] is None
 
@@ -157,7 +157,7 @@ def test_choices_that_cannot_be_are_refused(choices):
 
 
 def test_few_calibration_models_are_refused():
-    with pytest.raises(DataError, match="at least 10 calibration models"):
+    with pytest.raises(DataError, match="at least 10 past models"):
         quick(make_bank(n_models=8, n_items=30), half_width=0.1)
 
 

@@ -73,7 +73,7 @@ def test_few_models_get_items_all_the_same():
     found = select(bank, 4, rng=5, per_scenario=True, excluded=bank.item_ids[:3])
     assert found.n_items == 12
     assert not set(bank.item_ids[:3]) & set(found.item_ids)
-    assert "9 calibration models are too few" in found.explanation
+    assert "9 past models are too few" in found.explanation
 
 
 def test_unknown_methods_are_refused_with_the_list(bank):

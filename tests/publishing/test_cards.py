@@ -27,7 +27,7 @@ def test_the_card_says_what_the_bank_holds():
 
 
 def test_a_bank_of_few_models_claims_no_accuracy():
-    assert "nobody knows yet" in card(make_bank(), OPTIONS, [])
+    assert "too few past models for cross-validation, so nobody knows" in card(make_bank(), OPTIONS, [])
 
 
 def test_dates_and_prompts_are_told_where_they_are_known():

@@ -121,7 +121,7 @@ def test_a_published_subset_is_pushed_as_it_stands_and_estimated_from_its_name(h
     _, files = committed(hub)
     assert files["README.md"] == (tmp_path / "tiny" / "README.md").read_bytes()
     assert set(files) == {path.name for path in (tmp_path / "tiny").iterdir()}
-    with pytest.raises(ParameterError, match=r"the license must stand in README\.md"):
+    with pytest.raises(ParameterError, match=r"the license must be in README\.md"):
         push(tmp_path / "tiny", "hf:me/tiny", PushSpec(license="mit"))
     hub.repositories["me/tiny"]["main"] = files
     answers = (np.random.default_rng(5).random((2, bank.n_items)) < 0.6).astype(float)

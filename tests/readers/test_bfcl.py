@@ -59,7 +59,7 @@ def test_other_files_are_refused(tmp_path):
         bfcl_rows([tmp_path / "nothing"], ReadingSpec())
     moved = path.rename(tmp_path / "x_score.json")
     write(moved, [{"accuracy": 1.0, "correct_count": 1, "total_count": 1}], lines=True)
-    with pytest.raises(DataError, match=r"must stand in a folder score/<model>"):
+    with pytest.raises(DataError, match=r"must be in a folder score/<model>"):
         bfcl_rows([moved], ReadingSpec())
     assert not is_bfcl({"accuracy": 1})
 

@@ -107,7 +107,7 @@ def test_mixtures_are_refused_and_say_how_many_models_had_what(tmp_path):
         "all models of a task must have been asked with the same prompts, and in 1 they differ. task 'arc': 3 models 4 "
         "shots, no chat template; 1 model ('org/zero') 0 shots, no chat template; 1 model ('org/chat') 4 shots, chat "
         "template. Give the logs of one kind alone, or leave the tasks out (exclude_tasks=...). To take them together "
-        "all the same, add spec=ReadingSpec(allow_mixed_prompts=True)."
+        "anyway, add spec=ReadingSpec(allow_mixed_prompts=True)."
     )
 
 

@@ -103,7 +103,7 @@ def test_the_name_of_the_folder_serves_where_the_run_tells_nothing(tmp_path):
     matrix = read_responses(place / "per_instance_stats.json")
     assert (matrix.model_ids, matrix.item_ids) == (["org_m"], ["boolq:k=1/id1"])
     nameless = write_run(tmp_path, "boolq", [entry("id1", exact_match=1.0)], spec=False)
-    with pytest.raises(DataError, match=r"the model is not told: there is no run_spec.json"):
+    with pytest.raises(DataError, match=r"the model is unknown: there is no run_spec.json"):
         read_responses(nameless, spec=HELM)
 
 

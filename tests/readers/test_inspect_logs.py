@@ -119,7 +119,7 @@ def test_errors_and_limits_are_apart_from_wrong_answers(tmp_path):
     assert matrix.responses[0].tolist() == pytest.approx([1, *[np.nan] * 3, 0, np.nan, np.nan], nan_ok=True)
     texts = [str(one.message) for one in caught]
     assert "4 of 7 samples have no score and are missing, not wrong: 2 ended in an error, 1 were stopped" in texts[0]
-    assert "1 of 7 samples were stopped by a limit and scored all the same" in texts[1]
+    assert "1 of 7 samples were stopped by a limit and scored anyway" in texts[1]
 
 
 def test_of_a_run_and_its_retries_the_last_log_counts(tmp_path):
@@ -271,7 +271,7 @@ def damaged(path, what):
         (("header.json", "{"), "header.json cannot be read as JSON"),
         (("header.json", "[]"), "the header must be an object, got list"),
         (("header.json", "{}"), "is no log of Inspect"),
-        (("header.json", '{"eval": {"task": "t"}}'), "must tell its task and its model"),
+        (("header.json", '{"eval": {"task": "t"}}'), "must name its task and its model"),
         (("../../header.json", "{}"), "there is no '_journal/start.json'"),
     ],
     ids=str,

@@ -65,7 +65,7 @@ def test_rows_in_another_order_are_refused(tmp_path):
     [
         ("details_org__a/d", "t", {"example": ["q"], "score": [1.0]}, "there must be a struct of metrics"),
         ("details_org__a/d", "t", {"example": [], "acc": []}, "at least one answer"),
-        ("d", "t", OLD, "the model is not told"),
+        ("d", "t", OLD, "the model is unknown"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, folder, task, columns, message):
@@ -76,5 +76,5 @@ def test_files_that_cannot_be_read(tmp_path, folder, task, columns, message):
 
 def test_the_name_must_tell_task_and_date(tmp_path):
     write(tmp_path / "details_org__a" / "d", "task", OLD, date="yesterday")
-    with pytest.raises(DataError, match="must tell task and date"):
+    with pytest.raises(DataError, match="must name task and date"):
         read_responses(tmp_path)

@@ -153,14 +153,14 @@ def test_arguments_and_responses_of_older_releases():
 def test_a_target_that_names_no_option_is_refused(tmp_path):
     rows = [choices((-1, "x"), (-2, "y"), (-3, "z"), target="w", acc=0.0)]
     write_run(tmp_path, "org/a", {"qa": rows})
-    with pytest.raises(DataError, match=r"which target does not tell for 1 of 1: lines '1'"):
+    with pytest.raises(DataError, match=r"which target does not name for 1 of 1: lines '1'"):
         read(tmp_path, "qa", response="probability")
 
 
 def test_an_accuracy_that_is_not_of_the_named_option_is_refused(tmp_path):
     """As of TruthfulQA's second variant, where acc is the share of several true options."""
     write_run(tmp_path, "org/a", {"qa": [choices((-1, "x"), (-2, "y"), target="0", acc=0.7)]})
-    with pytest.raises(DataError, match=r"differs for 1 of 1 samples .* otherwise\): lines '1'"):
+    with pytest.raises(DataError, match=r"differs for 1 of 1 samples .* differently\): lines '1'"):
         read(tmp_path, "qa", response="probability")
 
 

@@ -91,7 +91,7 @@ def test_files_that_are_cut_or_do_not_tell_their_model_are_left_out_on_request(t
     cut = write_run(tmp_path, "org/c", {"arc": [sample(0, acc=1.0)]})
     (next(cut.glob("samples_*"))).write_text('{"doc_id": 0, "acc"')
     write_run(tmp_path, "org/a", {"wmt": [sample(0, bleu=0.5, chrf=0.4)]})
-    with pytest.raises(DataError, match=r"(?s)the model is not told.*To leave out .*add: spec=.*skip_unusable=True"):
+    with pytest.raises(DataError, match=r"(?s)the model is unknown.*To leave out .*add: spec=.*skip_unusable=True"):
         read_responses(tmp_path)
     with pytest.warns(DataWarning) as caught:
         matrix = read_responses(tmp_path, spec=ReadingSpec(skip_unusable=True))
@@ -216,6 +216,6 @@ def test_every_problem_of_every_task_is_told_at_once(tmp_path):
 def test_a_samples_file_under_another_name_needs_its_task(tmp_path):
     folder = write_run(tmp_path, "org/a", {"arc": answers(1, 0)})
     path = next(folder.glob("samples_*")).rename(folder / "mine.jsonl")
-    with pytest.raises(DataError, match=r"mine\.jsonl: the name of a samples file must tell the task"):
+    with pytest.raises(DataError, match=r"mine\.jsonl: the name of a samples file must name the task"):
         read_responses(path)
     assert read_responses(path, scenario="arc").item_ids == ["arc/0", "arc/1"]

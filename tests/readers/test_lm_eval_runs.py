@@ -84,7 +84,7 @@ def test_where_the_id_of_the_model_comes_from(tmp_path):
     folder = write_run(tmp_path, "org/a", {"arc": answers(1)}, results=False)
     assert read_responses(folder).model_ids == ["org/a"]  # from the folder, as the harness names it
     plain = folder.rename(tmp_path / "output")
-    with pytest.raises(DataError, match=r"the model is not told.*model_id_from='folder'.*model_id='...'"):
+    with pytest.raises(DataError, match=r"the model is unknown.*model_id_from='folder'.*model_id='...'"):
         read_responses(plain)
     assert read_responses(plain, spec=ReadingSpec(model_id_from="folder")).model_ids == ["output"]
     assert read_responses(plain, spec=ReadingSpec(model_id="mine")).model_ids == ["mine"]
@@ -176,8 +176,8 @@ def test_samples_files_of_other_names_are_read_or_named(tmp_path, form):
         assert read_responses(tmp_path, spec=spec).item_ids == ["arc/0"]
     left_out, missed = (str(one.message) for one in caught)
     assert left_out.startswith("left out: ")
-    assert "mine.jsonl: the name of a samples file must tell the task" in left_out
-    assert "results tell 2 samples of dup by 'org/a', found 0" in missed
+    assert "mine.jsonl: the name of a samples file must name the task" in left_out
+    assert "results report 2 samples of dup by 'org/a', found 0" in missed
 
 
 @pytest.mark.parametrize("kind", ["text", "dict"])
@@ -234,8 +234,8 @@ def test_a_task_whose_samples_have_another_name_is_missed(tmp_path, name):
     place = write(tmp_path, {"arc": answers(1, 0, 1), "dup": answers(1, 1)})
     next(place.glob("samples_dup*")).rename(place / name)
     assert warned(tmp_path) == [
-        "1 tasks have other samples than the results beside them tell: results tell 2 samples of dup by 'org/a', "
-        f"found 0 ({name!r} has another name than samples files have). Look whether files were moved, renamed or "
+        "1 tasks have other samples than the results beside them say: results report 2 samples of dup by 'org/a', "
+        f"found 0 ({name!r} has another name than samples files have). Check whether files were moved, renamed or "
         "compressed, or belong to another run."
     ]
 
@@ -263,7 +263,7 @@ def test_a_cut_file_is_named_with_both_numbers(tmp_path):
     path = next(place.glob("samples_arc*"))
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
     first, second, _partial = warned(tmp_path)
-    assert "results tell 3 samples of arc by 'org/a', found 2." in first
+    assert "results report 3 samples of arc by 'org/a', found 2." in first
     assert "1 scores differ from those in the results files: arc by 'org/a': 0.6667, read 0.5000." in second
 
 

@@ -230,7 +230,7 @@ def test_readers_by_format_say_when_a_file_has_another(tmp_path):
     assert read_table(tmp_path / "r.csv", columns={"seed": "nothing"}).n_models == 1
     with pytest.raises(DataError, match=r"r\.csv"):
         read_py_irt(tmp_path / "r.csv")
-    with pytest.raises(DataError, match=r"must tell the task|samples"):
+    with pytest.raises(DataError, match=r"must name the task|samples"):
         read_lm_eval(tmp_path / "r.csv")
 
 

@@ -202,7 +202,7 @@ def test_nothing_there_and_a_folder_are_said(tmp_path, reading):
 
 def test_a_journal_is_never_written_over(path):
     before = path.read_bytes()
-    with pytest.raises(DataError, match="there already"):
+    with pytest.raises(DataError, match="exists already"):
         Journal.create(path, HEADER)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
@@ -216,7 +216,7 @@ def test_a_file_system_without_hard_links_does_too(tmp_path, monkeypatch):
     with Journal.create(tmp_path / "run.jsonl", HEADER) as journal:
         journal.append({"event": "told"})
     assert len(read_journal(tmp_path / "run.jsonl").events) == 1
-    with pytest.raises(DataError, match="there already"):
+    with pytest.raises(DataError, match="exists already"):
         Journal.create(tmp_path / "run.jsonl", HEADER)
 
 

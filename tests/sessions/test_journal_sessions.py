@@ -351,7 +351,7 @@ def test_journals_are_told_from_other_files(tmp_path):
 
 def test_what_cannot_be_examined_is_refused(tmp_path):
     empty = played(tmp_path / "empty.jsonl", "a", [("math/0", None)])
-    with pytest.raises(DataError, match="have been told an answer"):
+    with pytest.raises(DataError, match="have an answer to be examined"):
         journal_responses(BANK, [empty])
     journal = played(tmp_path / "a.jsonl", "a", [("math/0", 1.0), ("law/29", 1.0)])
     with pytest.raises(DataError, match="another model, got several of 'a'"):

@@ -102,5 +102,5 @@ def test_more_items_than_every_fold_can_ask_are_refused(monkeypatch):
 
 
 def test_too_few_models_are_refused():
-    with pytest.raises(DataError, match="at least 10 calibration models"):
+    with pytest.raises(DataError, match="at least 10 past models"):
         plan_sessions(build_bank(BANK.responses.take(models=np.arange(9))), 5)

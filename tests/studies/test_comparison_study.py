@@ -221,7 +221,7 @@ def test_a_model_that_answered_no_chosen_item_has_no_estimate():
     assert found["estimate"].is_nan().all()
     assert found["truth"].is_not_nan().all()
     assert (found["n_used"] == 0).all()
-    assert set(found["failure"]) == {"none of the tested models answered a chosen item"}
+    assert set(found["failure"]) == {"none of the new models answered a chosen item"}
 
 
 def test_an_error_says_where_in_the_study():

@@ -49,7 +49,7 @@ class CheckedScore:
     estimate, low, high : float
         From the chosen items alone, with the interval.
     expected_error : float
-        Mean absolute error of the bank's own models, left out in turn, with items chosen in the same way; NaN where it
+        Cross-validated mean absolute error of past models, with items chosen in the same way; NaN where it
         is not known.
     """
 
@@ -76,7 +76,7 @@ class CheckedScore:
 
     @property
     def held(self) -> bool:
-        """Whether the interval holds the truth."""
+        """Whether the interval covers the truth."""
         return self.low - ROUNDING <= self.truth <= self.high + ROUNDING
 
     @property
@@ -87,7 +87,7 @@ class CheckedScore:
     def in_words(self, level: float) -> str:
         """Say it in a sentence, in points."""
         half = 50.0 * (self.high - self.low)
-        own = f"; its own models, left out, erred by {100.0 * self.expected_error:.1f} on average"
+        own = f"; cross-validated errors of past models average {100.0 * self.expected_error:.1f}"
         own = "" if math.isnan(self.expected_error) else own
         bank_says = f"what the bank expects ({half:.1f} at {100.0 * level:g} %{own})"
         start = f"{self.model_id}, {self.n_chosen} items: the error of {100.0 * abs(self.error):.1f} points is"
@@ -117,7 +117,7 @@ class BankCheck(Tabular):
     scores : tuple of CheckedScore
         By number of items, model and target.
     hints : tuple of str
-        What about the models may make them unlike those of the bank.
+        What about the models may make them unlike past models.
     """
 
     bank_id: str
@@ -132,9 +132,9 @@ class BankCheck(Tabular):
 
     @property
     def suits(self) -> bool:
-        """Whether, with every number of items, chance alone may leave so many overall scores outside their intervals.
+        """Whether chance alone explains, for every number of items, how many overall scores miss their intervals.
 
-        A single model is outside by chance one time in twenty (at level 0.95), and that is taken for no chance.
+        False, too, for a single model outside its interval, which happens by chance one time in twenty (at level 0.95).
         """
         for size in {one.n_chosen for one in self.scores}:
             scores = [one for one in self._overall() if one.n_chosen == size]
@@ -192,7 +192,7 @@ def check_bank(
     ignore_unknown : bool
         Leave out items that the bank does not hold.
     rng : int
-        Seed of what is left to chance in the choice of items.
+        Seed of the random choices of items.
     progress : ProgressCallback
 
     Raises
@@ -200,7 +200,7 @@ def check_bank(
     DataError
         When no model ran all items of any scenario, or an item is not in the bank.
     ParameterError
-        When a number of items, or the level, is not what it must be.
+        When a number of items, or the level, is not valid.
 
     Examples
     --------
@@ -285,13 +285,13 @@ def _hints(bank: Bank, responses: ResponseMatrix, truth: FloatArray) -> Iterator
         names = [responses.model_ids[row] for row in np.flatnonzero(is_there).tolist()]
         if names:
             yield (
-                f"{shown(names)}: the overall score is {where} those of all models of the bank ({low:.3f} to "
-                f"{high:.3f})."
+                f"{shown(names)}: the overall score is {where} those of all past models ({100 * low:.1f} to "
+                f"{100 * high:.1f} points)."
             )
     newest, dates = bank.newest, model_dates(responses.models)
     if newest is not None:
-        yield f"The bank's newest model is of {newest!s}."
+        yield f"The newest past model is of {newest!s}."
     if newest is not None and dates is not None:
         newer = responses.models.filter(dates > newest)["model_id"].to_list()
         if newer:
-            yield f"{shown(newer)}: newer than all models of the bank."
+            yield f"{shown(newer)}: newer than all past models."

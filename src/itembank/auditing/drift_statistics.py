@@ -24,7 +24,7 @@ LEAST_MODELS, LEAST_PAST = 3, 10
 
 
 class PastResiduals(NamedTuple):
-    """Residuals of each item over the bank's own models left out, in standard deviations by the factor model."""
+    """Cross-validated residuals of each item over past models, in standard deviations by the factor model."""
 
     mean: FloatArray  # (n_items,): NaN where too few models answered
     spread: FloatArray  # (n_items,)

@@ -1,7 +1,7 @@
 """Items that models answer as if they were one question: kernels on arrays, the verb `find_duplicates` and its result.
 
 The log-likelihood ratio of a pair is ``sum over models of (log(1 - e) if both answers agree, else log(e)) -
-(log P_j + log P_k) / 2``: one question asked twice and answered otherwise with probability e, against two questions
+(log P_j + log P_k) / 2``: one question asked twice and answered differently with probability e, against two questions
 that have nothing in common but the abilities they measure. ``P_j`` is the probability of the answer that the model gave
 to item j. All pairs are products of matrices, made in blocks.
 """
@@ -26,7 +26,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
 SLIP = 0.05
-"""e: how often a model answers a question otherwise when asked again."""
+"""e: how often a model answers a question differently when asked again."""
 NEAREST = 0.02
 """Probabilities lie so far from 0 and 1 at least: two answers that nearly all models give alike prove nothing."""
 MODELS_A_FACTOR, MOST_FACTORS = 50, 4
@@ -153,7 +153,7 @@ class Duplicates(Tabular):
     n_pairs : int
         Pairs that were looked at.
     table : table of pairs, the most alike first
-        `item_id`, `duplicate_of` (the one that stands first in the item table), `log_ratio`, the `threshold` from which
+        `item_id`, `duplicate_of` (the one that is first in the item table), `log_ratio`, the `threshold` from which
         a pair is flagged, `n_models` that answered both, `n_agree`, and `verdict`: duplicate, or review.
     """
 
@@ -178,7 +178,7 @@ class Duplicates(Tabular):
 def find_duplicates(source: Bank | GivenResponses, *, review: float = 3.0) -> Duplicates:
     """Find pairs of items that models answer as if they were one question.
 
-    For every pair the likelihood of one question asked twice, answered otherwise one time in twenty, is set against
+    For every pair the likelihood of one question asked twice, answered differently one time in twenty, is set against
     that of two questions which share nothing but the abilities they measure. Pairs of easy items cannot be found: all
     models answer both alike anyway.
 

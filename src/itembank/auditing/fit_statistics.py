@@ -1,6 +1,6 @@
 """How well answers fit, overall, by group of items and in the order they came, and how often past models fit as badly.
 
-Kernels on arrays. Statistics are by the factor model of past answers; p-values by the bank's own models, left out: no
+Kernels on arrays. Statistics are by the factor model of past answers; p-values by past models, cross-validated: no
 table of a distribution enters.
 """
 
@@ -40,7 +40,7 @@ class FitStatistics(NamedTuple):
 
     misfit: FloatArray  # (n_models,): Mean squared distance from what is expected (`FactorPrediction.misfit`)
     outfit: FloatArray  # (n_models,): `outfits`; NaN where responses are not right or wrong
-    # (n_models, n_groups): Mean answer to a group's items less what the answers to its reference let expect; NaN where
+    # (n_models, n_groups): Mean answer to a group's items less what the answers to its reference suggest; NaN where
     # too few were answered.
     difference: FloatArray
     deviation: FloatArray  # (n_models, n_groups): The same in standard deviations by the factor model
@@ -131,10 +131,10 @@ class FitPValues(NamedTuple):
 
 
 def fit_p_values(found: FitStatistics, past: FitStatistics, groups: tuple[ItemGroup, ...]) -> FitPValues:
-    """Compare statistics of new models with those of the bank's own models left out, on the same items.
+    """Compare statistics of new models with the cross-validated ones of past models, on the same items.
 
     Groups of the bank are compared by ``max_g |z_g| / rms(past z_g)``, so that many groups alarm no oftener than one.
-    The smallest of three p-values is no p-value: it is compared with that of the past models in turn.
+    The smallest of three p-values is no p-value: it is compared with those of the past models.
     """
     is_named = np.array([group.kind == NAMED for group in groups], dtype=bool)
     sizes, past_sizes = (
@@ -154,7 +154,7 @@ def fit_p_values(found: FitStatistics, past: FitStatistics, groups: tuple[ItemGr
 def detectable_rises(past: FitStatistics) -> FloatArray:
     """Rise of each group's mean answer that is found nine times in ten at the level of 5 %, (n_groups,).
 
-    By the differences of the bank's own models, left out: their 95th percentile and 1.28 standard deviations more.
+    By the differences of past models, cross-validated: their 95th percentile and 1.28 standard deviations more.
     """
     result = np.full(past.difference.shape[1], np.nan)
     known = ~np.isnan(past.difference).all(axis=0)
@@ -166,7 +166,7 @@ def detectable_rises(past: FitStatistics) -> FloatArray:
 
 def upper_p_values(
     values: FloatArray,  # Of new models
-    past: FloatArray,  # (n_past,): Of the bank's models left out; NaN where unknown
+    past: FloatArray,  # (n_past,): Of past models, cross-validated; NaN where unknown
 ) -> FloatArray:  # Same shape; NaN where the value is, and everywhere without past values
     """How probable at least such a value is of a model like past ones: ``(1 + number of past >= value) / (n + 1)``."""
     known = np.sort(past[~np.isnan(past)])

@@ -88,20 +88,20 @@ class ItemAudit(Tabular):
     ----------
     n_models : int
     order : str
-        What items stand in order of.
+        What items are sorted by.
     table : table of one row an item
-        All items, flagged or not: `item_id`, `scenario`, `subscenario`; `reason` (the gravest; null where nothing is
+        All items, flagged or not: `item_id`, `scenario`, `subscenario`; `reason` (the gravest; null if nothing is
         wrong) and `reasons` (all, with commas); `probability` of a defect; `suspicion`, `key_ratio`, `noise_ratio`,
         `slope`, `slope_error` and `top_logit` (`item_evidence.ItemEvidence`); `n_models`, `mean`, `item_rest`,
         `n_best`, `n_best_right` and `worth` (`item_evidence.ItemStatistics`); `duplicate_of`, `duplicate_ratio`;
         `differs_for`, `differs_by`; with answer letters `rival`, `n_rival`, `n_key`; `evidence`, a sentence; `text`,
-        where the item table has one.
+        if the item table has one.
     cautions : tuple of str
         Why faults may be hidden, or sound items look faulty.
     labels : LabelCheck or None
-        Where known bad items were given.
+        If known bad items were given.
     differential : DifferentialItems or None
-        Where groups of models were compared.
+        If groups of models were compared.
     """
 
     n_models: int
@@ -237,7 +237,7 @@ SAYS: Mapping[str, Callable[[dict[str, Any]], str]] = {
     "dead": lambda row: f"none of {row['n_models']} models is right",
     "saturated": lambda row: f"all {row['n_models']} models are right",
 }
-"""How each reason is told of an item."""
+"""How each reason is worded for an item."""
 
 
 def own_answers(
@@ -437,23 +437,24 @@ def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
     n_items, n_models = statistics.mean.size, int(panel.observed.any(axis=1).sum())
     if n_models < ENOUGH_MODELS:
         yield (
-            f"{n_models} models are few. Of wrong keys planted among real answers a third was found with 14 models, "
-            f"and half with {ENOUGH_MODELS}: an item that is not flagged may be wrong. Add models."
+            f"{n_models} models are few. In tests with planted wrong keys, 14 models found a third of these and "
+            f"{ENOUGH_MODELS} found half: an item that is not flagged may be wrong. Add models."
         )
     if n_items >= ENOUGH_ITEMS and not (statistics.item_rest < 0.0).any():
         yield (
             f"None of {n_items} items has a negative item-rest correlation. Either all keys are right, or items were "
-            "selected by what they tell of models, which throws out most items with wrong keys: audit the whole "
-            "benchmark then."
+            "selected because they tell models apart, which removes most items with wrong keys: then audit the whole "
+            "benchmark."
         )
     if panel.scores.std() < FEW_POINTS:
         yield (
-            f"The models are much alike (standard deviation of scores {panel.scores.std():.3f}): correlations and the "
-            "likelihood ratio of the key say little. Go by the best models' failures, or add weaker models."
+            f"The models are much alike (standard deviation of scores {100.0 * panel.scores.std():.1f} points): "
+            "correlations and the likelihood ratio of the key say little. Go by the best models' failures, or add "
+            "weaker models."
         )
     best = np.sort(panel.scores)[-3:].mean()
     if best < WEAK:
         yield (
-            f"The best models are right on {best:.0%} of the items only: a wrong key then looks like a hard item. Add "
+            f"The best models are right on only {best:.0%} of the items: a wrong key then looks like a hard item. Add "
             "stronger models."
         )

@@ -1,4 +1,4 @@
-"""Items that new models answer otherwise than their other answers let expect: the verb `item_drift` and its result."""
+"""Items that new models answer unlike what their other answers suggest: the verb `item_drift` and its result."""
 
 import datetime
 import math
@@ -29,7 +29,7 @@ N_DRAWS = 10
 
 @dataclass(frozen=True, slots=True)
 class DriftedItem:
-    """An item beside what other answers of the same models let expect.
+    """An item beside what other answers of the same models suggest.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class DriftedItem:
     difference : float
         Mean answer less expectation, from 0 to 1.
     z : float
-        The same in standard errors, which the bank's own models, left out, give.
+        The same in standard errors, by cross-validation on past models.
     is_drifted : bool
         Whether it was taken out of the scale.
     """
@@ -60,7 +60,7 @@ class DriftedItem:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ItemDrift(Tabular):
-    """Items that new models answer otherwise than the bank lets expect.
+    """Items that new models answer differently than the bank predicts.
 
     Attributes
     ----------
@@ -68,11 +68,11 @@ class ItemDrift(Tabular):
     n_models : int
         New models.
     since : str
-        The date since which models count; empty where all do.
+        The date since which models count; empty if all do.
     items : tuple of DriftedItem
         Every item that enough new models answered, the z furthest from 0 first.
     by_chance : float
-        Items that as many of the bank's own models, left out, would mark.
+        Items that as many past models, cross-validated, would mark.
     is_limited : bool
         Whether more items would have been marked than a fifth: then it is the models that differ, or the run.
     """
@@ -96,11 +96,13 @@ class ItemDrift(Tabular):
         if not self.items:
             return (f"item drift: no item was answered by enough of the {who} to be examined.",)
         found = (
-            f"item drift over {who}: {len(self.drifted)} of {len(self.items)} items are answered otherwise than "
-            f"expected (by chance about {math.ceil(self.by_chance)})."
+            f"item drift over {who}: {len(self.drifted)} of {len(self.items)} items are answered differently "
+            f"than expected (about {math.ceil(self.by_chance)} by chance)."
         )
         if self.is_limited:
-            return (f"{found} Marking stops at a fifth, and there are more: the run or the models changed, not items.",)
+            return (
+                f"{found} Marking stops at a fifth, and there are more: the run or the models changed, not the items.",
+            )
         if len(self.drifted) > 2.0 * self.by_chance:
             return (
                 f"{found} Look at them (itembank check BANK), and take them out of the score if they are at fault "
@@ -134,7 +136,7 @@ def item_drift(
     ignore_unknown: bool = False,
     progress: ProgressCallback = silent,
 ) -> ItemDrift:
-    """Find items that new models answer otherwise than the bank lets expect of models like them.
+    """Find items that new models answer differently than the bank predicts for models like them.
 
     What is expected of an item follows from each model's other answers, so that models which are all better or worse
     than past ones move no item. Items whose z is beyond 2.5 either way are taken out of the scale one at a time,
@@ -160,7 +162,7 @@ def item_drift(
         When the bank has no responses or fewer than ten models, an item is not in it, answers are graded where those
         of the bank are right or wrong, or no model is left.
     ParameterError
-        When `since` is no date, or no column tells dates.
+        When `since` is no date, or no column holds dates.
 
     Examples
     --------
@@ -199,9 +201,9 @@ def item_drift(
 
 
 def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Residuals of the bank's own models, left out, as they are and in standard deviations, (n_models, n_columns).
+    """Cross-validated residuals of past models, as they are and in standard deviations, (n_models, n_columns).
 
-    Also the smallest spread of the latter that the bank's models can vouch for, (n_columns,).
+    Also the smallest spread of the latter that past models can vouch for, (n_columns,).
     """
     raw, scaled, used = (np.full((bank.n_models, items.size), np.nan) for _ in range(3))
     surest = surest_variance(np.sum(~np.isnan(bank.responses.of_items(items)), axis=0))

@@ -1,4 +1,4 @@
-"""How far a bank's items will tell the next models apart: the verb `outlook` and its result."""
+"""How well a bank's items will tell the next models apart: the verb `outlook` and its result."""
 
 import datetime
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ HALF = 0.5
 UNSOLVED, SOLVED = 0.1, 0.9
 """Expected responses up to which nearly all models fail an item, and from which nearly all solve it."""
 MODELS = {"typical past models": 0.0, "best quarter of these": 1.0, "twice as far ahead": 2.0}
-"""Places of `abilities_ahead`: the last is where the best quarter stood for banks that were made without it."""
+"""Places of `abilities_ahead`: the last is where the best quarter was, for banks made without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +44,18 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outlook(Tabular):
-    """How far a bank's items will tell the next models apart.
+    """How well a bank's items will tell the next models apart.
 
     Attributes
     ----------
     bank_id : str
     newest : date or None
-        Of the newest past model; None where the table of models tells no dates.
+        Of the newest past model; None if the table of models has no dates.
     n_items : int
     n_never_solved : int or None
         Items with no response above 0.5 of any past model; None in a bank without responses.
     ahead : tuple of Ahead
-        By the item model, for typical past models, their best quarter and models twice as far ahead; empty where the
+        By the item model, for typical past models, their best quarter and models twice as far ahead; empty if the
         bank has no item model, or no past models.
     """
 
@@ -66,19 +66,19 @@ class Outlook(Tabular):
     ahead: tuple[Ahead, ...]
 
     def months_old(self, today: datetime.date | None = None) -> float | None:
-        """Months from the newest past model to this day, by default today; None where no dates are known."""
+        """Months from the newest past model to this day, by default today; None if no dates are known."""
         return None if self.newest is None else months_between(self.newest, today or datetime.date.today())
 
     @property
     def in_words(self) -> str:
-        """Say which share of the score tells models apart, and how many items nobody solved; '' where unknown."""
+        """Say which share of the score tells models apart, and how many items nobody solved; '' if unknown."""
         if not self.ahead:
             return ""
         now, later = self.ahead[0].open, self.ahead[-1].open
         never = f" No past model solved {self.n_never_solved} of {self.n_items} items." if self.n_never_solved else ""
         return (
-            f"{now:.0%} of the score is on items that tell typical past models apart, {later:.0%} on those that will "
-            f"tell models apart that are twice as far ahead as the best quarter.{never}"
+            f"{now:.0%} of the score is on items that tell typical past models apart, {later:.0%} on items that "
+            f"will tell apart models twice as far ahead as the best quarter.{never}"
         )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The fit of a bank's own models, left out in turn: what the fit of new models is compared with."""
+"""The cross-validated fit of past models: what the fit of new models is compared with."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def factor_model_of(bank: Bank) -> FactorModel:
 
 
 def why_not_examined(bank: Bank, progress: ProgressCallback) -> str:
-    """Say why the fit of new models cannot be compared with that of the bank's own; nothing where it can."""
+    """Say why the fit of new models cannot be compared with that of past models; nothing where it can."""
     if bank.published is not None:
         return f"bank {bank.bank_id} was published without responses"
     if folds(bank, progress=progress):
@@ -42,11 +42,11 @@ def why_not_examined(bank: Bank, progress: ProgressCallback) -> str:
 
 
 def check_folds(bank: Bank, progress: ProgressCallback) -> None:
-    """Refuse a bank that cannot leave its own models out."""
+    """Refuse a bank whose past models cannot be cross-validated."""
     reason = why_not_examined(bank, progress)
     if reason:
         raise DataError(
-            f"the fit of new models is compared with that of the bank's own models left out: {reason}. Take a bank of "
+            f"the fit of new models is compared with the cross-validated fit of past models: {reason}. Take a bank of "
             "more models, with their responses."
         )
 
@@ -62,7 +62,7 @@ def statistics_by(
 def past_statistics(
     bank: Bank, items: IntArray, groups: tuple[ItemGroup, ...], *, is_ordered: bool, progress: ProgressCallback = silent
 ) -> FitStatistics:  # Of all models of the bank; NaN for those that answered too few of the items
-    """Measure the fit of the bank's own models to these items, each by the factor model of other models.
+    """Measure the fit of past models to these items, each by the factor model of other models.
 
     Kept in the bank's cache.
     """
@@ -84,7 +84,7 @@ def past_statistics(
 def past_session_statistics(
     bank: Bank, spec: SessionSpec, n_answers: int, groups: tuple[ItemGroup, ...], *, progress: ProgressCallback
 ) -> FitStatistics:
-    """Measure the fit of the bank's own models, left out, to the items that sessions of this spec ask each of them.
+    """Measure the fit of past models, cross-validated, to the items that sessions of this spec ask each of them.
 
     A session asks what its model may get right or wrong. On the same items other models answer with less doubt, and the
     session's model would seem unusual for that alone. NaN for models that were not tried, or whose sessions ended

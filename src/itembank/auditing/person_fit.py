@@ -40,17 +40,17 @@ from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular
 
 RARE: Final = 0.05
-"""A model, a named group or a session is called unusual where fewer of the bank's own models are as unusual."""
+"""A model, a named group or a session is called unusual if fewer past models are as unusual."""
 FEWEST_PAST: Final = 20
-"""With fewer models left out even the most unusual of all is not rarer than that."""
+"""With fewer past models even the most unusual of all is not rarer than that."""
 SHIFT: Final = (
-    "No statistic shows a change that makes all answers a little worse or better: it is lower or higher ability. Only "
-    "what is written of the runs (prompt, task version, harness) can tell."
+    "No statistic shows a change that makes all answers a little worse or better: it looks like lower or higher "
+    "ability. Only the record of the runs (prompt, task version, harness) can tell."
 )
 ONE_RUN: Final = (
-    "Leaked items: one ordinary run cannot show them. Of models that know every fifth item one in three is called "
-    "unusual after 100 answers, and nothing says why. Name the suspected items (--group NAME=FILE; groups= in Python), "
-    "and they are compared with the others."
+    "Leaked items: one ordinary run cannot show them. If a model has seen 20 % of the items, this check notices in "
+    "about one case of three after 100 answers, and cannot say why. Name the suspected items (--group NAME=FILE; "
+    "groups= in Python) to compare them with the others."
 )
 OTHERS = "all others"
 """Name of the items that are suspected where only a reference is given."""
@@ -64,7 +64,7 @@ PART_OF_FOLDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SurprisingAnswer:
-    """An answer that a model's other answers did not let expect; response and expectation run from 0 to 1."""
+    """An answer that a model's other answers did not suggest; response and expectation run from 0 to 1."""
 
     item_id: str
     response: float
@@ -73,7 +73,7 @@ class SurprisingAnswer:
 
 @dataclass(frozen=True, slots=True)
 class GroupFit:
-    """Answers of one model to a group of items beside what its other answers let expect.
+    """Answers of one model to a group of items beside what its other answers suggest.
 
     Attributes
     ----------
@@ -82,9 +82,9 @@ class GroupFit:
     n_items, n_reference : int
         Answers to the group's items, and those that they are compared with.
     mean, expected : float
-        Mean answer, and what the reference lets expect.
+        Mean answer, and what the reference suggests.
     p_value : float
-        How often one of the bank's own models, left out, is as unusual: for a named group, whose answers are that much
+        How often a past model, cross-validated, is as unusual: for a named group, whose answers are that much
         better on it; for others, which differ as much, either way, in any of the groups.
     detectable : float
         Rise that is found nine times in ten, from 0 to 1; NaN but for named groups.
@@ -139,7 +139,7 @@ class OrderFit:
     cusum : float
         Largest excursion of the cumulative sums.
     p_value : float
-        How often one of the bank's own models, left out, has as large a one on the same items in the same order.
+        How often a past model, cross-validated, has as large a one on the same items in the same order.
     first_answer : int
         Answer from which on the excursion began, from 1.
     got_better : bool
@@ -159,7 +159,7 @@ class OrderFit:
         """Say what happened."""
         way = "better" if self.got_better else "worse"
         begin = f"from answer {self.first_answer} on (p {self.p_value:.3f})"
-        return f"answers get {way} than the ones before let expect {begin}"
+        return f"answers get {way} than the earlier ones suggest {begin}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +170,14 @@ class ModelFit:
     ----------
     model_id : str
     n_items, n_past : int
-        Answers, and models of the bank, left out, that they are compared with.
+        Answers, and past models that they are compared with.
     misfit, typicality : float
-        As of an estimate (`Typicality`): mean squared distance from what past answers let expect, and the fraction of
-        the bank's models that fitted no better.
+        As of an estimate (`Typicality`): mean squared distance from what past answers suggest, and the fraction of
+        past models that fitted no better.
     outfit : float
         Mean squared surprise of right and wrong answers at the model's ability, by the item model: 1 on average.
     p_value : float
-        How often one of the bank's own models is as unusual, by misfit, by outfit or in the most unusual of the groups.
+        How often a past model is as unusual, by misfit, by outfit or in the most unusual of the groups.
     groups : tuple of GroupFit
     right, wrong : tuple of SurprisingAnswer
         The answers that were most against expectation, the most surprising first.
@@ -199,7 +199,7 @@ class ModelFit:
 
     @property
     def is_flagged(self) -> bool:
-        """Whether the model answers unlike the bank's models."""
+        """Whether the model answers unlike past models."""
         return self.p_value < RARE
 
     @property
@@ -222,14 +222,14 @@ class ModelFit:
         if self.is_flagged:
             where = ", ".join(one.in_words() for one in self.unusual_groups)
             yield (
-                f"{self.model_id}: answers unlike the bank's models (typicality {self.typicality:.2f}, "
+                f"{self.model_id}: answers unlike past models (typicality {self.typicality:.2f}, "
                 f"p {self.p_value:.3f}){': ' + where if where else ''}. Its intervals are learnt from models that "
-                f"answer otherwise. Wrong against expectation: {_listed(self.wrong)}; right against it: "
+                f"answer differently. Unexpectedly wrong: {_listed(self.wrong)}; unexpectedly right: "
                 f"{_listed(self.right)}."
             )
         for group in self.raised_groups:
             yield (
-                f"{self.model_id}: {group.in_words()} than its other answers let expect (p {group.p_value:.3f}): it "
+                f"{self.model_id}: {group.in_words()} than its other answers suggest (p {group.p_value:.3f}): it "
                 f"may know these items. No interval covers that: trust the other items alone."
             )
         if self.order is not None and self.order.is_flagged:
@@ -272,7 +272,7 @@ class FitCheck(Tabular):
     def suits(self) -> bool:
         """Whether nothing changed, and the models are no more unusual than chance explains, in any of the tests.
 
-        One clean model of twenty is called unusual by chance, and a single one is taken for no chance.
+        False, too, for a single unusual model, though one clean model of twenty is called unusual by chance.
         """
         tests = [
             [one.p_value for one in self.models],
@@ -290,7 +290,7 @@ class FitCheck(Tabular):
 
     @property
     def hints(self) -> tuple[str, ...]:
-        """What such a check could have found, and what it cannot."""
+        """What this check could have found, and what it cannot find."""
         return tuple(self._hints())
 
     def _named(self) -> dict[str, list[GroupFit]]:
@@ -305,8 +305,8 @@ class FitCheck(Tabular):
         if few:
             most = max(one.n_past for one in self.models if one.n_past < FEWEST_PAST)
             yield (
-                f"{shown(few)}: compared with at most {most} models of the bank that answered these items; with fewer "
-                f"than {FEWEST_PAST} none can be called unusual."
+                f"{shown(few)}: compared with at most {most} past models that answered these items; with fewer than "
+                f"{FEWEST_PAST} none can be called unusual."
             )
         named = self._named()
         for name, groups in named.items():
@@ -314,7 +314,7 @@ class FitCheck(Tabular):
             if not known:
                 yield (
                     f"{name}: too few answers to compare. At least 5 to its items and 10 to the others are needed, and "
-                    "models of the bank that answered them."
+                    "past models that answered them."
                 )
                 continue
             worst = max(known, key=lambda one: one.detectable)
@@ -390,8 +390,8 @@ def _marked(bank: Bank, item_ids: Sequence[str], source: str) -> BoolArray:
     aside = dict.fromkeys(aside_items(bank, item_ids))
     if aside:
         warn(
-            f"{len(aside)} of {len(item_ids)} items of {source} count no more in the score of bank {bank.bank_id} and "
-            f"are left out: {shown(list(aside))}.",
+            f"{len(aside)} of {len(item_ids)} items of {source} no longer count in the score of bank {bank.bank_id} "
+            f"and are left out: {shown(list(aside))}.",
             DataWarning,
         )
     counting = pl.Series([item for item in item_ids if item not in aside], dtype=pl.String)
@@ -508,7 +508,7 @@ def check_fit(
 ) -> FitCheck:
     """Examine how well the answers of new models fit a bank, each model by itself.
 
-    Everything is compared with the bank's own models, left out in turn, on the same items: no table of the normal
+    Everything is compared with past models, cross-validated, on the same items: no table of the normal
     distribution is used. What the tables say of other prompts, versions and harnesses than the bank's comes first.
 
     Parameters
@@ -519,14 +519,14 @@ def check_fit(
         Of new models: full runs, selections or sessions. Items whose content is not the bank's are left out.
     groups : mapping of name to item ids, optional
         Items that are suspected of having leaked, by a name of yours: is a model better on them than its answers to
-        other items let expect?
+        other items suggest?
     reference : item ids, optional
         Items that cannot have leaked. Groups are compared with these alone; without groups all other items are.
     order : mapping of model id to item ids, optional
         The order in which a model answered, for a CUSUM: do answers get worse or better on the way?
     sessions : mapping of model id to SessionSpec, optional
         Settings of the adaptive session that asked a model whose order is known (`journal_responses` reads all of it
-        from journals): it is compared with such sessions of the bank's models, which take seconds the first time.
+        from journals): it is compared with such sessions of past models, which take seconds the first time.
     ignore_unknown : bool
         Leave out items that the bank does not hold.
     progress : ProgressCallback
@@ -565,7 +565,7 @@ def check_fit(
 def _answered(
     bank: Bank, matrix: ResponseMatrix, order: Mapping[str, Sequence[str]], sessions: Mapping[str, SessionSpec]
 ) -> Iterator[Answered]:
-    """Put models together that answered the same items; each whose order is known stands alone."""
+    """Put models together that answered the same items; each whose order is known is alone."""
     positions = bank_positions(bank, matrix.items["item_id"], "responses")
     names = np.array(matrix.model_ids, dtype=object)
     is_ordered = np.isin(names, list(order))

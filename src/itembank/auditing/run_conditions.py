@@ -33,7 +33,7 @@ def with_same_content(bank: Bank, new: ResponseMatrix) -> tuple[ResponseMatrix, 
             f"{shown(changed)}. The benchmark changed: run the version of the bank, or calibrate a new one."
         )
     n = f"{len(changed)} of {new.n_items} items"
-    left_out = f"the content of {n} is not the bank's, they are left out: {shown(changed)}."
+    left_out = f"the content of {n} is not the bank's; they are left out: {shown(changed)}."
     same, _ = only_items(new, sorted(set(new.item_ids) - set(changed)))
     return same, (left_out, *conditions)
 
@@ -52,7 +52,7 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
     for column in _shared(new.items, bank.items, _OF_ITEMS):
         changed = other_in(in_both(new.items, bank.items, column), column)
         if changed:
-            yield f"{column} is another than the bank's for {len(changed)} of {new.n_items} items: {shown(changed)}."
+            yield f"{column} differs from the bank's for {len(changed)} of {new.n_items} items: {shown(changed)}."
     for column in _shared(new.models, bank.models, _OF_MODELS):
         known = bank.models[column].cast(pl.String).drop_nulls().unique().sort().to_list()
         values = new.models.select("model_id", pl.col(column).cast(pl.String)).drop_nulls()
@@ -60,7 +60,7 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
         if known and other.height:
             found = ", ".join(map(repr, other[column].unique().sort().to_list()[:5]))
             yield (
-                f"{column} is {found} for {shown(other['model_id'].to_list())}, and for the bank's models "
+                f"{column} is {found} for {shown(other['model_id'].to_list())}, and for past models "
                 f"{', '.join(map(repr, known[:5]))}{', ...' if len(known) > 5 else ''}."
             )
 
@@ -87,7 +87,7 @@ def _kept_value(value: str) -> str:
 
 
 def marked_otherwise(bank: Bank, new: ResponseMatrix) -> str:
-    """Say that new answers are graded where all of the bank's models are right or wrong; nothing where they are not.
+    """Say that new answers are graded where all of the past models are right or wrong; nothing where they are not.
 
     A probability, or a mean of attempts, is nearer to what is expected than any single answer: a model that misfits
     would seem to fit. Items are compared by their scenario, and must be the bank's.
@@ -100,7 +100,7 @@ def marked_otherwise(bank: Bank, new: ResponseMatrix) -> str:
     if not other:
         return ""
     return (
-        f"answers must be right or wrong (0 or 1) where those of all the bank's models are, and {len(other)} of "
+        f"answers must be right or wrong (0 or 1) where those of all past models are, and {len(other)} of "
         f"{new.n_items} items have others: {shown(other)}"
     )
 

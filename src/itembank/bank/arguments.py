@@ -77,7 +77,7 @@ def as_new_responses(
     if same_content:
         check_same_content(matrix.items, bank.responses.items)
         if not allow_mixed_prompts:
-            advice = "To take them all the same, give what read_responses(...) returns in place of the path."
+            advice = "To take them anyway, give what read_responses(...) returns in place of the path."
             check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
     return matrix
 
@@ -145,7 +145,7 @@ def as_whole_selection(selection: GivenSelection | None) -> Selection | None:
 
 
 def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix:
-    """Return a bank or responses, whichever is given or stands at the path."""
+    """Return a bank or responses, whichever is given or is at the path."""
     if isinstance(source, Bank):
         return source
     if isinstance(source, str | Path) and (is_bank_name(source) or (Path(source) / RECORD).is_file()):

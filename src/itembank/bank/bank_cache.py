@@ -136,7 +136,7 @@ def cache_name(kind: str, *depends_on: object) -> str:
     """Name arrays after what they depend on besides the bank: arrays count by their bytes, all else by its repr.
 
     `kind` begins the name. The repr of all else says all that it is, as that of frozen specs, numbers and text does;
-    arrays stand by themselves only.
+    arrays are values of their own only.
     """
     others = tuple(part for part in depends_on if not isinstance(part, np.ndarray))
     digest = hashlib.sha256(repr(others).encode())

@@ -115,12 +115,12 @@ def _item_id_problems(bank: Bank) -> Iterator[str]:
 
 
 def _published_problems(bank: Bank) -> Iterator[str]:
-    """Without responses there are no models; what stands in for them must be numbers of its shape."""
+    """Without responses there are no models; what replaces them must be numbers of its shape."""
     published = bank.published
     if published is None:
         return
     if bank.n_models or published.n_models < 1:
-        yield f"a bank without responses must hold no models, and was made of some, got {bank.n_models}."
+        yield f"a bank without responses must hold no models but have been made of some, got {bank.n_models}."
     yield from _item_id_problems(bank)
     model, n_scenarios, rest = published.factor_model, bank.targets.n_scenarios, published.rest
     n_rows = bank.n_items + (0 if rest is None else n_scenarios)

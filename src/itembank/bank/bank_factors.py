@@ -15,7 +15,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
 
 LEAST_LEVEL = 0.03
-"""What new models may differ even where calibration models are many: these say nothing of what comes after them."""
+"""What new models may differ even where past models are many: these say nothing of what comes after them."""
 MANY_NODES = 61
 """Of the ability prior, along which curves may be steep."""
 
@@ -26,7 +26,7 @@ def bank_factor_model(
     """Linear-Gaussian model of the calibration responses, fitted once for a bank in memory.
 
     `discrepancy` is the standard deviation of the shifts of scenarios that new models may show and past ones did not
-    (`with_discrepancy`); 'auto' measures it on calibration models left out, of subscenarios too, and takes 0.03 at
+    (`with_discrepancy`); 'auto' measures it by cross-validation, of subscenarios too, and takes 0.03 at
     least for scenarios. A bank that leaves out items (`Bank.rest`) has one more row for those of each scenario.
     """
     fitted = fitted_factor_model(bank, n_factors)
@@ -75,7 +75,7 @@ def implied_factor_model(calibration: Calibration) -> FactorModel:
 
 
 def measured_discrepancy(bank: Bank) -> Discrepancy:
-    """Measure on calibration models left out what new models may differ by, once for a bank, and keep it."""
+    """Measure by cross-validation what new models may differ by, once for a bank, and keep it."""
     if bank.published is not None:
         return bank.published.discrepancy
     if bank.calibration.method == KNOWN_PARAMETERS:

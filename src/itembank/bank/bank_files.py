@@ -71,21 +71,21 @@ def save_bank(bank: Bank, path: str | Path, *, overwrite: bool = False) -> None:
     Raises
     ------
     BankError
-        When something stands at `path` that is not a bank, or is one and `overwrite` is not set; or the bank is asked
+        When `path` exists and is not a bank, or is one and `overwrite` is not set; or the bank is asked
         for an earlier score (`itembank.banks.with_target`).
     ParameterError
-        When a file stands at `path`, or nothing can be made there.
+        When `path` is a file, or nothing can be made there.
     """
     path = Path(path)
     check_bank_destination(path, overwrite=overwrite)
     if bank.headline is not None:
         raise BankError(
-            f"a bank is written with the score of its items, got one asked for {bank.headline.name!r}. Write the bank "
-            "itself, which gives that score, too."
+            f"a bank must be written with the score of its items, got one with the score {bank.headline.name!r}. Write "
+            "the bank itself, which gives that score, too."
         )
     if bank.history is not None and not bank.history.gives_what_counts:
         raise BankError(
-            f"a bank is written with the items that count, got one asked for its earlier score {bank.target_id!r}. "
+            f"a bank must be written with the items that count, got one with its earlier score {bank.target_id!r}. "
             "Write the bank itself, which gives that score, too; or restore the retired items and write that."
         )
     whole = replace(whole_bank(bank), history=bank.history, whole=bank.whole)  # with the items that are kept aside
@@ -124,10 +124,7 @@ def check_bank_destination(path: Path, *, overwrite: bool = False) -> None:
     if not (path / RECORD).is_file():
         raise BankError(f"{path} exists and is not a bank; choose another place or move it away.")
     if not overwrite:
-        raise BankError(
-            f"{path} is a bank already; choose another place, or ask for it to be overwritten "
-            "(overwrite=True, --force)."
-        )
+        raise BankError(f"{path} is a bank already; replace it (overwrite=True, --force), or choose another place.")
 
 
 def load_bank(path: str | Path) -> Bank:
@@ -165,8 +162,8 @@ def load_bank(path: str | Path) -> Bank:
     problems = bank_problems(whole) or ([] if whole is bank else bank_problems(bank))
     if problems:
         raise IntegrityError(
-            f"{path} holds what no calibration gives: {' '.join(problems[:N_SHOWN])} Its files are those its record "
-            "names, so something else than itembank wrote them. Calibrate the bank again, or get it from another place."
+            f"{path} holds what no calibration gives: {' '.join(problems[:N_SHOWN])} Its files match its record, "
+            "so another program wrote them. Calibrate the bank again, or get it from another place."
         )
     bank.cache.folder, bank.cache.bank_id = path, bank.bank_id
     # by the digest of all that the bank is, not by the name it gives itself: a stranger's bank may claim another's

@@ -1,6 +1,6 @@
 """What a bank was before, and its files: name, version, changes, the scores it can give, marks on items.
 
-Text stands in `bank.json`, marks in `items.parquet`, weights of targets beside the other arrays.
+Text is in `bank.json`, marks in `items.parquet`, weights of targets beside the other arrays.
 """
 
 import math
@@ -58,7 +58,7 @@ class KnownTarget(Compact):
 
 
 def target_digest(item_ids: Sequence[str], targets: ScoreTargets) -> str:
-    """First digits of a SHA-256 over items, scenarios and weights, whatever order the items stand in.
+    """First digits of a SHA-256 over items, scenarios and weights, whatever order the items are in.
 
     Two banks of the same digest estimate the same score, however they were calibrated.
     """
@@ -116,7 +116,7 @@ class Link:
     n_models, n_items : int
         That the link rests on.
     linking_error : float or None
-        Standard error that the link adds to a score, on the scale of scores (0 to 1); None where it is not known.
+        Standard error that the link adds to a score, on the scale of scores (0 to 1); None if it is not known.
     """
 
     method: str
@@ -172,7 +172,7 @@ class BankHistory(Compact):
     Attributes
     ----------
     name : str
-        Of the benchmark; empty where it has none.
+        Of the benchmark; empty if it has none.
     changes : tuple of Change
         From the first to the one that made this bank; none of a bank that was only given a name.
     targets : tuple of KnownTarget
@@ -199,7 +199,7 @@ class BankHistory(Compact):
 
     @property
     def counted(self) -> BoolArray:
-        """Whether each item's status lets it count in the score, (n_whole_items,)."""
+        """Whether each item counts in the score by its status, (n_whole_items,)."""
         result: BoolArray = np.isin(self.status, [STATUSES.index(name) for name in COUNTED])
         return result
 
@@ -216,7 +216,7 @@ class BankHistory(Compact):
 
 
 def check_name(name: str) -> str:
-    """Return a bank's name, or raise `ParameterError`: it stands in the ids of targets."""
+    """Return a bank's name, or raise `ParameterError`: it is part of the ids of targets."""
     if not _NAME.fullmatch(name):
         raise ParameterError(
             "a name must begin with a letter or digit and hold letters, digits, dots, dashes and underscores "

@@ -43,7 +43,7 @@ def check_bank_name(place: str | Path) -> None:
 
 
 def ready_banks() -> dict[str, Path]:
-    """Return the folders of the ready banks that stand on this machine, by name."""
+    """Return the folders of the ready banks that are on this machine, by name."""
     found: dict[str, Path] = {}
     for folder in (built_folder(), PACKAGED):
         places = sorted(folder.iterdir()) if folder.is_dir() else []

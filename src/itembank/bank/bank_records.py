@@ -72,7 +72,7 @@ def where_a_bank_is(path: Path) -> str:
     if kept is None:
         return "Make one with itembank calibrate."
     command = f"mv {shlex.quote(str(kept))} {shlex.quote(str(path))}"
-    return f"A command that was to replace it was killed; the bank that stood there is whole. Put it back: {command}"
+    return f"A command that was replacing it was killed; the earlier bank is whole. Put it back: {command}"
 
 
 def record_digest(record: Mapping[str, Any]) -> str:

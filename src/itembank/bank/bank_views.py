@@ -69,7 +69,7 @@ def with_target(bank: Bank, target: str) -> Bank:
     ----------
     bank : Bank
     target : str
-        'mean_win_rate', against the bank's models, or an external score that the bank keeps: it stands in place of the
+        'mean_win_rate', against past models, or an external score that the bank keeps: it replaces the
         overall score. Or the name or digest of an earlier set of items.
 
     Raises
@@ -110,7 +110,7 @@ def with_target(bank: Bank, target: str) -> Bank:
 
 
 def headline_names(bank: Bank) -> tuple[str, ...]:
-    """Names of the scores that may stand in place of the overall one; none of a bank without past models' answers."""
+    """Names of the scores that may replace the overall one; none of a bank without past models' answers."""
     return () if bank.published is not None else (WIN_RATE, *external_names(bank.responses.models))
 
 
@@ -129,7 +129,7 @@ def check_made_for(bank: Bank, selection: Selection) -> None:
     if aside:
         raise DataError(
             f"the items of a selection must count in the score of bank {bank.bank_id}, and {len(aside)} of "
-            f"{selection.n_items} do not any more: {shown(aside)}. Choose again from this bank, or estimate the score "
+            f"{selection.n_items} no longer do: {shown(aside)}. Choose again from this bank, or estimate the score "
             f"that it was made for{_in_words(selection.target)}."
         )
     is_related = selection.bank in (*bank.ids, *_ancestors(bank))

@@ -1,4 +1,4 @@
-"""`Bank`: a calibrated item bank, its calibration, its id, and what stands in for responses that are not published."""
+"""`Bank`: a calibrated item bank, its calibration, its id, and what replaces responses that are not published."""
 
 import datetime
 import hashlib
@@ -116,7 +116,7 @@ class Calibration(Compact):
     converged : bool
     n_iterations : int
     message : str
-        How the fit ended, with advice where it did not converge.
+        How the fit ended, with advice if it did not converge.
     history : (n_iterations,) or shorter
         The objective after each iteration, rising.
     tolerance : float or None
@@ -189,7 +189,7 @@ OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit")
 BEYOND = ("beyond_weights", "beyond_errors", "beyond_standard_errors", "beyond_scales", "place")
 """Arrays that a `PublishedSubset` has where better models were left out."""
 MEASURED = ("error", "half_width", "coverage")
-"""What a bank's record says of a `PublishedSubset` on past models left out."""
+"""What a bank's record says of the cross-validated errors of a `PublishedSubset`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +213,8 @@ class PublishedSubset:
     beyond: Mapping[str, FloatArray]
     explanation: str  # How the methods compared
     methods: tuple[str, ...]  # What 'stacked' combined: a release that combines others cannot use what is kept here
-    # Of the overall score of past models left out: `error` (mean absolute), `half_width` (mean, of 95 % intervals) and
-    # `coverage` (fraction of these that held); empty where none was left out
+    # Of the cross-validated overall score: `error` (mean absolute), `half_width` (mean, of 95 % intervals) and
+    # `coverage` (fraction of these that cover the true score); empty without cross-validation
     measured: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -245,13 +245,13 @@ OF_REST = ("sizes", "weights", "squares", "curves", "curve_scenarios", "shifts",
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What stands in for the responses of past models; its numbers have single precision, as in its file."""
+    """What replaces the responses of past models; its numbers have single precision, as in its file."""
 
     n_models: int  # How many models the bank was calibrated on
     whole_bank: str  # Id of the bank that holds their responses
     noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
     factor_model: FactorModel  # Of the responses, with as many factors as suit them
-    discrepancy: Discrepancy  # What new models may differ by, measured on past models left out
+    discrepancy: Discrepancy  # What new models may differ by, measured by cross-validation
     subsets: tuple[PublishedSubset, ...] = ()  # None where any items may be run
     newest: datetime.date | None = None  # Of the newest past model; None where unknown
     rest: Rest | None = None  # None where the bank has all items
@@ -345,26 +345,26 @@ class Bank(Compact):
     responses : ResponseMatrix
         The calibration responses, and what is known of the models and items.
     calibration : Calibration
-        Item parameters and the calibration models' abilities, in the order of `responses`.
+        Item parameters and the past models' abilities, in the order of `responses`.
     targets : ScoreTargets
         The full-benchmark scores.
     item_model_bias : (n_scenarios,)
-        Mean absolute error of the item model's predicted scenario score for calibration models it
+        Mean absolute error of the item model's predicted scenario score for past models it
         was not fitted on (tinyBenchmarks 4.2, b): gp-IRT's lambda needs it. NaN where it could not be measured.
     response_variance : (n_scenarios,)
-        Mean over calibration models of the variance of responses within the scenario (tinyBenchmarks 4.2, sigma^2).
+        Mean over past models of the variance of responses within the scenario (tinyBenchmarks 4.2, sigma^2).
     published : Published or None
-        What stands in for the responses of a bank that was published without them: it has no models, and what learns
+        What replaces the responses of a bank that was published without them: it has no models, and what learns
         from responses refuses it.
     history : BankHistory or None
         What the bank was before, and the marks on its items; None for one that was never changed nor named.
     whole : Bank or None
-        The bank of all items, without a history, where some are kept aside; None where all count.
+        The bank of all items, without a history, where some are kept aside; None if all count.
     headline : Headline or None
         The score that was asked for in place of the overall one (`itembank.banks.with_target`). `known_scores` and all
         that is derived from the bank stay those of the overall score; `past_scores` are with the headline's.
     cache : BankCache
-        What was derived from the bank before: fits that leave models out, errors measured on them.
+        What was derived from the bank before: fits for cross-validation, errors measured by them.
     """
 
     bank_id: str
@@ -386,12 +386,12 @@ class Bank(Compact):
 
     @property
     def items_to_run(self) -> Selection | None:
-        """The items that the bank was published with to be run where nobody says how many; None where any may be."""
+        """The items to run that the bank was published with, unless a number is asked for; None if any may be run."""
         return next(iter(self.own_selections), None)
 
     @property
     def own_selections(self) -> tuple[Selection, ...]:
-        """The items that the bank was published with to be run, of several numbers; none where any may be run."""
+        """The selections to run that the bank was published with, of several sizes; none if any items may be run."""
         if self.published is not None:
             return tuple(one.selection for one in self.published.subsets)
         if self.calibration.method != KNOWN_PARAMETERS or SELECTION_WEIGHT not in self.responses.items.columns:
@@ -416,7 +416,7 @@ class Bank(Compact):
 
     @property
     def name(self) -> str:
-        """Name of the benchmark; empty where none was given."""
+        """Name of the benchmark; empty if none was given."""
         return "" if self.history is None else self.history.name
 
     @property
@@ -426,14 +426,14 @@ class Bank(Compact):
 
     @property
     def target_digest(self) -> str:
-        """Digest of the items and weights that its scores are of: banks of the same one estimate the same score."""
+        """Digest of the items and weights that its scores are of: banks with the same one estimate the same score."""
         if self.rest is not None:
             return self.rest.target_digest
         return self.cache.remember("target", lambda: target_digest(self.item_ids, self.targets))
 
     @property
     def target_id(self) -> str:
-        """What its scores estimate: `mmlu_pro@1`, or the digest where the bank has no name."""
+        """What its scores estimate: `mmlu_pro@1`, or the digest if the bank has no name."""
         if self.history is None:
             return self.target_digest if self.rest is None else self.rest.target_id
         return self.history.targets[self.history.current].target_id
@@ -447,7 +447,7 @@ class Bank(Compact):
     def items(self) -> pl.DataFrame:
         """Items with their parameters, one a row in the bank's order.
 
-        `item_id`, `scenario`, `subscenario`, `mean_response` of the calibration models, `is_degenerate` (all of them
+        `item_id`, `scenario`, `subscenario`, `mean_response` of the past models, `is_degenerate` (all of them
         answered alike), and for each dimension k `loading_k` with `loading_k_error`, then `intercept` with
         `intercept_error`, `lower_asymptote`; in one dimension also `difficulty` with `difficulty_error`. Errors are
         standard errors, NaN where the calibration gives none.
@@ -470,7 +470,7 @@ class Bank(Compact):
 
     @property
     def mean_responses(self) -> FloatArray:
-        """Mean response of the calibration models to each item, NaN where none answered, (n_items,)."""
+        """Mean response of the past models to each item, NaN where none answered, (n_items,)."""
         if self.published is not None:
             return self.published.factor_model.mean[: self.n_items]
         n_known, total = np.zeros(self.n_items, dtype=np.int64), np.zeros(self.n_items)
@@ -493,22 +493,22 @@ class Bank(Compact):
 
     @property
     def rest(self) -> Rest | None:
-        """What stands in for items that count in the scores of a published bank and are not in it."""
+        """What replaces items that count in the scores of a published bank and are not in it."""
         return None if self.published is None else self.published.rest
 
     @property
     def n_models(self) -> int:
-        """Number of calibration models whose responses the bank holds."""
+        """Number of past models whose responses the bank holds."""
         return self.responses.n_models
 
     @property
     def n_calibration_models(self) -> int:
-        """Number of calibration models, also of a bank that was published without their responses."""
+        """Number of past models, also of a bank that was published without their responses."""
         return self.n_models if self.published is None else self.published.n_models
 
     @property
     def newest(self) -> datetime.date | None:
-        """Day of the newest calibration model, as the table of models tells (`model_dates`); None where it does not."""
+        """Day of the newest past model, by the table of models (`model_dates`); None if it has no dates."""
         if self.published is not None:
             return self.published.newest
         dates = model_dates(self.responses.models)
@@ -516,7 +516,7 @@ class Bank(Compact):
 
     @property
     def n_compared_models(self) -> int:
-        """Number of calibration models that new ones are compared with: those that are left out in turn."""
+        """Number of past models that new ones are compared with: those that are cross-validated."""
         return self.distinct_models.size if self.published is None else self.published.n_models
 
     @property
@@ -525,7 +525,7 @@ class Bank(Compact):
         return 0 if self.whole is None else self.whole.n_items - self.n_items
 
     def check_responses(self, what: str) -> None:
-        """Raise `DataError` where the bank has next to no responses; `what` begins the message: "A plan needs"."""
+        """Raise `DataError` if the bank has next to no responses; `what` begins the message: "A plan needs"."""
         if self.calibration.method == KNOWN_PARAMETERS:
             raise DataError(
                 f"{what} past models' responses, and this bank was made of known item parameters and has none. "
@@ -539,7 +539,7 @@ class Bank(Compact):
         self.check_item_model(what)
 
     def check_item_model(self, what: str) -> None:
-        """Raise `DataError` where the bank has no item model; `what` begins it: "A session needs"."""
+        """Raise `DataError` if the bank has no item model; `what` begins it: "A session needs"."""
         if not self.calibration.is_fitted:
             models = "1 past model" if self.n_models == 1 else f"{self.n_models} past models"
             raise DataError(
@@ -549,7 +549,7 @@ class Bank(Compact):
 
     @property
     def scenario_scores(self) -> FloatArray:
-        """Mean of each scenario's items that a calibration model answered, (n_models, n_scenarios).
+        """Mean of each scenario's items that a past model answered, (n_models, n_scenarios).
 
         NaN without any. These are full scores of the models that answered everything only: see `known_scores`.
         """
@@ -558,12 +558,12 @@ class Bank(Compact):
 
     @property
     def known_scores(self) -> KnownScores:
-        """Full scores of the calibration models, where enough was answered to know them."""
+        """Full scores of the past models, where enough was answered to know them."""
         return self.cache.remember("known scores", lambda: KnownScores.of(self.responses, self.targets))
 
     @property
     def siblings(self) -> IntArray:
-        """Group of each calibration model, (n_models,): models of one group answer alike (`sibling_groups`)."""
+        """Group of each past model, (n_models,): models of one group answer alike (`sibling_groups`)."""
 
         def find() -> dict[str, FloatArray]:
             return {"group": sibling_groups(self.responses).astype(np.float64)}
@@ -573,7 +573,7 @@ class Bank(Compact):
 
     @property
     def distinct_models(self) -> IntArray:
-        """Models that are left out in turn: one of each group of siblings whose score is known, (n_distinct,), rising.
+        """Models that are cross-validated: one of each group of siblings whose score is known, (n_distinct,), rising.
 
         Their siblings are left out with them.
         """
@@ -586,7 +586,7 @@ class Bank(Compact):
 
     @property
     def best_known_scores(self) -> FloatArray:
-        """Known scores; of a target of which none is known, what was observed of them, (n_models, n_targets)."""
+        """Known scores; for a target without any, the observed means, (n_models, n_targets)."""
 
         def find() -> FloatArray:
             known = self.known_scores.value
@@ -599,6 +599,6 @@ class Bank(Compact):
 
     @property
     def past_scores(self) -> FloatArray:
-        """Known scores of the calibration models on `targets.names`, NaN where not known, (n_models, n_targets)."""
+        """Known scores of the past models on `targets.names`, NaN where not known, (n_models, n_targets)."""
         known = self.known_scores.value
         return known if self.headline is None else np.column_stack([known[:, :-1], self.headline.past])

@@ -1,4 +1,4 @@
-"""Full scores of calibration models: which are known, and those that stand in place of the overall one."""
+"""Full scores of past models: which are known, and those that replace the overall one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ again. A model that answered fewer items would answer too few of those chosen fo
 KNOWN_FROM_IF_FEW = 0.5
 """The same where fewer than `ENOUGH` models answered four fifths: half of the squared errors may then be taken out."""
 ENOUGH = 10
-"""Models that are enough to leave some out in turn."""
+"""Models that are enough for cross-validation."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownScores:
-    """Full scores of n_models calibration models on n_targets targets, as far as they are known.
+    """Full scores of n_models past models on n_targets targets, as far as they are known.
 
     A model that answered 60 of 1,500 items has no known score: the mean of these is off by more than an estimate that
-    it would have to judge. Its answers count for item parameters all the same. A score may be known in one scenario
+    it would have to judge. Its answers still count for item parameters. A score may be known in one scenario
     and not in another. Items that were not answered count as missing at random within their scenario.
     """
 
@@ -138,13 +138,13 @@ class Headline(Compact):
     """A score of whole models that the items of a bank do not add up to."""
 
     name: str  # 'mean_win_rate', or that of an external score
-    past: FloatArray  # (n_models,): Of the calibration models, from 0 to 1; NaN where not known
-    # (n_models, n_scenarios): Of a win rate, scenario scores of the calibration models that others are ranked against;
+    past: FloatArray  # (n_models,): Of the past models, from 0 to 1; NaN where not known
+    # (n_models, n_scenarios): Of a win rate, scenario scores of the past models that others are ranked against;
     # rows of NaN are not. None of an external score, which the bank knows of past models and of no others.
     reference: FloatArray | None = None
 
     def without(self, rows: Sequence[int]) -> "Headline":
-        """Rank models against none of the calibration models at these rows."""
+        """Rank models against none of the past models at these rows."""
         if self.reference is None or not len(rows):
             return self
         reference = self.reference.copy()
@@ -162,10 +162,10 @@ class Headline(Compact):
         n_known = int((~np.isnan(self.past)).sum())
         if self.follows_answers:
             return (
-                f"the mean win rate is the share of the bank's {n_known} models whose scenario score is lower, ties "
+                f"the mean win rate is the share of the {n_known} past models whose scenario score is lower, ties "
                 "counting half, averaged over scenarios"
             )
-        return f"the score {self.name!r} is known of {n_known} of the bank's models, and learnt from these"
+        return f"the score {self.name!r} is known of {n_known} past models, and learnt from these"
 
     def win_rates(self, scenario_scores: FloatArray) -> FloatArray:
         """Mean win rates of exact scenario scores (n_new, n_scenarios), (n_new,); NaN of an external score.
@@ -180,7 +180,7 @@ class Headline(Compact):
 
 
 def win_rate_headline(scenario_scores: FloatArray) -> Headline:
-    """Return the mean win rate among calibration models of these known scenario scores (n_models, n_scenarios).
+    """Return the mean win rate among past models of these known scenario scores (n_models, n_scenarios).
 
     Each model's own is against all others: with itself among n, which counts as a tie, the rate would be
     ``((n - 1) W + 1/2) / n``.
@@ -228,7 +228,7 @@ def with_external_scores(models: pl.DataFrame, table: pl.DataFrame, names: Seque
     known = set(models["model_id"].to_list())
     if not known & set(scores["model_id"].to_list()):
         raise DataError(
-            f"external scores must be of the bank's models, {shown(models['model_id'].to_list())}, got those of "
+            f"external scores must be of past models of the bank, {shown(models['model_id'].to_list())}, got those of "
             f"{shown(scores['model_id'].to_list())}. Check that both name models alike."
         )
     kept = models.select(column for column in models.columns if column not in scores.columns or column == "model_id")
@@ -278,6 +278,6 @@ def _fractions(column: pl.Series, name: str) -> pl.Series:
 def _check_enough(name: str, n_known: int, what: str) -> None:
     if n_known < ENOUGH:
         raise DataError(
-            f"the score {name!r} needs at least {ENOUGH} past models whose {what}, got {n_known}: their errors, when "
-            "they are left out, give its intervals. Add models to the bank."
+            f"the score {name!r} needs at least {ENOUGH} past models whose {what}, got {n_known}: their "
+            "cross-validated errors give its intervals. Add models to the bank."
         )

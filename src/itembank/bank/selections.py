@@ -39,17 +39,17 @@ class Selection(Compact):
         Id of the bank they were chosen from.
     seed : int or None
     inclusion_probabilities : (n_selected,) or None
-        Probability with which each item came into the sample, in (0, 1]; None where it is not known, because
-        chance did not choose the items or some that count in the score could not come. What estimates and
-        intervals that do not trust the item model stand on (`design_based_estimates`).
+        Probability with which each item came into the sample, in (0, 1]; None if it is not known, because
+        chance did not choose the items or some that count in the score could not come. Estimates and intervals
+        that do not trust the item model need it (`design_based_estimates`).
     recipe : mapping or None
         What `select` was asked for (`n_items`, `per_scenario`, `options` of the method, `excluded`, `included`), so
-        that the same choice can be made again without some of the calibration models; None for items chosen in another
+        that the same choice can be made again without some of the past models; None for items chosen in another
         way.
     explanation : str
-        Why these items, where the method was chosen for the user.
+        Why these items, if the method was chosen for the user.
     target, target_digest : str
-        Which score they stand for: the bank's `target_id` and `target_digest`; empty in files of earlier releases.
+        Which score they are for: the bank's `target_id` and `target_digest`; empty in files of earlier releases.
     earlier : Selection or None
         Of a later stage: the items of the stages before it, which the model has answered. Weights are then those that
         the items of all these stages have together (`whole`).
@@ -70,7 +70,7 @@ class Selection(Compact):
 
     @property
     def whole(self) -> "Selection":
-        """The items of this stage and of those before it, which estimates rest on; itself where there are none."""
+        """The items of this stage and of those before it, which estimates rest on; itself if there are none."""
         if self.earlier is None:
             return self
         return replace(
@@ -170,7 +170,7 @@ class Selection(Compact):
         if isinstance(content, dict) and not digest_fits(content):
             raise DataError(
                 f"{path} is not the selection that was written: it is damaged, or was changed by hand. Copy it "
-                f"again, or take its line {RECORD_KEY!r} out if you mean what it says now."
+                f"again, or remove its line {RECORD_KEY!r} if you mean what it says now."
             )
         return cls.from_dict(content, source=str(path))
 

@@ -56,7 +56,7 @@ def agreement_beyond(data: FitData, fit: Fit, *, has_marginal_errors: bool = Fal
     fit : Fit
         Of the same items, by family 'binomial'.
     has_marginal_errors : bool
-        Whether errors of items hold how far the calibration models may be from the distribution of all models. That
+        Whether errors of items hold how far the past models may be from the distribution of all models. That
         moves abilities along, and no probability of these models: nothing of it is given back.
     """
     if data.n_trials is None:

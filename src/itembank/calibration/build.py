@@ -34,7 +34,7 @@ def build_bank(
     Parameters
     ----------
     responses : ResponseMatrix, path or paths
-        Past results: the calibration models.
+        Past results: the answers of the past models.
     spec : CalibrationSpec or str
         As for `calibrate`.
     within, across : str

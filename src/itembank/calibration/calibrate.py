@@ -191,7 +191,7 @@ def _too_narrow(found: Agreement, spec: CalibrationSpec) -> str:
     if not has_family(spec, "beta-binomial"):
         remedy += ", which the variational method has"
     return (
-        f"{found.finding}, and family 'binomial' takes them for independent: slopes come out too large and intervals "
+        f"{found.finding}, and family 'binomial' treats them as independent: slopes come out too large and intervals "
         f"too narrow. {remedy}."
     )
 

@@ -40,7 +40,7 @@ class CalibrationSpec:
 
     @property
     def degenerate(self) -> Degenerate:
-        """What items get for parameters that all calibration models answered alike."""
+        """What items get for parameters that all past models answered alike."""
         return "prior"
 
     @property
@@ -133,7 +133,7 @@ class JointMAP(CalibrationSpec):
         Nested models: standard deviation of the normal prior of alpha around 1, which sets the scale. WILD states no
         prior of alpha; its objective then has no maximum (`docs/item-models.md`).
     degenerate : {'prior', 'majority'}
-        Items that all calibration models answered alike get parameters from the other items as their prior, or
+        Items that all past models answered alike get parameters from the other items as their prior, or
         predict the common answer for everybody (WILD A.1).
     family : {'auto', 'bernoulli', 'binomial'}
         As for `Variational`.
@@ -160,7 +160,7 @@ class JointMAP(CalibrationSpec):
 
     @property
     def loading_weight(self) -> float:
-        """Weight of the absolute loadings; of nested models only where it is given."""
+        """Weight of the absolute loadings; of nested models only if it is given."""
         return PLAIN_L1 if self.l1 == "auto" else self.l1
 
 

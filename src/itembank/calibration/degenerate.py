@@ -1,4 +1,4 @@
-"""Items that every calibration model answered the same way: their parameters come from the other items."""
+"""Items that every past model answered the same way: their parameters come from the other items."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemP
     """Give parameters and covariances of all items, from those of the items that were fitted.
 
     A degenerate item is taken to be like the others: the fitted items' (loadings, intercept) are its normal prior,
-    and it gets the mode and the curvature of its posterior given the calibration models' abilities. Its curve so
-    rises with ability from where all of them stand. (A constant probability fits them as well, but a new model
+    and it gets the mode and the curvature of its posterior given the past models' abilities. Its curve so
+    rises with ability from where all of them are. (A constant probability fits them as well, but a new model
     beyond their range then never gets the credit: on AlpacaEval split by date it made p-IRT's error six times as
     large, `benchmarks/tables/tables.md`.) With `is_majority` it is that constant (WILD A.1), of
     ``(n + 1/2) / (n + 1)`` for n equal answers.

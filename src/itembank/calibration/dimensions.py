@@ -49,7 +49,7 @@ MINIMUM_TO_CHOOSE = 2 * HELD_OUT_EVERY
 
 
 MODELS_PER_DIMENSION = 4
-"""Calibration models that a candidate needs for each of its dimensions."""
+"""Past models that a candidate needs for each of its dimensions."""
 
 
 MOST_ITEMS = 6000
@@ -82,8 +82,8 @@ class ParallelAnalysis:
 class HeldOut:
     """Some models to calibrate on, others to predict."""
 
-    train: ResponseMatrix  # Of the calibration models, and the items one of them answered
-    n_calibration: int  # Calibration models, those without a response included
+    train: ResponseMatrix  # Of the past models, and the items one of them answered
+    n_calibration: int  # Past models, those without a response included
     usable: IntArray  # (n_usable,): Which of all items those are
     responses: FloatArray  # (n_held_out, n_usable): Raw; NaN where missing
     is_even: BoolArray  # (n_usable,): Items of even place: abilities come from them, and the others are predicted
@@ -116,7 +116,7 @@ def choose_n_dims(
     Every fifth model with a known score (`KnownScores`) is held out; the others calibrate each candidate; the held-out
     models' abilities come from the even items, and predict the odd ones. Of more than 6,000 items every k-th is used.
     The smallest candidate within 0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is
-    chosen. A candidate needs four calibration models for each of its dimensions, and marginal ML has one.
+    chosen. A candidate needs four past models for each of its dimensions, and marginal ML has one.
     Variational fits stop at a tolerance of 1e-3, unless that of the spec is larger, and are float32, unless the
     spec forbids it.
 
@@ -253,7 +253,7 @@ def thinned(responses: ResponseMatrix) -> tuple[ResponseMatrix, int]:
 
 
 def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) -> tuple[int, ...]:
-    """Candidates that the method allows and the calibration models suffice for, rising.
+    """Candidates that the method allows and the past models suffice for, rising.
 
     Raises
     ------
@@ -265,7 +265,7 @@ def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) 
     if not tried or tried[0] < 1:
         raise ParameterError(
             f"a candidate number of dimensions must be at least 1 and leave {MODELS_PER_DIMENSION} of the {n_models} "
-            f"calibration models to each, got {candidates}."
+            f"past models to each, got {candidates}."
         )
     return tried
 
@@ -285,9 +285,9 @@ def leave_out(responses: ResponseMatrix, split: Split) -> HeldOut:
     is_even = usable % 2 == 0
     if np.isnan(held_out.responses[:, ~is_even]).all():
         raise DataError(
-            "comparing numbers of dimensions needs answers to predict: models left out must have answered one of the "
-            f"second, fourth, ... items, got no such answer among {responses.n_items} items. A bank of one dimension "
-            f"needs no comparison: {remedy('n_dims=1', '--dims 1')}."
+            "comparing numbers of dimensions needs answers to predict: cross-validated models must have answered one "
+            f"of the second, fourth, ... items, got no such answer among {responses.n_items} items. A bank of one "
+            f"dimension needs no comparison: {remedy('n_dims=1', '--dims 1')}."
         )
     return HeldOut(
         train=responses.take(models=rows, items=usable),

@@ -39,7 +39,7 @@ def calibration_of_few(responses: ResponseMatrix, scenario_index: IntArray) -> C
     Returns
     -------
     Calibration
-        In one dimension. Past models stand at ability 0, which few models can hardly tell from item difficulty.
+        In one dimension. Past models have ability 0, which few models can hardly tell from item difficulty.
 
     Raises
     ------

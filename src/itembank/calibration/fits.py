@@ -27,7 +27,7 @@ class FitData:
     n_trials: FloatArray | None = None
     # (n_items,): Which items share one precision, numbered from zero; for families that have one.
     precision_index: IntArray | None = None
-    # Many right and wrong answers in a byte each. They stand in place of `responses` and `observed`, which have no
+    # Many right and wrong answers in a byte each. They replace `responses` and `observed`, which have no
     # items then, for kernels that take them so.
     codes: ItemCodes | None = None
 

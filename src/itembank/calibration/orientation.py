@@ -27,7 +27,7 @@ def standardise(
 ) -> Oriented:
     """Move abilities to mean 0 and covariance I, and items with them, so that no predicted logit changes.
 
-    The covariance is that of the calibration models' abilities by the law of total variance: the
+    The covariance is that of the past models' abilities by the law of total variance: the
     covariance of the estimates plus the mean of their posterior covariances. New models can then be
     scored with the prior N(0, I); the covariance of the shrunken estimates alone is too small for that,
     and singular where a dimension is not used. What rotation is left is fixed by the loadings: their Gram

@@ -55,9 +55,9 @@ def compare(
     """Compare models by their responses to the same items: differences of full-benchmark scores.
 
     The difference is B - A for every pair of models (A before B). Its interval comes from the bank: pairs of
-    calibration models, each estimated as if it were new, tell how large the error of a difference is, given how large
-    the errors of both models are expected to be and how differently the two answered. So what the items do to both
-    models cancels.
+    past models, each estimated as if it were new, tell how large the error of a difference is, given how large
+    the errors of both models are expected to be and how differently the two answered. So effects of the items on both
+    models cancel.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def compare(
         Use only these items, with their weights; others are left out. Without it every response counts, as a random
         sample; of a bank that was published with the items to run, those.
     method : spec or str
-        'auto': the difference of stacked estimates; with fewer than 15 calibration models the raw paired
+        'auto': the difference of stacked estimates; with fewer than 15 past models the raw paired
         difference. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a method of
         `estimate`: the difference of its estimates.
     target : str or sequence of str
@@ -164,7 +164,7 @@ def _estimator_and_errors(
 
 
 def _learn(compared: ComparedModels, estimator: PointSpec | Stacked | None, level: float) -> list[TargetErrors | None]:
-    """Errors of every target from the calibration models; None where there are too few of them."""
+    """Errors of every target from the past models; None where there are too few of them."""
     columns = compared.common()
     calibration = calibration_errors(compared.bank, compared.observations, columns, compared.selection, estimator)
     if calibration is None:

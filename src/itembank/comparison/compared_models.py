@@ -49,7 +49,7 @@ def bank_and_targets(bank: Bank, target: str | Sequence[str]) -> tuple[Bank, str
     asked = [name for name in names if name in known]
     if len(asked) + (bool(asked) and OVERALL in names) > 1:
         raise ParameterError(
-            f"one comparison is of one of {shown([OVERALL, *known])}, got {shown(names)}. Compare once for each."
+            f"a comparison must be of one of {shown([OVERALL, *known])}, got {shown(names)}. Compare once for each."
         )
     return (asked_for(bank, asked[0]) if asked else bank), target
 
@@ -63,7 +63,7 @@ class ComparedModels:
     selection: Selection | None
     observations: Observations  # The responses to items of the bank, of the selection where there is one
     targets: tuple[str, ...]
-    index: IntArray  # (n_targets,): Where the targets stand among the bank's
+    index: IntArray  # (n_targets,): Places of the targets among the bank's
 
     @classmethod
     def create(
@@ -141,7 +141,7 @@ class ComparedModels:
 
     def common(self) -> BoolArray:
         """Columns that at least half of the models compared answered; all when there are none."""
-        # calibration models must answer one set of items for all pairs: that of most models, so that one model that was
+        # past models must answer one set of items for all pairs: that of most models, so that one model that was
         # asked a few others does not change what errors are learnt for
         fraction = (~np.isnan(self.observations.responses)).mean(axis=0)
         is_common: BoolArray = fraction >= 0.5

@@ -8,12 +8,12 @@ from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSpec:
-    """How sure a comparison is to be, and what it shows beside.
+    """How sure a comparison is to be, and which scores it is of.
 
     Attributes
     ----------
     level : float
-        Of the intervals; adjusted p-values are held against ``1 - level`` in the ranking.
+        Of the intervals; adjusted p-values are compared with ``1 - level`` in the ranking.
     power : float
         With which the smallest detectable difference would be found.
     estimand : {'run', 'expected'}

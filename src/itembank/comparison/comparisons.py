@@ -22,7 +22,7 @@ class ModelPairs:
     Attributes
     ----------
     first, second : (n_pairs,)
-        Which model is a, which is b; every pair stands once, a before b in `model_ids`.
+        Which model is a, which is b; every pair is there once, a before b in `model_ids`.
     n_shared_items, n_items_a, n_items_b : (n_pairs, n_targets)
     only_a_right, only_b_right : (n_pairs, n_targets)
         Discordant items; NaN when responses are not all 0 or 1.
@@ -146,15 +146,15 @@ class Comparison(Tabular):
     spec : ComparisonSpec
         With the level of the intervals, and the power.
     method : str
-        The method taken, also where 'auto' was asked for.
+        The method taken, also if 'auto' was asked for.
     interval_kind : str
-        'calibrated': on pairs of calibration models; 'classical': the standard error of a random sample.
+        'calibrated': on pairs of past models; 'classical': the standard error of a random sample.
     bank_id, target_id : str
     typicality : Typicality
-        How typical each model's answers are of the calibration models; unknown (NaN) for raw differences, and where the
+        How typical each model's answers are of the past models; unknown (NaN) for raw differences, and where the
         bank has too few models.
     last : str
-        Name of the score that stands above those of scenarios: 'overall', or a headline score.
+        Name of the score above those of scenarios: 'overall', or a headline score.
     """
 
     model_ids: tuple[str, ...]
@@ -174,7 +174,7 @@ class Comparison(Tabular):
 
     @property
     def flagged_models(self) -> tuple[str, ...]:
-        """Models that answered unlike the calibration models (`Typicality`): intervals with them deserve care."""
+        """Models that answered unlike the past models (`Typicality`): intervals with them deserve care."""
         return tuple(self.model_ids[row] for row in np.flatnonzero(self.typicality.is_flagged).tolist())
 
     @property

@@ -17,15 +17,15 @@ from itembank.estimation.response_summary import weighted_mean
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 MINIMUM_MODELS = 15
-"""With fewer calibration models the classical standard error is more reliable than one learnt from their errors."""
+"""With fewer past models the classical standard error is more reliable than one learnt from their errors."""
 MAXIMUM_MODELS = 500
-"""At most this many calibration models are taken, spread evenly over the list. More of them give many more pairs but
+"""At most this many past models are taken, spread evenly over the list. More of them give many more pairs but
 hardly a better fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationErrors:
-    """Estimates less truth of calibration models that neither the items nor the fits have seen."""
+    """Estimates less truth of past models that neither the items nor the fits have seen."""
 
     # (n_models, n_columns): To the items that the new models answered; NaN where missing. None of a bank published
     # without them.
@@ -39,17 +39,17 @@ class CalibrationErrors:
 def calibration_errors(
     bank: Bank,
     observations: Observations,  # Of the models to compare
-    columns: BoolArray,  # (n_columns,): Which of their items the calibration models are to answer
+    columns: BoolArray,  # (n_columns,): Which of their items the past models are to answer
     selection: Selection | None,
     spec: PointSpec | Stacked | None,  # Estimator, fitted without the model; None for the raw weighted mean
 ) -> CalibrationErrors | None:
-    """Find the errors of up to 500 calibration models, had they answered the items in `columns`, (n_columns,).
+    """Find the errors of up to 500 past models, had they answered the items in `columns`, (n_columns,).
 
-    Items that were chosen by looking at the calibration models suit these better than new ones. So where the selection
+    Items that were chosen by looking at the past models suit these better than new ones. So where the selection
     says how it was made, every fold chooses its own items, as for the intervals of single models (`try_methods`). A
     bank that was published with the items to run keeps such errors.
 
-    None with fewer than 15 calibration models whose scores are known, or an estimator that cannot be fitted without
+    None with fewer than 15 past models whose scores are known, or an estimator that cannot be fitted without
     some of them.
     """
     kept = None if spec is None else published_subset(bank, selection, spec)
@@ -59,7 +59,7 @@ def calibration_errors(
     known = bank.distinct_models
     if known.size < MINIMUM_MODELS:
         return None
-    # evenly, not the first: models often stand in order of date or score
+    # evenly, not the first: models are often in order of date or score
     places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
     rows = known[np.unique(places)]
     items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
@@ -92,13 +92,13 @@ class ItemCounts:
     """Numbers of items that models, calibration errors and the benchmark have, for each target."""
 
     observed: IntArray  # (n_models, n_targets): Items of the target that each model answered
-    calibration: IntArray  # (n_targets,): Items that the calibration models' errors come from
+    calibration: IntArray  # (n_targets,): Items that the past models' errors come from
     total: IntArray  # (n_targets,): Items of the whole benchmark
 
 
 @dataclass(frozen=True, slots=True)
 class TargetErrors:
-    """Errors of one target, learnt from calibration models."""
+    """Errors of one target, learnt from past models."""
 
     model: PairErrorModel
     size: float  # Root mean square error of the score of one model
@@ -106,13 +106,13 @@ class TargetErrors:
 
 def learn_errors(
     calibration: CalibrationErrors,
-    # (n_pairs, n_targets): Classical variance of the paired difference of the calibration models' responses
+    # (n_pairs, n_targets): Classical variance of the paired difference of the past models' responses
     disagreement: FloatArray,
-    targets: IntArray,  # (n_targets,): Where the targets stand among those of the errors
+    targets: IntArray,  # (n_targets,): Places of the targets among those of the errors
     *,
     level: float,
 ) -> list[TargetErrors | None]:
-    """Return the error model of every target; None where too few calibration models have errors."""
+    """Return the error model of every target; None where too few past models have errors."""
     learnt: list[TargetErrors | None] = []
     first, second = model_pairs(calibration.errors.shape[0])
     for t, k in enumerate(targets.tolist()):
@@ -140,7 +140,7 @@ def differences(
     raw: FloatArray,  # (n_models, n_targets)
     estimates: FloatArray | None,  # (n_models, n_targets)
     pairs: PairedDifferences,  # Of the same models
-    is_learnt: BoolArray,  # (n_targets,): Whether the target's errors were learnt from calibration models
+    is_learnt: BoolArray,  # (n_targets,): Whether the target's errors were learnt from past models
 ) -> tuple[FloatArray, FloatArray]:
     """Differences of pairs, and scores of models: estimated ones, or raw ones where there is none.
 

@@ -122,7 +122,7 @@ def _scenario_sums(
 
 
 NO_ERROR = 1e-9
-"""Smaller errors count as none: calibration models that answered everything have exact estimates, from which nothing
+"""Smaller errors count as none: past models that answered everything have exact estimates, from which nothing
 is learnt about the errors of others."""
 
 
@@ -134,7 +134,7 @@ class PairErrorModel:
     slope: float
     quantile: float  # Standardised errors stay within it with probability `level`, also for models not seen
     # Of the Student distribution that gives p-values and probabilities: its tails are as heavy as those of the
-    # calibration models' errors.
+    # past models' errors.
     degrees: float
     level: float
 
@@ -157,7 +157,7 @@ def fit_pair_errors(
 
     Were the errors ``r = estimate - truth`` of two models independent, the expected squared error of their difference
     would be ``u_lm = s_l^2 + s_m^2``. They have in common what the same items do to both, the more so the more alike
-    the models answered. All pairs (l, m) of calibration models give ``E[(r_l - r_m)^2] = a u_lm + b x_lm``, with x the
+    the models answered. All pairs (l, m) of past models give ``E[(r_l - r_m)^2] = a u_lm + b x_lm``, with x the
     classical variance of the paired difference: a and b >= 0 by the score equations of a normal likelihood (least
     squares weighted by the inverse square of the fit, repeated). The standardised errors' quantile is then corrected
     for the finite number of models, see `finite_quantile`.

@@ -1,8 +1,8 @@
-"""Models better than all past ones: two sets of stack weights, and where a model stands between them.
+"""Models better than all past ones: two sets of stack weights, and the place of a model between them.
 
 Random folds teach what estimates are worth for models like past ones. Folds beyond (`folds_beyond`) teach it for models
 better than all that they are judged by, from past models that were. A logistic of one variable says which of the two a
-new model is: where its score stands relative to the best past model's, in units of that one's distance from the middle.
+new model is: where its score is relative to the best past model's, in units of that one's distance from the middle.
 """
 
 from typing import NamedTuple, Self
@@ -21,7 +21,7 @@ RIDGE, STEPS = 1.0, 30
 
 
 class Place(NamedTuple):
-    """Where past models stand, and from what place on a model counts as better than all of them."""
+    """Where past models are, and from what place on a model counts as better than all of them."""
 
     best: float  # Known overall score of the best past model
     middle: float  # Of the median one
@@ -70,7 +70,7 @@ def best_and_middle(scores: FloatArray) -> tuple[float, float]:
 
 
 def places(score: FloatArray, best: FloatArray, middle: FloatArray) -> FloatArray:
-    """Where scores stand: -1 at the middle of past models, 0 at the best one."""
+    """Where scores lie: -1 at the middle of past models, 0 at the best one."""
     result: FloatArray = np.clip((score - best) / np.maximum(best - middle, LEAST_DISTANCE), *FARTHEST)
     return result
 

@@ -1,4 +1,4 @@
-"""Intervals of estimates from the errors of past models left out (`OutOfFold`), or from the item model alone."""
+"""Intervals of estimates from cross-validated errors of past models (`OutOfFold`), or from the item model alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,9 +29,9 @@ LEAST_OWN = 0.25
 
 @dataclass(frozen=True, slots=True)
 class OutOfFold:
-    """Estimates of each calibration model by a method that has not seen it."""
+    """Estimates of each past model by a method that has not seen it."""
 
-    # (n_models, n_targets): Full scores of the calibration models; NaN where unknown. Targets are `ScoreTargets.names`.
+    # (n_models, n_targets): Full scores of the past models; NaN where unknown. Targets are `ScoreTargets.names`.
     truth: FloatArray
     # (n_models, n_targets): Estimates from fits, and for 'stacked' weights, that the model took no part in; NaN where
     # there is none.
@@ -169,7 +169,7 @@ def with_intervals(
     *,
     level: float,
     past: OutOfFold | None = None,  # A score of which no error is known gets the interval of the item model
-    # (n_models, n_targets): Expected size of each error up to a factor, as `past` has it for the calibration models
+    # (n_models, n_targets): Expected size of each error up to a factor, as `past` has it for the past models
     scale: FloatArray | None = None,
     share: FloatArray | None = None,  # (n_models,): How surely each is better than all past models
     headline: Headline | None = None,  # The score that the last column is of, where it is not the overall one

@@ -32,7 +32,7 @@ def forecast_scores(
     *,
     progress: ProgressCallback = silent,
 ) -> Forecast:
-    """Forecast the scores of new models, and of each calibration model as if it were new, by ridge regression.
+    """Forecast the scores of new models, and of each past model as if it were new, by ridge regression.
 
     Categories are pooled partially: the ridge penalty, which has the least squared error on models left out one at a
     time, draws what is particular to a category of few models to nothing. Columns that say nothing of scores so leave
@@ -46,7 +46,7 @@ def forecast_scores(
     parts = folds(bank, progress=progress)
     if not parts:
         raise DataError(
-            "covariates need calibration models that can be left out in turn, the bank has "
+            "covariates need more past models for cross-validation, the bank has "
             f"{bank.distinct_models.size} whose full scores are known and that are no copies. Leave the covariates "
             "out, or add models to the bank."
         )
@@ -59,7 +59,7 @@ def forecast_scores(
 
 
 def with_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> MembersOutOfFold:
-    """Add the forecast to the members of 'stacked' where past models left out were estimated better with it.
+    """Add the forecast to the members of 'stacked' where cross-validated errors are smaller with it.
 
     By however little: who names covariates expects them to tell something, and the weight of those that tell little is
     small.
@@ -78,7 +78,7 @@ def beside(members: MembersOutOfFold, forecast: Forecast) -> MembersOutOfFold:
 
 
 def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacked) -> str:
-    """Say whether covariates count, and what they did for past models left out."""
+    """Say whether covariates count, and their cross-validated errors."""
     without, with_it = (100.0 * _mean_error(each, spec) for each in (members, beside(members, forecast)))
     names = " and ".join(forecast.columns)
     if with_it < LEAST * without:
@@ -87,10 +87,10 @@ def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacke
 
 
 def explain_alone(bank: Bank, forecast: Forecast) -> str:
-    """Say what forecasts without any answer were worth for past models left out."""
+    """Say the cross-validated error of forecasts without any answer."""
     error = 100.0 * float(mean_where_known(np.abs(forecast.past - bank.known_scores.value))[-1])
     names = " and ".join(forecast.columns)
-    return f"{names} alone. Mean error of the overall score of past models left out in turn: {error:.2f} points."
+    return f"{names} alone. Cross-validated mean error of the overall score: {error:.2f} points."
 
 
 def _mean_error(members: MembersOutOfFold, spec: Stacked) -> float:

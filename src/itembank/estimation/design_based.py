@@ -33,7 +33,7 @@ HOW = "Choose the items with --method random or stratified, and exclude none"
 def design_based_estimates(
     bank: Bank, responses: ResponseMatrix, selection: Selection, *, level: float = 0.95
 ) -> Scores:
-    """Estimate full-benchmark scores with intervals that hold whether or not the item model does.
+    """Estimate full-benchmark scores with intervals that are valid whether or not the item model is right.
 
     The item model predicts every response; the drawn items, whose inclusion probabilities are known, say how far
     it is off on the rest. Only the width of the intervals depends on how good the predictions are.
@@ -120,7 +120,7 @@ def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | N
     chosen = observations.selected[counts[observations.selected]]
     if chosen.size < counts.sum():
         warn(
-            "nothing tells how these items were chosen, and so they count as drawn at random within each scenario. If "
+            "it is unknown how these items were chosen, so they count as drawn at random within each scenario. If "
             "they are not, scores and intervals are wrong. Choose items with itembank select, and give the selection.",
             DataWarning,
         )

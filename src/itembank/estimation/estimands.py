@@ -39,7 +39,7 @@ def run_variance(
     """Find the variance of the score of one run around the expected score, (n_models, n_targets).
 
     That of `run_noise`, with the ratio from repeated attempts at the same items: the model's own at 20 items or more,
-    or else those of the calibration models.
+    or else those of the past models.
     """
     own: FloatArray = np.ones(responses.n_models)
     is_own: BoolArray = np.zeros(responses.n_models, dtype=bool)
@@ -66,7 +66,7 @@ def run_noise(
 
 
 def past_ratio(bank: Bank) -> float:
-    """Divide the variance of one attempt by the item model's ``p (1 - p)``, over all calibration models together.
+    """Divide the variance of one attempt by the item model's ``p (1 - p)``, over all past models together.
 
     It is less than one, since a model that solves half of some kind of items mostly solves the same half each time.
     """
@@ -85,7 +85,7 @@ def past_ratio(bank: Bank) -> float:
         other = remedy("estimand='run'", "--estimand run")
         raise DataError(
             "the expected score over repeated runs needs to know how much answers vary from run to run: repeated "
-            f"attempts at {FEWEST_ITEMS} items or more by each new model, or by the bank's models, got one attempt at "
+            f"attempts at {FEWEST_ITEMS} items or more by each new model, or by past models, got one attempt at "
             f"an item. Read repeated runs with {how}, or ask for the score of one run ({other})."
         )
     return ratio

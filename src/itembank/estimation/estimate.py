@@ -83,7 +83,7 @@ def estimate(
     by every method.
 
     'stacked' (and so 'auto') estimates the overall score in its own right and moves the scenario scores, each by what
-    it is uncertain, so that they make it up (`reconciled`). 'ridge', which learns from the calibration models' scores,
+    it is uncertain, so that they make it up (`reconciled`). 'ridge', which learns from the past models' scores,
     does not: its overall score need not be the scenarios' mean.
 
     Parameters
@@ -98,16 +98,16 @@ def estimate(
         those.
     method : spec or str
         A name of `METHODS` in `itembank.estimation.estimator_specs`, or a spec with its choices. 'auto' takes what
-        served the calibration models best (`explanation` says why): mostly 'stacked'; with few models the design-based
+        was best for past models (`explanation` says why): mostly 'stacked'; with few models the design-based
         estimate, or 'gp-irt' of items that were not drawn by chance.
     level : float
         Of the intervals.
     interval : {'calibrated', 'model-based', 'design'}
-        'calibrated': as wide as the errors for calibration models left out in turn ask for (`calibrated_half_widths`);
+        'calibrated': as wide as cross-validated errors on past models ask for (`calibrated_half_widths`);
         with fewer than ten of them whose full scores are known (`Bank.known_scores`) it is 'design' where the items
         were drawn by chance and the method is 'auto', or the bank was begun without an item model, else 'model-based':
         ``T +- z sqrt(V + (T - m)^2)`` from the item model alone (`score_posterior`). 'design': from how the items were
-        drawn, valid also where the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
+        drawn, valid even if the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
         items drawn by chance.
     estimand : {'run', 'expected'}
         Which score the interval is for. 'run': that of one full run on the bank's items. 'expected': the mean over
@@ -115,8 +115,8 @@ def estimate(
         estimate is the same, the interval takes in the chance of the run.
     covariates : sequence of column names
         What is known of models besides their answers, in the bank's model table and in that of `responses`: a date, a
-        size, an organisation, other scores. A regression on these is weighed with the methods of 'stacked' where past
-        models left out were estimated better so, else it changes nothing. A model that has not answered
+        size, an organisation, other scores. A regression on these is weighed with the methods of 'stacked' where that
+        lowers cross-validated errors, else it changes nothing. A model that has not answered
         anything (`unanswered`) gets the forecast alone.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
@@ -218,7 +218,7 @@ def _check_choices(spec: EstimationSpec, interval: str, covariates: Sequence[str
     if covariates and interval != "calibrated":
         raise ParameterError(f"covariates need calibrated intervals, got {interval!r}. Leave the interval as it is.")
     if parent and covariates:
-        raise ParameterError("a parent tells what covariates would, and more: leave the parent or the covariates out.")
+        raise ParameterError("a parent says what covariates would, and more: leave the parent or the covariates out.")
     if parent and not (isinstance(spec, Auto | Stacked) and interval == "calibrated"):
         raise ParameterError(
             "a parent is weighed with 'stacked' and has calibrated intervals, got method "
@@ -238,7 +238,7 @@ def check_headline(
         raise ParameterError(f"covariates forecast the scores of items, not {name!r}: leave them out.")
     if not folds(bank, progress=progress):
         raise DataError(
-            f"the score {name!r} needs past models that can be left out in turn, since their errors give its "
+            f"the score {name!r} needs more past models for cross-validation, since their errors give its "
             f"intervals: {too_few(bank)}. Add models to the bank."
         )
 
@@ -471,7 +471,7 @@ def _past(
     needed: bool,
     progress: ProgressCallback,
 ) -> Past | None:
-    """Say how the method did on calibration models left out, where that is needed and can be known."""
+    """Say how the method did in cross-validation, where that is needed and can be known."""
     kept = published_subset(known.bank, selection, spec)
     if kept is not None:
         return published_past(kept)

@@ -51,19 +51,19 @@ class Scores(NamedTuple):
 
 
 FLAGGED = 0.1
-"""A model is flagged where fewer of the calibration models than this answered at least as unusually."""
+"""A model is flagged if fewer of the past models than this answered at least as unusually."""
 
 BEYOND = 0.5
-"""From here on (`Place.beyond`) a model is said to be better than all past ones, and has the interval of such."""
+"""From here on (`Place.beyond`) a model counts as better than all past ones, and has the interval of such."""
 
 
 class Typicality(NamedTuple):
     """How typical the answers of n_models models are; NaN where it is not known."""
 
     # (n_models,): Squared distance of a model's answers from what the factor model of past answers expects: 1 on
-    # average for models like the calibration models, more for others.
+    # average for models like the past models, more for others.
     misfit: FloatArray
-    # (n_models,): Fraction of the calibration models, left out in turn, that fitted no better: 0 is unlike them all.
+    # (n_models,): Fraction of the past models, cross-validated, that fitted no better: 0 is unlike them all.
     typicality: FloatArray
     # (n_models,): How surely a model is better than all past ones, from 0 to 1 (`Place.beyond`).
     beyond: FloatArray
@@ -82,7 +82,7 @@ class Typicality(NamedTuple):
 
     @property
     def is_flagged(self) -> BoolArray:
-        """Models that answered unlike the calibration models, (n_models,)."""
+        """Models that answered unlike the past models, (n_models,)."""
         result: BoolArray = self.typicality < FLAGGED
         return result
 
@@ -95,8 +95,8 @@ class Typicality(NamedTuple):
             newer = f" Newer than these by {months:.0f} months." if months >= 1.0 else ""
             said.append(
                 f"{visible(shown([model_ids[row] for row in better.tolist()]))}: better than all {n_past} past models, "
-                f"or nearly.{newer} Estimates and intervals of scores are learnt from past models that were better "
-                "than those that judged them. Full runs of such models, added to the bank, can narrow later intervals."
+                f"or nearly.{newer} Estimates and intervals of scores are learnt from the best past models, each "
+                "judged by weaker ones alone. Full runs of such models, added to the bank, can narrow later intervals."
             )
         rows = np.flatnonzero(self.is_flagged).tolist()
         if rows:
@@ -104,7 +104,7 @@ class Typicality(NamedTuple):
                 f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike nearly all of the {n_past} past "
                 f"models (typicality below {FLAGGED:g}). The interval is wider for that, and may still be too narrow. "
                 "Look at the prompts and settings of the run first; itembank check BANK RESPONSES says what does not "
-                "fit, where the bank has past models' answers."
+                "fit, if the bank has past models' answers."
             )
         return said
 
@@ -115,7 +115,7 @@ class Typicality(NamedTuple):
 
 
 def typicality_among(past: FloatArray, misfit: FloatArray) -> FloatArray:
-    """Fraction of past models, left out in turn, that fitted no better than each new one; NaN where unknown, (n_new,).
+    """Fraction of past models, cross-validated, that fitted no better than each new one; NaN where unknown, (n_new,).
 
     Misfit of past models is NaN where it is not known.
     """
@@ -139,8 +139,8 @@ class ScoreEstimates(Tabular):
     scores : Scores
         `value`, `standard_error`, `low` and `high`, each (n_models, n_targets), also attributes of the estimates
         themselves. Values are NaN where the method has nothing to go by. The standard error is the root of the expected
-        squared error: the item model's (see `score_posterior`), where intervals are calibrated times what the errors
-        for calibration models were to it. The interval has the given level and is cut to [0, 1].
+        squared error: the item model's (see `score_posterior`); if intervals are calibrated, scaled to the errors
+        on past models. The interval has the given level and is cut to [0, 1].
     n_items : (n_models, n_targets)
         Observed responses behind each target.
     n_total : (n_targets,)
@@ -149,14 +149,14 @@ class ScoreEstimates(Tabular):
         Items of the selection that a model has no response to; 0 without a selection.
     level : float
     method : str
-        The method taken, also where 'auto' was asked for.
+        The method taken, also if 'auto' was asked for.
     explanation : str
-        Why, where 'auto' was asked for; else empty.
+        Why, if 'auto' was asked for; else empty.
     bank_id : str
     target_id : str
         Which set of items, with which weights, the scores are of: `Bank.target_id`.
     interval_kind : str
-        'calibrated': on the errors for calibration models left out in turn. 'model-based': from the item model
+        'calibrated': from cross-validated errors on past models. 'model-based': from the item model
         alone. 'design': from how the items were drawn.
     sample_share : (n_models, n_scenarios) or None
         gp-IRT's lambda: the share of the weighted mean, the rest being p-IRT's.
@@ -164,12 +164,12 @@ class ScoreEstimates(Tabular):
         MAP ability of each model from all its responses.
     ability_covariance : (n_models, n_dims, n_dims)
     typicality : Typicality
-        How typical each model's answers are of the calibration models, and whether it is better than all of them;
+        How typical each model's answers are of the past models, and whether it is better than all of them;
         unknown (NaN) where intervals are not calibrated.
     estimand : str
         Which score the intervals are for: 'run' or 'expected' (`itembank.estimation.estimands`).
     parents : tuple of n_models ids
-        Where a parent was asked for: the past model that each model's scores rest on most, '' where none served. Else
+        If a parent was asked for: the past model that each model's scores rest on most, '' if none served. Else
         empty.
     """
 
@@ -219,12 +219,12 @@ class ScoreEstimates(Tabular):
 
     @property
     def flagged_models(self) -> tuple[str, ...]:
-        """Models that answered unlike the calibration models (`Typicality`): their intervals deserve care."""
+        """Models that answered unlike the past models (`Typicality`): their intervals deserve care."""
         return tuple(self.model_ids[row] for row in np.flatnonzero(self.typicality.is_flagged).tolist())
 
     @property
     def main_target(self) -> str:
-        """Name of the score that stands above those of scenarios: 'overall', or the headline score in its place."""
+        """Name of the score above those of scenarios: 'overall', or the headline score in its place."""
         return OVERALL if OVERALL in self.targets else self.targets[-1]
 
     def column(self, target: str) -> FloatArray:

@@ -18,10 +18,10 @@ ESTIMANDS_IN_WORDS: dict[str, str] = {
 
 
 MEANING = {
-    "calibrated": "Intervals are calibrated: their width comes from the errors made on the bank's own models when "
-    "these are left out. Trust them less for a model unlike all of them.",
-    "model-based": "Intervals come from the item model alone: they are too narrow where it is wrong.",
-    "design": "Intervals come from how the items were drawn: they hold for any model, even where the item model is "
+    "calibrated": "Intervals are calibrated: their width comes from cross-validated errors on past models. "
+    "Trust them less for a model unlike all of them.",
+    "model-based": "Intervals come from the item model alone: they are too narrow if it is wrong.",
+    "design": "Intervals come from how the items were drawn: they are valid for any model, even if the item model is "
     "wrong.",
 }
 """What each kind of interval rests on."""
@@ -71,7 +71,7 @@ class GPIRT(PointSpec):
     ----------
     anchor_variance_factor : float or 'estimated'
         Variance of the plain mean of a random sample over that of the weighted mean of anchor points. tinyBenchmarks
-        takes 4. 'estimated' measures the anchors' error on the calibration models instead, of whom it is somewhat
+        takes 4. 'estimated' measures the anchors' error on the past models instead, of whom it is somewhat
         optimistic since they helped to choose the anchors.
     unmeasured_bias : float
         The item model's bias where the bank could not measure it (too few models): 0.05, on the large side of
@@ -89,7 +89,7 @@ class GPIRT(PointSpec):
 
 @dataclass(frozen=True, slots=True)
 class TaskMean(PointSpec):
-    """The calibration models' mean score, whatever the new model did: the floor every method must beat."""
+    """The past models' mean score, whatever the new model did: the floor every method must beat."""
 
     @property
     def learns_scores(self) -> bool:
@@ -99,12 +99,12 @@ class TaskMean(PointSpec):
 
 @dataclass(frozen=True, slots=True)
 class TaskMeanEB(PointSpec):
-    """Observed responses of a scenario drawn towards the calibration models' mean score of it (WILD eq. 15).
+    """Observed responses of a scenario drawn towards the past models' mean score of it (WILD eq. 15).
 
     Attributes
     ----------
     strength : float
-        How many responses the calibration models' mean counts for; WILD takes 5.
+        How many responses the past models' mean counts for; WILD takes 5.
     """
 
     strength: float = 5.0
@@ -121,11 +121,11 @@ class Ridge(PointSpec):
     Attributes
     ----------
     penalty : float or 'leave-one-out'
-        Of the squared coefficients of the raw responses; 'leave-one-out' takes what predicts left-out calibration
-        models best, each score its own.
+        Of the squared coefficients of the raw responses; 'leave-one-out' takes what predicts each past model
+        best from the others, each score its own.
     towards : {'weights', 'zero'}
         Where the penalty draws the coefficients: to a free multiple of the selection's weights (ours), or to zero
-        (WILD). With few calibration models the former is mostly more accurate, with hundreds it makes no difference.
+        (WILD). With few past models the former is mostly more accurate, with hundreds it makes no difference.
     """
 
     penalty: float | Literal["leave-one-out"] = "leave-one-out"
@@ -151,8 +151,8 @@ class Factor(PointSpec):
     n_factors : int or 'auto'
     discrepancy : float or 'auto'
         Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
-        scenario, and its items of like difficulty, beyond what the calibration models showed (`with_discrepancy`).
-        'auto' measures it on calibration models left out, and that of subscenarios too (`bank_factor_model`).
+        scenario, and its items of like difficulty, beyond what the past models showed (`with_discrepancy`).
+        'auto' measures it by cross-validation, and that of subscenarios too (`bank_factor_model`).
     """
 
     n_factors: int | Literal["auto"] = "auto"
@@ -177,17 +177,17 @@ DEFAULT_MEMBERS: tuple[PointSpec, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Stacked:
-    """Weighted mean of several methods' estimates, with the weights that served the calibration models best.
+    """Weighted mean of several methods' estimates, with the weights that served the past models best.
 
     The weights are non-negative, sum to one, and differ from score to score. They minimise the squared error of
-    calibration models that each method had not seen (`folds`), and are drawn to those that would be best if the
+    past models that each method had not seen (`folds`), and are drawn to those that would be best if the
     methods' errors had nothing to do with each other.
 
     Attributes
     ----------
     members : tuple of specs
     prior_models : float
-        How many calibration models' worth of errors the weights' starting point counts for.
+        How many past models' worth of errors the weights' starting point counts for.
     """
 
     members: tuple[PointSpec, ...] = DEFAULT_MEMBERS
@@ -207,7 +207,7 @@ for models beyond the past ones. So the members that take means are left out."""
 
 @dataclass(frozen=True, slots=True)
 class Auto:
-    """`Stacked`, in stages `IN_STAGES`, or with too few calibration models to leave some out gp-IRT. The default."""
+    """The default: `Stacked`; in stages `IN_STAGES`; with too few past models for cross-validation gp-IRT."""
 
 
 EstimationSpec: TypeAlias = PointSpec | Stacked | Auto

@@ -1,4 +1,4 @@
-"""Banks calibrated without some of the calibration models, and trials of methods on these models."""
+"""Banks calibrated without some of the past models, and trials of methods on these models."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -27,11 +27,11 @@ from itembank.responses.siblings import order_by_answers
 from itembank.responses.targets import ScoreTargets
 
 MINIMUM_FOR_FOLDS = ENOUGH
-"""With fewer calibration models whose scores are known neither the models left out nor those that remain are enough to
+"""With fewer past models whose scores are known neither the models of a fold nor those that remain are enough to
 learn from."""
 MANY_MODELS = 100
 N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
-"""With few models a fit is cheap and each model left out matters more: more, smaller folds."""
+"""With few models a fit is cheap and each model of a fold matters more: more, smaller folds."""
 SHARES_BELOW = (0.5, 0.75)
 """Of the models, by score: those that a fold beyond is fitted on."""
 FEWEST_BELOW, FEWEST_BEYOND = 10, 3
@@ -47,7 +47,7 @@ MAY_BE_INFINITE = ("thresholds_", "places_")
 
 @dataclass(frozen=True)
 class Fold:
-    """Some calibration models, and a bank that has not seen them."""
+    """Some past models, and a bank that has not seen them."""
 
     number: int  # From 0
     held_out: IntArray  # (n_held_out,): Rows of the whole bank's responses
@@ -87,7 +87,7 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
 
 
 def folds_beyond(bank: Bank) -> tuple[Fold, ...]:
-    """Fit the worse half of the bank's models, and the worse three quarters, and leave the better ones out.
+    """Fit the worse half of the past models, and the worse three quarters, and leave the better ones out.
 
     What errors are of models that are better than all past ones, random folds cannot say. Both are fitted with
     `folds`; a fold that would leave fewer than three models out, or fewer than ten in, is not there.
@@ -104,7 +104,7 @@ class LeftOut(NamedTuple):
 
 
 def left_out(bank: Bank, scores: FloatArray, *, beyond: bool) -> LeftOut:
-    """Say whom the folds leave out, and where those stand who judge them by some scores of the bank's (n_models,)."""
+    """Say whom the folds leave out, and where those are who judge them, by some scores of the bank's (n_models,)."""
     parts = folds_beyond(bank) if beyond else folds(bank)
     rows = np.concatenate([fold.held_out for fold in parts]) if beyond else np.arange(bank.n_models)
     numbers, reference = np.full(rows.size, -1), np.full((2, rows.size), np.nan)
@@ -133,7 +133,7 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
         )
     except (ParameterError, TypeError) as error:
         raise IntegrityError(
-            f"the bank says of its calibration what cannot be: {error} Calibrate the bank again."
+            f"the bank records a calibration that cannot be: {error} Calibrate the bank again."
         ) from error
 
 
@@ -341,7 +341,7 @@ def run_trial(
             rows = np.split(np.arange(shape[-2]), np.cumsum([one.size for one in rows])[:-1])
         own_progress = part_of(progress, FRACTION_OF_FITS, 1.0)
         for number, found in parts_with_progress(
-            try_fold, [(fold,) for fold in parts], own_progress, elsewhere="trying on models left out"
+            try_fold, [(fold,) for fold in parts], own_progress, elsewhere="cross-validating"
         ):
             result[..., rows[number], :] = found
         return {"found": result}

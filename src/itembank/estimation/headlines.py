@@ -185,7 +185,7 @@ def headline_slopes(
     """How much the headline score rises with each scenario's score among past models, (n_scenarios,).
 
     Of a win rate, the line of least squares of each scenario's share of models beaten in its score, over the number of
-    scenarios: ``1 / (2 sqrt(pi) sd)`` where scores are normal, so that scenarios in which models stand close together
+    scenarios: ``1 / (2 sqrt(pi) sd)`` where scores are normal, so that scenarios in which models are close together
     count more. Of an external score, ridge regression on all scenarios' scores.
     """
     is_known = ~np.isnan(scenario_scores).any(axis=1) & ~np.isnan(headline.past)

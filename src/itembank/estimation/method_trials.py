@@ -85,7 +85,7 @@ def answered_in_stages(
 
 
 def _recorded(bank: Bank, row: int, asked: IntArray, design: LocalDesign) -> Observations:
-    """Return what the calibration model at this row answered to some items."""
+    """Return what the past model at this row answered to some items."""
     nobody = np.zeros((0, asked.size))
     items = Observations.of_items(nobody, asked, design.weights_of(asked), is_random=False)
     return items.answered_by_calibration_models(bank, np.array([row]))
@@ -100,9 +100,9 @@ def try_methods(
     # The fits without some models take time once for a bank, the selections once for a selection
     progress: ProgressCallback = silent,
 ) -> MembersOutOfFold:
-    """Estimate each calibration model's scores by several methods, as if it were new.
+    """Estimate each past model's scores by several methods, as if it were new.
 
-    Items that were chosen by looking at the calibration models tell more of these than of others: on those items
+    Items that were chosen by looking at the past models tell more of these than of others: on those items
     even left-out models seem better predicted than new ones will be (by a half, where few models and V-optimal
     items met). So where the selection says how it was made, each fold chooses its own items in the same way from the
     bank that has not seen its models. Where some chosen items were not answered, each fold leaves out as many, of
@@ -133,7 +133,7 @@ def try_stages(
     answered: FloatArray | None = None,
     progress: ProgressCallback = silent,
 ) -> MembersOutOfFold:
-    """Estimate each calibration model's scores by several methods after all stages of a recipe, as if it were new.
+    """Estimate each past model's scores by several methods after all stages of a recipe, as if it were new.
 
     The bank that has not seen a model chooses the routing stage and, from the model's answers, its later stages.
     """
@@ -213,12 +213,12 @@ class Chosen(NamedTuple):
 def choose_method(
     bank: Bank, observations: Observations, selection: Selection | None, *, progress: ProgressCallback = silent
 ) -> Chosen:
-    """Take 'stacked', weighted by the errors on calibration models left out, or gp-IRT where there are too few models.
+    """Take 'stacked', weighted by cross-validated errors, or gp-IRT where there are too few models.
 
     After several stages it is the stack without members that take means of the answers (`IN_STAGES`).
 
     The single best method is never taken: with few models it is the best by luck, and its errors are then too small for
-    new models (with 27 models 95 % intervals of differences held for 0.92).
+    new models (with 27 models 95 % intervals of differences covered 0.92).
     """
     kept = published_subset(bank, selection, Stacked())
     if kept is not None:
@@ -230,8 +230,8 @@ def choose_method(
     if not folds(bank, progress=progress):
         return Chosen(
             FALLBACK,
-            f"gp-irt, since {too_few(bank)}. Intervals of the item model alone are too narrow where it is wrong: of "
-            "items drawn at random, method and interval left as they are do not rest on it.",
+            f"gp-irt, since {too_few(bank)}. Intervals from the item model alone are too narrow if it is wrong. For "
+            "items drawn at random, the default method and interval do not rest on it.",
         )
     recipe = None if selection is None else read_recipe(selection)
     stacked = IN_STAGES if recipe is not None and recipe.stages else Stacked()
@@ -242,7 +242,7 @@ def choose_method(
 
 
 def has_too_few(bank: Bank) -> bool:
-    """Whether the models are too few, or too unlike in what they answered, to leave some out in turn.
+    """Whether the models are too few, or too unlike in what they answered, for cross-validation.
 
     A bank that was published without responses has none to leave out, but may have been made from many.
     """
@@ -252,30 +252,29 @@ def has_too_few(bank: Bank) -> bool:
 
 
 def too_few(bank: Bank) -> str:
-    """Say why the bank's models cannot be left out in turn."""
+    """Say why past models cannot be cross-validated."""
     if bank.calibration.method == KNOWN_PARAMETERS:
         return "the bank was made of known item parameters and has no past models"
-    known, why = bank.n_compared_models, "to leave some out and compare methods"
+    known, why = bank.n_compared_models, "to compare methods by cross-validation"
     if known >= MINIMUM_FOR_FOLDS:
-        return f"{known} calibration models are too unlike in what they answered {why}"
+        return f"{known} past models are too unlike in what they answered {why}"
     if known == bank.n_calibration_models:
-        return f"{known} calibration models are too few {why}"
+        return f"{known} past models are too few {why}"
     return (
-        f"{known} of {bank.n_models} calibration models answered enough items for their full scores to be known, too "
-        f"few {why}"
+        f"{known} of {bank.n_models} past models answered enough items for their full scores to be known, too few {why}"
     )
 
 
 def _why(stacked: Stacked, targets: ScoreTargets, errors: FloatArray, together: FloatArray) -> str:
-    """State the errors of the methods on calibration models left out."""
+    """State the cross-validated errors of the methods."""
     points = 100.0 * np.array([_mean(member) for member in errors])
     order = np.argsort(points)[: int(np.sum(~np.isnan(points)))]  # those with nothing to go by are left out
     if order.size == 0:
-        return "stacked: no calibration model left out has a score and an estimate to compare methods by."
+        return "stacked: no past model has both a score and a cross-validated estimate to compare methods by."
     singles = ", ".join(f"{METHODS.label(stacked.members[index])} {points[index]:.2f}" for index in order)
     return (
-        f"stacked. Mean errors of {targets.last_in_words} of {int(np.sum(~np.isnan(together)))} calibration models "
-        f"left out in turn, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
+        f"stacked. Cross-validated mean errors of {targets.last_in_words} of {int(np.sum(~np.isnan(together)))} past "
+        f"models, in points: stacked {100.0 * _mean(together):.2f}, {singles}."
     )
 
 

@@ -51,7 +51,7 @@ class Observations:
     def answered_by_calibration_models(
         self, bank: Bank, rows: IntArray | None = None, *, attempts: float | None = None
     ) -> "Observations":
-        """Return the same items answered by a bank's calibration models, all or those at these rows.
+        """Return the same items answered by a bank's past models, all or those at these rows.
 
         With `attempts` of a count, so many of each model's attempts at an item, drawn by chance: estimates from fewer
         attempts err by more.
@@ -224,7 +224,7 @@ def known_items(
         advice = ", ".join([*ways, "or check" if ways else "check"])
         advice = advice[0].upper() + advice[1:]
         bank_positions(bank, responses.items["item_id"], "responses", advice=advice)
-    what = "are not in" if len(aside) < len(others) else "count no more in the score of"
+    what = "are not in" if len(aside) < len(others) else "no longer count in the score of"
     warn(
         f"{len(others)} of {responses.n_items} items {what} bank {bank.bank_id} and are left out: {shown(others)}.",
         DataWarning,

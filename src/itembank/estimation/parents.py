@@ -2,8 +2,8 @@
 
 A quantised, fine-tuned or merged model answers nearly all items as its parent does, whose full score is known. What is
 not known is the score of one relative to the other's, which is small where they are alike. How small, past models say:
-each is left out in turn, and the past models that answered most like it on the items that it would be asked are its
-parents. So both what a parent is worth and the luck in finding one are learnt from models that have been through it.
+each is scored as if it were new, and the past models that answered most like it on the items that it would be asked
+are its parents. So both what a parent is worth and the luck in finding one are learnt.
 """
 
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ MOST_COMPARED = 1000
 UNRELATED = 0.25
 """A named parent with which this part of the others agree as well, or more, is no more alike than unrelated models."""
 SAY = 0.05
-"""A past model of this weight is told of."""
+"""A past model of this weight is named."""
 
 
 class PastModels(NamedTuple):
@@ -96,7 +96,7 @@ def kin_weights(differing: FloatArray, eligible: BoolArray, named: int | None = 
     """Weigh past models by how many of the answers of each of n_models they share, (n_models, n_past).
 
     ``w ~ ODDS ** -d`` with d the squared differences of the answers, added up (`differing`, (n_models, n_past)), less
-    `NAMED` for the past model that was named; rows sum to one. So descendants of one model stand together, and the
+    `NAMED` for the past model that was named; rows sum to one. So descendants of one model are together, and the
     luck of the one that agrees best has less of a say.
     """
     power = np.where(eligible, -differing, -np.inf)
@@ -183,8 +183,8 @@ def check_parent(bank: Bank, parent: str, selection: Selection | None, model_ids
     bank.check_responses("A parent needs")
     if bank.headline is not None:
         raise ParameterError(
-            f"a parent tells the scores of the bank's items, not {bank.targets.last!r}: leave the parent or the target "
-            "out."
+            f"a parent predicts the scores of the bank's items, not {bank.targets.last!r}: leave the parent or the "
+            "target out."
         )
     recipe = recipe_to_try(selection)
     if recipe is not None and recipe.stages:
@@ -194,7 +194,7 @@ def check_parent(bank: Bank, parent: str, selection: Selection | None, model_ids
     if parent == FIND:
         return
     ids, of_bank = bank.responses.model_ids, f"bank {bank.bank_id}"
-    find = f"let it be found by the answers ({remedy(f'parent={FIND!r}', f'--parent {FIND}')})"
+    find = f"find it by the answers ({remedy(f'parent={FIND!r}', f'--parent {FIND}')})"
     if parent not in ids:
         raise DataError(
             f"the parent must be one of the {bank.n_models} models of {of_bank}, got {visible(parent)!r}."
@@ -218,7 +218,7 @@ def by_parents(
     model_ids: Sequence[str],
     selection: Selection | None,
     *,
-    parent: str,  # An id of the bank's models, or `FIND`
+    parent: str,  # An id of a past model, or `FIND`
     past: Past,  # How the usual estimate did on past models
     value: FloatArray,  # (n_models, n_targets): The usual estimate
     scale: FloatArray,  # (n_models, n_targets): The size of its error, as `past` has it
@@ -300,7 +300,7 @@ def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
         like += f" ({n_more} more nearly so)" if n_more else ""
         like += "" if named in {None, best} else f"; {ids[named]!r}, which was named, on {same[named]}"
         with_kin, without = points[row]
-        worth = f"past models as like theirs erred by {with_kin:.2f} points, without by {without:.2f}"
+        worth = f"past models as close to their parents erred by {with_kin:.2f} points with them, {without:.2f} without"
         why = "" if is_used[row] else ", and intervals would be no narrower" if with_kin < without else ""
         words.append(visible(f"{name}: {like}; {worth}{why}{'.' if is_used[row] else ', so it does not count.'}"))
         if named is not None:
@@ -321,8 +321,8 @@ def said_of_parents(words: Sequence[str]) -> str:
     """Join what is said of some models' parents, of five at most."""
     if not words:
         return (
-            f" No parent counts: more than {FEWEST} past models must be left out in turn to say what one is "
-            "worth, and others must have answered every item."
+            f" No parent counts: to say what one is worth takes more than {FEWEST} past models for cross-validation, "
+            "and others that answered every item."
         )
     more = f" And so on for {len(words) - N_SHOWN} more." if len(words) > N_SHOWN else ""
     return f" Parents: {' '.join(words[:N_SHOWN])}{more}"

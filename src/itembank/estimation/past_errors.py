@@ -1,4 +1,4 @@
-"""Estimates of each calibration model as if it were new: fits, weights and errors out of fold, and what was kept."""
+"""Estimates of each past model as if it were new: fits, weights and errors out of fold, and what was kept."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ LOOSE = 0.1
 class FactorModels(NamedTuple):
     """Both factor models of a bank, and the scores that they are to predict."""
 
-    usual: FactorModel  # With the discrepancy that calibration models show (`Factor`)
+    usual: FactorModel  # With the discrepancy that past models show (`Factor`)
     loose: FactorModel  # With discrepancy `LOOSE`
     weights: FloatArray  # (n_items, n_targets): Of the items in each score
     # pair of (n_factors, n_targets): Of both models' factors on each score, for `predict_factor`.
@@ -59,7 +59,7 @@ class Expectations(NamedTuple):
 
     mean: FloatArray  # (n_models, n_targets): By the item model: p-IRT and its posterior variance
     variance: FloatArray  # (n_models, n_targets)
-    # (n_models, n_targets): By the factor model with the discrepancy that calibration models show (`Factor`).
+    # (n_models, n_targets): By the factor model with the discrepancy that past models show (`Factor`).
     factor_mean: FloatArray
     factor_variance: FloatArray  # (n_models, n_targets)
     loose_mean: FloatArray  # (n_models, n_targets): By the factor model with discrepancy `LOOSE`
@@ -127,12 +127,12 @@ class Expectations(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """How a method did on calibration models left out."""
+    """How a method did in cross-validation."""
 
     estimates: OutOfFold
-    weights: StackWeights | None  # Of the members of 'stacked', from all calibration models
+    weights: StackWeights | None  # Of the members of 'stacked', from all past models
     misfit: FloatArray  # (n_models,): How far the answers of past models, left out, lay from what was expected of them
-    place: Place | None  # Where past models stand; None where no better models were left out
+    place: Place | None  # Where past models are; None where no better models were left out
     # Whether the size of errors is what the item model alone expects, as far as it is known up to a factor.
     follows_item_model: bool = False
     reader: HeadlineReader | None = None  # How a headline score is read off new models' scenario scores
@@ -165,11 +165,11 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class MembersOutOfFold:
-    """Estimates of each calibration model by several methods that have not seen it."""
+    """Estimates of each past model by several methods that have not seen it."""
 
     truth: FloatArray  # (n_models, n_targets)
     values: FloatArray  # (n_members, n_models, n_targets)
-    expectations: Expectations  # Of the calibration models, by fits that they took no part in
+    expectations: Expectations  # Of the past models, by fits that they took no part in
     fold: IntArray  # (n_models,): Number of the fold each model was left out in, -1 for none
     scenario_weights: FloatArray  # (n_targets - 1,): Of the overall score, the last target
     truth_variance: FloatArray | None = None  # (n_models, n_targets): As in `OutOfFold`
@@ -177,7 +177,7 @@ class MembersOutOfFold:
     headline: HeadlineTrial | None = None
     # (2, n_models): Overall score of the best and of the middle one of the models that each was judged by
     reference: FloatArray | None = None
-    # Of better models, by fits to worse ones alone: fold after fold, so that a model may stand here twice
+    # Of better models, by fits to worse ones alone: fold after fold, so that a model may be here twice
     beyond: Self | None = None
     everyone: FloatArray | None = None  # (n,): Overall scores of all past models, where those above are some of them
 
@@ -253,7 +253,7 @@ class MembersOutOfFold:
         return StackWeights(usual, _weights(far.errors[:, far_rows], spec), line)
 
     def _line(self, value: FloatArray, far_value: FloatArray, rows: BoolArray, far_rows: BoolArray) -> FloatArray:
-        """Learn where models stand which are better than all that judge them."""
+        """Learn the place of models that are better than all that judge them."""
         nothing, far = np.zeros(0), self.beyond
         if far is None or far.reference is None or self.reference is None:
             return learn_line(nothing, nothing)
@@ -261,7 +261,7 @@ class MembersOutOfFold:
         return learn_line(usual, places(far_value[far_rows, -1], *far.reference[:, far_rows]))
 
     def weights(self, spec: Stacked) -> StackWeights:
-        """Weights of the methods from all calibration models."""
+        """Weights of the methods from all past models."""
         return self._taught(spec, np.full(self.fold.shape, True), self._all_beyond)
 
     def _read(
@@ -294,7 +294,7 @@ def _weights(errors: FloatArray, spec: Stacked) -> FloatArray:
 
 
 def members_out_of_fold(
-    bank: Bank,  # With enough calibration models for `folds`
+    bank: Bank,  # With enough past models for `folds`
     specs: Sequence[PointSpec],
     # Gives the items of a fold, which the models it leaves out answer. Called where nothing was kept.
     choose: Callable[[Fold], Observations],
@@ -303,7 +303,7 @@ def members_out_of_fold(
     items: Observations,
     *others: str,
 ) -> MembersOutOfFold:
-    """Estimate each calibration model's scores by several methods, as if it were new; kept in the bank's cache."""
+    """Estimate each past model's scores by several methods, as if it were new; kept in the bank's cache."""
     attempts = items.fewer_attempts(bank)
 
     def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
@@ -346,13 +346,13 @@ def members_out_of_fold_each(
     *about: object,  # Everything that the answers depend on besides the bank: they name the result in the cache
     progress: ProgressCallback = silent,
 ) -> MembersOutOfFold:
-    """Estimate each calibration model's scores as `members_out_of_fold` does, where each is asked its own items."""
+    """Estimate each past model's scores as `members_out_of_fold` does, where each is asked its own items."""
 
     def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
         result = np.full((len(specs) + len(Expectations._fields), fold.held_out.size, len(bank.targets.names)), np.nan)
         try:
             for place, answered in enumerate(answers(fold)):
-                progress("asking calibration models left out", place / fold.held_out.size)
+                progress("cross-validating past models", place / fold.held_out.size)
                 result[:, [place]] = _estimates(fold, answered, specs)
         except (ParameterError, DataError):
             return np.full(result.shape, np.nan)
@@ -471,7 +471,7 @@ def stacked_methods() -> tuple[str, ...]:
 
 
 def published_past(subset: PublishedSubset) -> Past:
-    """Return the errors in the form of estimates of models left out; their scores are not kept, and count as zero."""
+    """Return the errors in the form of cross-validated estimates; their scores are not kept, and count as zero."""
     truth = np.zeros(subset.errors.shape)
     estimates = OutOfFold(truth, subset.errors, subset.standard_errors, subset.scales)
     weights, place = StackWeights(subset.weights), None

@@ -33,7 +33,7 @@ class Forecast:
     """Scores by regression on columns of the model tables, without any answer."""
 
     columns: tuple[str, ...]
-    past: FloatArray  # (n_models, n_targets): Of the calibration models, by regressions that have not seen them
+    past: FloatArray  # (n_models, n_targets): Of the past models, by regressions that have not seen them
     new: FloatArray  # (n_new, n_targets): Of the new models
 
     def take(self, rows: IntArray) -> "Forecast":
@@ -49,7 +49,7 @@ class Known:
     observations: Observations  # Responses of the new models to some items of the bank
     summary: ResponseSummary  # What the item model and the sample say of these models
     forecast: Forecast | None = None  # Scores by what is known of the models besides their answers
-    # (n_models, n_targets): Scores of the calibration models that regressions are to learn instead of the bank's own.
+    # (n_models, n_targets): Scores of the past models that regressions are to learn instead of the bank's own.
     past_scores: FloatArray | None = None
     made: dict[object, FactorPrediction] = field(default_factory=dict, repr=False)  # What several methods ask for
 
@@ -65,7 +65,7 @@ class Known:
         return Known(self.bank, observations, self.summary.take(models), forecast, self.past_scores)
 
     def for_regression(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Calibration models' responses to the observed items, their scores, and the new models' responses."""
+        """Past models' responses to the observed items, their scores, and the new models' responses."""
         self.bank.check_responses("This method of estimation needs")
         scores = self.bank.best_known_scores if self.past_scores is None else self.past_scores
         return self.bank.responses.of_items(self.observations.positions), scores, self.observations.responses
@@ -105,7 +105,7 @@ def stacked_scores(
     summary: ResponseSummary,
     values: FloatArray,  # (n_members, n_models, n_targets)
     weights: StackWeights,
-    place: Place | None = None,  # Where past models stand
+    place: Place | None = None,  # Where past models are
 ) -> FloatArray:
     """Weigh the estimates of several methods and let scenarios add up to the overall score, (n_models, n_targets)."""
     _, variances = posterior_moments(targets, summary)
@@ -183,15 +183,15 @@ def bias_of_share(share: FloatArray, response_variance: FloatArray, n_effective:
 
 
 def estimated_factor(
-    # (n_models, n_scenarios): The calibration models' weighted anchor estimates and full scores; NaN is left out
+    # (n_models, n_scenarios): The past models' weighted anchor estimates and full scores; NaN is left out
     weighted: FloatArray,
     scores: FloatArray,  # (n_models, n_scenarios)
     response_variance: FloatArray,  # (n_scenarios,)
     n_selected: IntArray,  # (n_scenarios,): Items of the selection in each scenario
 ) -> FloatArray:
-    """Measured k: ``(sigma^2 / n) / mean_l (T_lj - Z_lj)^2`` over the calibration models, (n_scenarios,).
+    """Measured k: ``(sigma^2 / n) / mean_l (T_lj - Z_lj)^2`` over the past models, (n_scenarios,).
 
-    Infinite where the anchors made no error; 1 where no calibration model has both scores.
+    Infinite where the anchors made no error; 1 where no past model has both scores.
     """
     error = mean_where_known((weighted - scores) ** 2)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -230,13 +230,13 @@ def gp_irt_share(known: Known, spec: specs.GPIRT) -> FloatArray:
 
 
 def by_task_mean(known: Known, spec: specs.TaskMean) -> FloatArray:  # noqa: ARG001
-    """Mean score of the calibration models."""
+    """Mean score of the past models."""
     _, past_scores, responses = known.for_regression()
     return np.repeat(mean_where_known(past_scores)[None, :], responses.shape[0], axis=0)
 
 
 def by_task_mean_eb(known: Known, spec: specs.TaskMeanEB) -> FloatArray:
-    """Observed responses of a scenario drawn towards the calibration models' mean score of it."""
+    """Observed responses of a scenario drawn towards the past models' mean score of it."""
     targets = known.bank.targets
     return predict_task_mean_eb(
         *known.for_regression()[1:],

@@ -58,7 +58,7 @@ class PredictedSums:
 class WeightedItems:
     """Items with their weights, those of a scenario side by side, for sums that are taken again and again."""
 
-    order: IntArray  # (n_items,): Which item stands where
+    order: IntArray  # (n_items,): Which item is where
     begins: tuple[int, ...]  # Where the items of each scenario begin, and the end of the last
     loadings: FloatArray  # (n_items, n_dims)
     intercept: FloatArray  # (n_items,)
@@ -95,7 +95,7 @@ class WeightedItems:
         curves: FloatArray,  # (n_curves, 4): Loading, intercept, weight, weight of the variance
         scenario_index: IntArray,  # (n_curves,)
     ) -> Self:
-        """Add curves of one ability that stand in for further items (`curves_of`); sums are then over all, unmasked."""
+        """Add curves of one ability in place of further items (`curves_of`); sums are then over all, unmasked."""
         scenarios = np.arange(len(self.begins) - 1)
         index = np.concatenate([np.repeat(scenarios, np.diff(self.begins)), scenario_index])
         order = np.argsort(index, kind="stable")

@@ -1,4 +1,4 @@
-"""What is learnt of scores from calibration models: regressions, the factor model, weights of several methods."""
+"""What is learnt of scores from past models: regressions, the factor model, weights of several methods."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from itembank.numerics.ties import first_smallest
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """New models that answered the same items, and scores that the same calibration models have."""
+    """New models that answered the same items, and scores that the same past models have."""
 
-    train: IntArray  # (n_block_train,): Calibration models whose scores are known
+    train: IntArray  # (n_block_train,): Past models whose scores are known
     columns: IntArray  # (n_observed,): What the new models answered
     new: IntArray  # (n_block_new,): Rows of the new models
     targets: IntArray  # (n_block_targets,)
@@ -36,10 +36,10 @@ def solve_blocks(
     """Predict block by block, each from exactly what its new models answered, and clip to [0, 1].
 
     A regression on the answered items alone uses what was observed and nothing made up, at the price of a fit for
-    each pattern of missing items; new models of one run share theirs. What calibration models did not answer is
+    each pattern of missing items; new models of one run share theirs. What past models did not answer is
     filled in by `completed`, after the unanswered columns are gone.
 
-    Returns (n_new, n_targets): NaN for a target that no calibration model has a score for.
+    Returns (n_new, n_targets): NaN for a target that no past model has a score for.
     """
     result = np.full((new_responses.shape[0], train_scores.shape[1]), np.nan)
     for block in blocks(train_scores, new_responses):
@@ -61,7 +61,7 @@ def blocks(train_scores: FloatArray, new_responses: FloatArray) -> Iterator[Bloc
 
 
 def _patterns(mask: BoolArray) -> Iterator[tuple[BoolArray, IntArray]]:
-    """Each distinct row of a mask and where it stands."""
+    """Each distinct row of a mask and where it is."""
     if mask.all():  # by far the most frequent, and the cheapest to see
         if mask.shape[0]:
             yield np.ones(mask.shape[1], dtype=np.bool_), np.arange(mask.shape[0])
@@ -105,7 +105,7 @@ def predict_ridge(
     train_scores: FloatArray,  # (n_train, n_targets)
     new_responses: FloatArray,  # (n_new, n_columns): NaN where missing in all three
     *,
-    # None takes, for each target, that of `RELATIVE_PENALTIES` with the least squared error of the calibration models
+    # None takes, for each target, that of `RELATIVE_PENALTIES` with the least squared error of the past models
     # left out one at a time
     penalty: float | None = None,
     # (n_columns,): Not negative, any scale: those of the selection, or all alike. Columns without weight are left out
@@ -118,11 +118,11 @@ def predict_ridge(
     With `column_weights` w, coefficients are not drawn to zero but to a free multiple of sqrt(w), and within scenarios
     to one of their own (ours): with few models the sample mean is most of what can be known, and drawing to zero
     throws it away. The prior is ``b_i = sqrt(w_i) (u + v_j + d_i)``: u free, v_j of each scenario and d_i of each item
-    normal. The root stands between equal coefficients, which lose where weights matter, and the weights themselves,
+    normal. The root lies between equal coefficients, which lose where weights matter, and the weights themselves,
     which lose where a few are large. New models are fitted by their pattern of missing items, each from the items
     they answered.
 
-    Returns (n_new, n_targets): In [0, 1]; NaN for a target that no calibration model has a score for.
+    Returns (n_new, n_targets): In [0, 1]; NaN for a target that no past model has a score for.
     """
     scenarios = np.zeros(train_responses.shape[1], dtype=np.int64) if scenario_index is None else scenario_index
 
@@ -277,7 +277,7 @@ def predict_task_mean_eb(
     scenario_weights: FloatArray,  # (n_scenarios,): Of the overall score; they sum to one
     strength: float = 5.0,  # lambda
 ) -> FloatArray:
-    """Mean of a Beta-binomial posterior whose prior is the calibration models' mean score, (n_new, n_scenarios + 1).
+    """Mean of a Beta-binomial posterior whose prior is the past models' mean score, (n_new, n_scenarios + 1).
 
     ``theta_t = (lambda mu_t + sum_R y) / (lambda + |R|)`` with mu_t the mean score of scenario t over the calibration
     models and R the new model's observed responses of that scenario: WILD eq. 15, where alpha = lambda mu_t and

@@ -71,7 +71,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
 def replacing_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder to fill; it becomes `path` when the block ends without an error.
 
-    A folder that stood at `path` changes places with it in one step, so that there is always one. Where the system
+    A folder that was at `path` changes places with it in one step, so that there is always one. Where the system
     cannot do so it is moved aside first: a crash at that moment leaves it where `kept_aside` finds it.
     """
     with _workplace(path) as (new, aside):
@@ -84,7 +84,7 @@ def replacing_folder(path: Path) -> Iterator[Path]:
 def adding_to_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder to fill; what it holds is in the folder `path` when the block ends without an error.
 
-    Where nothing stood at `path`, all comes there in one step. Otherwise files and folders come one after another, each
+    Where nothing was at `path`, all comes there in one step. Otherwise files and folders come one after another, each
     in the place of one of the same name; what has another name stays.
     """
     with _workplace(path) as (new, aside):
@@ -99,7 +99,7 @@ def adding_to_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _workplace(path: Path) -> Iterator[tuple[Path, Path]]:
-    """Make a folder to fill beside a target, and name a place for what stands there; both are removed at the end."""
+    """Make a folder to fill beside a target, and name a place for what is there; both are removed at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
     workplace = Path(tempfile.mkdtemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX))
@@ -112,7 +112,7 @@ def _workplace(path: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def kept_aside(path: Path) -> Path | None:
-    """Return the folder that stood at `path` before a command that replaced it was killed; None where there is none."""
+    """Return the folder that was at `path` before a command that replaced it was killed; None where there is none."""
     kept = (place / "old" for place in _temporary_places(path))
     return None if path.exists() else next((folder for folder in kept if folder.is_dir()), None)
 
@@ -120,7 +120,7 @@ def kept_aside(path: Path) -> Path | None:
 def sweep(path: Path) -> None:
     """Remove what killed commands left beside `path` while they wrote it.
 
-    What another command writes at this moment stays, and so does a folder that is the only one left of what stood at
+    What another command writes at this moment stays, and so does a folder that is the only one left of what was at
     `path`.
     """
     for place in _temporary_places(path):
@@ -198,7 +198,7 @@ def _exchange(first: Path, second: Path) -> bool:
 
 
 def _put(new: Path, path: Path, aside: Path) -> None:
-    """Move a file or folder to where another may stand."""
+    """Move a file or folder to where another may be."""
     if not path.is_dir():
         new.replace(path)
     elif not _exchange(new, path):
@@ -221,8 +221,8 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
         if not is_full and not is_told and (isinstance(error, OSError | ItembankError) or not _is_full(path.parent)):
             raise
         named = OSError(
-            f"{path} cannot be written: no space is left on the disk. What stood there is as it was; make room and do "
-            "it again."
+            f"{path} cannot be written: no space is left on the disk. What was there is unchanged; make room and try "
+            "again."
         )
         named.errno = errno.ENOSPC
         raise named from error

@@ -91,7 +91,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 MARK = b"itembank-sha256:"
 N_DIGITS = 64
 BLANK = MARK.decode("ascii") + "0" * N_DIGITS
-"""What stands in the metadata of a file that is to be sealed."""
+"""What is in the metadata of a file that is to be sealed."""
 
 DIGEST_KEY = "itembank.digest"
 """Name of the digest in the metadata of Parquet files."""
@@ -213,7 +213,7 @@ def read_choices(path: Path, kind: type, named: Named | None = None) -> dict[str
 
 @contextmanager
 def errors_name(path: Path) -> Iterator[None]:
-    """Let refusals of what stands in a file begin with its name."""
+    """Let refusals of what is in a file begin with its name."""
     try:
         yield
     except ParameterError as error:

@@ -29,7 +29,7 @@ ALWAYS_ALLOWED = 256 * 2**20
 """Bytes that a compressed file may grow to however small it is."""
 
 HOW_TO_ALLOW = (
-    "To go on all the same, allow more memory (max_memory=8e9, or that line in the file of itembank import --spec)."
+    "To go on anyway, allow more memory (max_memory=8e9, or that line in the file of itembank import --spec)."
 )
 
 _allowed: ContextVar[float | None] = ContextVar("allowed", default=None)

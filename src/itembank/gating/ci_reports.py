@@ -16,7 +16,7 @@ MOST_SCENARIOS = 10
 
 
 def junit_xml(found: Gate) -> str:
-    """Return a verdict as JUnit XML: one test for the whole, and one a scenario, which is told and never fails.
+    """Return a verdict as JUnit XML: one test for the whole, and one a scenario, which informs and never fails.
 
     It is valid against the schema of Jenkins (`junit-10.xsd` of its xUnit plugin), which other systems read, too.
     """

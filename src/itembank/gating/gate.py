@@ -46,9 +46,9 @@ def gate(
     spec: GateSpec = USUAL,
     progress: ProgressCallback = silent,
 ) -> Gate:
-    """Say whether a candidate is as good as a baseline, from results that are there.
+    """Say whether a candidate is as good as a baseline, from existing results.
 
-    The verdict is that of two one-sided tests: 'pass' where the drop is proved to be less than the margin, 'fail' where
+    The verdict is that of two one-sided tests: 'pass' if the drop is proved to be less than the margin, 'fail' if
     it is proved to be more than the tolerance and is the margin or more by the best estimate, else 'undecided'. To run
     no more items than it takes, see `start_gate`.
 
@@ -58,14 +58,14 @@ def gate(
         Results of one model each. Items that the candidate did not answer count as not drawn: without a bank those it
         answered are taken as a random sample of the baseline's.
     bank : Bank or path, optional
-        Take the difference from what past models tell of these items, as `compare` does.
+        Take the difference from what past models say of these items, as `compare` does.
     selection : Selection or path, optional
         Take only these items; without a bank the verdict is then about them alone.
     probabilities : pair of responses, optional
         Probabilities of the right options of both models (``read_responses(..., spec=ReadingSpec(response=
         "probability"))``), which tell more of the difference in accuracy than right and wrong do. Not with a bank.
     allow_mixed_prompts : bool
-        Compare also where the two were asked with other prompts: is the new prompt as good?
+        Compare even if the two had different prompts: is the new prompt as good?
     spec : GateSpec
     progress : ProgressCallback
 
@@ -134,7 +134,7 @@ def _signs_of_choice(pair: "GatePair") -> list[str]:
     scenarios = pair.matrix.items["scenario"]
     absent = sorted(set(scenarios) - set(scenarios.filter(pl.Series(seen))))
     if absent:
-        notes.append(f"the candidate ran no item of {len(absent)} scenarios, which count all the same: {shown(absent)}")
+        notes.append(f"the candidate ran no item of {len(absent)} scenarios, which still count: {shown(absent)}")
     return notes
 
 
@@ -239,7 +239,7 @@ class GatePair:
         changed = other_in(in_both(shared.items, baseline.items, CONTENT), CONTENT)
         if changed:
             raise DataError(
-                f"both must have run the same questions, got {len(changed)} items with another content: "
+                f"both must have run the same items, got {len(changed)} with another content: "
                 f"{shown(changed)}. The benchmark changed between the runs: run the baseline anew."
             )
         unlike = prompt_differences(shared.items, baseline.items)

@@ -28,7 +28,7 @@ class GateSpec:
         Of the interval that is shown; over all looks, too.
     estimand : {'run', 'expected'}, optional
         'run': the difference that full runs on all items would show; exact once all are answered. 'expected': that of
-        runs without end on items like these, since answers may fall otherwise the next time. By default 'run' where
+        runs without end on items like these, since answers may differ the next time. By default 'run' where
         the candidate answered some of the baseline's items, or there is a bank, and 'expected' where both answered
         all.
     cluster : str
@@ -38,7 +38,7 @@ class GateSpec:
     growth : float
         By how much the number of items grows from look to look.
     max_items : int, optional
-        At most so many items of a gate in stages; by default all.
+        Most items of a gate in stages; all by default.
     seed : int
         Of the order of items, without a bank.
     """

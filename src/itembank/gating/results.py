@@ -51,7 +51,7 @@ class ScenarioChange:
 
 @dataclass(frozen=True, slots=True)
 class FlippedItem:
-    """An item that the candidate answered otherwise than the baseline; responses are from 0 to 1."""
+    """An item that the candidate answered differently than the baseline; responses are from 0 to 1."""
 
     item_id: str
     scenario: str
@@ -82,7 +82,7 @@ class Gate(Tabular):
         covariate. 'bank': estimates from chosen items, with past models' errors. 'compare': as `compare`.
     estimand : {'run', 'expected'}
     items_to_decide : int or None
-        How many more items would decide, were the difference what it seems; None where it is decided or none would.
+        How many more items would decide if the difference is as estimated; None if it is decided or none would.
     cost_to_decide : mapping of unit to amount
     scenarios : tuple of ScenarioChange
     flipped : tuple of FlippedItem
@@ -166,7 +166,7 @@ class Gate(Tabular):
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
-        """What stands below the sentence, by name; numbers that are proved are rounded to the safe side."""
+        """What is below the sentence, by name; numbers that are proved are rounded to the safe side."""
         spec, look = self.spec, self.last
         changed = self.right_to_wrong + self.wrong_to_right
         ways = [("worse by less", -look.by_miss[0], math.ceil), ("worse by more", -look.by_alarm[1], math.floor)]

@@ -1,4 +1,4 @@
-"""A candidate on its way through the stages of a gate: what is asked, told and kept, by the doors of a session."""
+"""A candidate on its way through the stages of a gate: what is asked, told and kept, by the methods of a session."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ class GateRun:
     """The answers of a candidate so far, and which items it is to run next.
 
     Whatever drives a session (`itembank.harnesses.drive`) drives this in its place: it asks for the items of a stage,
-    looks when all of them are answered, and asks no more as soon as the verdict stands.
+    looks when all of them are answered, and asks no more as soon as there is a verdict.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class GateRun:
             why = f" ({visible(self._failed[lacking[0]])})" if self._failed else ""
             raise DataError(
                 f"the gate looks when all {n_stage} items of a stage are answered, and {len(lacking)} are not: "
-                f"{shown(lacking)}{why}. Mend that, and give the same command again: answers are kept, and only these "
+                f"{shown(lacking)}{why}. Fix that, and give the same command again: answers are kept, and only these "
                 "items are run."
             )
         spent = " and ".join(f"{amount:.3g} {visible(unit)}" for unit, amount in self.costs.items())
@@ -115,7 +115,7 @@ class GateRun:
         self._look()
 
     def ask(self, n: int = 1) -> tuple[str, ...]:
-        """Give up to n further items of the stage; none while all of them wait, or when the verdict stands."""
+        """Give up to n further items of the stage; none while all of them wait, or when there is a verdict."""
         open_items = [item for item in self._left if item not in self._pending and item not in self._failed][:n]
         self._pending.update(dict.fromkeys(open_items))
         return tuple(open_items)

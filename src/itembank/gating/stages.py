@@ -107,7 +107,7 @@ class GatePlan(Compact):
         Raises
         ------
         DataError
-            Where the first stage is not answered yet; and as `gate`.
+            If the first stage is not answered yet; and as `gate`.
         """
         pair = GatePair.of(self.baseline, as_responses(candidate), allow_mixed_prompts=allow_mixed_prompts)
         answered = {
@@ -198,7 +198,7 @@ class GatePlan(Compact):
 
     @classmethod
     def load(cls, folder: str | Path) -> "GatePlan":
-        """Read a plan; `DataError` where there is none, `IntegrityError` where it was changed."""
+        """Read a plan; `DataError` if there is none, `IntegrityError` if it was changed."""
         path = Path(folder) / PLAN
         if not path.is_file():
             raise DataError(
@@ -238,11 +238,11 @@ def start_gate(
     spec: GateSpec | None = None,
     progress: ProgressCallback = silent,
 ) -> GatePlan:
-    """Plan a gate in stages: a candidate runs the items of a stage, and stops as soon as the verdict stands.
+    """Plan a gate in stages: a candidate runs the items of a stage, and stops as soon as there is a verdict.
 
-    Without a bank items are run in an order of chance, each scenario in proportion; the boundary is the same number of
+    Without a bank items are run in random order, each scenario in proportion; the boundary is the same number of
     standard errors at all looks, so that the error rates hold over all of them (Pocock 1977). With a bank they are the
-    ones that tell most of the score, and boundaries come from past pairs of models (`learn_looks`). A bank of fewer
+    ones that say most about the score, and boundaries come from past pairs of models (`learn_looks`). A bank of fewer
     than 15 past models is not used, which a `DataWarning` says.
 
     Parameters

@@ -84,7 +84,7 @@ def learn_looks(
     models are exchangeable. The quantile is corrected for the number of models (`finite_quantile`).
     """
     if not folds(bank, progress=progress):
-        raise DataError("a gate with a bank needs past models that can be left out in turn. Leave the bank out.")
+        raise DataError("a gate with a bank needs more past models for cross-validation. Leave the bank out.")
     selections: list[Selection] = []
     paths, coefficients = [], []
     first = second = np.zeros(0, dtype=np.int64)

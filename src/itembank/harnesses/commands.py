@@ -51,7 +51,7 @@ class CommandTemplate:
     """
 
     text: str
-    columns: tuple[str, ...]  # Names that may stand in braces
+    columns: tuple[str, ...]  # Names that may be in braces
     uses_shell: bool = False  # Whether a shell is to read the command, with its pipes, redirections and variables
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ def _split(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise ParameterError(f"the command must be one that falls into words: {error}, in {text!r}.") from error
+        raise ParameterError(f"the command must split into words: {error}, in {text!r}.") from error
 
 
 def _as_references(text: str) -> str:
@@ -106,7 +106,7 @@ def _as_references(text: str) -> str:
         quotes = _quotes_before(text[: found.start()])
         if quotes == "'":
             raise ParameterError(
-                f"{found[0]} must not stand in single quotes in a command for a shell, which replaces nothing there. "
+                f"{found[0]} must not be in single quotes in a command for a shell, which replaces nothing there. "
                 "Leave the quotes out: the value stays one word."
             )
         return f"${{{variable(found[2])}}}" if quotes else f'"${{{variable(found[2])}}}"'
@@ -207,7 +207,7 @@ ReadReply: TypeAlias = Callable[[str, Ended], Answer]
 
 
 def json_reply(item_id: str, ended: Ended) -> Answer:
-    """Take the last JSON object or number that stands on lines of its own, or a word for right or wrong at the end."""
+    """Take the last JSON object or number that is on lines of its own, or a word for right or wrong at the end."""
     record: object = _last_json(ended.output)
     if record is None:
         record = response_of(_last_line(ended.output))

@@ -51,16 +51,16 @@ def untold_prompts(items: pl.DataFrame) -> str:
     hashes = items[PROMPT_HASH] if PROMPT_HASH in items.columns else pl.Series([None] * items.height, dtype=pl.String)
     n_mixed = int((hashes == DIFFERS).sum())
     if n_mixed:
-        return f"the bank's models had different prompts for {n_mixed} of {items.height} items: these are not compared"
+        return f"past models had different prompts for {n_mixed} of {items.height} items: these are not compared"
     return ""
 
 
 def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is_ignored: bool) -> bool:
-    """Refuse items that are asked otherwise than those of a bank; or warn, and return whether they are, if ignored."""
+    """Refuse items with other prompts than a bank's; or warn, and return whether they are, if ignored."""
     told = prompt_differences(asked, items)
     if told and not is_ignored:
         raise IntegrityError(
-            f"{told}. No request was sent. {advice} To go on all the same: "
+            f"{told}. No request was sent. {advice} To go on anyway: "
             f"{remedy('ignore_prompts=True', '--ignore-prompts')}."
         )
     if told:
@@ -69,7 +69,7 @@ def compare_prompts(asked: pl.DataFrame, items: pl.DataFrame, *, advice: str, is
 
 
 def usual_costs(bank: Bank, item_ids: Iterable[str], n_items: int) -> dict[str, float]:
-    """Return what so many of these items cost the bank's models on average, by each unit that is known."""
+    """Return what so many of these items cost past models on average, by each unit that is known."""
     is_wanted = bank.responses.items["item_id"].is_in(list(item_ids)).to_numpy()
     costs = {unit: cost[is_wanted] for unit, cost in bank.responses.expected_costs().items()}
     return {unit: n_items * float(np.nanmean(cost)) for unit, cost in costs.items() if not np.isnan(cost).all()}
@@ -81,7 +81,7 @@ def check_same_content(found: Mapping[str, Document], items: pl.DataFrame, harne
     if changed:
         tasks = shown(sorted({one.task for one in found.values()}))
         raise IntegrityError(
-            f"items must be what the bank's models were asked, got {len(changed)} of {len(found)} of task {tasks} with "
+            f"items must be what past models were asked, got {len(changed)} of {len(found)} of task {tasks} with "
             f"another content: {shown(changed)}. No request was sent. The benchmark changed: run the version of the "
             "bank, or calibrate a new one."
         )
@@ -101,7 +101,7 @@ def check_gate(gate: GatePlan, bank: Bank, known: Collection[str], *, is_ignored
         )
     asked = gate.baseline.items
     check_contents_of_bank(asked, bank.responses.items)
-    advice = "The gate's baseline was asked otherwise than the bank's models: calibrate a bank of its own results."
+    advice = "The gate's baseline had other prompts than past models: calibrate a bank of its own results."
     compare_prompts(asked, bank.responses.items, advice=advice, is_ignored=is_ignored)
 
 
@@ -118,10 +118,10 @@ def drive(
 ) -> None:
     """Run items that a session asks for, several at a time in threads, until it asks no more.
 
-    Whenever an item is done, its answer is told and the next one is chosen, while the others still run. Items that
-    were pending when the session was opened are run first. Items that were answered are never run again.
+    Whenever an item is done, the session gets its answer and chooses the next one, while the others still run. Items
+    that were pending when the session was opened are run first. Items that were answered are never run again.
 
-    After Ctrl-C or an error no item is started any more. Those that run are waited for, and their answers are told;
+    After Ctrl-C or an error no item is started any more. Those that run are waited for, and their answers are kept;
     Ctrl-C at that time does not wait. What has no answer then stays pending.
 
     Parameters
@@ -135,11 +135,11 @@ def drive(
     retries : int
         How often an item that failed may be asked again before it is skipped.
     max_failures : int
-        End with an error after so many failures in a row. The items among them may be asked again later.
+        End with an error after this many failures in a row. The items among them may be asked again later.
     new_units : bool
         Take costs in units that neither the bank has nor are usual.
     after_answer : function of session and answer, optional
-        Called in this thread after each answer and failure that was told.
+        Called in this thread after each answer and failure.
     on_interrupt : function, optional
         Called at each Ctrl-C, and at an error, to hurry the items that run.
 
@@ -150,9 +150,9 @@ def drive(
     KeyboardInterrupt
         After Ctrl-C.
     DataError, JournalError
-        When an answer cannot be told: a unit of cost is unknown, or the disk is full.
+        When an answer cannot be kept: a unit of cost is unknown, or the disk is full.
     ParameterError
-        When a number is not what it must be.
+        When a number is not valid.
 
     Examples
     --------
@@ -296,7 +296,7 @@ class _Items:
         failed = self._in_a_row[-1]
         raise RunError(
             f"{self.max_failures} attempts in a row failed, and the run was ended before it costs more. The last was "
-            f"item {quoted(failed.item_id)}: {failed.reason} Mend it, and run again: answers that were told are kept, "
+            f"item {quoted(failed.item_id)}: {failed.reason} Fix it, and run again: answers so far are kept, "
             "and these items can be asked again."
         )
 

@@ -1,4 +1,4 @@
-"""What calibration models cannot show: new models may differ from all of them, but not without pattern.
+"""What past models cannot show: new models may differ from all of them, but not without pattern.
 
 A factor model of past responses gives almost no variance to items that hardly separated past models, and then takes
 whatever a new kind of model does on them for noise of other items. A model stronger than any before solves items
@@ -91,7 +91,7 @@ def measure_discrepancy(
     Returns
     -------
     Discrepancy
-        0 where models are too few to leave some out.
+        0 where models are too few for cross-validation.
     """
     columns = responses if isinstance(responses, Columns) else Columns.of(responses)
     if columns.n_models < 2 * N_FOLDS:

@@ -83,7 +83,7 @@ def descendant(
         after the old ones, which stay in their order. Its id and history are not looked at.
     operation : Operation
     statuses : mapping of item id to status, optional
-        Of items whose status changes; new items are 'active' unless it says otherwise. Items that are 'retired' or
+        Of items whose status changes; new items are 'active' unless given here. Items that are 'retired' or
         'field-test' are kept aside and count in no score from here on.
     name : str
         Of the benchmark; by default the parent's.
@@ -100,9 +100,9 @@ def descendant(
     Raises
     ------
     DataError
-        When old items are missing or stand in another order, or a status is given for an unknown item.
+        When old items are missing or in another order, or a status is given for an unknown item.
     ParameterError
-        For another status or name, or where no item would count.
+        For another status or name, or if no item would count.
     """
     before, old = history_of(parent), whole_bank(parent)
     ids, n_old = whole.item_ids, old.n_items

@@ -115,9 +115,9 @@ def _part(bank: Bank, whole: Bank, given: ResponseMatrix, linked: LinkedItems) -
 
 
 def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = None, note: str = "") -> Bank:
-    """Add models and their answers to a bank; its items keep their parameters, its scores what they mean.
+    """Add models and their answers to a bank; its items keep their parameters, and its scores their meaning.
 
-    Abilities of the new models are found on the bank's scale. What rests on the bank's models (the choice of methods,
+    Abilities of the new models are found on the bank's scale. What rests on past models (the choice of methods,
     intervals, typicality) is learnt anew when it is next needed, from all of them.
 
     Parameters
@@ -126,10 +126,10 @@ def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = 
     responses : ResponseMatrix, path or paths
         Of new models to the bank's items, complete or not.
     how : {'complete', 'random', 'fixed', 'adaptive'}, optional
-        How their items were chosen, where the model table has no column `answered_how` that says it: answers exported
+        How their items were chosen, if the model table has no column `answered_how` that says it: answers exported
         from a session do. `recalibrate` learns from no model of which it is not known.
     note : str
-        Kept in the history, beside the prompts, versions and harnesses that the tables of the results tell.
+        Kept in the history, beside the prompts, versions and harnesses in the tables of the results.
 
     Returns
     -------
@@ -264,7 +264,7 @@ def recalibrate(
     Raises
     ------
     DataError
-        Where nothing is there to learn from; for families whose parameters are more than slopes and intercepts.
+        If nothing is there to learn from; for families whose parameters are more than slopes and intercepts.
 
     Examples
     --------

@@ -77,9 +77,9 @@ class LinkedItems(Tabular):
     linking_error : float
         Standard error that the link adds to the mean score on the new items, on the scale of scores: root mean square
         over the bank's abilities. The larger of two: a jackknife over the linking models; and what as many of the
-        bank's models would miss by if items drawn from its own were the new ones.
+        past models would miss by if items drawn from its own were the new ones.
     covered : float
-        Part of the range of the bank's models' scores that the linking models span.
+        Part of the range of past models' scores that the linking models span.
     further_models : tuple of ids
         Models of the bank that would span the rest of the range, if they were run on the new items.
     converged : bool
@@ -153,7 +153,7 @@ def link_items(bank: GivenBank, responses: GivenResponses, *, progress: Progress
     ----------
     bank : Bank or path
     responses : ResponseMatrix, path or paths
-        Of 3 models at least, 10 to 20 that span the abilities of the bank's models if you can. 30 to 60 old items for
+        Of 3 models at least, 10 to 20 that span the abilities of past models if you can. 30 to 60 old items for
         each are nearly as good as all. Models of the bank need no old items here: the bank has their answers.
     progress : ProgressCallback
 
@@ -257,7 +257,7 @@ N_SPLITS = 4
 def prediction_error(bank: Bank, n_new: int, rng: np.random.Generator) -> float:
     """Root mean square error of the predicted mean of n_new items from the answers to half of the bank's.
 
-    Over the bank's models. What one ability does not explain is in it, and so is the chance in n_new answers.
+    Over past models. What one ability does not explain is in it, and so is the chance in n_new answers.
     """
     items, prior = bank.parameters, bank.calibration.prior
     values = binary(bank, bank.responses.responses, bank.responses.items["scenario"].to_list())

@@ -86,7 +86,7 @@ LEAST_MODELS = 3
 """Linking models: two cannot show that they differ in how they do on the new items."""
 FEW_MODELS = 10
 LEAST_OLD_ANSWERS = 10
-"""Answers to old items of a model that links: fewer do not say where it stands."""
+"""Answers to old items of a model that links: fewer do not say how able it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +330,7 @@ def spread_over(
 ) -> tuple[str, ...]:
     """Choose models of the bank that fill the widest gaps, one after the other, by their scores.
 
-    `known` (n_known,) are scores of the bank's models and `strength` (n_models,) those of the linking models, whose ids
+    `known` (n_known,) are scores of past models and `strength` (n_models,) those of the linking models, whose ids
     are `taken`.
     """
     low, high = np.quantile(known, OUTER)

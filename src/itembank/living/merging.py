@@ -30,7 +30,7 @@ from itembank.tabular import Tabular
 
 
 def merge(first: GivenBank, second: GivenBank, *, note: str = "") -> Bank:
-    """Merge two banks that stand on one scale: what either knows of models and items.
+    """Merge two banks that are on one scale: what either knows of models and items.
 
     They must have some items in common, with the same parameters, or come from one bank: then no linking is needed, and
     nothing is fitted anew. Items of the first come first; an item, or a model, of both is one, and answers that only
@@ -51,7 +51,7 @@ def merge(first: GivenBank, second: GivenBank, *, note: str = "") -> Bank:
     Raises
     ------
     DataError
-        When the banks stand on different scales (other parameters of common items, another prior, family or number of
+        When the banks are on different scales (other parameters of common items, another prior, family or number of
         abilities), models answered common items differently, or an item has another scenario or content. Of banks on
         different scales, one must be linked to the other first, by adding its items or models.
 
@@ -86,7 +86,7 @@ def overlaid(one: Bank, other: Bank) -> Bank:
 
 @dataclass(frozen=True, slots=True)
 class _Both:
-    """Two whole banks, and where the models and items of the second stand in the first."""
+    """Two whole banks, and where the models and items of the second are in the first."""
 
     one: Bank
     other: Bank
@@ -160,7 +160,7 @@ def _check_scale(both: _Both, first: Bank, second: Bank) -> None:
         reason = "they have no item in common and no common ancestor"
     if reason:
         raise DataError(
-            f"banks that are merged must stand on one scale, and {first.bank_id} and {second.bank_id} do not: "
+            f"banks that are merged must be on one scale, and {first.bank_id} and {second.bank_id} do not: "
             f"{reason}. Link one to the other first: add its items, or its models, to the other."
         )
 

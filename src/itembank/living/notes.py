@@ -17,7 +17,7 @@ from itembank.readers.matrix import read_known
 
 
 def note(bank: GivenBank, text: str, *, name: str = "") -> Bank:
-    """Write a note into a bank's history, and give it a name where one is given.
+    """Write a note into a bank's history, and give it a name if one is given.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def _marked(bank: Bank, item_ids: Sequence[str], operation: Operation, status: s
 
 
 def add_scores(bank: GivenBank, scores: str | Path | pl.DataFrame, names: Sequence[str], *, note: str = "") -> Bank:
-    """Keep scores of a bank's models that its items do not make: a leaderboard's own, over items the bank lacks.
+    """Keep scores of past models that the bank's items do not make: a leaderboard's own, over items the bank lacks.
 
     `estimate`, `select`, `compare`, `plan` and studies then take each name as their target. Nothing else changes.
 

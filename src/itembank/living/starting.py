@@ -51,8 +51,8 @@ def start(
 
     With fewer than ten models no item model is fitted: items have the chance of success that the few answers and their
     scenario make likely (`calibration_of_few`). `select` then draws items at random from strata, and `estimate` gives
-    design-based intervals, which hold whatever the items are like. From ten models on the item model is fitted as by
-    `build_bank`.
+    design-based intervals, which are valid whatever the items are like. From ten models on the item model is fitted
+    as by `build_bank`.
 
     With `parameters` the table holds those of an item model that others fitted (`read_known_parameters`), which are
     taken as they are. Estimates and intervals then rest on the item model alone, or on how items were drawn.
@@ -177,7 +177,7 @@ def _of_all(nobody: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatrix
             warn(
                 f"{column} of {other.height} items differs between the table of items "
                 f"({first[f'{column}_known']!r} for {first['item_id']!r}) and the results ({first[column]!r}): "
-                f"{shown(other['item_id'].to_list())}. What stands in the table counts.",
+                f"{shown(other['item_id'].to_list())}. The table of items counts.",
                 DataWarning,
             )
     check_same_content(responses.items, nobody.items)

@@ -1,4 +1,4 @@
-"""How far intervals reach: quantiles of the normal and of Student's t, and of errors on calibration models left out."""
+"""How far intervals reach: quantiles of the normal and of Student's t, and of cross-validated errors on past models."""
 
 from typing import TypeVar
 
@@ -40,7 +40,7 @@ def t_quantile(probability: float, degrees: Number) -> Number:
 
 
 def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: FloatArray, *, level: float) -> FloatArray:
-    """Half-widths that would have covered the fraction `level` of the calibration models, had they been new.
+    """Half-widths that would have covered the fraction `level` of the past models, had they been new.
 
     Errors are divided by the size that the item model expects. The half-width is the expected size for the new model
     times the ``ceil((n + 1) level)``-th smallest ratio: split conformal prediction (Lei et al. 2018) with scaled

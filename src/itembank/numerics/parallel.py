@@ -67,7 +67,7 @@ def parts_with_progress(
 ) -> Iterator[tuple[int, Result]]:
     """Run parts as `in_parallel` does, by a function whose last argument is told how far a part is.
 
-    In this process every part tells its own progress; of parts that run elsewhere it is said how many are done.
+    In this process every part reports its own progress; of parts that run elsewhere, how many are done.
 
     Parameters
     ----------

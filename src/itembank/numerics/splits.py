@@ -57,7 +57,7 @@ def first_tested(order: IntArray, n_test: int, n_train: int | None = None) -> Sp
 
 
 def places_within(counts: IntArray) -> IntArray:
-    """Place of each row within its group, from 0, where groups of these sizes stand one after another, (n,)."""
+    """Place of each row within its group, from 0, where groups of these sizes follow one another, (n,)."""
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 

@@ -28,7 +28,7 @@ COST = "cost of "
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """Errors and intervals of every calibration model, estimated from n items by what had not seen it.
+    """Errors and intervals of every past model, estimated from n items by what had not seen it.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Accuracy:
 def accuracy(bank: GivenBank, *, level: float = 0.95, progress: ProgressCallback = silent) -> Accuracy:
     """Measure how good estimates from 10 to 500 items are; the result is kept in the bank's cache.
 
-    Each part of the calibration models in turn plays the new models: items are chosen, estimates made and intervals
+    Each group of past models is scored as if it were new: items are chosen, estimates made and intervals
     drawn without them, in the way that `select` and `estimate` take by themselves.
 
     Examples
@@ -115,7 +115,7 @@ def kept_accuracy(bank: Bank, *, level: float = 0.95) -> Accuracy | None:
 
 
 def can_be_measured(bank: Bank) -> bool:
-    """Return whether `accuracy` has enough past models to leave some out."""
+    """Return whether `accuracy` has enough past models for cross-validation."""
     is_whole = bank.published is None and bank.calibration.is_fitted
     n_known = int(bank.known_scores.n_known[-1])
     return is_whole and min(bank.distinct_models.size, n_known) >= MINIMUM_FOR_FOLDS
@@ -192,7 +192,7 @@ def _mean_of_models(values: FloatArray) -> FloatArray:
 
 
 USUAL_AGREEMENT = 0.4
-"""Correlation of two models' answers to the items of a scenario where the bank's models cannot tell.
+"""Correlation of two models' answers to the items of a scenario where past models cannot tell.
 
 It is 0.28 on BFCL, 0.37 on MMLU-Pro, 0.48 on SWE-bench and 0.39 to 0.68 on the scenarios of Open LLM Leaderboard v1.
 """
@@ -209,7 +209,7 @@ class MoreModels(Compact):
     n_models: tuple[int, ...]  # (n_rows,): Past models that answered every item
     half_width: FloatArray  # (n_rows,): Of the overall score, from 0 to 1
     agreement: float  # Correlation of two models' answers to the items of a scenario
-    is_measured: bool  # Whether `agreement` is that of the bank's models: two at least have common items
+    is_measured: bool  # Whether `agreement` is that of past models: two at least have common items
 
     def rows(self) -> list[dict[str, float]]:
         """One record for each number of past models."""

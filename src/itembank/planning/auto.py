@@ -36,7 +36,7 @@ FRACTION_OF_FITS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A way to choose items, and how estimates from its items did on calibration models left out."""
+    """A way to choose items, and the cross-validated errors of estimates from its items."""
 
     recipe: Recipe
     found: OutOfFold  # By what 'auto' takes
@@ -68,7 +68,7 @@ def choose_selection(
 ) -> Selection:
     """Choose V-optimal items, ahead of past models; when explained, say how wrong estimates of past models were.
 
-    With too few models to leave some out, items are drawn at random from strata, which asks nothing of the bank.
+    With too few models for cross-validation, items are drawn at random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
     recipe = Recipe(aimed_at_headline(bank), n_items, per_scenario, *ids)
@@ -77,7 +77,7 @@ def choose_selection(
         return own
     if bank.rest is not None:
         raise ParameterError(
-            f"this bank holds only the items of its own selections, by method 'auto' and without further wishes, got "
+            f"this bank holds only the items of its own selections, by method 'auto' without other options, got "
             f"{n_items}.{_sizes_in_words(bank)}"
         )
     # any number of items that the method can choose this one can: refuses before the long work what none could
@@ -95,12 +95,9 @@ def choose_selection(
     tried = try_recipe(bank, recipe, seed)
     progress("trying the items on past models", 1.0)
     if np.isinf(tried.error):
-        nothing = "no calibration model left out has a score and an estimate to judge them by"
+        nothing = "no past model has both a score and a cross-validated estimate to judge them by"
         return replace(chosen, explanation=f"{label}: {nothing}.")
-    words = (
-        f"{label}. Mean error of {bank.targets.last_in_words} of calibration models left out in turn: "
-        f"{100.0 * tried.error:.2f} points."
-    )
+    words = f"{label}. Cross-validated mean error of {bank.targets.last_in_words}: {100.0 * tried.error:.2f} points."
     return replace(chosen, explanation=f"{words} {_widths_in_words(bank, tried, seed)}")
 
 
@@ -152,7 +149,7 @@ def by_chance_beyond(bank: Bank, recipe: Recipe, seed: int) -> float:
 def aimed_at_headline(bank: Bank) -> VOptimal:
     """Return V-optimal items for the score that a bank is asked for: the overall one, or a headline score.
 
-    For a headline score each scenario weighs as much as it rises with the scenario's score among the bank's models
+    For a headline score each scenario weighs as much as it rises with the scenario's score among past models
     (`headline_slopes`).
     """
     if bank.headline is None:
@@ -167,7 +164,7 @@ def aimed_at_headline(bank: Bank) -> VOptimal:
 
 
 def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> Tried:
-    """Estimate past models left out, from items chosen so, by what 'auto' takes; found once for each way of choosing.
+    """Cross-validate estimates from items chosen so, by what 'auto' takes; found once for each way of choosing.
 
     Where the items are drawn at random the errors depend on the seed; else each fold chooses its own items, the same
     for every seed.
@@ -203,7 +200,7 @@ def check_stages(bank: Bank, stages: object, *, per_scenario: bool) -> None:
         return
     if per_scenario:
         raise ParameterError(
-            "stages and per_scenario do not go together: a later stage asks what tells most of a model."
+            "stages and per_scenario do not go together: a later stage asks the items that say most about a model."
         )
     bank.check_responses("Stages need")
 
@@ -242,7 +239,7 @@ def stage_sizes(
 
 @dataclass(frozen=True, slots=True)
 class StagesCompared:
-    """One batch and stages of as many items, tried on calibration models left out."""
+    """One batch and stages of as many items, cross-validated."""
 
     batch: Tried
     stages: Tried
@@ -284,7 +281,7 @@ def compare_stages(
     batch: Selection,  # All items at once, and the routing stage of as many
     routing: Selection,
 ) -> StagesCompared | None:
-    """Try a batch and stages on calibration models left out; None with too few models for that."""
+    """Cross-validate a batch and stages; None with too few models for that."""
     recipes = read_recipe(batch), read_recipe(routing)
     if recipes[0] is None or recipes[1] is None or not folds(bank):
         return None

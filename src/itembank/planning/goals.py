@@ -109,7 +109,7 @@ class Trial:
     """Results with one number of items."""
 
     n_items: int
-    found: OutOfFold  # Of every calibration model whose truth is known, on one target
+    found: OutOfFold  # Of every past model whose truth is known, on one target
     costs: dict[str, float]  # Expected cost of the chosen items, where the bank knows it
 
     @classmethod
@@ -117,7 +117,7 @@ class Trial:
         """Take one target of what was found."""
         known = ~np.isnan(found.error[:, target])
         if known.sum() < 2:
-            raise DataError("a plan needs calibration models whose full score is known, got fewer than two.")
+            raise DataError("a plan needs past models whose full score is known, got fewer than two.")
         return cls(n_items, found.on(target).take(known), costs)
 
 
@@ -181,7 +181,7 @@ class Goal:
         is_headline = bank.headline is not None and target == bank.targets.n_scenarios
         is_exact = not is_headline or bank.headline.follows_answers  # type: ignore[union-attr]
         chance = 0.0
-        if spec.estimand != RUN:  # the mean over the calibration models
+        if spec.estimand != RUN:  # the mean over the past models
             chance = float(run_variance(bank, bank.responses, bank.calibration.abilities)[:, target].mean())
         return cls(half_width, difference, bank.n_items, spec, chance, is_exact)
 

@@ -90,7 +90,8 @@ class PlanAnswer:
         message = _message(goal, grid, n_items, most=most, measured=measured, target=target)
         if goal.half_width is not None and n_items is not None and trial is not None:
             beyond = goal.half_width_beyond(trial)
-            message += f" Of a model better than all past ones it is {beyond:.4f}." if beyond > goal.half_width else ""
+            better = f" For a model better than all past ones it is {100.0 * beyond:.2f} points."
+            message += better if beyond > goal.half_width else ""
         return cls(n_items, half_widths, differences, measured, n_items is not None, message)
 
 
@@ -168,7 +169,7 @@ class Plan(Tabular):
     selector, method : str
     bank_id : str
     stages_advice : str
-        Whether two stages of as many items would do better, and by how much; empty where that was not tried: with a
+        Whether two stages of as many items would do better, and by how much; empty if that was not tried: with a
         selector or a method of one's own choice.
     """
 
@@ -183,7 +184,7 @@ class Plan(Tabular):
 
     @property
     def n_items(self) -> int | None:
-        """Fewest items that reach the goal; None without one, or where those that may be run do not reach it."""
+        """Fewest items that reach the goal; None without one, or if those that may be run do not reach it."""
         return self.answer.n_items
 
     @property
@@ -223,18 +224,20 @@ def _message(
 ) -> str:
     """Put the answer in a sentence."""
     what = "a half-width of" if goal.half_width is not None else "telling apart models that differ by"
-    asked, of_all = f"{what} {goal.value:g} on {target!r}", f"of {goal.n_total} items"
+    asked = f"{what} {goal.value:g} ({100.0 * goal.value:.2f} points) on {target!r}"  # type: ignore[operator]
+    of_all = f"of {goal.n_total} items"
     least = goal.least(grid)
     if least > goal.value:  # type: ignore[operator]
         why = "by the chance of the run alone" if goal.is_exact else "for the items do not make that score"
-        return f"No number of items is enough for {asked}: with all {goal.n_total} items it is {least:.4f}, {why}."
+        with_all = f"with all {goal.n_total} items it is {100.0 * least:.2f} points"
+        return f"No number of items is enough for {asked}: {with_all}, {why}."
     if n_items == goal.n_total:
         return f"Only all {goal.n_total} items are enough for {asked}."
     if n_items is not None:
-        return f"{n_items} {of_all} are enough for {asked}: a trial of that many gave {measured:.4f}."
+        return f"{n_items} {of_all} are enough for {asked}: a trial of that many gave {100.0 * measured:.2f} points."  # type: ignore[operator]
     curve = goal.curve(grid)
     there = float(curve.at(np.array(most)))
-    too_few = f"{most} items are too few for {asked}: they reach {max(there, measured or 0.0):.4f}."
+    too_few = f"{most} items are too few for {asked}: they reach {100.0 * max(there, measured or 0.0):.2f} points."
     about = curve.fewest(goal.value)  # type: ignore[arg-type]
     return f"{too_few} About {about} {of_all} would be needed, which no trial has checked." if about > most else too_few
 
@@ -253,10 +256,10 @@ def plan(
 ) -> Plan:
     """Say how many items a question needs, from the bank alone.
 
-    Each part of the calibration models in turn plays the new models: items are chosen and estimates fitted without
-    them, for the same numbers of items whatever is asked: 10, 20, 30, 50, 100, and so on. The errors give the expected
+    Each group of past models is scored as if it were new: items are chosen and estimates fitted without
+    it, for the same numbers of items whatever is asked: 10, 20, 30, 50, 100, and so on. The errors give the expected
     half-width of an interval and the smallest detectable difference at each number, and a falling curve through these
-    the number that is asked for. That many are tried themselves, and more of them where the trial misses the goal.
+    the number that is asked for. That many are tried themselves, and more of them if the trial misses the goal.
 
     Parameters
     ----------
@@ -284,7 +287,7 @@ def plan(
     ParameterError
         For two goals, a goal outside (0, 1), or another target, selector or method.
     DataError
-        With fewer than ten calibration models.
+        With fewer than ten past models.
 
     Examples
     --------
@@ -354,12 +357,12 @@ def _stages_advice(bank: Bank, n_items: int, seed: int) -> str:
 
 
 def check_folds(bank: Bank, progress: ProgressCallback) -> None:
-    """Refuse a bank with too few calibration models to leave some out."""
+    """Refuse a bank with too few past models for cross-validation."""
     if not folds(bank, progress=progress):
         raise DataError(
-            f"a plan needs at least {MINIMUM_FOR_FOLDS} calibration models that can be left out in turn, the bank "
-            f"has {bank.distinct_models.size} whose full scores are known and that are no copies. Add per-item results "
-            "of more models."
+            f"a plan needs at least {MINIMUM_FOR_FOLDS} past models for cross-validation, the bank has "
+            f"{bank.distinct_models.size} whose full scores are known and that are no copies. Add per-item results of "
+            "more models."
         )
 
 

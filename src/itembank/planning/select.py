@@ -42,7 +42,7 @@ def select(
     included: Collection[str] = (),
     progress: ProgressCallback = silent,
 ) -> Selection:
-    """Choose the items whose responses stand for the full benchmark.
+    """Choose the items whose responses represent the full benchmark.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def select(
         Items that must not be chosen. Their weight in the score is still represented by the others.
     included : collection of item ids
         Items that must be chosen, among the `n_items`, whatever the method. Where each scenario is chosen from by
-        itself they stand for themselves alone, with inclusion probability 1, and the other chosen items for the rest.
+        itself they represent themselves alone, with inclusion probability 1, and the other chosen items for the rest.
     progress : ProgressCallback
         'auto' fits the item model anew without some models the first time.
 
@@ -76,7 +76,7 @@ def select(
     -------
     Selection
         Items in the order of the bank, with weights that sum to one in each scenario. Items with no weight
-        in their score are never chosen. Items that every calibration model answered the same way come by chance, by
+        in their score are never chosen. Items that every past model answered the same way come by chance, by
         V-optimality ahead, where a scenario has no other or where a spec allows it, else not.
 
     Raises

@@ -37,7 +37,7 @@ def _cell(value: object) -> str:
 
 
 CANARY = "6f0d6bb6-0f0e-4f0b-9a52-9b2f5f6a3c5e"
-"""Stands in every card, so that whoever trains a model can find banks in the data and leave them out."""
+"""Is in every card, so that whoever trains a model can find banks in the data and leave them out."""
 MOST_SHOWN = 60
 """Scenarios that a card lists."""
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
@@ -50,7 +50,7 @@ This bank was published **without past models' responses**. With it you can esti
 
 - methods that learn from responses (`ridge`, `task-mean`);
 - items chosen by responses (`anchor-correctness`), `itembank plan`, `study homogeneity` and `prepare`;
-- calibrated intervals{but}. Without, intervals come from the item model alone, and are too narrow where it is wrong.
+- calibrated intervals{but}. Without, intervals come from the item model alone, and are too narrow if it is wrong.
 """
 BUT_SUBSET = " for other items than the {n} of `selection.json`, whose measured errors are part of the bank"
 
@@ -64,7 +64,7 @@ class CardOptions:
     license: str = ""  # Identifier as the Hub has it (`cc-by-4.0`); empty for none
 
     def __post_init__(self) -> None:
-        """Check the licence, which stands in the card's front matter."""
+        """Check the licence, which is in the card's front matter."""
         if self.license and not _LICENSE.fullmatch(self.license):
             raise ParameterError(
                 f"a license must be an identifier such as cc-by-4.0 or apache-2.0, got {quoted(self.license)}."
@@ -123,12 +123,12 @@ def _front_matter(bank: Bank, options: CardOptions, tables: Sequence[str]) -> st
 def _accuracy(held_out: Sequence[HeldOutScores]) -> str:
     """Say how well past models were estimated that the bank had not seen."""
     if not held_out:
-        return "The bank has too few past models to leave some out, so nobody knows yet: take its intervals with care."
+        return "The bank has too few past models for cross-validation, so nobody knows: take its intervals with care."
     rows = [
         (one.n_items, one.true.size, f"{100.0 * one.error:.1f} points", f"{100.0 * one.coverage:.0f} %")
         for one in held_out
     ]
-    heads = ("items answered", "models", "mean error of the overall score", "95 % intervals that held")
+    heads = ("items answered", "models", "mean error of the overall score", "95 % intervals that cover the true score")
     return (
         "Each past model was estimated by a bank that had not seen it:\n\n"
         f"{table(heads, rows)}\n\nA model unlike all past ones can be off by more."
@@ -138,7 +138,7 @@ def _accuracy(held_out: Sequence[HeldOutScores]) -> str:
 def _columns(bank: Bank, left_out: Sequence[str]) -> str:
     """Name the columns of the tables that are published, and those that are not."""
     tables = {"items": bank.responses.items, **({} if bank.published else {"past models": bank.responses.models})}
-    told = [f"Of its {name} it tells {_listed(table.columns)}." for name, table in tables.items()]
+    told = [f"Its table of {name} has the columns {_listed(table.columns)}." for name, table in tables.items()]
     return " ".join([*told, *([f"Left out: {_listed(left_out)}."] if left_out else [])])
 
 

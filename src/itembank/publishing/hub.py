@@ -31,7 +31,7 @@ class PushSpec:
     Attributes
     ----------
     private : bool
-        Make the repository private where it is new.
+        Make the repository private if it is new.
     with_responses : bool
         Whether past models, and their responses, go along; `without_responses` says what works without.
     license : str
@@ -79,10 +79,10 @@ class Pushed:
 
 
 def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress: ProgressCallback = silent) -> Pushed:
-    """Push a bank to ``hf:owner/name`` of the Hugging Face Hub, which everybody can then name instead of a folder.
+    """Push a bank to ``hf:owner/name`` of the Hugging Face Hub, which anyone can then name instead of a folder.
 
-    The card is written here, with the errors made on past models left out. What `publish_tiny` wrote is pushed as it
-    stands, with the card that is there.
+    The card is written here, with cross-validated errors on past models. What `publish_tiny` wrote is pushed as it
+    is, with the card that is there.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress:
     MissingDependencyError
         When huggingface_hub is not installed.
     BankError
-        When the Hub does not let you, or cannot be reached.
+        When the Hub refuses, or cannot be reached.
     """
     name, spec = parse_hub_name(place), PushSpec() if spec is None else spec
     hub_client()
@@ -128,7 +128,7 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
     old = bank.cache.folder
     has_card = bank.published is not None and old is not None and (old / CARD).is_file()
     if has_card and spec.license:
-        raise ParameterError(f"the license must stand in {CARD}, which is there already. Write it there, not here.")
+        raise ParameterError(f"the license must be in {CARD}, which exists already. Write it there, not here.")
     held_out = [] if bank.published else measured(kept, SIZES, progress=progress)
     staged = kept if spec.with_responses or bank.published else without_responses(kept)
     save_bank(staged, folder)
@@ -141,7 +141,7 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
 
 
 def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = silent) -> list[HeldOutScores]:
-    """Find the errors on past models left out for some numbers of items that the bank can choose."""
+    """Find the cross-validated errors for some numbers of items that the bank can choose."""
     found = []
     fitting = [n for n in sizes if bank.targets.n_scenarios <= n <= bank.n_items // 2]
     for number, n_items in enumerate(fitting):
@@ -151,7 +151,7 @@ def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = s
 
 
 def _copy_beside(old: Path, folder: Path, *, is_of_hub: bool) -> None:
-    """Copy what stands beside a bank that was published with the items to run; the Hub's client keeps links."""
+    """Copy what is beside a bank that was published with the items to run; the Hub's client keeps links."""
     found = [one for one in BESIDE if (old / one).exists() or (old / one).is_symlink()]
     links = [one for one in found if (old / one).is_symlink() and not is_of_hub]
     if links:
@@ -190,7 +190,7 @@ def pull_bank(place: str | Path, folder: str | Path, *, overwrite: bool = False)
     ParameterError
         When the name is not one of the Hub, or nothing can be written at `folder`.
     BankError, IntegrityError, MissingDependencyError
-        As `load_bank`; and when something stands at `folder`.
+        As `load_bank`; and when `folder` exists.
     """
     folder = Path(folder)
     check_bank_destination(folder, overwrite=overwrite)
@@ -198,10 +198,10 @@ def pull_bank(place: str | Path, folder: str | Path, *, overwrite: bool = False)
     bank = load_bank(place)
     came_to = bank.cache.folder
     if came_to is None:
-        raise BankError(f"{place} did not come to a folder of this machine. Pull it again.")
+        raise BankError(f"{place} was not fetched into a folder of this machine. Pull it again.")
     with replacing_folder(folder) as new:
         for path in sorted(one for one in came_to.rglob("*") if is_file_of_bank(one.relative_to(came_to).as_posix())):
             target = new / path.relative_to(came_to)
             target.parent.mkdir(exist_ok=True)
-            shutil.copyfile(path, target)  # through the client's links: what stands in the folder is ordinary files
+            shutil.copyfile(path, target)  # through the client's links: what is in the folder is ordinary files
     return bank

@@ -43,7 +43,7 @@ class ReadyBank:
     bank : Bank
         Without past models' responses.
     fetched : Fetched or None
-        The state of the source; None where files of another origin were read.
+        The state of the source; None if files of another origin were read.
     left_out : tuple of str
         Models that were read and are not in the bank.
     """
@@ -85,11 +85,11 @@ def build_ready(
     Raises
     ------
     BankError
-        When the bank stands there already.
+        When the bank is there already.
     DataError
         When the results cannot be fetched or read, or too few models and items are left.
     ParameterError
-        When there is no such recipe, or it is none.
+        When there is no such recipe, or the file is not one.
     IntegrityError
         When a file is not the one that the recipe names by its SHA-256.
     MissingDependencyError

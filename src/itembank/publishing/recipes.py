@@ -98,9 +98,9 @@ class Recipe:
     dims : int or 'auto'
         Number of abilities; 'auto' tries several, where models are many enough to tell.
     calibrate : Variational
-        Rarer choices of the calibration; with several `n_dims` of its own `dims` has no say.
+        Rarer choices of the calibration; with several `n_dims` of its own `dims` is ignored.
     sizes : tuple of int
-        Numbers of items to run that errors are measured for; the first is taken where nobody says.
+        Numbers of items to run that errors are measured for; the first is taken unless a number is given.
     notes : tuple of str
         What it cannot do, and what is not known of it.
     fetched : Fetched or None
@@ -215,8 +215,8 @@ def list_ready(*, today: datetime.date | None = None) -> list[dict[str, Any]]:
     """Return a row for each bank that is ready on this machine, and for each recipe whose bank is not.
 
     Read of the records alone. `status` is 'built' (by the user), 'package', 'recipe' (not built yet) or 'damaged';
-    `at_items` is how many items are run where nobody says; `error` and `half_width` (of 95 % intervals, as fractions of
-    one) are those measured with so many on past models left out, None where none were measured.
+    `at_items` is how many items are run unless a number is given; `error` and `half_width` (of 95 % intervals, from 0
+    to 1) are cross-validated with that many items, None if none were measured.
     """
     found, recipes = ready_banks(), packaged_recipes()
     today = today or datetime.datetime.now(datetime.UTC).date()

@@ -25,7 +25,7 @@ FILES = {
     "selected.csv": "the items to run, with their weights in the estimate and their parameters",
     "parameters.csv": "all items, with their weights in the full score and their parameters",
     "selection.json": "the items to run, as itembank keeps a selection",
-    FIGURE: "estimated against true scores of past models that were left out",
+    FIGURE: "cross-validated estimates against true scores of past models",
 }
 """What the folder holds beside the bank's own files."""
 
@@ -37,7 +37,7 @@ class TinySpec:
     Attributes
     ----------
     name : str
-        Of what is published; the folder's name where it is empty.
+        Of what is published; the folder's name if it is empty.
     license : str
         Identifier as the Hub has it: `cc-by-4.0`.
     include_columns : tuple of str
@@ -63,7 +63,7 @@ class Tiny:
     selection : Selection
         The items to run.
     held_out : HeldOutScores or None
-        How well past models were estimated; None where there are too few.
+        How well past models were estimated; None if there are too few.
     left_out : tuple of str
         Columns of items that stayed.
     """
@@ -93,7 +93,7 @@ def publish_tiny(
     folder : path
         `estimate(folder, results)` and `load_bank(folder)` take it; so does `push`.
     n_items : int
-        How many items, where no selection is given.
+        How many items, if no selection is given.
     selection : Selection or path, optional
     spec : TinySpec, optional
     overwrite : bool
@@ -103,7 +103,7 @@ def publish_tiny(
     Raises
     ------
     BankError
-        When something else stands at `folder`.
+        When something else is at `folder`.
     DataError
         When a column of the items looks like questions or answers.
     ParameterError

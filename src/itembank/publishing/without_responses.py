@@ -1,4 +1,4 @@
-"""Banks without past models' responses, with what these taught of estimates; and how well models left out were met."""
+"""Banks without past models' responses, with what these taught of estimates; and cross-validated errors."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -53,8 +53,8 @@ def without_responses(
     selections : Selections or paths
         The items that are to be run, of different numbers, the usual one first. `estimate` takes them where it is given
         no others, and gives the very estimates and intervals that the whole bank gives from them (to single precision):
-        the weights of its methods and the errors made on past models left out stay, the latter in an order of their own
-        for each score.
+        the weights of its methods and the cross-validated errors on past models stay, the latter in an order of their
+        own for each score.
     only_chosen : bool
         Keep only sums of the items that no selection has (`Rest`), where the item model has one ability and no
         asymptotes: a bank of thousands of items then takes some tens of kilobytes. Only items of the selections can be
@@ -156,7 +156,7 @@ def has_simple_curves(parameters: ItemParameters) -> bool:
 
 
 def _of_chosen(bare: Bank, published: Published, bank: Bank, item_ids: Sequence[str]) -> tuple[Bank, Published]:
-    """Leave all other items out of a bank without responses and what stands in for these, but for sums over them."""
+    """Leave all other items out of a bank without responses and what replaces these, but for sums over them."""
     parameters, targets = bare.parameters, bare.targets
     if not item_ids:
         raise ParameterError("only the chosen items are to stay, and none are chosen. Give selections.")
@@ -216,7 +216,7 @@ def _of_chosen(bare: Bank, published: Published, bank: Bank, item_ids: Sequence[
 
 
 def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCallback) -> PublishedSubset:
-    """Try the stacked estimate on past models left out, and keep its weights and errors."""
+    """Cross-validate the stacked estimate, and keep its weights and errors."""
     recipe = {**(selection.recipe or {}), "excluded": []}  # choosing again takes the whole bank
     moved = dataclasses.replace(selection, bank=bank_id, recipe=recipe if selection.recipe else None)
     sample, stacked = sample_of(bank, selection), Stacked()
@@ -283,7 +283,7 @@ class HeldOutScores:
 
     @property
     def coverage(self) -> float:
-        """Fraction of the intervals that hold the true score."""
+        """Fraction of the intervals that cover the true score."""
         return float(((self.low <= self.true) & (self.true <= self.high)).mean())
 
 

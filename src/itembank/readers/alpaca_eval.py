@@ -61,7 +61,7 @@ def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
 
 
 def _annotations(file: Path, spec: ReadingSpec) -> Iterator[Record]:
-    """Give the comparisons of a file; an item is told by its instruction, wherever that stands."""
+    """Give the comparisons of a file; an item is told by its instruction, wherever that is."""
     for record in (record for block in read_records(file) for record in block):
         if not is_alpaca_eval(record):
             wanted = ", ".join(sorted(FIELDS))

@@ -1,7 +1,7 @@
 """Results of the Berkeley Function-Calling Leaderboard.
 
 ``score/<model>/.../<category>_score.json`` begins with ``{accuracy, correct_count, total_count}``, and after that lists
-**failed** items only. Which items there were stands in ``result/<model>/.../<category>_result.json``, one a line, with
+**failed** items only. Which items there were is in ``result/<model>/.../<category>_result.json``, one a line, with
 tokens and latency. Both are needed. File names may begin with ``BFCL_v4_`` (score) or, in 2024,
 ``gorilla_openfunctions_v1_test_`` (result); ids of 2024's score files count from 1, those of result files from 0.
 """
@@ -33,7 +33,7 @@ def is_bfcl(record: Any) -> bool:
 
 def bfcl_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the score and result files of some models."""
-    files = own_files(paths, "bfcl", spec, "They stand in score/<model>/.")
+    files = own_files(paths, "bfcl", spec, "They are in score/<model>/.")
     parts = read_each(files, lambda file: _answers(file, spec), progress, spec)
     return rows_of_records(named(paths), [one for part in parts for one in part], spec)
 
@@ -96,7 +96,7 @@ def _place(file: Path) -> tuple[Path, tuple[str, ...]]:
     parts = file.absolute().parts
     if "score" not in parts[:-1]:
         raise DataError(
-            f"{file}: must stand in a folder score/<model>, beside result/<model>: a score file lists failures only, "
+            f"{file}: must be in a folder score/<model>, beside result/<model>: a score file lists failures only, "
             "and the items that were right are in the result file."
         )
     place = len(parts) - 1 - parts[::-1].index("score")

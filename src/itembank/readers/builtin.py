@@ -67,7 +67,7 @@ def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.nd
 def packed_numbers(numbers: np.ndarray[Any, Any], dtype: str) -> bytes:
     """Return numbers as bytes in an order that compresses well.
 
-    The low bytes of all numbers stand together, then the next ones. Bytes of one plane stand in the order of the bytes
+    The low bytes of all numbers are together, then the next ones. Bytes of one plane are in the order of the bytes
     above them, since low bytes below equal high bytes are alike. Each plane is a stream of its own.
     """
     import lzma  # noqa: PLC0415
@@ -85,7 +85,7 @@ def as_differences(
 ) -> np.ndarray[Any, Any]:
     """Differences between checkpoints, and between choices of the same text: they compress well.
 
-    Of whole numbers (n_models, n_choices), in which the checkpoints of a run stand one after the other, comes
+    Of whole numbers (n_models, n_choices), in which the checkpoints of a run follow one another, comes
     (n_checkpoints, n_choices, n_runs): the change since the checkpoint before, less that of the choice before where it
     has the same text. The choices are ordered by length and text, as changes grow with the length. 128 is added, half
     of what a low byte holds, so that small differences of both signs have the same high byte.

@@ -42,7 +42,7 @@ def read_choice_scores(
     -------
     table of one row a model and item
         `model_id`, `item_id`, `scenario`, `n_options`; of the right option `log_likelihood`, `n_characters`, `n_bytes`;
-        `choice_accuracy`, `choice_accuracy_per_character`, `choice_probability` (null where there is one option),
+        `choice_accuracy`, `choice_accuracy_per_character`, `choice_probability` (null if there is one option),
         `choice_probability_per_character`, `bits_per_byte`.
 
     Raises
@@ -176,7 +176,7 @@ def read_losses(
     found = table.join(models, on="model_id").join(items, on="item_id").drop_nulls(column)
     if found.height == 0:
         raise DataError(
-            f"the table of losses must tell of the models and items of the responses, got none of them: it has models "
+            f"the table of losses must hold models and items of the responses, got none of them: it has models "
             f"{shown(table['model_id'].unique(maintain_order=True).to_list(), 3)}, the responses "
             f"{shown(responses.model_ids, 3)}."
         )

@@ -39,7 +39,7 @@ def laid_out(path: Path, layout: str) -> Iterator[None]:
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise DataError(
             f"{path}: must be laid out as {layout}, got something else in a place ({type(error).__name__}: {error}). "
-            "Is it whole, and what that tool writes today?"
+            "Is it whole, and from a current release of that tool?"
         ) from error
 
 
@@ -167,7 +167,7 @@ def _source_of_companions(files: Sequence[Path], spec: ReadingSpec) -> Format | 
 def _no_results(folder: Path, files: Sequence[Path]) -> str:
     """Say that no file below a folder can be read as it is, what can be, and how to read other tables and JSON."""
     if not files:
-        return f"{folder}: there must be files of results, got none (hidden ones are passed by)."
+        return f"{folder}: there must be files of results, got none (hidden ones are skipped)."
     names = list(dict.fromkeys(path.name for path in files))
     titles = ", ".join(source.title for source in SOURCES.values())
     lines = [
@@ -181,7 +181,7 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
         ours = " ".join(f"--column {name}=..." for name in ("model_id", "item_id", "response"))
         python = f"read_table({str(table)!r}, columns={{'model_id': '...', 'item_id': '...', 'response': '...'}})"
         how = remedy(python, f"itembank import {shlex.quote(str(table))} {ours} -o responses.parquet")
-        lines.append(f"To read a table that calls its columns otherwise: {how}")
+        lines.append(f"To read a table whose columns have other names: {how}")
     if record is not None:
         rows, keys = _rows_inside(record)
         at = f"--column {shlex.quote(f'rows={rows}')} " if rows else ""

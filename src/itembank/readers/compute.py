@@ -183,7 +183,7 @@ def training_compute(
     ----------
     models : table of one row a model
         Columns `model_id`; `flops`, or `params` and `train_tokens` (``1.4B`` is understood), of which it is
-        6 x params x train_tokens where `flops` is absent or empty; and maybe `recipe` (else `mixture`,
+        6 x params x train_tokens if `flops` is absent or empty; and maybe `recipe` (else `mixture`,
         `family_or_data`, `family`) and `is_final`.
     model_ids : sequence of str, optional
         The models wanted, in this order; all by default.

@@ -1,4 +1,4 @@
-"""What items asked in each run, told by hashes: the same id must stand for the same content and the same prompt."""
+"""What items asked in each run, told by hashes: the same id must mean the same content and the same prompt."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -42,9 +42,7 @@ def item_contents(
     changed, rows = np.unique(items.index[differing], return_index=True)
     if not spec.ignore_content:
         raise DataError(_changed(items, models, changed, differing[rows], what=what, advice=advice))
-    message = (
-        f"{changed.size} of {items.n_names} items have another content in some runs; taken as the same all the same."
-    )
+    message = f"{changed.size} of {items.n_names} items have another content in some runs and are taken as the same."
     warn(message, DataWarning)
     for index in changed.tolist():
         contents[index] = None
@@ -60,7 +58,7 @@ def _changed(items: Labels, models: Labels, changed: IntArray, rows: IntArray, *
     return (
         f"an item must have the same content ({what}) in all runs, got {changed.size} of {items.n_names} items "
         f"that differ: {first_few(where, changed.size)}. {advice} Run the older models again, or if the items are the "
-        f"same for all that, say so ({remedy('ignore_content=True', 'ignore_content = true in the file of --spec')})."
+        f"same nevertheless, say so ({remedy('ignore_content=True', 'ignore_content = true in the file of --spec')})."
     )
 
 

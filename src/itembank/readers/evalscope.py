@@ -1,6 +1,6 @@
 """Output of EvalScope: ``reviews/<model>/<dataset>_<subset>.jsonl``, of old releases and new ones.
 
-Lines stand in the order in which answers came, so items are told by their index; where old releases wrote none, by a
+Lines are in the order in which answers came, so items are told by their index; where old releases wrote none, by a
 digest of the question. Tokens and seconds are those of ``predictions/`` in new releases.
 """
 
@@ -46,7 +46,7 @@ WITH_UNDERSCORE = (
     *("swe_bench_pro", "swe_bench_verified", "swe_bench_verified_mini", "tau2_bench", "tau_bench", "tool_bench"),
     *("trivia_qa", "truthful_qa", "wide_search"),
 )
-"""Data sets of EvalScope whose own names hold what stands between the names of data set and subset."""
+"""Data sets of EvalScope whose own names hold what comes between the names of data set and subset."""
 SCORED = (None, "success", "fallback")
 """What the status of a score says when it is one."""
 

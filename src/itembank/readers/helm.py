@@ -2,7 +2,7 @@
 
 An answer is one instance and train trial. Perturbed instances are other questions, and instances of other splits do not
 count for HELM's scores: where there are some of the split `test`, only these are read. The scenario is what
-stands before the first colon of the run's name, the task the name without the model.
+is before the first colon of the run's name, the task the name without the model.
 """
 
 from collections import Counter
@@ -68,7 +68,7 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     model = str(adapter.get("model") or adapter.get("model_deployment") or arguments.get("model", ""))
     if not (model or spec.model_id):
         by_name = remedy("model_id='...'", "--model-id NAME")
-        raise DataError(f"{path}: the model is not told: there is no run_spec.json beside it. Say it: {by_name}.")
+        raise DataError(f"{path}: the model is unknown: there is no run_spec.json beside it. Name it: {by_name}.")
     scenario = name.partition(":")[0]
     rest = [f"{key}={value}" for key, value in arguments.items() if value and not key.startswith("model")]
     task = ":".join([scenario, ",".join(rest)]) if rest else scenario

@@ -13,7 +13,7 @@ DEEPEST = 60
 def read_indented(path: Path) -> Indented:
     """Read keys with values, lists of values and further keys; what is more than that is left out.
 
-    Values are text, as they stand; ``true`` stays a word. Nothing is executed, expanded or referred to.
+    Values are text, as they are; ``true`` stays a word. Nothing is executed, expanded or referred to.
     """
     lines = [
         (len(line) - len(line.lstrip(" ")), line.strip())
@@ -49,7 +49,7 @@ def _block(lines: list[tuple[int, str]], start: int, depth: int) -> tuple[Indent
 
 
 def _inner(lines: list[tuple[int, str]], place: int, depth: int) -> tuple[Indented | list[str], int]:
-    """Read what stands under a key; a list may stand as deep as its key."""
+    """Read what is under a key; a list may be as deep as its key."""
     if lines[place][0] > depth:
         return _block(lines, place, lines[place][0])
     end = place

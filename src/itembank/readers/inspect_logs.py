@@ -242,5 +242,5 @@ def _say_failures(runs: Sequence[InspectRun]) -> None:
             DataWarning,
         )
     if n_scored:
-        message = f"{n_scored} of {len(samples)} samples were stopped by a limit and scored all the same; they count."
+        message = f"{n_scored} of {len(samples)} samples were stopped by a limit and scored anyway; they count."
         warn(message, DataWarning)

@@ -182,7 +182,7 @@ def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
     ours = _mapping(_mapping(about.get("metadata")).get(OWN_SCORER))
     task, name = str(ours.get("task") or about.get("task") or ""), str(about.get("model") or "")
     if not task or not name:
-        raise DataError(f"{log.path}: a log must tell its task and its model, got {quoted(task)} and {quoted(name)}.")
+        raise DataError(f"{log.path}: a log must name its task and its model, got {quoted(task)} and {quoted(name)}.")
     arguments = arguments_text(dict(sorted(_mapping(about.get("model_args")).items())))
     ids = {"name": name, "args": f"{name},{arguments}" if arguments else name, "folder": log.path.parent.name}
     size = ours.get("n_items_full", _mapping(about.get("dataset")).get("samples"))

@@ -1,6 +1,6 @@
-"""`read_json_results`: results in JSON, JSON Lines or Parquet of any shape, by paths that say where things stand.
+"""`read_json_results`: results in JSON, JSON Lines or Parquet of any shape, by paths that say where things are.
 
-A path is keys with dots between them: ``doc.id``. A key that holds a dot stands in quotes: ``metrics."acc,none"``,
+A path is keys with dots between them: ``doc.id``. A key that holds a dot is in quotes: ``metrics."acc,none"``,
 ``"a.b".c``. A whole number is a place in a list, from 0 (``scores.0``; ``-1`` is the last).
 
 Where the rows of a file are (``--column rows=PATH``), ``*`` stands for every key of an object or every place of a list
@@ -44,7 +44,7 @@ PATH = re.compile(rf"{STEP}(?:\.{STEP})*")
 Origin = Literal["row", "record", "key", "index", "file", "folder", "constant", "equality"]
 NAMES: tuple[Origin, ...] = ("key", "index", "file", "folder")
 ABSENT = object()
-"""What stands for a value that a path does not find."""
+"""In place of a value that a path does not find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def column_path(text: str) -> ColumnPath:
     steps = _steps(text.removeprefix("/"))
     if "*" in steps:
         raise ParameterError(
-            f"* may stand in the path of the rows only (--column rows=PATH), got the column path {text!r}."
+            f"* may be in the path of the rows only (--column rows=PATH), got the column path {text!r}."
         )
     return ColumnPath(text, origin, steps)
 
@@ -95,7 +95,7 @@ def rows_path(text: str) -> tuple[str, ...]:
 def _steps(text: str) -> tuple[str, ...]:
     if not PATH.fullmatch(text):
         raise ParameterError(
-            f"a path must be keys with dots between them, such as doc.id, and a key that holds a dot must stand in "
+            f"a path must be keys with dots between them, such as doc.id, and a key that holds a dot must be in "
             f'double quotes ("a.b".c): got {text!r}.'
         )
     return tuple(step.strip('"') for step in re.findall(STEP, text))
@@ -145,7 +145,7 @@ ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class JsonMapping:
-    """Where a long table's columns stand in JSON."""
+    """Where a long table's columns are in JSON."""
 
     columns: Mapping[str, str]  # See `itembank.readers.json_import`
     rows: str = ""  # Path of the rows in each record; empty when each record is a row
@@ -351,7 +351,7 @@ def _not_found(path: Path, record: Record, row: FoundRow, mapping: JsonMapping, 
         both = map(column_path, where.steps)
         where = next((one for one in both if _value(path, record, row, one) is ABSENT), where)
     if where.origin not in {"row", "record"}:
-        what = "the path of the rows has no *" if where.origin == "key" else "the rows stand in no list"
+        what = "the path of the rows has no *" if where.origin == "key" else "the rows are in no list"
         return f"{path}: {listed} cannot be known, since {what}."
     reached, step = deepest(row.value if where.origin == "row" else record, where.steps)
     has = f"has the keys {shown(list(reached), 12)}" if isinstance(reached, dict) else f"is {quoted(reached)}"

@@ -45,14 +45,14 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     match = NAME.fullmatch(path.stem)
     if match is None:
         raise DataError(
-            f"{path}: the name of a details file must tell task and date, as details_<task>_<date>.parquet does. Keep "
+            f"{path}: the name of a details file must name task and date, as details_<task>_<date>.parquet does. Keep "
             "the name it had."
         )
     model = _model(path)
     if not (model or spec.model_id):
         by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
-            f"{path}: the model is not told: the file must lie in details/<model>/<date>/ or "
+            f"{path}: the model is unknown: the file must lie in details/<model>/<date>/ or "
             f"details_<org>__<model>/<date>/. Keep the folders, or say the name ({by_name})."
         )
     task = match["task"]

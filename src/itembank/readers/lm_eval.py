@@ -73,7 +73,7 @@ def lm_eval_record_rows(
 
 
 ROUNDING = 5e-5
-"""How far a mean of samples may stand from a score that has four decimals at least."""
+"""How far a mean of samples may be from a score that has four decimals at least."""
 MEANS = ("acc", "acc_norm", "exact_match")
 """Metrics that the harness averages where a task does not say how its scores are made."""
 
@@ -121,7 +121,7 @@ def warn_of_other_results(
         scores.extend(_other_scores(content, group))
         groups.extend(_other_groups(content, group) if spec.use_groups else ())
     for words, what, advice in (
-        (missing, "tasks have other samples than the results beside them tell", _MOVED),
+        (missing, "tasks have other samples than the results beside them say", _MOVED),
         (scores, "scores differ from those in the results files", _ANOTHER_RUN),
         (groups, "groups have another score in lm_eval", how_to_weigh()),
     ):
@@ -129,14 +129,14 @@ def warn_of_other_results(
             warn(f"{len(words)} {what}: {first_few(words)}. {advice}", DataWarning)
 
 
-_MOVED = "Look whether files were moved, renamed or compressed, or belong to another run."
-_ANOTHER_RUN = "Look whether samples and results are of one run."
+_MOVED = "Check whether files were moved, renamed or compressed, or belong to another run."
+_ANOTHER_RUN = "Check whether samples and results are of one run."
 
 
 def how_to_weigh() -> str:
     """Say how tasks count alike in their group."""
     macro = remedy("build_bank(..., within='macro')", "itembank calibrate --within macro")
-    return f"Here the items of a group count alike, however deep its groups are; {macro} lets its tasks count alike."
+    return f"Here the items of a group count alike, however deep its groups are; with {macro} its tasks count alike."
 
 
 def _warn_of_empty(every: Sequence[_Read]) -> None:
@@ -195,7 +195,7 @@ def _other_counts(
         near = [name for name in named if not (SAMPLES.fullmatch(name) or RESULTS.fullmatch(name))]
         beside = f" ({shown(near, 2)} has another name than samples files have)" if near else ""
         model = found[0].file.model_id
-        yield task, f"results tell {n_told:g} samples of {task} by {quoted(model)}, found {n_items}{beside}"
+        yield task, f"results report {n_told:g} samples of {task} by {quoted(model)}, found {n_items}{beside}"
 
 
 def _score(content: Mapping[str, Any], one: _Read) -> float | None:

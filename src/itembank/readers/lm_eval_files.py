@@ -15,7 +15,7 @@ from itembank.readers.refusals import refuse, wanted
 from itembank.responses.prompts import TASK_NAME, short_digest
 from itembank.responses.secrets import arguments_text, without_homes
 
-# samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and stands in the name of its results file too.
+# samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and is in the name of its results file too.
 _DATE = r"\d{4}-\d{2}-\d{2}T\d{2}-?:?\d{2}-?:?\d{2}(?:\.\d+)?"
 SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\.gz|\.zst)?")
 RESULTS = re.compile(rf"(?!samples_).*?_?(?P<date>{_DATE})\.json")
@@ -214,7 +214,7 @@ def _task_of_renamed(path: Path, run: Run) -> str:
     by_name = remedy("scenario='...'", "--scenario NAME")
     leave_out = remedy("exclude_files=...", "--exclude-file")
     raise DataError(
-        f"{path}: the name of a samples file must tell the task, as samples_<task>_<date>.jsonl does, or be a task of "
+        f"{path}: the name of a samples file must name the task, as samples_<task>_<date>.jsonl does, or be a task of "
         f"the results file beside it. Keep the name lm_eval gave it, say the task ({by_name}), or leave it out "
         f"({leave_out})."
     )
@@ -311,7 +311,7 @@ def _delimiters(configs: dict[str, Any]) -> dict[str, str]:
 def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of one task, without those that change no prompt: how shots are drawn where there are none.
 
-    The number of shots that stand in a task's own text is told by its metadata.
+    The number of shots that are in a task's own text is told by its metadata.
     """
     n_shots = next((one for one in (n_shot, config.get("num_fewshot")) if type(one) is int), None)
     n_shots = n_shots or _positive(_mapping(config.get("metadata")).get("num_fewshot")) or n_shots
@@ -347,7 +347,7 @@ def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
         from_folder = remedy("model_id_from='folder'", "model_id_from = 'folder' in the file of --spec")
         by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
-            f"{path}: the model is not told: there is no results_*.json of the same run beside it. Put it there, take "
+            f"{path}: the model is unknown: there is no results_*.json of the same run beside it. Put it there, take "
             f"the folder's name ({from_folder}), or say the name ({by_name})."
         )
     return name

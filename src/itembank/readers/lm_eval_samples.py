@@ -29,7 +29,7 @@ def short_samples(lines: Sequence[str]) -> list[Record] | None:
     """Read what responses need of samples; None where lines are not as the harness writes them since 0.4.6.
 
     The harness writes ``doc_id`` first, then long fields that no response needs, and after ``filter`` what is wanted.
-    What stands from the last ``filter`` to the end of a line, with a brace before it, is JSON only where that key
+    What is from the last ``filter`` to the end of a line, with a brace before it, is JSON only where that key
     belongs to the outermost object: every brace that is open there would be closed once too often. So nothing is taken
     from a place where it does not belong; a line that is otherwise has the whole of its block read.
     """
@@ -116,7 +116,7 @@ def file_options(rows: Sequence[RowOptions], logged: Logged) -> Options:
     """Put the options of a file's samples together, and find out which are right.
 
     A `target` may be the index of the right option or its text, and options may be numbers: that reading is taken
-    which agrees with the logged accuracy. Where the target names none (tasks whose options stand in the context), the
+    which agrees with the logged accuracy. Where the target names none (tasks whose options are in the context), the
     accuracy tells the right one of two.
     """
     n_options = max((len(row.texts) for row in rows), default=0)
@@ -249,14 +249,14 @@ def _disagreement(log_likelihood: FloatArray, n_characters: FloatArray, is_right
     unknown = np.flatnonzero(~is_right.any(axis=-1))
     if unknown.size:
         return (
-            f"needs the right option of every sample, which target does not tell for {unknown.size} of "
+            f"needs the right option of every sample, which target does not name for {unknown.size} of "
             f"{len(is_right)}: lines {shown((unknown + 1).tolist())}"
         )
     wrong = np.flatnonzero(_differs(log_likelihood, n_characters, is_right, logged))
     if wrong.size:
         return (
             f"needs the accuracy in the log to be that of the option target names, which differs for {wrong.size} of "
-            f"{len(is_right)} samples (the task scores its options otherwise): lines {shown((wrong + 1).tolist())}"
+            f"{len(is_right)} samples (the task scores its options differently): lines {shown((wrong + 1).tolist())}"
         )
     return ""
 

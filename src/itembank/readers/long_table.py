@@ -24,7 +24,7 @@ from itembank.responses.labels import Labels, first_in_group
 from itembank.responses.opening import Table
 
 AGREEMENT = 0.005
-"""How far a response may stand from n_correct / n_trials: responses are often written with two decimals."""
+"""How far a response may be from n_correct / n_trials: responses are often written with two decimals."""
 LARGEST_COUNT = 2.0**53
 
 

@@ -252,7 +252,7 @@ def _not_found(asked: Sequence[_Asked], documents: Sequence[Document], tried: Se
     helping = _best_field(asked, documents)
     if helping:
         how = remedy(f"match='doc.{helping}'", f"--match doc.{helping}")
-        return f"{words}. The ids of the bank stand in the field {helping!r} of the documents: add {how}."
+        return f"{words}. The ids of the bank are in the field {helping!r} of the documents: add {how}."
     first = {} if not documents else documents[0].fields
     told = [f"{name}={quoted(str(value)[:40])}" for name, value in first.items() if isinstance(value, str | int)]
     how = remedy("match='doc.FIELD'", "--match doc.FIELD")
@@ -352,7 +352,7 @@ def in_harness(items: pl.DataFrame, found: Mapping[str, tuple[str, str]]) -> pl.
 
 
 def changed_contents(items: pl.DataFrame, found: Mapping[str, Document], harness: str) -> list[str]:
-    """Return the items whose document is not what a bank's models were asked, as content hashes tell.
+    """Return the items whose document is not what past models were asked, as content hashes tell.
 
     Hashes that another harness made say nothing. Warns where no document has the fields that a hash is of.
     """

@@ -91,7 +91,7 @@ def _warn_of_difference(joined: pl.DataFrame, name: str, key: str, word: str) ->
         first = unequal.row(0, named=True)
         _warn(
             f"{name} of {unequal.height} {word}s differs between the responses ({first[name]!r} for {first[key]!r}) "
-            f"and the table of {word}s ({first[name + _SUFFIX]!r}); what stands with the responses is used."
+            f"and the table of {word}s ({first[name + _SUFFIX]!r}); those with the responses are used."
         )
 
 
@@ -103,7 +103,7 @@ SAME = 1e-6
 """Responses that differ by less are equal: files of the same results in float32 and as text differ by 6e-8."""
 
 WHOLE = 1e-3
-"""How far successes may stand from a whole number, by rounding of the response; for many trials see `AGREEMENT`."""
+"""How far successes may be from a whole number, by rounding of the response; for many trials see `AGREEMENT`."""
 POOLED: tuple[Repeats, ...] = ("count", "mean")
 
 

@@ -58,7 +58,7 @@ def _answers(path: Path) -> Iterator[LoggedAnswer]:
         )
     entries = enumerate(details) if isinstance(details, list) else mapping(details).items()
     for number, entry in entries:
-        if isinstance(entry, dict):  # beside the items stands their type
+        if isinstance(entry, dict):  # beside the items is their type
             told = [entry.get(key) for key in QUESTION]
             yield LoggedAnswer(str(number), _metrics(entry), content_digest(*told) if any(told) else None)
 

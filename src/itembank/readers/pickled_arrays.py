@@ -152,7 +152,7 @@ class _Reader:
 
 
 def _named(module: Any, name: Any) -> Name:
-    """Return what a name stands for. It must be text: anything deeper could take for ever to compare or to show."""
+    """Return what a name means. It must be text: anything deeper could take for ever to compare or to show."""
     if not (isinstance(module, str) and isinstance(name, str)) or (module, name) not in NUMPY:
         raise ValueError(f"it names {module}.{name}" if isinstance(module, str) and isinstance(name, str) else UNFIT)
     return Name(NUMPY[module, name])

@@ -55,7 +55,7 @@ def read_responses(
     spec : ReadingSpec, or None
         Every other choice.
     progress : function
-        Told what is being read.
+        Called with what is being read.
 
     Raises
     ------

@@ -47,7 +47,7 @@ class ReadingSpec:
     response_column : str
         Column of the response in a long table.
     columns : mapping of our name to the file's
-        For tables that call things otherwise: ``{"model_id": "model", "seconds": "latency_s"}``.
+        For tables that use other names: ``{"model_id": "model", "seconds": "latency_s"}``.
     true_value : str or None
         Tables: the value of a response that is right, where responses are words (case does not matter). What is wrong
         is its usual counterpart (`incorrect` of `correct`), or the only other value. Without it, columns that hold one
@@ -88,7 +88,7 @@ class ReadingSpec:
     use_groups : bool
         Harness logs: the outermost group of a task is the scenario and the task the subscenario.
     ignore_content : bool
-        Harness logs: take items whose content differs between models as the same item all the same.
+        Harness logs: take items whose content differs between models as the same item anyway.
     allow_mixed_prompts : bool
         Harness logs and response files: join models that were asked with different prompts.
     repeats : {'error', 'count', 'mean', 'last'}
@@ -101,8 +101,8 @@ class ReadingSpec:
         Logs that tell errors from wrong answers: an item whose run or grading failed has no response, or counts as a
         wrong one.
     max_memory : float or None
-        Bytes that reading may take. None: half of what the machine has, and no file that grows when unpacked, or
-        asks for a matrix that is next to empty, as those do that are not what they seem.
+        Bytes that reading may take. None: half of what the machine has; then files that grow when unpacked, or ask
+        for a matrix that is nearly empty, are refused, since they are seldom what they seem.
     """
 
     format: Format = "auto"

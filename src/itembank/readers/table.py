@@ -110,7 +110,7 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
     if not alike:
         return ""
     how = remedy(f"columns={{'scenario': {alike[0]!r}}}", f"--column scenario={shlex.quote(alike[0])}")
-    return f" If {alike[0]!r} tells the scenario of an item, say so: {how}."
+    return f" If {alike[0]!r} is the scenario of an item, say so: {how}."
 
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")

@@ -178,7 +178,7 @@ class CodedResponses(ResponseMatrix):
         return CodedResponses(self._codes, models, items, self._codes_of_trials, self._codes_of_costs)
 
     def item_codes(self) -> ItemCodes | None:
-        """Return right and wrong answers item after item; None where responses are others."""
+        """Return right and wrong answers item after item; None if responses are others."""
         return self._codes.item_codes(self.n_models, self.n_items) if self._codes.is_binary else None
 
     def to_matrix(self) -> ResponseMatrix:

@@ -51,7 +51,7 @@ UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as it stands in a file."""
+    """A table as it is in a file."""
 
     source: str  # For messages
     frame: pl.DataFrame
@@ -85,7 +85,7 @@ def _check_start(path: Path, start: bytes, kind: Kind) -> None:
     if kind == "parquet":
         if not start.startswith(PARQUET_MARK):
             raise DataError(
-                f"{path}: the name says Parquet, but the file does not begin with PAR1. Name it as what it is."
+                f"{path}: the name says Parquet, but the file does not begin with PAR1. Rename it to what it is."
             )
         return
     for mark, what in FOREIGN_MARKS.items():
@@ -94,7 +94,7 @@ def _check_start(path: Path, start: bytes, kind: Kind) -> None:
     is_json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}
     if is_json != (kind == "json"):
         what = "looks like JSON" if is_json else "begins with neither { nor ["
-        raise DataError(f"{path}: the name says {kind.upper()}, but the file {what}. Name it as what it is.")
+        raise DataError(f"{path}: the name says {kind.upper()}, but the file {what}. Rename it to what it is.")
 
 
 def open_binary(path: Path) -> IO[bytes]:

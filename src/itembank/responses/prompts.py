@@ -139,7 +139,7 @@ def hash_texts(numbers: IntArray) -> list[str | None]:
 def settings_in_words(settings: Mapping[str, Any], *, is_whole: bool = False) -> str:
     """Say settings in words, "4 shots, task version 2.5, no chat template"; the empty text where none is known.
 
-    Only with `is_whole` it is said, too, that there was no system prompt.
+    Only with `is_whole` the text says, too, that there was no system prompt.
     """
     absent = (None,) if is_whole else (None, "")
     return ", ".join(_in_words(name, settings[name]) for name in IN_WORDS if settings.get(name) not in absent)
@@ -237,7 +237,7 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
 def how_to_mix() -> str:
     """Say how models that were asked with different prompts are taken together."""
     allow = remedy("spec=ReadingSpec(allow_mixed_prompts=True)", "--allow-mixed-prompts")
-    return f"To take them together all the same, add {allow}."
+    return f"To take them together anyway, add {allow}."
 
 
 def join_prompts(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:

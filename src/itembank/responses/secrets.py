@@ -16,7 +16,7 @@ _ALWAYS = {
 }
 _LAST = {"token", "key", "keys", "auth", "pwd", "pw"}
 _OF_TOKENIZERS = {*("bos", "eos", "pad", "unk", "sep", "cls", "mask", "stop", "end", "start", "image", "prefix")}
-"""What stands before `token` in the name of a piece of text that models read."""
+"""What comes before `token` in the name of a piece of text that models read."""
 _PLAIN = {"", "true", "false", "none", "null", HIDDEN}
 """Values that are no secret whatever they are called: `token=True` says that the machine's own is used."""
 

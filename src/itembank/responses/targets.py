@@ -44,7 +44,7 @@ class ScoreTargets(Compact):
     within, across : str
         How the weights were made (see `ScoreTargets.create`).
     last : str
-        Name of the last target: 'overall', or that of the headline score that stands in its place (`Bank.headline`).
+        Name of the last target: 'overall', or that of the headline score in its place (`Bank.headline`).
     rest_sizes : (n_scenarios,) or None
         Items of each scenario that count in its score and have no place in the arrays over items (`Bank.rest`).
     """
@@ -125,9 +125,9 @@ class ScoreTargets(Compact):
 
     @property
     def overall_in_words(self) -> str:
-        """What the overall score is a mean of; nothing where the mean over items is that over scenarios.
+        """What the overall score is a mean of; nothing if the mean over items is that over scenarios.
 
-        Nothing, too, where another score stands in its place.
+        Nothing, too, where another score replaces it.
         """
         if self.last != OVERALL:
             return ""
@@ -203,7 +203,7 @@ def _scenario_index(items: pl.DataFrame) -> tuple[tuple[str, ...], IntArray]:
     names = tuple(items["scenario"].unique(maintain_order=True).to_list())
     reserved = [name for name in names if name in RESERVED_NAMES]
     if reserved:
-        raise DataError(f"a scenario must not be called {shown(reserved)}: the name stands for a score. Rename it.")
+        raise DataError(f"a scenario must not be called {shown(reserved)}: that is the name of a score. Rename it.")
     position = {name: j for j, name in enumerate(names)}
     return names, np.array([position[name] for name in items["scenario"].to_list()], dtype=np.int64)
 

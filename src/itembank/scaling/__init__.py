@@ -1,4 +1,4 @@
-"""Scaling laws: what training compute makes of a score, and what more samples of each item buy."""
+"""Scaling laws: how scores grow with training compute, and with more samples of each item."""
 
 import lazy_loader
 

@@ -19,7 +19,7 @@ class ItemSetFit:
     """The item model of some items, and the ability that they alone give each model."""
 
     name: str
-    columns: IntArray  # (n_set_items,): Where the items that were answered stand in the responses
+    columns: IntArray  # (n_set_items,): Places of the answered items in the responses
     rows: IntArray  # (n_calibration_models,): Models that answered at least one of the items
     calibration: Calibration  # Of these models and items
     theta: FloatArray  # (n_models,): Of all models of the responses; NaN for those that answered none of the items

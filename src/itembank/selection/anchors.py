@@ -1,4 +1,4 @@
-"""Anchor points: one item for each cluster of similar items, weighted by what it stands for (tinyBenchmarks 3.2)."""
+"""Anchor points: one item for each cluster of similar items, weighted by what it represents (tinyBenchmarks 3.2)."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ NO_SPREAD = 1e-6
 
 
 def anchors_on_correctness(pools: ItemPools, spec: AnchorSpec) -> list[Choice]:
-    """Cluster items that the calibration models answered alike."""
+    """Cluster items that the past models answered alike."""
     return _anchors(pools, spec, lambda pool: correctness_features(pools.bank, pool, standardise=spec.standardise))
 
 
@@ -53,7 +53,7 @@ def correctness_features(
     *,
     standardise: bool,  # Give every model's responses the same variance over the candidates
 ) -> FloatArray:
-    """Responses of the calibration models to the items of a scenario, (n_pool, n_models) (tinyBenchmarks 3.2).
+    """Responses of the past models to the items of a scenario, (n_pool, n_models) (tinyBenchmarks 3.2).
 
     A missing response becomes the item model's probability for that model and item: a mean over the
     models that did answer would say more of who answered than of the item.
@@ -136,7 +136,7 @@ def _representatives(
     """Return the points nearest their centroid, `n_items` in all, and the number of anchors in each cluster."""
     sizes = np.bincount(labels)
     counts = np.ones(sizes.shape[0], dtype=np.int64)
-    # only where there are fewer clusters than items wanted: the next anchor goes where one stands for the most weight
+    # only where there are fewer clusters than items wanted: the next anchor goes where one represents the most weight
     for _ in range(n_items - sizes.shape[0]):
         # -1 for a cluster whose items all are anchors: any weight, zero included, is above it
         room = np.where(counts < sizes, mass / counts, -1.0)

@@ -65,7 +65,7 @@ class Constraints:
         is_candidate : (n_items,)
             Items that may be chosen.
         n_items : int or None
-            Items to be chosen in all; None where their number is not limited.
+            Items to be chosen in all; None if their number is not limited.
 
         Raises
         ------
@@ -116,7 +116,7 @@ def _check_counts(name: str, given: int | Mapping[str, int]) -> None:
 
 
 def askable_items(bank: Bank, excluded: Collection[str]) -> BoolArray:
-    """Items that count in the score, tell the calibration models apart and are not excluded, (n_items,)."""
+    """Items that count in the score, tell the past models apart and are not excluded, (n_items,)."""
     tells = (bank.targets.weights > 0.0) & ~bank.calibration.is_degenerate
     is_open: BoolArray = tells & not_excluded(bank, excluded)
     if not is_open.any():
@@ -136,7 +136,7 @@ def check_goal(items: DesignItems, criterion: Criterion, weights: FloatArray) ->
     if isinstance(criterion, VOptimality) and not np.any((weights > 0.0) & ~items.is_degenerate):
         raise ParameterError(
             f"criterion 'v-optimal' needs a target with an item that tells models apart, and all "
-            f"{int(np.sum(weights > 0.0))} of this one were answered alike by every calibration model. Take another "
+            f"{int(np.sum(weights > 0.0))} of this one were answered alike by every past model. Take another "
             "target or criterion ('d-optimal')."
         )
 

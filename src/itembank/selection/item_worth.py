@@ -38,7 +38,7 @@ class DesignItems:
     products: FloatArray
     scenario_index: IntArray  # (n_items,)
     n_scenarios: int
-    # (n_items,): Items that may be asked: they count in the score, the calibration models did not all answer them
+    # (n_items,): Items that may be asked: they count in the score, the past models did not all answer them
     # alike, and they are not excluded.
     is_candidate: BoolArray
     is_degenerate: BoolArray  # (n_items,)
@@ -88,7 +88,7 @@ class DesignItems:
 def goal_matrix(items: DesignItems, weights: FloatArray) -> FloatArray:
     """Matrix ``M = sum_t w_t a_t a_t'`` for which ``tr MC`` is the uncertainty of the target items, (n_dims, n_dims).
 
-    WILD eq. 6, for weights (n_items,) of the items in the target. Items that every calibration model answered alike
+    WILD eq. 6, for weights (n_items,) of the items in the target. Items that every past model answered alike
     count for nothing, here as in WILD (A.1), although their curves rise a little with ability: their loadings come from
     other items, and nearly all of any model's answers to them are as before.
     """
@@ -163,7 +163,7 @@ def _information(
 def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> list[FloatArray]:
     """``a'Sa`` of every item for each symmetric matrix S, (n_items,) each."""
     first, second = triangle(items.n_dims)
-    # packed rows hold each product a_i a_j once: off the diagonal it stands for S_ij and S_ji, on it for S_ii alone
+    # packed rows hold each product a_i a_j once: off the diagonal it is for S_ij and S_ji, on it for S_ii alone
     twice = np.where(first == second, 0.5, 1.0)
     packed = (twice * (matrix[first, second] + matrix[second, first]) for matrix in matrices)
     # one product for each: BLAS takes twice as long for a matrix of two columns

@@ -30,7 +30,7 @@ class LocalDesign:
 
     @classmethod
     def of_bank(cls, bank: Bank, spec: VOptimal, excluded: Collection[str]) -> Self:
-        """Fit the residuals of the calibration models, once for many choices."""
+        """Fit the residuals of the past models, once for many choices."""
         bank.check_responses("Choosing a next stage needs")
         usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
         target_weights, importance = wanted_scores(bank.targets, spec)

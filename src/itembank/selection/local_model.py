@@ -1,7 +1,7 @@
-"""Linear-Gaussian models of responses near one ability, and where models better than all past ones may stand.
+"""Linear-Gaussian models of responses near one ability, and where models better than all past ones may be.
 
 Near a model's ability the item model is linear and Gaussian: responses rise with ability as steeply as the items'
-curves do there, and scatter as much as they do there. What the item model does not explain of the calibration models'
+curves do there, and scatter as much as they do there. What the item model does not explain of the past models'
 responses is a factor model of its own. Together they say which items tell most about models of this ability, where
 `bank_factor_model` takes slopes and scatter of an average one: past models of all abilities taken together.
 """
@@ -35,12 +35,12 @@ class LocalModel:
     prior_root: FloatArray  # (n_dims, n_dims): Lower Cholesky factor of the covariance of the ability prior
     residual: FactorModel  # Of the calibration responses less the item model's means
     shifts: FloatArray  # (n_items, n_shifts): Loadings of the shifts of `bank_factor_model`
-    # (n_items,): Mean of p (1 - p) over the calibration models: what the residuals' size belongs to.
+    # (n_items,): Mean of p (1 - p) over the past models: what the residuals' size belongs to.
     scatter: FloatArray
 
     @classmethod
     def of_bank(cls, bank: Bank, spec: VOptimal) -> Self:
-        """Fit the residuals of the calibration models, which the bank must hold; once for a bank in memory."""
+        """Fit the residuals of the past models, which the bank must hold; once for a bank in memory."""
         return bank.cache.remember(("local model", spec.n_factors, spec.discrepancy), lambda: cls._of_bank(bank, spec))
 
     @classmethod
@@ -86,8 +86,8 @@ class LocalModel:
 
         ``y_i = E p_i + E[dp_i/dtheta]' (theta - E theta) + k_i (R_i f + e_i) + S_i u`` with expectations over the
         posterior of ability, R and ``Var e_i`` of the residuals, shifts S, and ``k_i^2 = E[p_i (1 - p_i)]`` over its
-        mean for the calibration models: residuals keep their size in units of a response's standard deviation, and
-        shifts, which stand for what calibration models do not show, in points. In every family of responses their
+        mean for the past models: residuals keep their size in units of a response's standard deviation, and
+        shifts, which are for what past models do not show, in points. In every family of responses their
         variance is ``p (1 - p)`` times a factor of the item (for one: one over the number of trials), so that
         residuals measured on the responses themselves serve all families. The factors of ability have the prior's
         covariance, which the answers then narrow as any other factor's.
@@ -123,7 +123,7 @@ def models_ahead(bank: Bank, spec: VOptimal) -> tuple[FactorModel, ...]:
 def abilities_ahead(bank: Bank, places: Sequence[float] = PLACES_AHEAD) -> FloatArray:
     """Abilities on the line from the middle half of past models to the mean of their best quarter, (n_places, n_dims).
 
-    Past models stand in the order of the overall score that the item model expects of them.
+    Past models are in the order of the overall score that the item model expects of them.
     """
     abilities = bank.calibration.abilities
     score = probability(bank.parameters, abilities) @ bank.targets.overall_weights

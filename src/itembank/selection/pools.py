@@ -54,8 +54,8 @@ class ItemPools:
     def each(self, choose: Callable[[ScenarioPool, int], Choice]) -> list[Choice]:
         """Choose from one scenario after the other, by a function of its pool and the number of items.
 
-        Items that must be included stand for themselves; the function chooses from the others, which the items it
-        chooses stand for.
+        Items that must be included represent themselves; the function chooses from the others, which the items it
+        chooses represent.
         """
         return [_chosen(pool, int(count), choose) for pool, count in zip(self.scenarios, self.counts, strict=True)]
 

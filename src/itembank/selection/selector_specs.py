@@ -29,7 +29,7 @@ class SelectionSpec:
 
     @property
     def allow_degenerate(self) -> bool:
-        """Whether items may be chosen that every calibration model answered alike."""
+        """Whether items may be chosen that every past model answered alike."""
         return False
 
     def may_skip_scenarios(self, *, is_short: bool) -> bool:  # noqa: ARG002  # others do
@@ -85,12 +85,12 @@ class AnchorSpec(SelectionSpec):
     n_restarts : int
         Starts of k-means; the smallest inertia wins.
     standardise : bool
-        By correctness: give every calibration model the same variance over the items of a scenario. By item parameters:
+        By correctness: give every past model the same variance over the items of a scenario. By item parameters:
         let the loadings together and the intercept count the same. Else both are taken as they come.
     allow_degenerate : bool
-        Let items that every calibration model answered the same way be anchors too, as tinyBenchmarks does. They tell
-        these models not apart, but stand for their like better than the nearest informative item does: worth it
-        for the weighted mean alone where there are many of them, as with few or weak calibration models.
+        Let items that every past model answered the same way be anchors too, as tinyBenchmarks does. They tell
+        these models not apart, but represent their like better than the nearest informative item does: worth it
+        for the weighted mean alone where there are many of them, as with few or weak past models.
     """
 
     n_restarts: int = 5
@@ -104,7 +104,7 @@ class AnchorSpec(SelectionSpec):
 
 @dataclass(frozen=True, slots=True)
 class AnchorCorrectness(AnchorSpec):
-    """Anchor points: clusters of items that the calibration models answered alike (`AnchorSpec`)."""
+    """Anchor points: clusters of items that the past models answered alike (`AnchorSpec`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +132,8 @@ class VOptimal(SelectionSpec):
         go without.
     discrepancy : float or 'auto'
         Standard deviation, on the scale of responses, by which new models may raise or lower all items of a
-        scenario, and its items of like difficulty, beyond what the calibration models showed (`with_discrepancy`).
-        'auto' measures it on calibration models left out, and that of subscenarios too (`bank_factor_model`).
+        scenario, and its items of like difficulty, beyond what the past models showed (`with_discrepancy`).
+        'auto' measures it by cross-validation, and that of subscenarios too (`bank_factor_model`).
     scenario_weights : mapping of str to float, or None
         Weights of scenario scores in the overall score that is wanted, in place of the bank's; 0 for those not named.
         For a score that the bank's overall one is not, as a leaderboard's own of a few scenarios.
@@ -175,7 +175,7 @@ class VOptimal(SelectionSpec):
         return self.ahead
 
     def may_skip_scenarios(self, *, is_short: bool) -> bool:
-        """Skip some where one item of each is wished for, and there are fewer items; more than one is a condition."""
+        """Skip some when there are fewer items than one for each scenario; a minimum above one is kept."""
         return is_short and self.allocation == "free" and self.minimum_per_scenario <= 1
 
     def __repr__(self) -> str:

@@ -126,7 +126,7 @@ def answer_to(item_id: str, given: object) -> Answer:
 
 
 def _from_fields(record: Mapping[str, Any]) -> Answer:
-    """Make an answer of its fields by name; a word for right as a name is a response, and words stand for numbers."""
+    """Make an answer of its fields by name; a word for right as a name is a response, and words may replace numbers."""
     named = [name for name in record if name in RIGHT_NAMES]
     if len(named) == 1 and not {"response", "n_correct", "failed"} & set(record):
         record = {"response" if name in named else name: value for name, value in record.items()}
@@ -138,8 +138,8 @@ def _from_fields(record: Mapping[str, Any]) -> Answer:
     if unknown or "item_id" not in record:
         wrong = f"got {shown(unknown)} too" if unknown else "got no item_id"
         raise DataError(
-            f"{wrong}: an answer must have fields of {shown(FIELDS, limit=len(FIELDS))}. In place of 'response' may "
-            f"stand {shown(RIGHT_NAMES, limit=len(RIGHT_NAMES))}."
+            f"{wrong}: an answer must have fields of {shown(FIELDS, limit=len(FIELDS))}. 'response' may also be "
+            f"called {shown(RIGHT_NAMES, limit=len(RIGHT_NAMES))}."
         )
     return Answer(**record)
 
@@ -153,11 +153,11 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     Raises
     ------
     DataError
-        When it was told nothing yet.
+        When it has no answer yet.
     """
     answered = session.told
     if not answered:
-        raise DataError("a session must have been told an answer before its answers can be written, got none.")
+        raise DataError("a session must have an answer before its answers can be written, got none.")
     models = pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [way_of(session.pool.spec.criterion)]})
     return told_responses(answered, session.pool.item_table, models)
 

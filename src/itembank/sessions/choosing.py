@@ -62,8 +62,8 @@ def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: s
     silent = [name for name in pool.spec.budget.costs if amount_in(costs, pool.units[name]) is None]
     if costs and silent:
         warn(
-            f"the budget is in {shown(silent)}, and the costs told of {owner} are in {shown(list(costs))}: what the "
-            "item was expected to cost is counted. Tell its cost in the unit of the budget.",
+            f"the budget is in {shown(silent)}, and the reported costs of {owner} are in {shown(list(costs))}: the "
+            "expected cost of the item is counted. Tell its cost in the unit of the budget.",
             DataWarning,
         )
 
@@ -302,7 +302,7 @@ def conclusion(pool: SessionPool, reason: str, estimate: SessionEstimate, *, is_
         return f"{how}: {', '.join(met)}."
     if not goals:
         target = pool.spec.target if isinstance(pool.spec.target, str) else CUSTOM
-        return f"{how}: no precision was asked for, the half-width of {target} is {_half_width(estimate, target):.2g}."
+        return f"{how}: no precision was asked for, the half-width of {target} is {_half_width(estimate, target)}."
     return f"{how}: {'; '.join(f'the goal of {said} was not reached, {now}' for _, said, now in goals)}."
 
 
@@ -312,8 +312,9 @@ def _goals(pool: SessionPool, estimate: SessionEstimate) -> Iterator[tuple[str, 
     widths = rules.half_widths
     if widths:
         is_plain = list(widths) == [OVERALL]
-        said = " and ".join(f"±{width:g}" if is_plain else f"±{width:g} for {name}" for name, width in widths.items())
-        now = " and ".join(f"{_half_width(estimate, name):.2g}" for name in widths)
+        wanted = {name: f"±{width:g} ({100.0 * width:.2f} points)" for name, width in widths.items()}
+        said = " and ".join(text if is_plain else f"{text} for {name}" for name, text in wanted.items())
+        now = " and ".join(_half_width(estimate, name) for name in widths)
         yield "half-width", said, f"the half-width is {now}" if len(widths) == 1 else f"the half-widths are {now}"
     if rules.ability_error is not None:
         largest = float(estimate.standard_errors.max())
@@ -328,10 +329,10 @@ def _goals(pool: SessionPool, estimate: SessionEstimate) -> Iterator[tuple[str, 
         yield "decision", asked, f"it is {'above' if above > 0.5 else 'below'} with {100 * max(above, 1 - above):.0f} %"
 
 
-def _half_width(estimate: SessionEstimate, target: str) -> float:
+def _half_width(estimate: SessionEstimate, target: str) -> str:
     scores = estimate.scores
     column = scores.targets.index(target)
-    return 0.5 * float(scores.high[0, column] - scores.low[0, column])
+    return f"{50.0 * float(scores.high[0, column] - scores.low[0, column]):.2f} points"
 
 
 def lacks_items(pool: SessionPool, state: SessionState) -> bool:

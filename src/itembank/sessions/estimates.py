@@ -152,7 +152,7 @@ def session_estimate(
         n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
     typicality = Typicality.unknown(1)
     if expected is not None and near[0] and positions.size:
-        # where a headline score stands last, what the items say of the overall one
+        # where a headline score is last, what the items say of the overall one
         misfit, overall = expected.misfit[:, 0], values[0][:, -1]
         typicality = _mixed([(past.typicality_of(misfit, overall), share) for past, share in near[0]])
     estimates = ScoreEstimates(
@@ -252,7 +252,7 @@ def _scores(
 def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, past_ratio: float) -> FloatArray:
     """Find the variance of the score of one run around the expected score for the targets of a basis, (1, n_targets).
 
-    As `run_variance` does, which has a bank; `past_ratio` is that of the calibration models.
+    As `run_variance` does, which has a bank; `past_ratio` is that of the past models.
     """
     trials = np.asarray(answered.n_trials)
     items = basis.parameters.take(answered.positions)

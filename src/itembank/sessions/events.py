@@ -215,7 +215,7 @@ def _whole(value: object) -> int | None:
 
 @dataclass(slots=True)
 class SessionState:
-    """Where a session stands; `apply_event` alone changes it, so that the same events make the same state.
+    """The state of a session; `apply_event` alone changes it, so that the same events make the same state.
 
     The last word on an item counts: an answer replaces an earlier answer or failure, a failure an earlier answer.
     """

@@ -41,7 +41,7 @@ POLLED_EVERY = 0.05
 
 @dataclass(frozen=True, slots=True)
 class JournalContent:
-    """What stands in a journal."""
+    """What is in a journal."""
 
     header: Mapping[str, Any]  # What the session is, less `check`
     events: tuple[Mapping[str, Any], ...]  # The events, oldest first, less `time` and `check`
@@ -159,7 +159,7 @@ class Journal:
     path : Path
         Where it is.
     content : JournalContent
-        Header and events as they stood when it was opened.
+        Header and events as they were when it was opened.
     """
 
     def __init__(self, path: Path, content: JournalContent, handle: int) -> None:
@@ -247,7 +247,7 @@ class Journal:
                 self._cut_tail(handle)
             raise JournalError(
                 f"{self.path} cannot be written: {error}. The last event is not kept; everything before it is. "
-                "Make room, or mend what the message says, and do it again."
+                "Make room, or fix what the message says, and try again."
             ) from error
         self._n_bytes += len(line)
         self._check = check
@@ -363,13 +363,13 @@ def _write_all(handle: int, content: bytes, offset: int) -> None:
 
 
 def check_absent(path: str | Path) -> None:
-    """Raise `DataError` when something stands at `path`; worth asking before long work."""
+    """Raise `DataError` when `path` exists; worth asking before long work."""
     if os.path.lexists(path):
         raise _taken(path)
 
 
 def _taken(path: str | Path) -> DataError:
-    return DataError(f"{path} is there already. Go on with it, or give another name.")
+    return DataError(f"{path} exists already. Go on with it, or give another name.")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -48,7 +48,7 @@ def start_session(
     Parameters
     ----------
     path : str or Path
-        The journal; nothing may stand there.
+        The journal; nothing may be there yet.
     bank : Bank or path
     spec : SessionSpec, optional
     model_id : str
@@ -62,7 +62,7 @@ def start_session(
     Raises
     ------
     DataError, ParameterError
-        For choices that do not fit the bank, or when something stands at `path`. No journal is made then.
+        For choices that do not fit the bank, or when `path` exists. No journal is made then.
     JournalError
         When the journal cannot be written.
 
@@ -106,7 +106,7 @@ def open_session(
     wait : float
         Seconds to wait for another process that has the journal open.
     progress : ProgressCallback
-        Of `prepare_sessions`: what that finds is made again where it is not kept any more.
+        Of `prepare_sessions`: what that finds is made again if it is not kept any more.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def raised(budget: Budget, n_items: int | None, costs: Mapping[str, float]) -> B
 def read_session(
     path: str | Path, bank: GivenBank | None = None, *, progress: ProgressCallback = silent
 ) -> AdaptiveSession:
-    """Look at the session of a journal, also while another process has it open; what it is told is not kept.
+    """Look at the session of a journal, also while another process has it open; answers to it are not kept.
 
     Raises
     ------
@@ -342,5 +342,5 @@ def _answers(path: Path) -> tuple[tuple[str, dict[str, float]], SessionSpec]:
         elif isinstance(event, Failed):
             found.pop(event.item_id, None)
     if not found or not isinstance(name, str):
-        raise DataError(f"{path}: a session must name its model and have been told an answer to be examined.")
+        raise DataError(f"{path}: a session must name its model and have an answer to be examined.")
     return (name, found), spec_of_settings(settings)

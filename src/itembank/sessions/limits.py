@@ -22,9 +22,9 @@ class Budget:
     n_items : int or None
         Answers at most, those still pending and those never asked among them; failed attempts do not count.
     costs : mapping of unit to amount
-        At most this much of each unit ('tokens', or a cost that the bank's responses have). An answer counts what
-        it was said to cost, and what was expected where nothing was said; so do items still pending. Failed attempts
-        count what they were said to cost. Expected is what past models paid at the model's own price level; the last
+        At most this much of each unit ('tokens', or a cost that the bank's responses have). An answer counts at
+        its reported cost, or at what was expected if none was reported; so do items still pending. Failed attempts
+        count at their reported cost. Expected is what past models paid at the model's own price level; the last
         item may cost more, and pass the maximum.
     """
 
@@ -51,7 +51,7 @@ class Decision:
         Name of the score.
     threshold : float or None
     model : str or None
-        Instead of a threshold: a calibration model, whose score is the threshold.
+        Instead of a threshold: a past model, whose score is the threshold.
     confidence : float
         Probability, in (0.5, 1), from which on the question is settled.
     """
@@ -65,7 +65,7 @@ class Decision:
         """Check the question."""
         if (self.threshold is None) == (self.model is None):
             raise ParameterError(
-                "a decision needs either a threshold or a calibration model to compare with, got "
+                "a decision needs either a threshold or a past model to compare with, got "
                 f"threshold={self.threshold!r} and model={self.model!r}."
             )
         if self.threshold is not None:

@@ -37,7 +37,7 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class TriedDesign:
-    """A way to ask n items, and the errors of estimates from them on calibration models left out."""
+    """A way to ask n items, and the cross-validated errors of estimates from them."""
 
     name: str  # 'at once', 'in two stages', 'one by one'
     signed_errors: FloatArray  # (n_models,): Of the target; NaN for models that some design was not tried on
@@ -51,7 +51,7 @@ class TriedDesign:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SessionPlan(Tabular):
-    """Ways to ask a new model n items, compared on calibration models left out.
+    """Ways to ask a new model n items, compared by cross-validation.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ def plan_sessions(
 ) -> SessionPlan:
     """Say whether asking a new model one item at a time pays, from the bank alone.
 
-    Each part of the calibration models in turn plays the new models, and is asked by each of `DESIGNS`: the items that
+    Each group of past models is scored as if it were new, and is asked by each of `DESIGNS`: the items that
     `select` chooses beforehand, all at once; those of two stages; and a session, one by one, where each item
     depends on the answers so far. Asking at once is taken, unless another way has errors that are smaller by more than
     a standard error of the difference: the rule of `select` with 'auto'.
@@ -163,7 +163,7 @@ def plan_sessions(
     ParameterError
         Unless one of `n_items` and `half_width` is given, or when that many items cannot be tried.
     DataError
-        With fewer than ten calibration models.
+        With fewer than ten past models.
 
     Examples
     --------
@@ -180,9 +180,9 @@ def plan_sessions(
         raise ParameterError(f"target must be one of {shown(names)}, got {target!r}.{did_you_mean(target, names)}")
     if not folds(bank, progress=progress):
         raise DataError(
-            f"a plan needs at least {MINIMUM_FOR_FOLDS} calibration models that can be left out in turn, the bank "
-            f"has {bank.distinct_models.size} whose full scores are known and that are no copies. Add per-item results "
-            "of more models."
+            f"a plan needs at least {MINIMUM_FOR_FOLDS} past models for cross-validation, the bank has "
+            f"{bank.distinct_models.size} whose full scores are known and that are no copies. Add per-item results of "
+            "more models."
         )
     if n_items is None:
         share = part_of(progress, 0.0, 0.4)

@@ -54,7 +54,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class PastSessions:
-    """Estimates of calibration models after some numbers of answers, from banks that had not seen them."""
+    """Estimates of past models after some numbers of answers, from banks that had not seen them."""
 
     n_answered: FloatArray  # (n_checkpoints,): Rising
     # (n_models, n_targets): The targets are every scenario and the overall score; a custom target is the last.
@@ -70,7 +70,7 @@ class PastSessions:
     misfit: FloatArray  # (n_checkpoints, n_models)
     # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`Past`), else 0.
     follows_item_model: FloatArray
-    place: FloatArray  # (n_checkpoints, n_targets, 4): Where past models stand (`Place`); NaN where nothing is known
+    place: FloatArray  # (n_checkpoints, n_targets, 4): Where past models are (`Place`); NaN where nothing is known
     # The same of models better than all that judged them, with their weights; None where there are none
     beyond: Self | None = None
 
@@ -115,7 +115,7 @@ class PastSessions:
 
     @property
     def n_models(self) -> int:
-        """Number of calibration models."""
+        """Number of past models."""
         return int(self.truth.shape[0])
 
     @property
@@ -319,13 +319,13 @@ class SessionPool(Compact):
     cost_units : tuple of str
         Units in which the bank's responses record costs.
     factors : FactorModels or None
-        What reads the answers beside the item model; None where scores are the item model's alone.
+        What reads the answers beside the item model; None if scores are the item model's alone.
     past : PastSessions or None
-        What the weights of both, and intervals, rest on; None where scores are the item model's alone.
+        What the weights of both, and intervals, rest on; None if scores are the item model's alone.
     past_ratio : float or None
-        How calibration models' answers vary from run to run (`past_ratio`), where the expected score is meant.
+        How past models' answers vary from run to run (`past_ratio`), if the expected score is meant.
     headline : Headline or None
-        The score in place of the overall one, where one was asked for.
+        The score in place of the overall one, if one was asked for.
     is_lead : (n_items,)
         Items that every model is asked first.
     """
@@ -428,13 +428,13 @@ class SessionPool(Compact):
 
     @property
     def score_names(self) -> tuple[str, ...]:
-        """Names of the scores that sessions estimate: every scenario, 'overall', and 'custom' where there is one."""
+        """Names of the scores that sessions estimate: every scenario, 'overall', and 'custom' if there is one."""
         names = self.basis.targets.names
         return names if self.custom is None else (*names, CUSTOM)
 
     @property
     def bases(self) -> tuple[ScoreBasis, ...]:
-        """The basis of the bank's targets, and that of the custom one where there is one."""
+        """The basis of the bank's targets, and that of the custom one if there is one."""
         return (self.basis,) if self.custom is None else (self.basis, self.custom)
 
     def with_factors(self, bank: Bank) -> Self:
@@ -469,7 +469,7 @@ def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Ma
 
 
 def _decision_threshold(decision: Decision | None, bank: Bank, custom: ScoreTargets | None) -> float:
-    """Return the threshold of a decision: as given, or a calibration model's score."""
+    """Return the threshold of a decision: as given, or a past model's score."""
     if decision is None:
         return float("nan")
     if decision.threshold is not None:

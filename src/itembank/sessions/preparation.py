@@ -1,6 +1,6 @@
 """Getting a bank ready: the slow work behind calibrated intervals, done once, in the open, and kept.
 
-Sessions of calibration models left out in turn, whose answers are recorded, say how wide intervals must be.
+Cross-validated sessions of past models, whose answers are recorded, say how wide intervals must be.
 """
 
 import json
@@ -40,7 +40,7 @@ from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED, SessionSpec
 
 NO_RESPONSE = "no recorded response"
 MOST_MODELS = 100
-"""Calibration models that are tried; more would hardly change the errors' quantiles, and take time."""
+"""Past models that are tried; more would hardly change the errors' quantiles, and take time."""
 MOST_BETTER = 25
 """Of those that each fold of better models leaves out."""
 SHARE_USUAL = 0.7
@@ -141,7 +141,7 @@ def past_sessions(
     *,
     progress: ProgressCallback = silent,  # Seconds the first time, a minute where the folds have not been fitted yet
 ) -> PastSessions | None:
-    """Run sessions of this spec for calibration models left out in turn; None where too few can be left out.
+    """Run cross-validated sessions of this spec for past models; None where these are too few.
 
     Each model's items are chosen, and its answers read, by the bank of a fold that has not seen it (`folds`). Its
     scores are estimated after 1, 2, 4, 8, ... answers, up to the budget's number of items (128 without one, 512 at
@@ -206,7 +206,7 @@ def past_expectations(
 
 @one_blas_thread()
 def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: ProgressCallback = silent) -> FloatArray:
-    """Run the sessions, and keep which items each calibration model left out was asked, in order.
+    """Run the sessions, and keep which items each past model was asked, in order.
 
     Positions (n_models, n_answers); NaN for models that were not tried, and after a session's end.
     """
@@ -268,7 +268,7 @@ def _measured(
 
 
 def _members(  # noqa: PLR0917 (the first are bound where it is used)
-    scores: FloatArray,  # (n_models, n_columns): Of the bank's models
+    scores: FloatArray,  # (n_models, n_columns): Of past models
     columns: IntArray,
     scenario_weights: FloatArray,
     headline: Headline | None,
@@ -277,7 +277,7 @@ def _members(  # noqa: PLR0917 (the first are bound where it is used)
     which: IntArray,  # Of those left out
     beyond: MembersOutOfFold | None,
 ) -> MembersOutOfFold:
-    """Gather what is expected of some of the models left out, on some columns of the targets."""
+    """Gather what is expected of some of the models of a fold, on some columns of the targets."""
     gathered, rows = Expectations(*(array[np.ix_(which, columns)] for array in arrays)), who.rows[which]
     return MembersOutOfFold(
         scores[rows],
@@ -327,7 +327,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
 
 
 def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
-    """Known scores of the calibration models, (n_models, n_targets); a custom target last, over what was answered."""
+    """Known scores of the past models, (n_models, n_targets); a custom target last, over what was answered."""
     scores = bank.known_scores.value
     if isinstance(spec.target, str):
         return scores
@@ -352,7 +352,7 @@ def _sessions(bank: Bank, fold: Fold, spec: SessionSpec, most: int | None = None
 
 
 def _tried_models(bank: Bank) -> IntArray:
-    """Rows of the calibration models that are tried: of those whose scores are known."""
+    """Rows of the past models that are tried: of those whose scores are known."""
     rows = bank.distinct_models
     if rows.size <= MOST_MODELS:
         return rows
@@ -369,7 +369,7 @@ def _on_the_way(
     reached, done = dict(sessions), 0
     row_of = {place: row for row, place in enumerate(sessions)}
     for n_answers in checkpoints.tolist():
-        progress("running sessions of calibration models left out", done / checkpoints[-1])
+        progress("cross-validating sessions", done / checkpoints[-1])
         rows = [row_of[place] for place in reached]
         answer_side_by_side(list(reached.values()), recorded, rows, n_answers=n_answers)
         reached = {place: session for place, session in reached.items() if session.n_items >= n_answers}
@@ -394,7 +394,7 @@ def prepare(bank: GivenBank, *, keep_in_bank: bool = False, progress: ProgressCa
     Returns
     -------
     Bank
-        The bank, loaded where a path was given.
+        The bank, loaded if a path was given.
 
     Raises
     ------
@@ -417,8 +417,8 @@ def prepare_sessions(
 ) -> SessionPool:
     """Get a bank ready for sessions of one kind; `AdaptiveSession` takes what this returns.
 
-    The weights of a session's estimates and the width of their intervals rest on such sessions of calibration models
-    left out in turn (`past_sessions`): these are run here, and only here. It takes seconds to minutes once for a bank
+    The weights of a session's estimates and the width of their intervals rest on cross-validated sessions of
+    past models (`past_sessions`): these are run here, and only here. It takes seconds to minutes once for a bank
     and a spec; what was found is kept in the user's cache folder.
 
     Parameters

@@ -61,8 +61,8 @@ class ReplayResult(Tabular):
     is_precise : (n_models,)
         Whether a rule of precision holds at the end.
     asked : table
-        One row an item asked: `model_id`, `step` (from 1), `item_id`, `response` (null where there is none), and the
-        costs told.
+        One row an item asked: `model_id`, `step` (from 1), `item_id`, `response` (null if there is none), and the
+        costs.
     """
 
     estimates: ScoreEstimates
@@ -153,7 +153,7 @@ def replay(
     """Send recorded models through adaptive sessions, to see what these would ask and estimate.
 
     Every model's session has the same seed, and ends with the numbers that the session would end with if it were
-    driven by hand. An item that a model has no recorded response to fails; costs are told where they are recorded.
+    driven by hand. An item that a model has no recorded response to fails; costs are taken from the record.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def replay(
     Warns
     -----
     DataWarning
-        When more of the models answer unlike the calibration models than chance would make.
+        When more of the models answer unlike the past models than chance would make.
 
     Examples
     --------

@@ -178,7 +178,7 @@ class AdaptiveSession:
         Raises
         ------
         DataError
-            When the item is not in the bank, a number is not what it must be, or a unit is unknown.
+            When the item is not in the bank, a number is not valid, or a unit is unknown.
         """
         if (response is None) == (n_correct is None) or (n_correct is None) != (n_trials is None):
             raise DataError(
@@ -223,14 +223,14 @@ class AdaptiveSession:
             Whether it may be asked again; else it is skipped.
         reason : str
         costs : mapping of unit to amount
-            What the attempt cost all the same.
+            What the attempt cost nevertheless.
         new_units : bool
             As for `tell`.
 
         Raises
         ------
         DataError
-            When the item is not in the bank, or a cost is not what it must be.
+            When the item is not in the bank, or a cost is not valid.
         """
         checked_costs = self.check_costs(costs, item_id, new_units=new_units)
         self._record(Failed(item_id, bool(again), str(reason), checked_costs))
@@ -318,7 +318,7 @@ class AdaptiveSession:
 
     @property
     def assumed_costs(self) -> dict[str, tuple[int, float]]:
-        """By unit of the budget: answers that told no cost, and what was assumed for all of them together."""
+        """By unit of the budget: answers without a reported cost, and what was assumed for all of them together."""
         return assumed_costs(self._pool, self._state)
 
     @property

@@ -32,29 +32,29 @@ class SessionSpec:
     ----------
     criterion : Criterion or str
         What the next item is chosen by: a name of `CRITERIA` in `itembank.selection.criteria`, or a spec with its
-        choices. A criterion of information given by its name is divided by cost where `cost` is given; one given as a
+        choices. A criterion of information given by its name is divided by cost if `cost` is given; one given as a
         spec when it says `per_cost`.
     cost : CostUnit, str or None
         Unit of expected cost.
     target : str or mapping of item id to weight
         The score that is wanted: 'overall', a scenario, or any weighted mean of items. Weights are scaled to sum to
         one, and the score is then called 'custom'. Or 'mean_win_rate', or an external score that the bank keeps: items
-        are then chosen for the overall score, and the other stands in its place.
+        are then chosen for the overall score, and the other replaces it.
     budget : Budget
         Hard limits.
     stopping : Stopping
         Rules of precision.
     constraints : Constraints
     n_start : int or None
-        So many first items are the same for every model: those of `select`, which tell apart models near and beyond
-        the best past ones, too. By default two thirds of the budget's items (20 without one) where the criterion is
-        'v-optimal', nothing costs and no items are weighed; else none, nor where a scenario may not be asked.
+        Number of first items that are the same for every model: those of `select`, which tell apart models near and
+        beyond the best past ones, too. By default two thirds of the budget's items (20 without one) where the criterion
+        is 'v-optimal', nothing costs and no items are weighed; else none, nor where a scenario may not be asked.
     seed : int
         Of all chance in the session.
     interval : {'calibrated', 'model-based'}
-        'calibrated': scores are estimated, and intervals as wide, as such sessions of calibration models left out in
-        turn ask for (`past_sessions`). With fewer than ten calibration models, or 'model-based': from the item model
-        alone (p-IRT), whose intervals are too narrow after many answers.
+        'calibrated': estimates and the width of intervals are learnt from cross-validated sessions of past models
+        (`past_sessions`). With fewer than ten past models, or 'model-based': from the item model alone (p-IRT),
+        whose intervals are too narrow after many answers.
     estimand : {'run', 'expected'}
         Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
     """

@@ -1,4 +1,4 @@
-"""Leave-models-out comparison of selections and estimates."""
+"""Comparison of selections and estimates on models that the bank has not seen."""
 
 import lazy_loader
 

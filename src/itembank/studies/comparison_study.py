@@ -36,7 +36,7 @@ MOST_TRIALS = 16
 
 
 def item_costs(bank: Bank, unit: str) -> FloatArray:
-    """Return the expected cost of each item over the calibration models, (n_items,); the mean of all where unknown."""
+    """Return the expected cost of each item over the past models, (n_items,); the mean of all where unknown."""
     known = known_units(bank.responses)
     costs = mean_cost(bank.responses, unit) if unit in known else np.full(bank.n_items, np.nan)
     if np.isnan(costs).all():
@@ -96,9 +96,9 @@ COLUMNS = (
 class PreparedFold:
     """What all selections of a fold share."""
 
-    bank: Bank  # Of the calibration models alone
+    bank: Bank  # Of the past models alone
     views: tuple[Bank, ...]  # The same bank asked for each of the study's further targets
-    # The tested models and all their responses. Methods see only what they answered to chosen items.
+    # The new models and all their responses. Methods see only what they answered to chosen items.
     new: ResponseMatrix
     # (n_models, n_targets): Their scores over the items of the bank they answered; of the further targets last.
     truth: FloatArray
@@ -108,7 +108,7 @@ class PreparedFold:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a fold a selection stands."""
+    """Where in a fold a selection is."""
 
     repeat: int
     draw: int
@@ -153,7 +153,7 @@ def _named(fold: Fold) -> str:
 
 
 def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> PreparedFold:
-    """Build the bank of a fold from its calibration models, and the truth of the others."""
+    """Build the bank of a fold from its past models, and the truth of the others."""
     started = time.process_time()
     external = [name for name in spec.targets if name != WIN_RATE]
     if external:  # kept where a bank looks for them
@@ -178,7 +178,7 @@ def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prep
 
 
 def _true_headline(view: Bank, new: ResponseMatrix, scenario_scores: FloatArray) -> FloatArray:
-    """Headline scores of the tested models, (n_models,)."""
+    """Headline scores of the new models, (n_models,)."""
     if view.targets.last == WIN_RATE and view.headline is not None:
         return view.headline.win_rates(scenario_scores)
     external: FloatArray = new.models[f"{EXTERNAL}{view.targets.last}"].fill_null(np.nan).to_numpy()
@@ -244,12 +244,12 @@ def _estimated(
     *,
     spec: StudySpec,
 ) -> tuple[tuple[ScoreEstimates, ...], str]:
-    """Estimate tested models' scores, then each further target; nothing, and why, where data do not carry the method.
+    """Estimate new models' scores, then each further target; nothing, and why, where data do not carry the method.
 
     One method that needs more models than a fold has must not end a study of many.
     """
     if not answers.observed.any():
-        return (), "none of the tested models answered a chosen item"
+        return (), "none of the new models answered a chosen item"
     method = estimation_spec(choice)
     try:
         return tuple(

@@ -168,9 +168,9 @@ def begin(folder: Path, manifest: StudyManifest, *, resume: bool) -> None:
     """Make a study's folder, or check that the one there is of the same study."""
     if not (folder / FILE_NAME).exists():
         check_destination(folder, is_folder=True)
-        # a command that was killed before anything else stood there may have left a temporary file
+        # a command that was killed before anything else was there may have left a temporary file
         if folder.exists() and (not folder.is_dir() or any(path.suffix != SUFFIX for path in folder.iterdir())):
-            raise DataError(f"{folder} is there already and is not a study. Give another folder.")
+            raise DataError(f"{folder} exists and is not a study. Give another folder.")
         content = with_digest({"schema_version": SCHEMA_VERSION, **asdict(manifest)})
         write_text(folder / FILE_NAME, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return

@@ -48,7 +48,7 @@ class StudyResult(Tabular):
 
     @property
     def budget_unit(self) -> str:
-        """Unit of the budgets where they are amounts of a cost; empty where they are numbers of items."""
+        """Unit of the budgets where they are amounts of a cost; empty if they are numbers of items."""
         budget = self.manifest.study["budget"]
         return "" if budget is None else str(budget["cost"])
 

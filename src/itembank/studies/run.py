@@ -28,9 +28,9 @@ def run_study(
 ) -> StudyResult:
     """Run a study, and keep everything it finds in a folder.
 
-    Each fold builds one bank from its calibration models; every selector chooses from it once for each size and
-    draw; every estimator estimates the tested models from what they answered to those items. Selectors and
-    estimators see nothing else of the tested models. Random numbers depend on the seed and the names of split,
+    Each fold builds one bank from its past models; every selector chooses from it once for each size and
+    draw; every estimator estimates the new models from what they answered to those items. Selectors and
+    estimators see nothing else of the new models. Random numbers depend on the seed and the names of split,
     methods and sizes only: not on `n_jobs`, the order of the work, or what else is in the study.
 
     Parameters
@@ -45,13 +45,13 @@ def run_study(
         ``joblib.parallel_config`` says, such as ``"dask"`` or ``"ray"``; 1 otherwise.
     progress : ProgressCallback
     resume : bool
-        Go on with a study that stands at `output`; otherwise refuse.
+        Go on with the study at `output`; otherwise refuse.
 
     Returns
     -------
     StudyResult
         Also written to `output`: `estimates.parquet`, `summary.parquet`, `manifest.json`. A `ConvergenceWarning`
-        tells of calibrations that did not converge, a `DataWarning` of estimators whose data did not suffice.
+        names calibrations that did not converge, a `DataWarning` of estimators whose data did not suffice.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def run_prediction(
     Returns
     -------
     PredictionResult
-        Also written to `output`. A `ConvergenceWarning` tells of calibrations that did not converge.
+        Also written to `output`. A `ConvergenceWarning` names calibrations that did not converge.
 
     Raises
     ------

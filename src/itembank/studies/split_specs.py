@@ -192,12 +192,12 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class TrainingShare:
-    """Fewer and fewer calibration models, the tested ones staying the same: each size is a split of its own.
+    """Fewer and fewer past models, the tested ones staying the same: each size is a split of its own.
 
     Attributes
     ----------
     n_models : tuple of int
-        Numbers of calibration models, 10 or more each; a smaller one is a part of a larger one.
+        Numbers of past models, 10 or more each; a smaller one is a part of a larger one.
     shares : tuple of float
         Instead of numbers: shares of the models that are not tested.
     test_share : float

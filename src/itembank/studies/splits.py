@@ -44,7 +44,7 @@ NO_GROUP = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class Fold(Split):
-    """Calibration models and new models.
+    """Past models and new models.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ def _n_tested(n_models: int, share: float) -> int:
 
 
 def _training_sizes(split: TrainingShare, n_models: int, repeat: int, rng: np.random.Generator) -> Iterator[Fold]:
-    """Yield one fold a size: the same tested models, and ever larger parts of one order of the others."""
+    """Yield one fold a size: the same new models, and ever larger parts of one order of the others."""
     order, n_test = rng.permutation(n_models), _n_tested(n_models, split.test_share)
     n_left = n_models - n_test
     sizes = split.n_models or tuple(max(split.minimum, round(share * n_left)) for share in split.shares)
@@ -247,7 +247,7 @@ def _dates(models: pl.DataFrame, column: str) -> IntArray:
 
 
 def _months_after(split: Ahead, dates: IntArray, repeats: tuple[int, ...]) -> Iterator[Fold]:
-    """Yield one fold a month: the same calibration models, and the models dated after the month before."""
+    """Yield one fold a month: the same past models, and the models dated after the month before."""
     ends = [_days(split.until, month) for month in (0, *split.months)]
     known = np.flatnonzero(dates <= ends[0])
     for month, after, end in zip(split.months, ends, ends[1:], strict=False):
@@ -284,7 +284,7 @@ ITEM_COLUMNS = ("item_id", "scenario", "subscenario", "weight", "chance", "n_opt
 
 
 def calibration_part(responses: ResponseMatrix, fold: Fold) -> ResponseMatrix:
-    """Return the calibration models' responses, to the items one of them answered, and their external scores alone."""
+    """Return the past models' responses, to the items one of them answered, and their external scores alone."""
     answered = np.flatnonzero(responses.observed[fold.train].any(axis=0))
     external = [name for name in responses.models.columns if name.startswith(EXTERNAL)]
     return _bare(responses.take(models=fold.train, items=answered), external)

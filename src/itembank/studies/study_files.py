@@ -52,7 +52,7 @@ def _read(spec: DataSpec) -> ResponseMatrix:
         )
     except (DataError, OSError) as error:
         text = str(error)
-        for written, path in paths.items():  # what stands in the environment is nobody's business
+        for written, path in paths.items():  # what is in the environment is nobody's business
             text = text.replace(str(path), written)
         raise DataError(text) from error
 
@@ -96,7 +96,7 @@ def _rows_left(table: pl.DataFrame, one: Filter, name: str) -> IntArray:
 Spec = TypeVar("Spec")
 
 LISTED = ("predictor", "paradigm", "selector", "per_cost")
-"""Choices of an assessor that may be lists: the table then stands for all combinations."""
+"""Choices of an assessor that may be lists: the table then means all combinations."""
 
 
 def load_study(path: str | Path) -> StudySpec:

@@ -177,7 +177,7 @@ class CalibrationChoice:
     method : str
         Short name of a calibration.
     n_dims : int or 'auto'
-        'auto' chooses it on the calibration models of each split, as `choose_n_dims` does (below ten models one, or
+        'auto' chooses it on the past models of each split, as `choose_n_dims` does (below ten models one, or
         two of 'nested', which counts the general one).
     item_model : str
         By the number of dimensions when empty: '2pl' for one, 'mirt' for more.
@@ -226,7 +226,7 @@ class CostBudget:
     """Budgets in cost instead of in items.
 
     Of each selector the largest selection is taken whose expected cost is within the amount: the sum over its items
-    of their mean cost over the calibration models.
+    of their mean cost over the past models.
 
     Attributes
     ----------
@@ -249,7 +249,7 @@ class CostBudget:
 
 @dataclass(frozen=True, slots=True)
 class StudySpec:
-    """A comparison of selections and estimates by leaving models out; `run_study` runs it.
+    """A comparison of selections and estimates on models that the bank has not seen; `run_study` runs it.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ class StudySpec:
     cost : str
         Unit in which results tell the expected cost of a selection; that of the budget if empty.
     targets : tuple of str
-        Scores to estimate besides every scenario's and the overall one: 'mean_win_rate', against the calibration models
+        Scores to estimate besides every scenario's and the overall one: 'mean_win_rate', against the past models
         of a split, or a column of the model table that holds an external score of each model.
     seed : int
 

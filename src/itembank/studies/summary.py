@@ -97,7 +97,7 @@ def pair_agreement(
 
 
 def is_covered(truth: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
-    """Whether intervals (n_values,) hold the truth; their ends may differ from it by rounding."""
+    """Whether intervals (n_values,) cover the truth; their ends may differ from it by rounding."""
     tolerance = 10.0**-TIE_DIGITS
     result: BoolArray = (low - tolerance <= truth) & (truth <= high + tolerance)
     return result
@@ -156,7 +156,7 @@ def geometric_mean(ratios: pl.DataFrame) -> pl.DataFrame:
 
 CELL = ("split", "selector", "estimator", "budget", "target")
 POOL_BELOW = 20
-"""With fewer tested models a fold, on average, models are ranked together over the folds of a repeat."""
+"""With fewer new models a fold, on average, models are ranked together over the folds of a repeat."""
 
 METRICS = {
     "mae": "mean absolute error",
@@ -164,19 +164,19 @@ METRICS = {
     "worst": "largest absolute error",
     "bias": "mean of estimate less truth",
     "rmse": "root mean squared error",
-    "spearman": "rank correlation of estimates and truth over the tested models",
+    "spearman": "rank correlation of estimates and truth over the new models",
     "kendall": "Kendall's tau-b of the same",
     "pair_accuracy": "share of pairs of models put in the right order",
-    "coverage": "share of intervals that hold the truth",
+    "coverage": "share of intervals that cover the truth",
     "half_width": "median half-width of the intervals",
     "half_width_over_p95": "half_width over p95",
     "effective_items": "Kish's effective number of items",
     "n_items": "items chosen, on average",
     "cost": "expected cost of the selection, on average",
-    "n_calibration": "calibration models, on average",
+    "n_calibration": "past models, on average",
     "seconds_calibrate": "CPU seconds of a calibration",
     "seconds_select": "CPU seconds of a selection",
-    "seconds_estimate": "CPU seconds of estimating the tested models of a fold",
+    "seconds_estimate": "CPU seconds of estimating the new models of a fold",
 }
 """The columns of a summary that are metrics, and what they are."""
 

@@ -143,7 +143,7 @@ def test_a_session_is_never_started_over(run, bank_folder, journal):
     before = journal.read_bytes()
     outcome = run("session", "start", bank_folder, "-o", journal, "--model-id", "other")
     assert (outcome.code, journal.read_bytes()) == (1, before)
-    assert "there already" in outcome.err
+    assert "exists already" in outcome.err
 
 
 def test_help_loads_neither_numpy_nor_polars():

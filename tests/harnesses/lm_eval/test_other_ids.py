@@ -174,7 +174,7 @@ NONE = "60 of 60 that are in none"
     [
         (without_ids, (), ()),  # found by content alone
         (lambda rows: other_text(without_ids(rows)), (), (NONE, "place, hash", "look like '70'", "question='What is")),
-        (lambda rows: other_text(renamed_field(rows)), (), ("stand in the field 'number'", "--match doc.number")),
+        (lambda rows: other_text(renamed_field(rows)), (), ("are in the field 'number'", "--match doc.number")),
         (lambda rows: other_text(twice(rows)), (), ("59 of 60 that are in none", "more than once: '70'")),
         (lambda rows: rows[1:], (), ("1 of 60 that are in none: '70'",)),
         (lambda rows: rows, ("--match", "doc.question"), (NONE, "--match doc.question_id")),

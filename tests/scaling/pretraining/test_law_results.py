@@ -21,7 +21,7 @@ def test_a_law_that_is_clearly_closer_comes_first_whatever_the_sign_of_its_error
     found = held_out({"irsl": [[0.1, -0.12, 0.14]], "sigmoid": [[-0.02, 0.03, -0.01]], "two-step": [[0.2, 0.2, 0.2]]})
     name, reason = closest_law(("irsl", "sigmoid", "two-step"), found)
     assert name == "sigmoid"
-    assert reason == "sigmoid was 6.0 times closer than irsl on the held-out sizes (0.0200 against 0.1200)."
+    assert reason == "sigmoid was 6.0 times closer than irsl on the held-out sizes (2.00 against 12.00 points)."
 
 
 def test_the_first_law_stays_within_the_standard_error():
@@ -29,11 +29,11 @@ def test_the_first_law_stays_within_the_standard_error():
     found = held_out({"irsl": [[0.2, 0.1, 0.03]], "sigmoid": [[0.1, 0.1, 0.1]]})
     name, reason = closest_law(("irsl", "sigmoid"), found)
     assert name == "irsl"
-    assert "sigmoid was closer than irsl on the held-out sizes (0.1000 against 0.1100)" in reason
-    assert "by no more than the standard error of the difference (0.0493): irsl stays first." in reason
+    assert "sigmoid was closer than irsl on the held-out sizes (10.00 against 11.00 points)" in reason
+    assert "by no more than the standard error of the difference (4.93 points): irsl stays first." in reason
     assert closest_law(("sigmoid", "irsl"), found) == (
         "sigmoid",
-        "sigmoid was 1.1 times closer than irsl on the held-out sizes (0.1000 against 0.1100).",
+        "sigmoid was 1.1 times closer than irsl on the held-out sizes (10.00 against 11.00 points).",
     )
 
 
@@ -71,6 +71,6 @@ def test_one_forecast_tells_nothing_and_no_error_at_all_is_closer():
 def test_what_a_person_draws_is_named_where_it_was_closer():
     laws = held_out({"irsl": [[0.1, -0.1]], "trend": [[0.02, 0.02]]})
     both = replace(laws, by_hand=held_out({"last-score": [[0.2, 0.2]], "last-line": [[0.05, -0.05]]}))
-    text = "last-line, drawn by hand, was 2.0 times closer than irsl on the held-out sizes (0.0500 against 0.1000)."
+    text = "last-line, drawn by hand, was 2.0 times closer than irsl on the held-out sizes (5.00 against 10.00 points)."
     assert closer_by_hand("irsl", both) == text
     assert closer_by_hand("trend", both) == closer_by_hand("irsl", laws) == closer_by_hand("irsl", None) == ""

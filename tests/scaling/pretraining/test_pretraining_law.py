@@ -310,7 +310,7 @@ def test_one_item_alone_tells_no_ability(suite, compute):
     law = pretraining_law(one, compute, settings=PretrainingSettings(laws=("irsl", ONE_START), n_checked=0))
     assert list(law.of_scenario("easy").fitted) == ["sigmoid"]
     assert list(law.of_scenario("hard").fitted) == ["irsl", "sigmoid"]
-    assert "items that tell an ability from the items' own errors are 2 at least, got one" in law.message
+    assert "items to measure an ability by must be at least 2, got one" in law.message
 
 
 def test_curves_alone_calibrate_no_items(suite, compute, monkeypatch):

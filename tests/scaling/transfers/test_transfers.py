@@ -114,7 +114,7 @@ def test_a_new_model_is_predicted_from_a_bank_and_its_source_alone(made):
     by_name = transfer(made, "s0", "s1", calibration=made.model_ids[:100])
     np.testing.assert_allclose(found.prediction.value, by_name.prediction.value, atol=1e-12)
     assert np.isnan(found.actual).all()
-    with pytest.raises(DataError, match="must not be calibration models"):
+    with pytest.raises(DataError, match="must not be past models"):
         transfer(past, "s0", "s1", calibration=build_bank(past, Variational(tolerance=1e-4)))
 
 
@@ -216,9 +216,9 @@ def test_what_cannot_be_done_is_said(made):
         transfer(made, "s0", "s0")
     with pytest.raises(ParameterError, match="without repeated samples"):
         transfer(made, "s0", "s1", spec=TransferSpec(k=(1, 10)))
-    with pytest.raises(DataError, match="at least 4 calibration models"):
+    with pytest.raises(DataError, match="at least 4 past models"):
         transfer(made, "s0", "s1", calibration=made.model_ids[:3])
-    with pytest.raises(DataError, match="besides the calibration models"):
+    with pytest.raises(DataError, match="besides the past models"):
         transfer(made, "s0", "s1", calibration=made.model_ids)
     with pytest.raises(DataError, match="two groups"):
         transfer(made, "s0", "s1", groups=["a"] * 120)

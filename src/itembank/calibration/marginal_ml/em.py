@@ -145,7 +145,7 @@ def run_em(
 def _next_step(problem: Problem, previous: Step) -> Step | None:
     """Step from where the previous one led, or from less far where that lowers the objective; None at no rise.
 
-    Rescaling may lower it where items stand at their bounds, and so may a Newton step that is too long.
+    Rescaling may lower it where items are at their bounds, and so may a Newton step that is too long.
     """
     direction = previous.unscaled - previous.items
     shorter = [previous.items + 0.5**power * direction for power in range(MOST_HALVINGS)]

@@ -47,7 +47,7 @@ class PriorTerms(NamedTuple):
 def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool = False) -> PriorTerms:
     """Log-density of all item parameters (loading, intercept).
 
-    A common slope counts once; its terms stand with the first item, since only sums over items are used.
+    A common slope counts once; its terms are with the first item, since only sums over items are used.
     """
     value, gradient, precision = 0.0, np.zeros_like(items), np.zeros((*items.shape, items.shape[1]))
     if isinstance(prior, ItemPrior):
@@ -117,7 +117,7 @@ def best_scale(
 
     The parameter expansion of EM (Liu, Rubin and Wu 1998, PX-EM): the population's mean m and
     standard deviation s are fitted as well, then reduced to N(0, 1) by `rescale`. Plain EM all but
-    stands still along these directions when abilities are known sharply, as its step is the fraction
+    does not move along these directions when abilities are known sharply, as its step is the fraction
     that the prior weighs in each posterior. With item priors this maximises
     ``-M (log s + T(m) / (2 s^2)) + log prior(s a, c + m a)`` over m and s, with T(m) the mean square around m.
 

@@ -163,7 +163,7 @@ class Blocks(ResponseBlocks):
 
 
 def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
-    """Lay the responses out for the passes; items must stand in the order of `table_groups`."""
+    """Lay the responses out for the passes; items must be in the order of `table_groups`."""
     if data.family == "beta-binomial":
         return _of_agreeing_trials(data)
     if data.n_trials is not None and data.n_trials.max() > EXACT_TRIALS:

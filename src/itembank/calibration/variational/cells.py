@@ -1,4 +1,4 @@
-"""Expected log-likelihood of one response under a normal logit, and the quadratic that stands in for it.
+"""Expected log-likelihood of one response under a normal logit, and the quadratic that replaces it.
 
 A binary response y of logit eta has ``log p = (y - 1/2) eta - log(2 cosh(eta / 2))``. Both rules take mean m and
 variance v of eta and give the expected ``log(2 cosh(eta / 2))``, with a curvature w and a correction t. If eta is

@@ -226,7 +226,7 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
     Fit
         Abilities with mean 0 and unit second moment over the models, on the principal axes of the loadings. Nested:
         mean 0 and variance 1, the general one first and then by the size of the loadings; the prior is the
-        distribution of the calibration models' abilities.
+        distribution of the past models' abilities.
         `history` is the bound on the log evidence of all responses; in float64 it never falls.
     """
     if data.family not in WITH_PRECISION:
@@ -241,7 +241,7 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
-    """Fit items that stand in the order of their precisions."""
+    """Fit items that are in the order of their precisions."""
     if data.codes is not None:
         return _fit_some_first(data, partial(_of_codes, data, data.codes, spec), spec, rules, progress)
     blocks = make_blocks(data, single_precision=_is_single(data, spec))

@@ -178,13 +178,13 @@ def with_positive_slopes(posterior: Posterior) -> Posterior:
 
 
 def note_of_least_slopes(posterior: Posterior) -> str:
-    """Say how many slopes stand at the least one, for the message of the fit; empty where none does."""
+    """Say how many slopes are at the least one, for the message of the fit; empty where none does."""
     count = int(np.sum(posterior.item_mean[:, 0] < RESCALED * LEAST_SLOPE)) if posterior.is_positive else 0
     if count == 0:
         return ""
     return (
         f"; {count} of {posterior.n_items} slopes would lie below {LEAST_SLOPE:g} and are kept there: these items say "
-        "next to nothing of ability"
+        "almost nothing about ability"
     )
 
 

@@ -93,13 +93,13 @@ def run_command(call: HarnessCall, folder: Path) -> None:
     run = last_run(folder)
     if run is None or not (run.samples or run.is_finished):
         raise DataError(
-            f"{folder}: Inspect ended before any sample was run; what it said stands above. Mend that before you give "
-            "the command again."
+            f"{folder}: Inspect ended before any sample was run; its output is above. Fix that before you give the "
+            "command again."
         )
     if not run.is_finished:
         raise DataError(
-            f"{folder}: the run of Inspect did not come to its end; what it said stands above. Give the same command "
-            "again to go on; no sample that was answered is run again."
+            f"{folder}: Inspect did not finish; its output is above. Give the same command again to go on; no "
+            "sample that was answered is run again."
         )
 
 

@@ -182,7 +182,7 @@ def check_prompts(
     *,
     is_ignored: bool = False,  # Say that they differ, and go on
 ) -> None:
-    """Compare how a task asks with how the bank's models were asked; no model has been called yet."""
+    """Compare how a task asks with how past models were asked; no model has been called yet."""
     ids = pl.Series("item_id", list(known.items.values()), dtype=pl.String)
     asked = ids.to_frame().with_columns(pl.lit(settings_text(settings), dtype=pl.String).alias(PROMPT_SETTINGS))
     compare_prompts(asked, bank.responses.items, advice=ADVICE, is_ignored=is_ignored)
@@ -348,7 +348,7 @@ def gated(
     match: str = AUTO,
     ignore_prompts: bool = False,
 ) -> Task:
-    """Ask a model the samples of a gate, one stage after the other, until the verdict stands.
+    """Ask a model the samples of a gate, one stage after the other, until there is a verdict.
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ class HarnessCall:
 
     @classmethod
     def of(cls, arguments: Sequence[str]) -> Self:
-        """Check what stands after the two dashes."""
+        """Check what comes after the two dashes."""
         given = list(arguments)
         if given[:1] == ["run"]:
             given = given[1:]

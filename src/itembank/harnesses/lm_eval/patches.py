@@ -162,7 +162,7 @@ _hooks: ContextVar[Hooks | None] = ContextVar("itembank_lm_eval_hooks", default=
 
 @contextmanager
 def hooked(hooks: Hooks) -> Iterator[None]:
-    """Let `hooks` stand in for the harness's functions in this thread; other threads are served as before.
+    """Replace functions of the harness by `hooks` in this thread; other threads are served as before.
 
     The functions are put in place unless another run has, and put back when the last run is over.
     """
@@ -184,7 +184,7 @@ def hooked(hooks: Hooks) -> Iterator[None]:
 
 
 def is_overridden(task: Any) -> bool:
-    """Whether a task has methods of its own where ours were to stand."""
+    """Whether a task has methods of its own where ours were to be."""
     from lm_eval.api.task import Task  # noqa: PLC0415
 
     names = ("build_all_requests", "doc_iterator")

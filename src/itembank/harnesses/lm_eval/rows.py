@@ -249,7 +249,7 @@ def _n_tokens(encode: Any, text: str) -> int | None:
 
 
 def _as_logged(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return samples as they stand in the harness's files: JSON, the target as text."""
+    """Return samples as they are in the harness's files: JSON, the target as text."""
     from lm_eval.utils import handle_non_serializable  # noqa: PLC0415
 
     kept = [{**{k: v for k, v in record.items() if k != "doc"}, "target": str(record["target"])} for record in records]

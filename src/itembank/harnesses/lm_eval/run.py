@@ -385,7 +385,7 @@ def run_gate(
     match: str = AUTO,
     after_answer: Callable[[Any, Answer], None] | None = None,
 ) -> None:
-    """Run the stages of a gate until its verdict stands, inside what `launch` calls."""
+    """Run the stages of a gate until there is a verdict, inside what `launch` calls."""
     hooks = SessionItems(
         cast("Any", run), bank, rows, run.askable, batch=batch, prompts=prompts, match=match,
         after_answer=after_answer, least=LEAST_BATCH_OF_SELECTIONS,

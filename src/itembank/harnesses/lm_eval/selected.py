@@ -240,7 +240,7 @@ def dry_run(
 ) -> dict[str, Any]:
     """Compare documents and prompts with the bank's and count what would be sent.
 
-    Tokens are those that the bank's models needed, else input tokens as the length of prompts suggests; None where
+    Tokens are those that past models needed, else input tokens as the length of prompts suggests; None where
     unknown.
     """
     hooks = _Counting(Places(item_ids, bank.responses.items, match), prompts)
@@ -253,7 +253,7 @@ def dry_run(
     counts = [request.repeats or 1 for request in requests]
     lengths = (sum(len(part) for part in request.args if isinstance(part, str)) for request in requests)
     costs = usual_costs(bank, item_ids, n_run)
-    tokens, basis = {unit: costs[unit] for unit in (INPUT_TOKENS, OUTPUT_TOKENS) if unit in costs}, "the bank's models"
+    tokens, basis = {unit: costs[unit] for unit in (INPUT_TOKENS, OUTPUT_TOKENS) if unit in costs}, "past models"
     if not tokens:
         n_characters = sum(n * length for n, length in zip(counts, lengths, strict=True))
         tokens = {INPUT_TOKENS: n_characters / CHARACTERS_A_TOKEN * share}

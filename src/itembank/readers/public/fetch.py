@@ -137,7 +137,7 @@ def _from_archive(archive: Archive, folder: Path, only: Sequence[str], progress:
             most_bytes=archive.most_bytes,
             progress=part_of(progress, 0.8, 1.0),
         )
-        with tarfile.open(file) as tar:  # git writes the commit into what stands before the first file
+        with tarfile.open(file) as tar:  # git writes the commit into what is before the first file
             commit = tar.pax_headers.get("comment", "")
         return commit if COMMIT.fullmatch(commit) else f"sha256:{_digest(file)}"
     finally:
@@ -378,7 +378,7 @@ def fetch_repository(
 ) -> tuple[Path, str]:
     """Fetch the files of a data-set repository whose names match; return their folder and the commit.
 
-    They stand in ``folder/name`` afterwards, and have at most `most_bytes` together by what the Hub says of them.
+    They are in ``folder/name`` afterwards, and have at most `most_bytes` together by what the Hub says of them.
     """
     client = hub_client("files of the Hugging Face Hub need huggingface_hub")
     with hub_errors(repository, "fetched", DataError):

@@ -62,7 +62,7 @@ def read_public(
     spec: ReadingSpec | None = None,
     progress: ProgressCallback = silent,
 ) -> PublicResponses:
-    """Read the files of a public source that stand in a folder.
+    """Read the files of a public source that are in a folder.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ class Archive:
 
     @property
     def version(self) -> str:
-        """Which state of the repository is fetched: a branch or tag as it stands, or a commit."""
+        """Which state of the repository is fetched: a branch or tag as it is, or a commit."""
         return self.url.partition("/tar.gz/")[2]
 
     def at(self, revision: str) -> "Archive":
@@ -59,7 +59,7 @@ class HubFiles:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Which state of a source stands in a folder."""
+    """Which state of a source is in a folder."""
 
     revision: str = ""  # The commit; the SHA-256 of a file or archive that tells none; empty where it is not known
     date: str = ""  # YYYY-MM-DD
@@ -92,7 +92,7 @@ class PublicSource:
     # empty where it states none.
     published: str = ""
     checked: str = "-"  # What those scores are, for the list
-    tolerance: float = 1e-6  # How far a score may stand from the published one: their rounding
+    tolerance: float = 1e-6  # How far a score may be from the published one: their rounding
     download: Archive | HubFiles | None = None  # Archive, HubFiles
     rows: str = ""  # JSON: the path of the rows, as `itembank import --as json --column rows=PATH` has it
 

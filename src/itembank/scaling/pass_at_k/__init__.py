@@ -1,1 +1,1 @@
-"""pass@k from few samples of every item, and which samples to buy next."""
+"""pass@k from few samples of every item, and which samples to draw next."""

@@ -4,7 +4,7 @@ The success rate of the model on item i varies around the item model's mean ``mu
 theta + c_i)`` as ``Beta(mu_i phi, (1 - mu_i) phi)``. Given theta and phi, c_i successes of n_i samples leave the rate
 ``Beta(mu_i phi + c_i, (1 - mu_i) phi + n_i - c_i)``: an item sampled often speaks for itself, one sampled little
 follows the item model. The precision phi is the model's own, as some models repeat themselves more than others; its
-prior, normal in ``log phi``, comes from the calibration models. What is not closed form, the posterior of
+prior, normal in ``log phi``, comes from the past models. What is not closed form, the posterior of
 ``(theta, log phi)``, is a weighted set of draws.
 """
 
@@ -92,7 +92,7 @@ def precision_prior(
     n_trials: IntArray,  # (n_models, n_items): 0 trials where an item was not sampled
     n_correct: IntArray,  # (n_models, n_items)
 ) -> PrecisionPrior:
-    """Find how precisions vary over the calibration models, given items and abilities.
+    """Find how precisions vary over the past models, given items and abilities.
 
     The likelihood of each model's ``log phi`` on a grid, and EM for mean and spread of their normal distribution.
     """

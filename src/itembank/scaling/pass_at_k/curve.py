@@ -32,7 +32,7 @@ _NEGLIGIBLE = 1e-7
 
 
 class Draws(NamedTuple):
-    """How intervals are found: their level, and how many draws stand behind them."""
+    """How intervals are found: their level, and how many draws they rest on."""
 
     level: float
     n_draws: int

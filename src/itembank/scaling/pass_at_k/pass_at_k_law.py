@@ -36,7 +36,7 @@ from itembank.scaling.pass_at_k.samples import (
 from itembank.scaling.pass_at_k.specs import NEED_ITEM_MODEL, PassAtKSpec
 
 _REASONS = {
-    False: "The factors come from calibration models that were given as few samples",
+    False: "The factors come from past models that were given as few samples",
     True: "The factors come from the models asked about, given a tenth of their samples, and grow beyond the samples "
     "there are. Five other models with at least twice the samples would make them surer",
 }

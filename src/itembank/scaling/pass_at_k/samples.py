@@ -38,7 +38,7 @@ class SampleCounts:
         return SampleCounts(self.n_trials[cut], self.n_correct[cut])
 
     def spread(self, where: IntArray, n_items: int) -> "SampleCounts":
-        """Return the counts over `n_items` items, among which these stand at `where`; none of the others."""
+        """Return the counts over `n_items` items, among which these are at `where`; none of the others."""
         n_trials, n_correct = np.zeros((2, self.n_trials.shape[0], n_items), dtype=np.int64)
         n_trials[:, where], n_correct[:, where] = self.n_trials, self.n_correct
         return SampleCounts(n_trials, n_correct)
@@ -140,7 +140,7 @@ class ScenarioItemModel:
 
 
 def item_model_of_bank(bank: Bank, columns: IntArray) -> ScenarioItemModel:
-    """Take the items at `columns` of a bank; precisions as its calibration models show them."""
+    """Take the items at `columns` of a bank; precisions as its past models show them."""
     if bank.calibration.thresholds:
         raise ParameterError(
             "the bank must be calibrated on counts or pass rates, got one whose responses were made binary by a "
@@ -188,7 +188,7 @@ def plug_in_rates(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
 def _item_model(
     calibration: Calibration, parameters: ItemParameters, counts: SampleCounts, columns: IntArray
 ) -> ScenarioItemModel:
-    """Add how precisions vary over the calibration models that have samples of these items."""
+    """Add how precisions vary over the past models that have samples of these items."""
     rows = np.flatnonzero(counts.n_trials.any(axis=1))
     abilities = calibration.abilities[rows]
     precision = precision_prior(parameters, abilities, counts.n_trials[rows], counts.n_correct[rows])
@@ -200,7 +200,7 @@ class SampledScenario:
     """Items of one scenario, with the samples of all models."""
 
     name: str
-    columns: IntArray  # (n_scenario_items,): Where the items stand among all
+    columns: IntArray  # (n_scenario_items,): Places of the items among all
     truth: SampleCounts  # Of all items: the samples there are, and those that estimates see
     used: SampleCounts
     item_model: ScenarioItemModel | None  # None where no method needs one, or none could be fitted

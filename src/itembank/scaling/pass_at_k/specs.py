@@ -44,21 +44,21 @@ class PassAtKSpec:
         sample of one Beta), 'jeffreys' and 'plug-in' (each item's own rate, smoothed or not, in IRSL eq. 2), 'unbiased'
         (up to the samples there are).
     budget : int or None
-        Use only so many samples of each item, drawn without replacement from those there are, and compare with what
+        Use only this many samples of each item, drawn without replacement from those there are, and compare with what
         all of them say; None to use all.
     minimum_pass_rate : float
         Above zero, everything is reported a second time without the items whose pass rate in all samples is below this
         (IRSL App. E takes 0.005).
     include_unsampled : bool
-        Count the items of a scenario (of the bank's, where one is given) that a model has no samples of; only IRSL
+        Count the items of a scenario (of the bank's, if one is given) that a model has no samples of; only IRSL
         has values then.
     level : float
         Of intervals.
     item_model : CalibrationSpec
-        How items are calibrated where no bank is given; one dimension a scenario.
+        How items are calibrated if no bank is given; one dimension a scenario.
     interval : {'calibrated', 'model-based'}
         'calibrated' widens intervals by what they lack on models that calibrate the items, given as few samples as
-        those asked about; these models must have at least twice as many. Where they do not, models asked about are
+        those asked about; these models must have at least twice as many. If they do not, models asked about are
         tried with a tenth of their samples, and intervals grow beyond the samples. 'model-based' takes the posterior's
         word.
     n_draws : int

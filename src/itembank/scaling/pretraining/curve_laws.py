@@ -75,7 +75,7 @@ def fit_curves(
     """
     n_curves, n_starts, n_parameters = starts.shape
     known = np.repeat(np.isfinite(x) & np.isfinite(y), n_starts, axis=0)
-    # a finite x of each curve stands where it has no point
+    # a finite x of each curve is put where it has no point
     largest = np.where(np.isfinite(x), x, -np.inf).max(axis=1)
     finite = np.where(np.isfinite(largest), largest, 0.0)
     at = np.where(known, np.repeat(x, n_starts, axis=0), np.repeat(finite, n_starts, axis=0)[:, None])

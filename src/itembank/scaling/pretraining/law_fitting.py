@@ -104,11 +104,12 @@ def curve_notes(
         parts = [lacking_note(runs, number)]
         known = values[number][np.isfinite(values[number])]
         if known.size >= 2 and known[-1] < known[0]:
-            parts.append(f"the score falls with compute, from {known[0]:.3f} to {known[-1]:.3f}")
+            parts.append(f"the score falls with compute, from {100.0 * known[0]:.1f} to {100.0 * known[-1]:.1f} points")
         if known.size and known.size < FEW_POINTS:
             parts.append(f"{known.size} sizes for {FEW_POINTS} parameters")
         if spread[number] > WIDE_STARTS:
-            parts.append(f"starts disagree by {spread[number]:.3f} (standard deviation) at ten times the largest size")
+            apart = f"{100.0 * spread[number]:.1f} points (standard deviation)"
+            parts.append(f"starts disagree by {apart} at ten times the largest size")
         if losses is not None:
             known_losses = runs.of_finals(losses)[number]
             known_losses = known_losses[np.isfinite(known_losses)]

@@ -162,7 +162,7 @@ class Measured:
     # None where there is no item model: none was wanted, or none could be fitted.
     abilities: tuple[ScenarioAbilities | None, ...]
     losses: FloatArray | None  # (n_models, n_scenarios): Mean loss of each model in each scenario
-    message: str  # On scenarios without an item model, and on what stands for the loss
+    message: str  # On scenarios without an item model, and on what is taken for the loss
 
     def take(self, models: IntArray) -> "Measured":
         """Return the models at these indices."""
@@ -177,7 +177,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class PretrainingData:
-    """Models with known compute and responses; those of calibration recipes stand apart."""
+    """Models with known compute and responses; those of calibration recipes are apart."""
 
     responses: ResponseMatrix  # Of the n_models models that laws are for
     compute: TrainingCompute  # Of the same models, in the same order
@@ -284,6 +284,6 @@ def _of_another_kind(responses: ResponseMatrix, bank: Bank) -> str:
         return ""
     return (
         f"The bank was calibrated on responses that are {kinds[is_beta]} (family {bank.parameters.family!r}), these "
-        f"are {kinds[are_probabilities]}: scores are of another kind than its items tell of. Take a bank that was "
+        f"are {kinds[are_probabilities]}: its items say nothing of such scores. Take a bank that was "
         "calibrated on the same kind of responses."
     )

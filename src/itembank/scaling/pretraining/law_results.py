@@ -139,10 +139,10 @@ class HeldOutForecasts(Tabular):
         )
 
     def widening(self) -> dict[tuple[str, str], float]:
-        """Give the factor, by law and scenario, that intervals must grow by to hold as much as they claim.
+        """Give the factor, by law and scenario, that intervals must grow by to cover as much as they claim.
 
-        One where the intervals of a law held at least that share of all these forecasts. Otherwise Student's t with 4
-        degrees of freedom times the root mean square of errors over the half of the interval on their side, that of
+        One where the intervals of a law covered at least that share of all these forecasts. Otherwise Student's t with
+        4 degrees of freedom times the root mean square of errors over the half of the interval on their side, that of
         the scenario and that of all scenarios counting alike: recipes miss a skill together, so however many there
         are, a scenario tells what two independent errors would, and the others as much. One at least.
         """
@@ -216,7 +216,7 @@ def closest_law(
     if other < base:
         return first, (
             f"{closest} was closer than {first} on the held-out sizes ({_both(other, base)}), but by no more than the "
-            f"standard error of the difference ({noises[closest]:.4f}): {first} stays first."
+            f"standard error of the difference ({100.0 * noises[closest]:.2f} points): {first} stays first."
         )
     return first, f"{first} was {_times(other, base)} than {closest} on the held-out sizes ({_both(base, other)})."
 
@@ -260,7 +260,7 @@ def _times(larger: float, smaller: float) -> str:
 
 
 def _both(smaller: float, larger: float) -> str:
-    return f"{smaller:.4f} against {larger:.4f}"
+    return f"{100.0 * smaller:.2f} against {100.0 * larger:.2f} points"
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ class PretrainingLaw(Tabular):
         What was left out, or taken in place of something.
     held_out : HeldOutForecasts or None
         Forecasts of the largest sizes from the smaller ones, beside what those models scored; None without a check.
-        Where their intervals held fewer than claimed, those of `forecast` beyond the largest sizes are wider.
+        Where their intervals covered fewer than claimed, those of `forecast` beyond the largest sizes are wider.
     """
 
     recipes: tuple[str, ...]
@@ -343,7 +343,7 @@ class PretrainingLaw(Tabular):
 
     @property
     def best_reason(self) -> str:
-        """How the best law compares with the next on the sizes held out, in words; empty where nothing was compared."""
+        """How the best law compares with the next on the sizes held out, in words; empty if nothing was compared."""
         return closest_law(self.names, self.held_out)[1]
 
     def closer_by_hand(self, name: str = "") -> str:
@@ -428,7 +428,7 @@ class PretrainingLaw(Tabular):
 
         Mean absolute error, mean error, coverage and mean width of the intervals before they were widened, number of
         forecasts; mean factor of the widening over scenarios; decision accuracy at the largest size that exists, over
-        scenarios; and the root mean square of the residuals at the sizes fitted. Below them stands what a person does
+        scenarios; and the root mean square of the residuals at the sizes fitted. Below them is what a person does
         by hand: the last score, and a line through the logits of the last three; these are not widened.
         """
         if self.held_out is None:

@@ -105,7 +105,7 @@ class ItemResponseLaw(PretrainingLawSpec):
     ----------
     item_model : {'1pl', '2pl'}
     family : {'auto', 'bernoulli', 'binomial', 'beta', 'beta-binomial'}
-        Likelihood of responses where no bank is given. 'auto': binomial for counts of more than one trial, Bernoulli
+        Likelihood of responses if no bank is given. 'auto': binomial for counts of more than one trial, Bernoulli
         for right and wrong, Beta for probabilities.
     pooling : {'partial', 'none'}
         Whether the lines of recipes are drawn to each other, or each is that of least squares; 'none' is IRSL.
@@ -208,7 +208,7 @@ class PretrainingSettings:
 
     @property
     def item_law(self) -> ItemResponseLaw | None:
-        """How items are calibrated; None where the item response law is not wanted."""
+        """How items are calibrated; None if the item response law is not wanted."""
         law = self.law(IRSL)
         return law if isinstance(law, ItemResponseLaw) else None
 

@@ -226,7 +226,7 @@ def checked_loss(loss: FloatArray, responses: ResponseMatrix) -> FloatArray:
 def scenario_losses(
     responses: ResponseMatrix, scores: Sequence[ScenarioScores], loss: FloatArray | None
 ) -> tuple[FloatArray | None, str]:
-    """Mean loss of each model in each scenario, (n_models, n_scenarios), and a note on what stands for it.
+    """Mean loss of each model in each scenario, (n_models, n_scenarios), and a note on what is taken for it.
 
     Without a loss, ``-log2`` of probabilities does; right and wrong answers and counts have none.
     """
@@ -322,7 +322,7 @@ def _fitted_items(
 ) -> _Calibrated:
     """Calibrate the items of a scenario on other models' responses, or on the responses themselves."""
     if columns.size < FEWEST_ITEMS:
-        raise DataError(f"items that tell an ability from the items' own errors are {FEWEST_ITEMS} at least, got one.")
+        raise DataError(f"the number of items to measure an ability by must be at least {FEWEST_ITEMS}, got one.")
     source = responses if others is None else others
     family: Any = response_family(source.take(items=columns), law)
     spec = Variational(

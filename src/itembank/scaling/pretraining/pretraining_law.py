@@ -109,7 +109,7 @@ def held_out_coverage(
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> HeldOutForecasts:
-    """Fit laws to models up to a size, forecast every larger finished model, and see whether the intervals hold it.
+    """Fit laws to models up to a size, forecast every larger finished model, and see whether the intervals cover it.
 
     Nothing of the larger models is used: without a bank or calibration
     recipes the items too are calibrated on the smaller ones alone.
@@ -256,8 +256,8 @@ def pretraining_law(
 
     The item response scaling law measures an ability for every finished model, fits ``theta = s log FLOP + t`` for
     each recipe, and turns a forecast ability into a score through the items (IRSL eq. 3). The traditional two-step law
-    and a direct sigmoid in log FLOP are fitted to the same models, and the largest sizes are held out in turn to see
-    what each law's forecasts are worth (`PretrainingLaw.comparison`).
+    and a direct sigmoid in log FLOP are fitted to the same models, and the largest sizes are held out one after the
+    other to see what each law's forecasts are worth (`PretrainingLaw.comparison`).
 
     Parameters
     ----------

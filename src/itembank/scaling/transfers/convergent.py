@@ -52,7 +52,7 @@ class ConvergentValidity(Tabular):
         Divided by the root of the reliabilities (Spearman 1904), at most 1: of the abilities themselves. NaN where
         a reliability is below 0.2.
     beyond_compute : CorrelationTable or None
-        Of what is left of the abilities when their line in log FLOP is taken out; None where FLOP is not given.
+        Of what is left of the abilities when their line in log FLOP is taken out; None if FLOP is not given.
     n_models_of_pair : (n_scenarios, n_scenarios)
         Models that answered both.
     order : (n_scenarios,)
@@ -133,7 +133,7 @@ class CorrelationInterval:
     Attributes
     ----------
     kind : {'auto', 'fisher', 'bootstrap'}
-        'auto' draws groups of models where groups are given, else takes Fisher's z.
+        'auto' draws groups of models if groups are given, else takes Fisher's z.
     level : float
     n_draws : int
         Draws of the bootstrap.

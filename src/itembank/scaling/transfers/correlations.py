@@ -1,6 +1,6 @@
 """Correlations between columns that models share, with intervals: arrays only.
 
-Pairs of columns stand in the order of ``numpy.triu_indices(n_columns, 1)``. NaN is missing, pair by pair.
+Pairs of columns are in the order of ``numpy.triu_indices(n_columns, 1)``. NaN is missing, pair by pair.
 """
 
 import numpy as np

@@ -31,7 +31,7 @@ MOST_RATIO = 100.0
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The line ``target = intercept + slope * source`` over n_models calibration models."""
+    """The line ``target = intercept + slope * source`` over n_models past models."""
 
     slope: float
     intercept: float
@@ -135,7 +135,7 @@ def _log_variance_slope(x: FloatArray, residual: FloatArray) -> float:
 
 
 def same_scale(source: FloatArray, target: FloatArray, source_errors: FloatArray) -> Link:
-    """Take the target to be the source itself, as far off as calibration models' targets are from their sources."""
+    """Take the target to be the source itself, as far off as past models' targets are from their sources."""
     known = np.isfinite(source) & np.isfinite(target)
     x, y, errors = source[known], target[known], source_errors[known]
     residual = float(np.sqrt(((y - x) ** 2).mean()))
@@ -158,7 +158,7 @@ def predict(link: Link, source: FloatArray, source_errors: FloatArray) -> Predic
     """Distribution of the targets of new models from their sources (n_models,).
 
     ``scale^2 = s(x)^2 + s^2 (1/n + (x - mean)^2 / S) + slope^2 (SE^2 - mean SE^2 of calibration)+``: a source known
-    worse than those of the calibration models, from fewer items, adds what it is worse by. On a common scale, where
+    worse than those of the past models, from fewer items, adds what it is worse by. On a common scale, where
     nothing was fitted, the terms of the line fall away.
     """
     line_error = 0.0 if np.isinf(link.spread) else 1.0 / link.n_models
@@ -267,7 +267,7 @@ def _mean_pass_at_k(responses: ResponseMatrix, columns: IntArray, k: int) -> Flo
 
 
 def counted_items(responses: ResponseMatrix, columns: IntArray) -> BoolArray:
-    """Which items' curves stand for a model's target, (n_models, n_target): those it answered, or all for none.
+    """Which items' curves make a model's target, (n_models, n_target): those it answered, or all for none.
 
     Both sides of a comparison are then of the same items.
     """
@@ -288,7 +288,7 @@ def by_line(
     smallest: FloatArray,
     level: float,
 ) -> CurvePrediction:
-    """Predict the logit of each target from a logit known of the source, by a line over the calibration models."""
+    """Predict the logit of each target from a logit known of the source, by a line over the past models."""
     value, lower, upper = (np.full(asked.shape, np.nan) for _ in range(3))
     outcome = clipped_logit(target, smallest)
     for j in range(asked.shape[1]):

@@ -33,7 +33,7 @@ def item_means(
 def split_by_difficulty(responses: FloatArray, easy_fraction: float) -> tuple[IntArray, IntArray]:
     """Divide items into easy and hard ones by `item_means`; ties go by their place.
 
-    Give the responses of calibration models only: a split that has seen the models it is tested on knows something of
+    Give the responses of past models only: a split that has seen the models it is tested on knows something of
     their answers to the hard items.
 
     Returns easy, hard : (n_easy,), (n_hard,): Indices in rising order. Items that nobody answered are in neither.
@@ -57,11 +57,11 @@ class ItemSets:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Calibration models and the models whose target is predicted from them, on the same items."""
+    """Past models and the models whose target is predicted from them, on the same items."""
 
     calibration: ResponseMatrix
     asked: ResponseMatrix
-    calibration_groups: tuple[str, ...] | None  # Relatives among the calibration models
+    calibration_groups: tuple[str, ...] | None  # Relatives among the past models
     places: IntArray  # (n_asked,): Row of each asked model in the responses of the caller
 
 
@@ -86,7 +86,7 @@ def named_part(
     rows = responses.model_indices(calibration_models)
     others = np.setdiff1d(np.arange(responses.n_models), rows)
     if others.size == 0:
-        raise DataError("a transfer needs models that do not calibrate, got none besides the calibration models.")
+        raise DataError("a transfer needs models to predict, got none besides the past models.")
     yield _part(responses, rows, others, groups)
 
 
@@ -95,7 +95,7 @@ def bank_part(past: ResponseMatrix, responses: ResponseMatrix) -> Iterator[Part]
     both = sorted(set(past.model_ids) & set(responses.model_ids))
     if both:
         raise DataError(
-            f"models asked about must not be calibration models of the bank, got {len(both)} that are: {shown(both)}. "
+            f"models asked about must not be past models of the bank, got {len(both)} that are: {shown(both)}. "
             "Leave them out, or give no bank."
         )
     yield Part(past, on_items_of(past, responses), None, np.arange(responses.n_models))
@@ -104,14 +104,14 @@ def bank_part(past: ResponseMatrix, responses: ResponseMatrix) -> Iterator[Part]
 def folds(
     responses: ResponseMatrix, groups: Sequence[str] | None, n_folds: int, rng: np.random.Generator
 ) -> Iterator[Part]:
-    """Leave out every part of the models once; groups stay together."""
+    """Ask every part of the models once, calibrated on the others; groups stay together."""
     names = np.arange(responses.n_models).astype(str) if groups is None else np.asarray(groups, dtype=str)
     _, index = np.unique(names, return_inverse=True)
     n_groups = int(index.max()) + 1
     if n_groups < 2:
         raise DataError(
-            f"leaving models out needs two groups of them or more, got {n_groups}. Name other groups (--clusters), the "
-            "calibration models (--calibration-model), or a bank (--bank)."
+            f"cross-validation needs two groups of models or more, got {n_groups}. Name other groups (--clusters), the "
+            "past models (--calibration-model), or a bank (--bank)."
         )
     for split in splits_of(random_folds(n_groups, min(n_folds, n_groups), rng)[index]):
         yield _part(responses, split.train, split.test, groups)
@@ -131,12 +131,12 @@ def on_items_of(past: ResponseMatrix, responses: ResponseMatrix) -> ResponseMatr
 
 
 def check_answers(part: Part, sets: ItemSets) -> None:
-    """Check that enough calibration models answered both sets, and that each asked model answered the source."""
+    """Check that enough past models answered both sets, and that each asked model answered the source."""
     observed = part.calibration.observed
     both = observed[:, sets.source].any(axis=1) & observed[:, sets.target].any(axis=1)
     if both.sum() < MINIMUM_MODELS:
         raise DataError(
-            f"a transfer needs at least {MINIMUM_MODELS} calibration models that answered items of both "
+            f"a transfer needs at least {MINIMUM_MODELS} past models that answered items of both "
             f"{sets.source_name!r} and {sets.target_name!r}, got {int(both.sum())} of {both.size}."
         )
     silent = np.flatnonzero(~part.asked.observed[:, sets.source].any(axis=1))

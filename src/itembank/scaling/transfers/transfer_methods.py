@@ -1,4 +1,4 @@
-"""Methods of a transfer: from what calibration models and those asked answered to the target's curves."""
+"""Methods of a transfer: from what past models and those asked answered to the target's curves."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,7 +44,7 @@ class TransferData:
 
     part: Part
     sets: ItemSets
-    past: FloatArray  # (n_calibration, n_k): The target of the calibration models
+    past: FloatArray  # (n_calibration, n_k): The target of the past models
     spec: TransferSpec
     item_model: CalibrationSpec
 
@@ -63,7 +63,7 @@ class TransferData:
 
 
 def by_calibrated_curve(data: TransferData) -> CurvePrediction:
-    """Predict by the target's curve at the ability, put right by a line over the calibration models."""
+    """Predict by the target's curve at the ability, put right by a line over the past models."""
     part, spec, joint = data.part, data.spec, data.joint
     known = logit_curves(joint.parameters, joint.source, spec.k, counted_items(part.calibration, joint.columns))
     asked = logit_curves(joint.parameters, joint.asked, spec.k, counted_items(part.asked, joint.columns))

@@ -11,7 +11,7 @@ from itembank.methods import Method, MethodTable
 
 @dataclass(frozen=True, slots=True)
 class CalibratedCurve:
-    """What the target's items say at the ability of the source, put right by a line over the calibration models.
+    """What the target's items say at the ability of the source, put right by a line over the past models.
 
     Both sets of items are calibrated together. The line is from the logit of the predicted score to that of the actual
     one: a weak correlation pulls predictions towards the mean, and the spread around the line makes the interval. The
@@ -56,15 +56,15 @@ class TransferSpec:
     item_model : CalibrationSpec or None
         With one dimension; by default '2pl' with the family that the responses are of.
     easy_fraction : float
-        Fraction of a scenario's items that are the easy ones, where it is divided.
+        Fraction of a scenario's items that are the easy ones, if it is divided.
     n_folds : int
-        Where no calibration models are named: parts of the models that are left out in turn.
+        If no past models are named: number of parts for cross-validation.
     level : float
         Of all intervals.
     warn_below : float
         Correlation of the abilities below which a transfer is warned of. At 0.7 half of the variance is left.
     is_forced : bool
-        Transfer also where no correlation is shown: where the interval of the correlation reaches 0.
+        Transfer even if no correlation is shown: if the interval of the correlation reaches 0.
     """
 
     methods: tuple[str, ...] = ("calibrated", "scores")

@@ -26,7 +26,7 @@ from itembank.tabular import Tabular
 
 @dataclass(frozen=True, slots=True)
 class PairValidity:
-    """Correlation, over calibration models, of the abilities that source and target give."""
+    """Correlation, over past models, of the abilities that source and target give."""
 
     correlation: float
     lower: float
@@ -47,13 +47,13 @@ class FoldTransfer:
     theta: FloatArray  # (n_asked,): From the source items alone
     standard_errors: FloatArray  # (n_asked,)
     actual: FloatArray  # (n_asked, n_k)
-    uninformed: FloatArray  # (n_asked, n_k): The mean of the calibration models: what is predicted without any response
+    uninformed: FloatArray  # (n_asked, n_k): The mean of the past models: what is predicted without any response
     predictions: Mapping[str, CurvePrediction]
 
 
 @dataclass(frozen=True, slots=True)
 class _Scored:
-    """Abilities of calibration models and of those asked, by one item model, each with standard errors."""
+    """Abilities of past models and of those asked, by one item model, each with standard errors."""
 
     fit: ItemSetFit
     calibration: FloatArray
@@ -93,18 +93,18 @@ def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -
     text = (
         f"abilities on {sets.source_name!r} and {sets.target_name!r} must be correlated for a transfer, got "
         f"{validity.correlation:.2f} ({spec.level:.0%} interval {validity.lower:.2f} to {validity.upper:.2f}, "
-        f"{validity.n_models} calibration models)."
+        f"{validity.n_models} past models)."
     )
     if not spec.is_forced:
         how = remedy("TransferSpec(is_forced=True)", "is_forced = true in the file of --spec")
         raise DataError(
-            f"{text} They may measure different things, or models are too few to tell. To see it all the same: {how}."
+            f"{text} They may measure different things, or models are too few to tell. To see it anyway: {how}."
         )
     warn(f"{text} The transfer was forced.", DataWarning)
 
 
 def _scored(part: Part, columns: IntArray, name: str, item_model: CalibrationSpec) -> _Scored:
-    """Fit some items on the calibration models, and score everybody in the same way."""
+    """Fit some items on the past models, and score everybody in the same way."""
     try:
         fit = fit_items(name, part.calibration, columns, item_model)
     except DataError as error:
@@ -161,15 +161,15 @@ class Transfer(Tabular):
     k : tuple of n_k numbers
         Samples an item; 1 is the mean score.
     theta, standard_errors : (n_models,)
-        From the source's items alone, on the scale of the calibration models of that model's part.
+        From the source's items alone, on the scale of the past models of that model's part.
     actual : (n_models, n_k)
         NaN where a model did not answer the target, or has fewer than k samples of an item.
     uninformed : (n_models, n_k)
-        The mean of the calibration models.
+        The mean of the past models.
     predictions : mapping of method to CurvePrediction
-        The first is the prediction, the others stand beside it.
+        The first is the prediction, the others are shown beside it.
     validity : tuple of PairValidity
-        Convergent validity on the calibration models of each part, found before anything was predicted.
+        Convergent validity on the past models of each part, found before anything was predicted.
     level : float
     """
 
@@ -330,7 +330,7 @@ def transfer(
 ) -> Transfer:
     """Predict the scores of models on a target from the ability that the items of a source give.
 
-    The convergent validity of both, on the calibration models alone, is found first; without any sign of it the
+    The convergent validity of both, on the past models alone, is found first; without any sign of it the
     transfer is refused, and a weak one is warned of.
 
     Parameters
@@ -341,11 +341,11 @@ def transfer(
         A scenario.
     target : str, optional
         Another scenario; without it, the source's easy items predict its hard ones. What is easy is seen from the
-        calibration models only.
+        past models only.
     spec : TransferSpec, optional
     calibration : Bank or sequence of model ids, optional
         Past models that both sets of items are calibrated on: those of a bank, or some of the responses. By default
-        parts of the models are left out in turn, and predicted from the others.
+        the models are cross-validated: each part is predicted from the others.
     groups : sequence of n_models names, optional
         Relatives among the models, which are left out together. By default the recipes of `compute`.
     compute : TrainingCompute, optional
@@ -397,7 +397,7 @@ def transfer(
 
 
 def _recipe_groups(responses: ResponseMatrix, compute: TrainingCompute, *, are_left_out: bool) -> list[str] | None:
-    """Recipes as groups; none where they are left out in turn and all one, which leaves nobody to calibrate."""
+    """Recipes as groups; none where they are cross-validated and all one, which leaves nobody to calibrate."""
     known = dict(zip(compute.model_ids, compute.recipe or (), strict=True))
     groups = [known[name] for name in responses.model_ids]
     if len(set(groups)) > 1 or not are_left_out:
@@ -414,7 +414,7 @@ def weak_validity(found: Transfer, warn_below: float) -> str:
     """Say what a weak correlation leaves open, and tell a poor measure from one of something else."""
     parts = [
         f"abilities on {found.source!r} and {found.target!r} correlate only {found.correlation:.2f}: "
-        f"{100.0 * (1.0 - found.correlation**2):.0f} % of the target's variance is not told by the source, and "
+        f"{100.0 * (1.0 - found.correlation**2):.0f} % of the target's variance is not explained by the source, and "
         "intervals are accordingly wide."
     ]
     alone = found.disattenuated

@@ -48,9 +48,9 @@ class Dimensionality(Tabular):
     n_dims_parallel : int
         How many leading eigenvalues exceed their threshold.
     candidates : tuple of n_candidates numbers
-        Numbers of dimensions tried on models left out; empty with fewer than ten models.
+        Numbers of dimensions that were cross-validated; empty with fewer than ten models.
     n_shown : tuple of n_sizes numbers
-        Items that a model left out showed; the last is half of all.
+        Items that a cross-validated model showed; the last is half of all.
     errors, error_standard_errors : (n_sizes, n_candidates)
         Mean over models of the mean over scenarios of ``|predicted - actual|`` score on the hidden half of the items.
     log_likelihoods, log_likelihood_standard_errors : (n_sizes, n_candidates)
@@ -154,12 +154,12 @@ def dimensionality(
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> Dimensionality:
-    """Count the abilities by eigenvalues, by parallel analysis and by what predicts models left out.
+    """Count the abilities by eigenvalues, by parallel analysis and by cross-validation.
 
     Eigenvalues are those of the item correlation matrix, their thresholds the 95th percentile over 50 shuffles of
-    each item's responses (WILD B.1). For the held-out error every model is left out once, a fifth of them at a time.
-    The others calibrate each candidate; a model left out shows `n_shown` items drawn from those of even place, and last
-    all of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used for this.
+    each item's responses (WILD B.1). Errors are cross-validated, a fifth of the models at a time:
+    the others calibrate each candidate; a model of the fifth shows `n_shown` items drawn from those of even place, and
+    last all of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ def dimensionality(
     spec : CalibrationSpec or str
         Every choice but the number of dimensions.
     candidates : tuple of int
-        Numbers of dimensions to try; those with fewer than four calibration models for each dimension are left out.
+        Numbers of dimensions to try; those with fewer than four past models for each dimension are left out.
     n_shown : tuple of int
         Numbers that half of the items do not exceed are left out.
     rng : Generator, int or None
@@ -310,11 +310,11 @@ def _message(result: Dimensionality) -> str:
         f"{result.n_dims_parallel} exceed what shuffled responses give"
     ]
     if result.n_dims is None:
-        parts.append(f"{result.n_models} models are too few to leave some out")
+        parts.append(f"{result.n_models} models are too few for cross-validation")
     else:
         listed = ", ".join(f"{100 * e:.2f} with {n}" for e, n in zip(result.errors[-1], result.candidates, strict=True))
         parts.append(
-            f"scores of models left out are off by {listed} (points, {result.n_shown[-1]} items shown): "
+            f"cross-validated scores are off by {listed} (points, {result.n_shown[-1]} items shown): "
             f"{result.n_dims} {'is' if result.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"
         )
     if result.share_missing > 0.0:

@@ -1,4 +1,4 @@
-"""The verbs `item_predictions` and `law_predictions`: predicted against observed responses of models left out."""
+"""The verbs `item_predictions` and `law_predictions`: predicted against observed responses, cross-validated."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -214,7 +214,7 @@ class ItemPredictions(Tabular):
     Attributes
     ----------
     scenarios : tuple of ScenarioPredictions
-        The last is of all items where there are several scenarios.
+        The last is of all items if there are several scenarios.
     family : str
         Of the responses.
     bank_id : str
@@ -313,9 +313,9 @@ def item_predictions(
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> ItemPredictions:
-    """Compare the probability that the item model gives every response with the response, for models left out.
+    """Compare the probability that the item model gives every response with the response, by cross-validation.
 
-    The items are calibrated anew without each fold of the models (`estimation.folds`). The ability of a model left out
+    The items are calibrated anew without each fold of the models (`estimation.folds`). The ability of such a model
     comes from a random half of the items and predicts its responses to the other half, and the other way round. No
     response has a part in its own prediction. (IRSL's Figures 4, 9, 16 and 24 take the ability from all items; on sets
     of a hundred items and more that changes the third digit of a correlation.)
@@ -336,7 +336,7 @@ def item_predictions(
     Raises
     ------
     DataError
-        When models cannot be left out.
+        When models cannot be cross-validated.
 
     Examples
     --------

@@ -175,7 +175,7 @@ def homogeneity(
     Returns
     -------
     Homogeneity
-        With warnings where the items of a scenario are too much alike, or tell too little.
+        With warnings where the items of a scenario are too much alike, or measure too little.
 
     Raises
     ------
@@ -336,8 +336,8 @@ def warnings_of(
         )
     if reliability < LEAST_RELIABILITY:
         warnings.append(
-            f"{budget} items tell ability poorly (reliability {reliability:.2f}, below {LEAST_RELIABILITY:g}): they "
-            f"order {share_ordered(reliability):.0%} of pairs of models rightly"
+            f"{budget} items measure ability poorly (reliability {reliability:.2f}, below {LEAST_RELIABILITY:g}): they "
+            f"order {share_ordered(reliability):.0%} of pairs of models correctly"
         )
     return tuple(warnings)
 

@@ -1,4 +1,4 @@
-"""The verb `selection_weights`: which parts of a benchmark chosen items stand for (tinyBenchmarks App. B)."""
+"""The verb `selection_weights`: which parts of a benchmark chosen items represent (tinyBenchmarks App. B)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -115,8 +115,8 @@ def task_overview(
     ----------
     responses : ResponseMatrix, path or paths
     by : str
-        Column of the item table that says which task an item belongs to. 'subscenario' stands with its scenario before
-        it where there are several scenarios; items without one belong to no task.
+        Column of the item table that says which task an item belongs to. 'subscenario' has its scenario before
+        it if there are several scenarios; items without one belong to no task.
     cost : CostUnit or str, optional
         'tokens', or any cost that the responses record.
     level : float

@@ -267,7 +267,7 @@ class _Panel:
     key: tuple[Any, ...]  # (n_calibration_tasks, set)
     whole: Points  # Of all partitions
     left_out: list[Points]  # Without one partition after the other; empty where there is one
-    budgets: list[tuple[int, int]]  # list of (budget, place): Of the reference, and where they stand on its curve
+    budgets: list[tuple[int, int]]  # list of (budget, place): Of the reference, and where they are on its curve
 
 
 def _panels(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[_Panel]:

@@ -39,7 +39,7 @@ class Assessor:
     predictor : str
         Name of one of the study's item models, or 'task-mean', 'task-mean-eb', 'ridge'.
     paradigm : {'prediction', 'selection', 'adaptation'}
-        Random items; items chosen at once, the same for all tested models; items chosen one at a time for each.
+        Random items; items chosen at once, the same for all new models; items chosen one at a time for each.
     selector : str
         Which items: 'random', 'uniform', 'min-cost', a criterion, 'anchor-binary' or 'anchor-irt'.
     per_cost : bool
@@ -134,13 +134,13 @@ class PredictionSpec:
     n_held_out : int
         Items of each task that are predicted, and never shown.
     largest_held_out_share : float
-        Of a task's items, where it is small.
+        Of a task's items, if it is small.
     smallest_task : int
         Smaller tasks are calibrated on, but neither chosen from nor predicted.
     n_items : tuple of int
         Budgets, rising; those that exceed the items there are, are left out.
     levels : tuple of float
-        Errors for which results say the cost of reaching them.
+        Errors; results give the cost of reaching each.
     reference : str
         Name of an assessor; results also say what reaching its error at some budgets costs. The first of random items
         if empty, else the first.

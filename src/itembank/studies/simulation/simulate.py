@@ -29,7 +29,7 @@ class TaskDraw:
 
     @property
     def of_item(self) -> IntArray:
-        """Task of each item, (n_items,); items of a task stand together."""
+        """Task of each item, (n_items,); items of a task are together."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
     @property
@@ -153,7 +153,7 @@ def draw_cost_parts(spec: SimulationSpec, tasks: TaskDraw, items: ItemDraw, rng:
     level = task_levels(spec, of_tasks)
     share = of_tasks.beta(*INPUT_SHARE, size=spec.n_tasks)
     of_item = tasks.of_item
-    # each item's two factors stand together, so that the models' are the same for other numbers of items
+    # each item's two factors are together, so that the models' are the same for other numbers of items
     factors = _mean_one(spec.item_cost_spread, of_items.standard_normal((spec.n_items, 2)))
     harder = np.exp(spec.difficulty_cost * items.relative_difficulty)
     # a lognormal of mean exp(s^2 / 2): divided by it, mean tokens stay those of the task whatever `difficulty_cost` is

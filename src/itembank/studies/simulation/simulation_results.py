@@ -49,7 +49,7 @@ KEY = "itembank.simulated"
 
 
 def truth_path(responses: Path) -> Path:
-    """Where the truth of a response file stands: ``responses.parquet`` has ``responses.truth.safetensors``."""
+    """Where the truth of a response file is: ``responses.parquet`` has ``responses.truth.safetensors``."""
     return responses.with_name(responses.stem + SUFFIX)
 
 

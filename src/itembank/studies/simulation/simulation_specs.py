@@ -34,7 +34,7 @@ class SimulationSpec:
         Standard deviation of each entry of the tasks' loading profiles, and of items around their task's. The first
         decides which part of the variance between task scores is general.
     guessing : float
-        Lower asymptote of every item; stands in the item column `chance` when it is not 0.
+        Lower asymptote of every item; it is in the item column `chance` when it is not 0.
     missing : float
         Share of responses that are missing, at random.
     has_costs : bool
