@@ -12,7 +12,7 @@ from itembank.selection.selector_specs import SelectionSpec
 
 @dataclass(frozen=True, slots=True)
 class MidRange(SelectionSpec):
-    """Items that between a share of `low` and of `high` of the past models solves; where these are too few, the nearest."""
+    """Items that a share of past models between `low` and `high` solves; where these are too few, the nearest to it."""
 
     low: float = 0.3
     high: float = 0.7

@@ -1,7 +1,10 @@
-import itembank as ib
+"""Run by `pytest` where the package is installed."""
+
 import numpy as np
 import polars as pl
 import pytest
+
+import itembank as ib
 
 
 def test_items_of_the_mid_range_are_chosen_by_name():

@@ -1,4 +1,4 @@
-"""What strangers and their machines read: workflows, the citation, the skill file, the template of a package, promises."""
+"""What strangers and machines read: workflows, the citation, promises, the skill file, the template of a package."""
 
 import re
 import subprocess
