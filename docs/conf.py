@@ -1,5 +1,6 @@
 """Sphinx configuration: Markdown pages, no network, warnings are errors (`make docs`)."""
 
+import os
 import re
 import runpy
 from importlib.metadata import version as installed_version
@@ -27,6 +28,7 @@ napoleon_use_rtype = False
 
 html_theme = "furo"
 html_title = f"itembank {version}"
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")  # which of several versions search engines show
 html_show_sourcelink = False
 html_copy_source = False
 
@@ -63,7 +65,20 @@ def files_outside(_app: Any, _name: str, source: list[str]) -> None:
     source[0] = OUTSIDE.sub(lambda found: f"{{download}}`{' '.join(found[1].split())} <{found[2]}>`", source[0])
 
 
+SKILL = Path(__file__).parent.parent / "examples" / "skill" / "SKILL.md"
+
+
+def llms_txt(app: Any, error: Exception | None) -> None:
+    """Write llms.txt (https://llmstxt.org) beside the pages: the skill file, and a link to every page."""
+    if error is None:
+        _, _, text = SKILL.read_text(encoding="utf-8").split("---\n", 2)
+        pages = [f"- [{title.astext()}]({name}.html)" for name, title in sorted(app.env.titles.items())]
+        text = "\n".join([text.strip(), "", "## Pages", "", *pages, ""])
+        (Path(app.outdir) / "llms.txt").write_text(text, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
-    """Read docstrings before napoleon does, and pages before MyST."""
+    """Read docstrings before napoleon does, and pages before MyST; write llms.txt last."""
     app.connect("autodoc-process-docstring", one_entry_each, priority=1)
     app.connect("source-read", files_outside)
+    app.connect("build-finished", llms_txt)

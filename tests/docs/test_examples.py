@@ -25,6 +25,7 @@ from tests.packages import forget
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 WORKFLOW, HOOK = (REPOSITORY / "examples" / name for name in ("github-gate.yml", "pre-commit-gate.yaml"))
+SKILL = REPOSITORY / "examples" / "skill" / "SKILL.md"
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 ANCHOR = re.compile(r"\]\(([\w.-]*\.md|)#([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", flags=re.MULTILINE)
@@ -116,7 +117,7 @@ def run_examples(page, tmp_path, monkeypatch):
             exec(compile(code, f"{page.name}, block {number}", "exec"), namespace)  # noqa: S102
 
 
-@pytest.mark.parametrize("page", [*PAGES, WORKFLOW, HOOK], ids=names)
+@pytest.mark.parametrize("page", [*PAGES, SKILL, WORKFLOW, HOOK], ids=names)
 def test_commands_and_options_exist(page):
     codes = [code for _, code in blocks(page)] if page.suffix == ".md" else [page.read_text(encoding="utf-8")]
     assert page.suffix == ".md" or "\n          itembank gate next" in codes[0]
@@ -178,7 +179,7 @@ def test_the_workflow_and_the_hook_end_as_the_gate_does(code, undecided, ends, t
         )  # fmt: skip
 
 
-@pytest.mark.parametrize("page", PAGES, ids=names)
+@pytest.mark.parametrize("page", sorted({*PAGES, *REPOSITORY.glob("*.md")}), ids=names)
 def test_links_within_the_project_lead_somewhere(page):
     targets = LINK.findall(page.read_text(encoding="utf-8"))
     for target in (one for one in targets if "://" not in one and not one.startswith("mailto:")):

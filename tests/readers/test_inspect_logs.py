@@ -10,6 +10,7 @@ from itembank.errors import DataError, DataWarning
 from itembank.readers.inspect_samples import MOST_TEXT, OWN_SCORER, content_hash, sample_costs, score_value
 from itembank.readers.read import read_inspect, read_responses
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.opening import zstandard
 from itembank.responses.prompts import names_in_harness, settings_by_task, settings_in_words, short_digest
 from tests.readers.inspect_writing import header, sample, write_eval, write_json
 
@@ -41,13 +42,9 @@ def test_archives_and_json_hold_the_same(tmp_path):
 
 
 def test_zstandard_archives_are_read(tmp_path):
-    zstandard = pytest.importorskip("zstandard")
     plain = write_eval(tmp_path / "plain.eval", THREE, method=zipfile.ZIP_STORED)
     with zipfile.ZipFile(plain) as archive:
-        packed = {
-            one.filename: (one, zstandard.ZstdCompressor().compress(archive.read(one.filename)))
-            for one in archive.infolist()
-        }
+        packed = {one.filename: (one, zstandard().compress(archive.read(one.filename))) for one in archive.infolist()}
     path = tmp_path / "zstd" / "a.eval"
     path.parent.mkdir()
     path.write_bytes(zip_of(packed))
@@ -346,7 +343,6 @@ def test_the_journal_of_a_real_run_holds_what_its_summaries_do(shared_dir, tmp_p
 
 
 def test_a_real_log_of_zstandard_members_is_read(shared_dir):
-    pytest.importorskip("zstandard")
     with pytest.raises(DataError, match="must have scored samples"):
         read(shared_dir / "logs" / "inspect_ai" / "history" / "retry-2-then-success.eval")
 

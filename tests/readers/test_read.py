@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from itembank.errors import DataError, DataWarning, ParameterError, command_line_words
 from itembank.readers.read import read_lm_eval, read_py_irt, read_responses, read_table
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.opening import zstandard
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.bad_files import LONG, WRONG, lines, one
@@ -69,7 +70,7 @@ def test_long_tables_of_every_kind_are_the_same_matrix(suffix, tmp_path):
 def packed(content, name):
     """Pack content as the suffix of a name says."""
     if name.endswith("zst"):
-        return pytest.importorskip("zstandard").ZstdCompressor().compress(content)
+        return zstandard().compress(content)
     return gzip.compress(content) if name.endswith("gz") else content
 
 

@@ -125,7 +125,7 @@ def _opened(file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) 
     lengths = int.from_bytes(start[26:28], "little") + int.from_bytes(start[28:30], "little")
     file.seek(member.header_offset + _LOCAL_HEADER + lengths)
     packed = io.BytesIO(file.read(member.compress_size))
-    return cast(IO[bytes], io.BufferedReader(Zstandard(packed, Path(archive.filename or ""))))
+    return cast(IO[bytes], io.BufferedReader(Zstandard(packed)))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import IO, Any, Literal, ParamSpec, TypeVar, cast
 
 import polars as pl
 
-from itembank.errors import DataError, missing_package
+from itembank.errors import DataError
 from itembank.files.documents import PARQUET_MARK, regular_size
 from itembank.files.memory import most_in_object, most_text, refuse_object, refuse_text
 
@@ -103,25 +103,19 @@ def open_binary(path: Path) -> IO[bytes]:
     most = most_text(n_bytes) if suffix in PACKED else float("inf")
     file: Any = gzip.open(path) if suffix == ".gz" else path.open("rb")  # noqa: SIM115 (closed with what reads it)
     if suffix == ".zst":
-        file = Zstandard(file, path)
+        file = Zstandard(file)
     return cast(IO[bytes], io.BufferedReader(_Watched(file, path, most), BYTES_AT_ONCE))
 
 
 class Zstandard(io.RawIOBase):
-    """What a stream that Zstandard has packed unpacks to; reading raises `EOFError` where it is cut or damaged.
-
-    Raises
-    ------
-    MissingDependencyError
-        Before Python 3.14, when zstandard is not installed.
-    """
+    """What a stream that Zstandard has packed unpacks to; reading raises `EOFError` where it is cut or damaged."""
 
     _PACKED_AT_ONCE = 1 << 12
     """A few bytes may unpack to thousands of times as many."""
 
-    def __init__(self, packed: IO[bytes], path: Path) -> None:
+    def __init__(self, packed: IO[bytes]) -> None:
         self._packed = packed
-        self._new, self._error = _zstandard(path)
+        self._zstd = zstandard()
         self._frame: Any = None
         self._rest, self._ready = b"", memoryview(b"")
 
@@ -137,10 +131,10 @@ class Zstandard(io.RawIOBase):
                 if self._frame is not None:
                     raise EOFError(CUT)
                 return 0
-            self._frame = self._frame or self._new()
+            self._frame = self._frame or self._zstd.ZstdDecompressor()
             try:
                 self._ready = memoryview(self._frame.decompress(packed))
-            except self._error as error:
+            except self._zstd.ZstdError as error:
                 raise EOFError(CUT) from error
             self._rest = b""
             if self._frame.eof:
@@ -155,19 +149,13 @@ class Zstandard(io.RawIOBase):
         super().close()
 
 
-def _zstandard(path: Path) -> tuple[Callable[[], Any], type[Exception]]:
-    """Return what makes the reader of a frame, and its error."""
+def zstandard() -> Any:
+    """Return the standard library's module of Zstandard, or before Python 3.14 its backport."""
     if sys.version_info >= (3, 14):
         from compression import zstd  # noqa: PLC0415
-
-        return zstd.ZstdDecompressor, zstd.ZstdError
-    try:
-        import zstandard  # noqa: PLC0415
-    except ImportError as error:
-        raise missing_package(
-            f"{path} is packed by Zstandard, and reading it needs zstandard", "zstandard", error
-        ) from error
-    return lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
+    else:
+        from backports import zstd  # noqa: PLC0415
+    return zstd
 
 
 class _Watched(io.RawIOBase):

@@ -116,7 +116,7 @@ def hash_numbers(hashes: Sequence[Any]) -> IntArray:
     try:
         digits = bytes.fromhex("".join([one[:16] for one in hashes]))
         numbers = np.frombuffer(digits, dtype=">u8")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, KeyError):  # from Python 3.12 on a mapping is asked for a slice as for any key
         numbers = np.zeros(0, dtype=">u8")
     if numbers.size == len(hashes):
         return (numbers >> np.uint64(4)).astype(np.int64)
