@@ -100,6 +100,11 @@ def table_lines(columns: Sequence[Column], width: int, least: Sequence[str] = ()
     return (upright_lines(columns, width), []) if widths is None else (_lines(shown, widths), stated)
 
 
+def fits(columns: Sequence[Column], width: int) -> bool:
+    """Say whether a table of all these columns has room in so many characters."""
+    return _widths(columns, width, ROOMY) is not None
+
+
 def upright_lines(columns: Sequence[Column], width: int) -> list[str]:
     """Lay out records one below the other, a line for each value."""
     names = max(cell_len(column.name) for column in columns)

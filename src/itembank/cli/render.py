@@ -17,7 +17,7 @@ import click
 from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
-from itembank.tables import column_names, columns_of, plain, table_lines, title_lines, upright_lines
+from itembank.tables import column_names, columns_of, fits, plain, table_lines, title_lines, upright_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -45,6 +45,17 @@ def print_rows(
         print_exactly(_as_csv(rows, _exactly if is_read_back else guarded))
     else:
         _print_table(rows, title, list(columns) or column_names(rows), least=least)
+
+
+def print_side_by_side(rows: Sequence[Row], title: str) -> None:
+    """Print a table in as many parts, one below the other, as a line has room for; each has the first column."""
+    first, *others = column_names(rows)
+    while others:
+        part = [first, *others]
+        while len(part) > 2 and not fits(columns_of(rows, part), _width()):
+            part.pop()
+        _print_table(rows, title, part)
+        others, title = others[len(part) - 1 :], ""
 
 
 def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
@@ -78,20 +89,23 @@ def print_record(
     output_format: str,
     *,
     title: str = "",
+    facts: Sequence[str] = (),
     heading: str = "",
     columns: Sequence[str] = (),
     least: Sequence[str] = (),
 ) -> None:
     """Print facts and the rows that belong to them: one JSON object, two tables, or the rows alone as CSV.
 
-    The table of rows stands under a `heading` (`name` when empty) and is laid out as `print_rows` does.
+    The first table has the `facts` that are known (all when empty, and with --verbose). That of rows has a `heading`
+    (`name` when empty) and is laid out as `print_rows` does.
     """
     if output_format == "json":
         print_object({**record, name: list(rows)})
     elif output_format == "csv":
         print_rows(rows, output_format)
     else:
-        _print_table([record], title, list(record), are_facts=True)
+        shown = list(record) if is_verbose() else [one for one in facts if record.get(one) not in (None, "", [], {})]
+        _print_table([record], title, shown if facts else list(record), are_facts=True)
         if rows or columns:
             _print_table(rows, heading or name, list(columns) or column_names(rows), least=least)
 
@@ -121,12 +135,12 @@ def print_ids(ids: Sequence[str]) -> None:
 
 
 def check_one_a_line(ids: Sequence[str]) -> None:
-    """Raise `DataError` when ids cannot stand one a line."""
+    """Raise `DataError` when ids cannot be printed one a line."""
     broken = [one for one in ids if "\n" in one or "\r" in one]
     if broken:
         raise DataError(
-            f"an item's id must hold no line break to stand on a line of its own, got {shown(broken)}. Take --format "
-            "json."
+            f"an item's id must hold no line break to be printed on a line of its own, got {shown(broken)}. Take "
+            "--format json."
         )
 
 
@@ -134,6 +148,12 @@ def note(message: str) -> None:
     """Print a note on standard error, unless the user asked for quiet."""
     if not is_quiet():
         click.echo(message, err=True)
+
+
+def detail(message: str) -> None:
+    """Print a note that only those want who asked for everything (`--verbose`)."""
+    if is_verbose():
+        note(message)
 
 
 @contextmanager
@@ -211,8 +231,17 @@ class _PlainProgress:
 
 def is_quiet() -> bool:
     """Whether the user asked for no progress and no notes."""
+    return _is_on("quiet")
+
+
+def is_verbose() -> bool:
+    """Whether the user asked for all facts and notes."""
+    return _is_on("verbose")
+
+
+def _is_on(flag: str) -> bool:
     context = click.get_current_context(silent=True)
-    return bool(context is not None and context.find_root().obj and context.find_root().obj.get("quiet"))
+    return bool(context is not None and context.find_root().obj and context.find_root().obj.get(flag))
 
 
 def _as_csv(rows: Sequence[Row], written: Callable[[Any], Any]) -> str:
@@ -234,11 +263,16 @@ def _exactly(value: Any) -> Any:
     return value
 
 
+def _width() -> int:
+    """Characters of a line: as many as the terminal has, 160 in a pipe or a file."""
+    return max(shutil.get_terminal_size((160, 24)).columns, 40)
+
+
 def _print_table(
     rows: Sequence[Row], title: str, columns: Sequence[str], *, least: Sequence[str] = (), are_facts: bool = False
 ) -> None:
     """Print a table that fits the terminal; where columns had to give way, say which."""
-    width = max(shutil.get_terminal_size((160, 24)).columns, 40)  # a pipe or a file has 160
+    width = _width()
     for line in title_lines(visible(title), width):
         click.secho(line, bold=True)
     made = columns_of(rows, columns)
