@@ -229,7 +229,7 @@ def _spec(
 
 
 def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_asked_for: bool) -> int:
-    """Choose the number of dimensions, or take one where the data are too few to tell and nobody asked."""
+    """Choose the number of dimensions, or take one if the data are too few to tell and nobody asked."""
     from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims  # noqa: PLC0415
 
     is_one_item = responses.n_items == 1
@@ -321,7 +321,7 @@ def _begin(
 
 
 def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_format: str, *, force: bool) -> None:
-    """Make a bank of known item parameters, and write the items to run beside it where the file names them."""
+    """Make a bank of known item parameters, and write the items to run beside it if the file names them."""
     with warnings_as_notes():
         bank = ib.banks.start(items, parameters=True, **choices)
     ib.save_bank(bank, output, overwrite=force)
@@ -336,7 +336,7 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_f
 
 
 def _about_start(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:
-    """One row on the bank, and how wide intervals will be where they rest on the draw of items."""
+    """One row on the bank, and how wide intervals will be if they rest on the draw of items."""
     row = {
         "bank": bank.bank_id,
         "n_models": bank.n_models,

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.render import note, print_object, print_rows
+from itembank.cli.render import detail, is_verbose, note, print_object, print_rows
 from itembank.errors import visible
+from itembank.responses.score_names import OVERALL
 
 if TYPE_CHECKING:
     from itembank.auditing.bank_check import BankCheck
@@ -22,7 +23,7 @@ MOST_DRIFTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """All that a call of the command examined; None where it did not."""
+    """All that a call of the command examined; None if it did not."""
 
     bank_id: str
     changes: tuple[str, ...]
@@ -91,8 +92,10 @@ def _print_sections(checks: Checks) -> None:
         if number:
             click.echo()
         show()
-    for hint in checks.hints:
+    for hint in () if checks.accuracy is None else checks.accuracy.hints:
         note(visible(hint))
+    for hint in () if checks.fit is None else checks.fit.hints:
+        detail(visible(hint))
 
 
 def _say(sentences: Sequence[str]) -> None:
@@ -101,16 +104,16 @@ def _say(sentences: Sequence[str]) -> None:
 
 
 def _print_fit(fit: "FitCheck") -> None:
+    _say(fit.verdicts)
     names = ("model_id", "misfit", "typicality", "p_value", "verdict", "groups")
     rows = [{"items" if name == "n_items" else name: row[name] for name in ("n_items", *names)} for row in fit.rows()]
     columns = ("model_id", "items", *names[1:])
-    title = f"Fit of each model beside the bank's own, left out, bank {fit.bank_id}"
+    title = f"Fit of each model, compared with past models, bank {fit.bank_id}"
     print_rows(rows, "table", title=title, columns=columns, least=("misfit", "items"))
     named = list(_named_rows(fit))
     if named:
-        title = "Suspected items, in points of what the other answers let expect"
+        title = "Suspected items: score in points, and what the other answers suggest"
         print_rows(named, "table", title=title, least=("items", "others"))
-    _say(fit.verdicts)
 
 
 def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
@@ -130,11 +133,12 @@ def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
 
 
 def _points(value: float, form: str) -> str:
-    """Write a score in points; nothing where it is not known."""
+    """Write a score in points; nothing if it is not known."""
     return "" if math.isnan(value) else f"{100.0 * value:{form}}"
 
 
 def _print_drift(drift: "ItemDrift") -> None:
+    _say(drift.verdicts)
     rows = [
         {
             "item_id": row["item_id"],
@@ -147,14 +151,15 @@ def _print_drift(drift: "ItemDrift") -> None:
         for row in (one.to_dict() for one in drift.drifted[:MOST_DRIFTED])
     ]
     if rows:
-        title = "Drifted items, in points of what other answers let expect"
+        title = "Drifted items: points more or less than other answers suggest"
         print_rows(rows, "table", title=title, least=("models", "scenario"))
-    _say(drift.verdicts)
     if len(drift.drifted) > MOST_DRIFTED:
         note(f"{len(drift.drifted) - MOST_DRIFTED} more drifted items: take --format json for all.")
 
 
 def _print_accuracy(check: "BankCheck") -> None:
+    _say(check.verdicts)
+    is_brief = bool(check.verdicts) and not is_verbose()  # the overall scores alone
     level = f"{100 * check.level:g} % interval"
     rows = [
         {
@@ -169,7 +174,8 @@ def _print_accuracy(check: "BankCheck") -> None:
             "verdict": row["verdict"],
         }
         for row in check.rows()
+        if row["target"] == OVERALL or not is_brief
     ]
-    title = f"Scores from 0 to 1, and errors in points, bank {check.bank_id}"
-    print_rows(rows, "table", title=title, least=("expected", "items"))
-    _say(check.verdicts)
+    columns = [name for name in rows[0] if name != "target" or not is_brief]
+    title = f"{'Overall scores' if is_brief else 'Scores'} from 0 to 1, and errors in points, bank {check.bank_id}"
+    print_rows(rows, "table", title=title, columns=columns, least=("expected", "full run", "verdict"))

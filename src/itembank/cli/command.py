@@ -59,7 +59,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of such commands; its help lists them under headings, where it has some."""
+    """A group of such commands; its help lists them under headings, if it has some."""
 
     command_class = Command
 
@@ -111,7 +111,7 @@ def under_headings(command: click.Command, ctx: click.Context) -> dict[str, list
 
 
 def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) -> str:
-    """Say that an option of how files are read belongs to `import`, where a command reads results."""
+    """Say that an option of how files are read belongs to `import`, if a command reads results."""
     root = ctx.find_root()
     reader = root.command.get_command(root, "import") if isinstance(root.command, click.Group) else None
     reads = any(one.name == "responses" for one in command.params)

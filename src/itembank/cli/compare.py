@@ -193,7 +193,8 @@ def _sentence(row: dict[str, Any]) -> str:
 def _ranked(comparison: "Comparison") -> list[dict[str, Any]]:
     """Rows of the ranking, each with how far the model is behind the best one, and the interval of that."""
     pairs = {(row["model_a"], row["model_b"], row["target"]): row for row in comparison.rows()}
-    rows, best = comparison.ranking.rows(), {}
+    rows = comparison.ranking.rows()
+    best: dict[str, str] = {}
     for row in rows:
         best.setdefault(row["target"], row["model_id"])
         ahead = pairs.get((row["model_id"], best[row["target"]], row["target"]))  # signed best less this one
@@ -213,7 +214,7 @@ def _ranking_cells(row: dict[str, Any], level: float) -> dict[str, Any]:
 
 
 def _cells(row: dict[str, Any], level: float, *, many: bool) -> dict[str, Any]:
-    """Columns of the table; the adjusted p-value only where there are several pairs."""
+    """Columns of the table; the adjusted p-value only if there are several pairs."""
     low, high = row["low"], row["high"]
     known = low == low and high == high  # noqa: PLR0124 (NaN)
     cells = {

@@ -232,7 +232,9 @@ def _title(estimates: "ScoreEstimates") -> str:
 
 def _print_wide(estimates: "ScoreEstimates") -> None:
     """Print one row a model, with the main score and those of all scenarios."""
-    targets = [row["target"] for row in without_only_scenario(estimates.rows()) if row["model_id"] == estimates.model_ids[0]]
+    targets = [
+        row["target"] for row in without_only_scenario(estimates.rows()) if row["model_id"] == estimates.model_ids[0]
+    ]
     main = estimates.main_target
     columns = {name: estimates.column(name).tolist() for name in (main, *(one for one in targets if one != main))}
     rows = [

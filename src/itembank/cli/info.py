@@ -1,4 +1,4 @@
-"""`itembank info`: what a bank, or a file of responses, holds."""
+"""`itembank info`: what is in a bank, or in a file of responses."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -42,8 +42,10 @@ WORDS = {
     "n_negative_items": "stronger models fail more often; check their keys",
 }
 """What numbers count, in a few words."""
-FACTS = ("bank", "version", "without_responses_of", "items_to_run", "measured", "external_scores", "converged")
-FACTS += ("newest_model", "n_degenerate_items", "n_negative_items", "n_never_solved", "costs")
+FACTS = (
+    *("bank", "version", "without_responses_of", "items_to_run", "measured", "external_scores", "converged"),
+    *("newest_model", "n_degenerate_items", "n_negative_items", "n_never_solved", "costs"),
+)
 """Of a bank, without --verbose."""
 
 
@@ -83,7 +85,7 @@ def info_command(*, bank: Path, other: Path | None, log: bool, output_format: st
 
 
 def _show_bank(bank: Path, output_format: str) -> None:
-    """Print what a bank holds."""
+    """Print what is in a bank."""
     loaded = ib.load_bank(bank)
     about, title = _about(loaded), _in_a_sentence(loaded)
     outlook = ib.diagnostics.outlook(loaded)
@@ -103,7 +105,7 @@ def _show_bank(bank: Path, output_format: str) -> None:
         title=title,
         facts=[name for name in FACTS if name != "converged" or not about[name]],
         heading=f"Scores of past models, from 0 to 1{meaning if is_verbose() else ''}",
-        columns=rows[0] if is_verbose() else brief,
+        columns=list(rows[0]) if is_verbose() else brief,
         least=("precision", "item_model_bias", "weight"),
     )
     if is_table:
@@ -307,7 +309,7 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _precision_by_target(bank: "Bank") -> list[float] | None:
-    """Geometric mean of the items' precision in each scenario and over all; None where the family has none."""
+    """Geometric mean of the items' precision in each scenario and over all; None if the family has none."""
     import numpy as np  # noqa: PLC0415
 
     if bank.parameters.precision is None:

@@ -17,7 +17,7 @@ SECTIONS = {
         "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
         "download": ("itembank.cli.import_results", "Fetch and read public stores of results, by name."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank, or begin one."),
-        "info": ("itembank.cli.info", "Show what a bank holds, its history, what differs."),
+        "info": ("itembank.cli.info", "Show what is in a bank, its history, what differs."),
         "bank": ("itembank.cli.bank", "Add models and items, retire items, merge banks."),
         "select": ("itembank.cli.select", "Choose the items to run on a new model."),
         "run": ("itembank.cli.run", "Run chosen items inside an evaluation harness."),

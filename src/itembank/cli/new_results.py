@@ -69,7 +69,7 @@ def read_new_results(
     same_content: bool = True,
     allow_mixed_prompts: bool = False,
 ) -> "ResponseMatrix":
-    """Read results as the bank's were read; of items outside the selection say how many are left out.
+    """Read results as the bank's were read; of items outside the selection say how many are ignored.
 
     With `same_content`, items whose content is not the bank's are refused, and other prompts unless they were allowed.
     """

@@ -111,7 +111,7 @@ def plan_command(
         }
         with warnings_as_notes(), progress("plan") as advance:
             ways = plan_sessions(loaded, n_items, **choices, progress=advance)
-        _print_ways(ways, output_format)
+        _print_ways(ways, bank, output_format)
         return
     with warnings_as_notes(), progress("plan") as advance:
         spec = PlanSpec(level, *(asked.pop(name) for name in ("power", "seed", "estimand")))
@@ -127,6 +127,10 @@ def plan_command(
         columns=[] if is_verbose() else [name for name in made.rows()[0] if name != "half_width_beyond"],
         least=("mean_absolute_error", "half_width_beyond"),
     )
+    row = next((row for row in made.rows() if row["n_items"] == made.n_items), {})
+    beyond = row.get("half_width_beyond")
+    if half_width is not None and beyond is not None and beyond > half_width:
+        note(f"For a model better than all past ones the interval is ±{100.0 * beyond:.1f} points.")
     if made.message:
         detail(made.message)
     if made.stages_advice:
@@ -146,15 +150,17 @@ def _answer(made: "Plan", n_models: int) -> str:
     size = f"{n_items:,} of {goal.n_total:,} items"
     of = "" if made.target == "overall" else f" of {made.target}"
     if goal.name == "difference":
-        return f"{size} tell apart models that differ by {100.0 * goal.value:g} points{of} {how}"
+        return f"{size} tell apart models that differ by {100.0 * (goal.value or 0.0):g} points{of} {how}"
     return f"{size} give an interval{of} of ±{100.0 * half_width:.1f} points {how}"
 
 
-def _print_ways(made: "SessionPlan", output_format: str) -> None:
+def _print_ways(made: "SessionPlan", bank: Path, output_format: str) -> None:
     """Print the ways of asking."""
-    rows = made.rows()
+    rows, facts = made.rows(), made.to_dict()
+    if output_format == "table":
+        facts["command"] = made.best.command.replace("BANK", str(bank))
     print_record(
-        made.to_dict(),
+        facts,
         "designs",
         [_in_points(row) for row in rows] if output_format == "table" else rows,
         output_format,

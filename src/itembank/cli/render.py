@@ -127,7 +127,7 @@ def print_ids(ids: Sequence[str]) -> None:
     Raises
     ------
     DataError
-        When an id holds a line break.
+        When an id has a line break.
     """
     check_one_a_line(ids)
     if ids:
@@ -139,7 +139,7 @@ def check_one_a_line(ids: Sequence[str]) -> None:
     broken = [one for one in ids if "\n" in one or "\r" in one]
     if broken:
         raise DataError(
-            f"an item's id must hold no line break to be printed on a line of its own, got {shown(broken)}. Take "
+            f"an item's id must have no line break to be printed on a line of its own, got {shown(broken)}. Take "
             "--format json."
         )
 

@@ -49,9 +49,11 @@ _OPTIONS = (
     bank_option,
     item_model_option,
     model_option,
-    option("--k", "Numbers of samples; may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()),
+    option(
+        "--k", "Numbers of samples, which may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()
+    ),
     option("--method methods", "Repeatable.  [default: all]", tuple(METHODS), many=True),
-    option("--budget N", "Use only N samples of each item, drawn by chance, and compare with all.", PassAtKSpec),
+    option("--budget N", "Use only N samples of each item, drawn at random, and compare with all.", PassAtKSpec),
     level_option,
     spec_file_option("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
 )
@@ -78,9 +80,9 @@ def test_time_command(
 ) -> None:
     """Forecast pass@k, how often at least one of k samples is right, for any k from few samples.
 
-    RESPONSES hold n_correct and n_trials of every model and item (itembank import --repeats count counts samples that
-    stand in rows of their own). The default method, irsl, learns about an item from all models: one that a model never
-    solved in 50 samples does not count as impossible when similar models solve it now and then. It gives intervals, and
+    RESPONSES have n_correct and n_trials of every model and item (itembank import --repeats count counts samples in
+    rows of their own). The default method, irsl, learns about an item from all models: an item that a model never
+    solved in 50 samples does not count as impossible if similar models solve it now and then. It gives intervals, and
     forecasts beyond the samples.
 
     \b
@@ -117,7 +119,7 @@ def test_time_command(
 
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
-    """Load the bank, and tell of models that it was calibrated on."""
+    """Load the bank, and name models that it was calibrated on."""
     from itembank.cli.new_results import note_known_models  # noqa: PLC0415
 
     if path is None:

@@ -1,4 +1,4 @@
-"""`itembank scaling transfer`: what some items say of others, and whether they may."""
+"""`itembank scaling transfer`: what some items say about others, and whether they say anything."""
 
 import math
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ _group_option = option(
 _SPEC = (
     option(
         "--method methods",
-        "The first predicts, others stand beside it. Repeatable.",
+        "The first predicts, others are shown beside it. Repeatable.",
         TransferSpec,
         type=click.Choice(METHODS.builtin_names),
         show_default=True,
@@ -69,11 +69,11 @@ _SPEC = (
 
 @click.command("transfer", cls=Command)
 @responses_or_builtin
-@option("--source SCENARIO", "Whose ability is used.  [default: the easy items of every scenario]")
+@option("--source SCENARIO", "Scenario whose ability predicts.  [default: the easy items of every scenario]")
 @option("--target SCENARIO", "What is predicted.  [default: the source's hard items]")
 @option(
     "--bank",
-    "Past models that calibrate; RESPONSES are of new models.  [default: leave out parts of RESPONSES]",
+    "Bank of past models that calibrate; RESPONSES are of new models.  [default: cross-validate RESPONSES]",
     BankPath(),
 )
 @option(
@@ -111,13 +111,13 @@ def transfer_command(
 ) -> None:
     """Predict scores, or pass@k, on some items from the ability that others give.
 
-    First comes the convergent validity: the correlation, over the models that calibrate, of both abilities. Without any
-    sign of it the transfer is refused, a weak one is warned of. Without --source, every scenario's easy items predict
-    its hard ones. Training compute in the table of models (flops) is put beside each prediction.
+    It first computes the convergent validity: the correlation of both abilities over the models that calibrate. It
+    refuses a transfer without any sign of it, and warns if it is weak. Without --source, every scenario's easy items
+    predict its hard ones. Training compute in the model table (flops) is shown beside each prediction.
 
-    With --show validity: the correlations of all scenarios' abilities. Intervals are by Fisher's z over models, or with
-    --clusters by drawing whole groups anew. Disattenuated correlations are those of the abilities without the errors of
-    their estimates; the correlation beyond compute is that of what compute does not tell.
+    --show validity prints the correlations of all scenarios' abilities. Intervals are by Fisher's z over models, or
+    with --clusters by resampling whole groups. Disattenuated correlations are corrected for the errors of the abilities; the
+    correlation beyond compute is what remains when compute is taken into account.
 
     \b
       itembank scaling transfer responses.parquet --figure easy-to-hard.png
@@ -129,7 +129,7 @@ def transfer_command(
     if target is not None and source is None:
         raise click.UsageError("--target needs --source.")
     if bank is not None and calibration_models:
-        raise click.UsageError("give --bank or --calibration-model, one of the two.")
+        raise click.UsageError("Give either --bank or --calibration-model.")
     is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
     refuse_unused(
         *(
@@ -137,7 +137,7 @@ def transfer_command(
             for name in ("bank", "calibration_models", "spec_file", "methods", "k")
         ),
         *(
-            (name, is_transfer or has_pair, "--show validity where a --figure is of --source and --target")
+            (name, is_transfer or has_pair, "--show validity with a --figure of --source and --target")
             for name in ("source", "target")
         ),
     )
@@ -173,7 +173,7 @@ def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
 def _transfers(
     matrix: "ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
 ) -> "list[Transfer]":
-    """One transfer, or one within every scenario; those that cannot be made are left out with a warning."""
+    """One transfer, or one within every scenario; those that cannot be made are skipped with a warning."""
     from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
 
     if source is not None:
@@ -183,7 +183,7 @@ def _transfers(
         try:
             found.append(ib.scaling.transfer(matrix, scenario, **options))
         except DataError as error:
-            warn(f"scenario {scenario!r} is left out: {error}", DataWarning)
+            warn(f"scenario {scenario!r} is skipped: {error}", DataWarning)
     if not found:
         raise DataError("no scenario allows a transfer from its easy to its hard items; the notes above say why.")
     return found
@@ -260,7 +260,7 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
 
 
 def _compute(matrix: "ResponseMatrix") -> "TrainingCompute | None":
-    """Training compute, where the table of models has it for every model."""
+    """Training compute, if the table of models has it for every model."""
     if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
         return None
     return ib.scaling.training_compute(matrix.models, matrix.model_ids)

@@ -1,4 +1,4 @@
-"""`itembank study`: what responses say about the benchmark itself, and what chosen items stand for."""
+"""`itembank study`: what responses say about the benchmark itself, and how much chosen items count."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from itembank.cli.render import print_object, print_record, print_rows, progress
 
 @click.command("dimensions", cls=Command)
 @responses_argument
-@option("--dims", "Numbers of dimensions to try on models left out.", WholeNumbers(), default="1,2,3,4,5,8")
+@option("--dims", "Numbers of dimensions to try on held-out models.", WholeNumbers(), default="1,2,3,4,5,8")
 @method_option(MethodName(METHODS), "How they are calibrated, as for itembank calibrate.", default="variational")
 @figure_option()
 @seed_option
@@ -48,7 +48,7 @@ def dimensions_command(
     """Count the abilities that a benchmark measures.
 
     Three counts: eigenvalues of the item correlations, those above the eigenvalues of shuffled responses (parallel
-    analysis), and the number of dimensions that best predicts the scores of models left out. calibrate uses the last.
+    analysis), and the number of dimensions that best predicts the scores of held-out models. calibrate uses the last.
 
     \b
       itembank study dimensions responses.parquet --figure dimensions.png
@@ -73,7 +73,7 @@ def dimensions_command(
         else found.rows(),
         output_format,
         title="Dimensions",
-        heading="Errors for models left out, in points",
+        heading="Errors for held-out models, in points",
         least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
     )
 
@@ -87,7 +87,7 @@ HOMOGENEITY_COLUMNS = (
 
 @click.command("homogeneity", cls=Command)
 @click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
-@option("-n --n-items budget", "Number of items that a law would be fitted to.", COUNT, default=50)
+@option("-n --n-items budget", "Number of items to fit a law to.", COUNT, default=50)
 @figure_option()
 @option("--scenario scenarios", "--figure: draw this one; at most eight. Repeatable.", many=True)
 @seed_option
@@ -101,7 +101,7 @@ def homogeneity_command(
     seed: int,
     output_format: str,
 ) -> None:
-    """Find scenarios whose items are too much alike, or tell too little, for a scaling law.
+    """Find scenarios whose items are too much alike, or say too little, for a scaling law.
 
     Every scenario is calibrated by itself. Spreads of difficulty and discrimination are in standard deviations of the
     models' abilities. Reliability is the share of the variance of ability that -n items explain, over the middle
@@ -170,11 +170,11 @@ def predictions_command(
     seed: int,
     output_format: str,
 ) -> None:
-    """Compare each response with the probability that the item model gives it, for models left out.
+    """Compare each response with the probability that the item model gives it, for held-out models.
 
     The items are calibrated without these models. Half of a model's answers give the ability that predicts the other
-    half. The correlation stands beside that of the items' means alone (by_item_means); the calibration error is the
-    mean distance of observed from predicted means in ten bins, beside what it would be by_chance.
+    half. by_item_means is the correlation that the items' means alone reach. The calibration error is the mean distance
+    of observed from predicted means in ten bins; by_chance is what it would be for a perfect model.
 
     \b
       itembank study predictions bank --figure predictions.png
@@ -198,7 +198,7 @@ def predictions_command(
             show,
             parts[show],
             output_format,
-            title="Predictions of responses of models left out, from 0 to 1",
+            title="Predictions of responses of held-out models, from 0 to 1",
             least=PREDICTIONS_LEAST,
         )
 
@@ -211,9 +211,9 @@ def predictions_command(
 def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | None, output_format: str) -> None:
     """Show how much each part of a benchmark counts among chosen items.
 
-    The weight of an item is what it counts in the overall score by its weighted mean. effective_items says how unequal
-    the weights are: a mean of so many items of equal weight varies as much. weight_in_score is what all items of a
-    scenario or subscenario count. Several selections are compared; each is called by its file's name.
+    The weight of an item is its share of the overall score's weighted mean. effective_items is the number of equally
+    weighted items whose mean would be as precise. weight_in_score is the share of all items of a scenario or
+    subscenario. Several selections are compared; each is named after its file.
 
     \b
       itembank study weights bank selection.json
@@ -245,10 +245,10 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
 
 @click.command("tasks", cls=Command)
 @responses_argument
-@option("--by COLUMN", "Column of the item table that says which task an item belongs to.", default="scenario")
+@option("--by COLUMN", "Column of the item table that names the task of an item.", default="scenario")
 @option(
     "--cost NAME",
-    "Also say what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
+    "Also show what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
     "only one]",
 )
 @level_option
@@ -274,8 +274,8 @@ def tasks_command(
 ) -> None:
     """Compare tasks: what they cost, how well models do, and which of them order models alike.
 
-    Scores are means of responses as they are. Tasks stand in the order of a hierarchical clustering of their
-    correlations, each with the task that is most like it.
+    Scores are means of responses. Tasks come in the order of a hierarchical clustering of their correlations, each with
+    the task that is most like it.
 
     \b
       itembank study tasks responses.parquet --cost tokens --figure tasks.png --kind costs

@@ -32,7 +32,7 @@ def wide(
 
 
 def number(row: Row, metric: str, *, scale: float = 1.0, digits: int | None = None) -> str:
-    """Write a metric of a row and, where there is one, its standard error; three figures where no digits are given."""
+    """Write a metric of a row and, if there is one, its standard error; three figures if no digits are given."""
     value, error = row[metric], row.get(f"{metric}_se")
     if value is None or math.isnan(value):
         return "-"
@@ -68,7 +68,7 @@ def check_kind(kind: str, known: tuple[str, ...]) -> None:
 def print_prediction(
     folder: Path, parts: tuple[str, ...], *, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
 ) -> None:
-    """Print tasks, errors and costs at each budget, errors at given costs and what errors cost."""
+    """Print tasks, errors and costs at each budget, errors at given costs and costs of errors."""
     result = _loaded(folder, n_tasks)
     if output_format != "table":
         of_part = {"tasks": result.tasks, "at-cost": result.at_cost, "reach": result.costs}
@@ -88,7 +88,7 @@ def print_prediction(
         else:
             words, table = {
                 "errors": ("mean absolute error in points", curves),
-                "at-cost": ("mean absolute error in points at what the reference spends", result.at_cost),
+                "at-cost": ("mean absolute error in points at the cost of the reference", result.at_cost),
                 "reach": ("cost of reaching an error", result.costs),
             }[part]
             for title, rows in _panels(_chosen(table, sets, n_tasks)):
@@ -107,7 +107,7 @@ def print_differences(
         print_rows(table.to_dicts(), output_format)
         return
     for title, part in _panels(table):
-        words = f"mean absolute error less that of {against}, in points"
+        words = f"mean absolute error minus that of {against}, in points"
         print_rows(_by_budget(part, "difference"), "table", title=f"{words}, {title}")
 
 
