@@ -65,7 +65,7 @@ def test_info_shows_a_bank_without_models(run, tmp_path, items):
 def test_choices_of_a_fit_do_not_go_with_items_alone(run, tmp_path, items, words):
     outcome = run("calibrate", "--items", items, "-o", tmp_path / "bank", *words)
     assert outcome.code == 2
-    assert "goes with past results that are many, not with --items" in outcome.err
+    assert "goes with results of many past models, not with --items" in outcome.err
     assert not (tmp_path / "bank").exists()
 
 

@@ -222,9 +222,9 @@ def add_items(
     """Add new items to BANK, on its scale, with the models that answered them.
 
     RESPONSES need at least 3 models, better 10 to 20 that span the bank's abilities, with answers to new and to old
-    items; past models need no answers to old ones. Old items keep their parameters. The score is then one of old and new
-    items, and has an id of its own. --dry-run shows the new items' parameters and their errors; the error that the link
-    adds to a score; and the past models that should be run on the new items next.
+    items; past models need no answers to old ones. Old items keep their parameters. The score is then one of old and
+    new items, and has an id of its own. --dry-run shows the new items' parameters and their errors; the error that the
+    link adds to a score; and the past models that should be run on the new items next.
 
     \b
       itembank bank add-items bank questions-of-may.csv --dry-run

@@ -185,7 +185,7 @@ def calibrate_command(
             bank = ib.load_bank(output)
             with progress("calibrate") as report:
                 ib.prepare(bank, keep_in_bank=True, progress=report)
-    _print_summary(bank, output, output_format)
+    _print_summary(bank, output_format)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -261,15 +261,17 @@ def _summary(bank: "Bank") -> dict[str, Any]:
     }
 
 
-def _print_summary(bank: "Bank", output: Path, output_format: str) -> None:
+def _print_summary(bank: "Bank", output_format: str) -> None:
     """Print what was calibrated: a sentence, and the facts that people need."""
     import numpy as np  # noqa: PLC0415
 
     models = f"on {bank.n_models:,} past models" if bank.n_models else "by known parameters"
     known = bank.item_model_bias[~np.isnan(bank.item_model_bias)]
     points = f"{100.0 * known.mean():.1f} points" if known.size else ""
-    error = f"; cross-validated error of scenario scores by the item model alone: {points}" if points else ""
+    error = f"; the item model alone predicts scenario scores to {points} (cross-validated)" if points else ""
     facts = _summary(bank)
+    if output_format == "table":
+        facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} (all models answered alike)"
     shown = ["bank", "n_scenarios", "n_dims", "n_degenerate_items", *([] if facts["converged"] else ["converged"])]
     title = f"Calibrated {bank.n_items:,} items {models}{error}"
     print_rows([facts], output_format, title=title, columns=() if is_verbose() else shown)
@@ -328,7 +330,7 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_f
     own = bank.items_to_run
     if own is not None:
         own.save(output / "selection.json")
-    _print_summary(bank, output, output_format)
+    _print_summary(bank, output_format)
     if own is None:
         note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
     else:

@@ -327,8 +327,8 @@ def _examined(
     matrix, named = answers.responses, _named(asked["groups"])
     if answers.sessions and _asks(asked, DRIFT):
         raise click.UsageError(
-            "drift cannot be seen in adaptive sessions, whose items were chosen by the answers. Give full runs or runs of "
-            "a selection."
+            "drift cannot be seen in adaptive sessions, whose items were chosen by the answers. Give full runs or runs "
+            "of a selection."
         )
     has_full_runs = ran_all_of_a_scenario(bank, matrix)
     if _wants(asked, ACCURACY) and not _asks(asked, ACCURACY):

@@ -92,10 +92,10 @@ def _print_sections(checks: Checks) -> None:
         if number:
             click.echo()
         show()
-    for hint in () if checks.accuracy is None else checks.accuracy.hints:
-        note(visible(hint))
-    for hint in () if checks.fit is None else checks.fit.hints:
-        detail(visible(hint))
+    from itembank.auditing.person_fit import ONE_RUN, SHIFT  # noqa: PLC0415
+
+    for hint in checks.hints:
+        (detail if hint in {ONE_RUN, SHIFT} else note)(visible(hint))  # these two are true of every check
 
 
 def _say(sentences: Sequence[str]) -> None:

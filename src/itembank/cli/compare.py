@@ -170,8 +170,8 @@ def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str
     if is_ranking:
         note("Models of a group do not differ significantly from its best one.")
         detail(
-            f"Significant is an adjusted p below {1.0 - comparison.spec.level:.3g}. Models of neighbouring groups may be "
-            "tied too."
+            f"Significant is an adjusted p below {1.0 - comparison.spec.level:.3g}. Models of neighbouring groups may "
+            "be tied too."
         )
 
 

@@ -43,7 +43,7 @@ WORDS = {
 }
 """What numbers count, in a few words."""
 FACTS = (
-    *("bank", "version", "without_responses_of", "items_to_run", "measured", "external_scores", "converged"),
+    *("bank", "version", "without_responses_of", "items_to_run", "measured", "external_scores"),
     *("newest_model", "n_degenerate_items", "n_negative_items", "n_never_solved", "costs"),
 )
 """Of a bank, without --verbose."""
@@ -95,6 +95,8 @@ def _show_bank(bank: Path, output_format: str) -> None:
     is_table = output_format == "table"
     if is_table and loaded.targets.n_scenarios == 1:
         rows = rows[1:]
+    facts = [name for name in FACTS if name != "converged" and about.get(name) != 0]
+    facts += [*([] if about["converged"] else ["converged"]), *([] if loaded.calibration.is_fitted else ["method"])]
     meaning = ". item_model_bias: cross-validated error of the scores that the item model predicts alone"
     brief = [name for name in rows[0] if name not in ("weight", "item_model_bias", "precision")]
     print_record(
@@ -103,7 +105,7 @@ def _show_bank(bank: Path, output_format: str) -> None:
         rows,
         output_format,
         title=title,
-        facts=[name for name in FACTS if name != "converged" or not about[name]],
+        facts=facts,
         heading=f"Scores of past models, from 0 to 1{meaning if is_verbose() else ''}",
         columns=list(rows[0]) if is_verbose() else brief,
         least=("precision", "item_model_bias", "weight"),
@@ -120,7 +122,7 @@ def _in_a_sentence(bank: "Bank") -> str:
     """Say how large a bank is, and if that was found before how good scores from few of its items are."""
     from itembank.planning.accuracy import kept_half_width  # noqa: PLC0415
 
-    models = f"{bank.n_models:,} past models and " if bank.n_models else ""
+    models = f"{bank.n_models:,} past model{'' if bank.n_models == 1 else 's'} and " if bank.n_models else ""
     found = kept_half_width(bank)
     good = f"; scores from {found[0]} items are good to ±{100.0 * found[1]:.1f} points" if found else ""
     return f"A bank of {models}{bank.n_total:,} items{good}"

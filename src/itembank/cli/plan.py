@@ -141,7 +141,8 @@ def _answer(made: "Plan", n_models: int) -> str:
     """Answer the question in a sentence: or say what a hundred items give, where none was asked."""
     goal, n_items, how = made.goal, made.n_items, f"(cross-validated on {n_models:,} past models)"
     if goal.name is None:
-        row = min(made.rows(), key=lambda row: abs(row["n_items"] - USUAL))
+        known = [row for row in made.rows() if row["n_items"] < goal.n_total] or made.rows()
+        row = min(known, key=lambda row: abs(row["n_items"] - USUAL))
         n_items, half_width = row["n_items"], row["half_width"]
     elif made.answer.measured is None or n_items is None:
         return made.message

@@ -116,8 +116,8 @@ def transfer_command(
     predict its hard ones. Training compute in the model table (flops) is shown beside each prediction.
 
     --show validity prints the correlations of all scenarios' abilities. Intervals are by Fisher's z over models, or
-    with --clusters by resampling whole groups. Disattenuated correlations are corrected for the errors of the abilities; the
-    correlation beyond compute is what remains when compute is taken into account.
+    with --clusters by resampling whole groups. Disattenuated correlations are corrected for the errors of the
+    abilities; the correlation beyond compute is what remains when compute is taken into account.
 
     \b
       itembank scaling transfer responses.parquet --figure easy-to-hard.png

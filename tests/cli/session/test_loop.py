@@ -89,7 +89,7 @@ def test_a_stopped_session_is_extended(run, journal):
     play(run, journal)
     done = run("session", "extend", journal, "--max-items", 8)
     assert (done.code, done.out) == (0, "")
-    assert "The budget is 8 items now" in done.err
+    assert "The budget is now 8 items" in done.err
     assert len(ids(run, journal, "-n", 5)) == 2
     lower = run("session", "extend", journal, "--max-items", 7)
     assert lower.code == 2

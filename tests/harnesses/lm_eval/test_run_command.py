@@ -198,7 +198,7 @@ def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, ful
     stopped_after(monkeypatch, 8)
     stopped = run(*words, *arguments)
     assert stopped.code == 1
-    assert "The same command goes on from here" in stopped.err
+    assert "The same command continues from here" in stopped.err
     before = (place / "calls.txt").read_text().splitlines()
     other = "model=new,seed=99,base_url=http://localhost,skill=0.6,calls=calls.txt"
     again = ("--model_args", other, "--batch_size", 2, "--device", "cpu")
@@ -283,7 +283,7 @@ def test_a_gate_stops_when_the_verdict_stands_and_goes_on_after_a_stop(run, gate
     assert not (gated / "out").exists()
     stopped_after(monkeypatch, 50)
     stopped = run(*gate_run(0.6))
-    assert (stopped.code, "The same command goes on from here" in stopped.err) == (1, True)
+    assert (stopped.code, "The same command continues from here" in stopped.err) == (1, True)
     done = run(*gate_run(0.6))
     assert done.code == 0, done.err
     found = json.loads(done.out)
