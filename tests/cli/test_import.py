@@ -202,7 +202,7 @@ def test_what_comes_next_fits_what_was_imported(run, tmp_path, output):
         said[name] = run("import", tmp_path / f"{name}.csv", "-o", output).err.partition("Next: ")[2]
     assert said["one"].startswith("import results of more models: a bank needs at least 3")
     assert said["three"].startswith(f"itembank calibrate {output} -o bank")
-    assert said["apart"].startswith("import each of these sets into a file of its own")
+    assert said["apart"].startswith("import each of these sets into its own file")
 
 
 def test_auto_refuses_a_folder_without_results(run, tmp_path, output):

@@ -145,7 +145,7 @@ def test_rows_are_those_of_estimate_and_say_how_the_session_went(run, data):
     text = run(*command).out
     assert "cost (output_tokens)" in text
     assert text.count("budget: 5 items") == N_MODELS
-    own = [f"{row['n_items']}/{row['n_total']}" for row in rows]
+    own = [f"{row['n_items']}/{row['n_total']}" for row in rows if row["target"] == "overall"]
     assert [line.split()[-6] for line in text.splitlines() if "budget: 5" in line] == own
 
 

@@ -86,6 +86,8 @@ def info_command(*, bank: Path, other: Path | None, log: bool, output_format: st
 
 def _show_bank(bank: Path, output_format: str) -> None:
     """Print what is in a bank."""
+    from itembank.bank.banks import KNOWN_PARAMETERS  # noqa: PLC0415
+
     loaded = ib.load_bank(bank)
     about, title = _about(loaded), _in_a_sentence(loaded)
     outlook = ib.diagnostics.outlook(loaded)
@@ -95,9 +97,11 @@ def _show_bank(bank: Path, output_format: str) -> None:
     is_table = output_format == "table"
     if is_table and loaded.targets.n_scenarios == 1:
         rows = rows[1:]
+    has_no_fit = not loaded.calibration.is_fitted or loaded.calibration.method == KNOWN_PARAMETERS
     facts = [name for name in FACTS if name != "converged" and about.get(name) != 0]
-    facts += [*([] if about["converged"] else ["converged"]), *([] if loaded.calibration.is_fitted else ["method"])]
+    facts += [*([] if about["converged"] else ["converged"]), *(["method"] if has_no_fit else [])]
     meaning = ". item_model_bias: cross-validated error of the scores that the item model predicts alone"
+    scores = f"Scores of past models, from 0 to 1{meaning if is_verbose() else ''}"
     brief = [name for name in rows[0] if name not in ("weight", "item_model_bias", "precision")]
     print_record(
         _explained(about) if is_table else about,
@@ -106,7 +110,7 @@ def _show_bank(bank: Path, output_format: str) -> None:
         output_format,
         title=title,
         facts=facts,
-        heading=f"Scores of past models, from 0 to 1{meaning if is_verbose() else ''}",
+        heading=scores if loaded.n_models else "Scenarios",
         columns=list(rows[0]) if is_verbose() else brief,
         least=("precision", "item_model_bias", "weight"),
     )
