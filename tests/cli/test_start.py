@@ -109,7 +109,7 @@ def test_from_the_file_of_tiny_benchmarks_to_the_estimate_of_a_log(run, tmp_path
     rows = json.loads(outcome.out)
     assert {(row["model_id"], row["method"], row["interval"]) for row in rows} == {("org/m", "gp-irt", "model-based")}
     assert rows[0]["estimate"] == ib.estimate(tmp_path / "bank", right).scores.value[0, 0]
-    assert "no past models whose errors could calibrate intervals" in outcome.err
+    assert "no past models, whose errors could calibrate intervals" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from itembank.cli.options import (
     models_option,
     note_report,
     option,
+    refuse_unused,
     report_option,
     typed_command,
     write_report,
@@ -137,6 +138,7 @@ def estimate_command(
     """  # noqa: D301
     if models and not choices["covariates"]:
         raise click.UsageError("--models goes with --covariate. Leave it out.")
+    refuse_unused(("is_wide", output_format == "table", "--format table: JSON and CSV have all scenarios"))
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole
     with warnings_as_notes():
