@@ -18,7 +18,7 @@ def test_the_list_says_what_each_source_is(run):
     assert told["evalplus"] == (None, None)
     table = run("download", "--list")
     assert table.out.count("refs/heads/main") == sum(version is not None for version, _ in told.values())
-    assert "No commit is pinned" in table.err
+    assert "A download takes the newest commit" in table.err
 
 
 def test_a_source_is_read_and_compared(run, tmp_path):

@@ -84,7 +84,7 @@ def test_without_what_pages_need_one_line_says_so(monkeypatch, tmp_path, capsys)
     _write_page(None, tmp_path / "report.html")
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith("The report was left out: reports need jinja2")
+    assert said.startswith("No report was written: reports need jinja2")
     assert "pip install jinja2" in said
     assert not (tmp_path / "report.html").exists()
 

@@ -62,7 +62,7 @@ def test_a_bank_is_built_listed_and_taken_by_its_name(run, recipe, tmp_path):
     estimates = run("estimate", "bank:ours", tmp_path / "new.csv", "--format", "json")
     assert estimates.code == 0, estimates.err
     assert {one["model_id"] for one in json.loads(estimates.out)} == {"new"}
-    assert "bank:ours" in run("info", "bank:ours").out
+    assert "A bank of 14 past models and 24 items" in run("info", "bank:ours").out
 
 
 def test_a_name_without_a_bank_says_what_to_do(run, recipe):

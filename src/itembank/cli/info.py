@@ -43,7 +43,17 @@ WORDS = {
 }
 """What numbers count, in a few words."""
 FACTS = (
-    *("bank", "version", "without_responses_of", "items_to_run", "measured", "external_scores"),
+    *(
+        "bank",
+        "version",
+        "title",
+        "licence",
+        "harnesses",
+        "without_responses_of",
+        "items_to_run",
+        "measured",
+        "external_scores",
+    ),
     *("newest_model", "n_degenerate_items", "n_negative_items", "n_never_solved", "costs"),
 )
 """Of a bank, without --verbose."""
@@ -126,7 +136,8 @@ def _in_a_sentence(bank: "Bank") -> str:
     """Say how large a bank is, and if that was found before how good scores from few of its items are."""
     from itembank.planning.accuracy import kept_half_width  # noqa: PLC0415
 
-    models = f"{bank.n_models:,} past model{'' if bank.n_models == 1 else 's'} and " if bank.n_models else ""
+    n_models = bank.n_calibration_models
+    models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""
     found = kept_half_width(bank)
     good = f"; scores from {found[0]} items are good to ±{100.0 * found[1]:.1f} points" if found else ""
     return f"A bank of {models}{bank.n_total:,} items{good}"

@@ -117,8 +117,11 @@ def kept_accuracy(bank: Bank, *, level: float = 0.95) -> Accuracy | None:
 def kept_half_width(bank: Bank) -> tuple[int, float] | None:
     """Return a number of items and the half-width of 95 % intervals from so many, if one was found before.
 
-    For a hundred items if these were tried, by `accuracy` or by `select`.
+    For those that the bank was published with; else for a hundred items if `accuracy` or `select` tried these.
     """
+    for one in () if bank.published is None else bank.published.subsets:
+        if "half_width" in one.measured:
+            return one.selection.n_items, one.measured["half_width"]
     measured = kept_accuracy(bank)
     if measured is not None:
         n_items = int(measured.sizes[np.argmin(np.abs(measured.sizes - USUAL_SIZE))])
