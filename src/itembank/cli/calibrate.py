@@ -184,7 +184,7 @@ def calibrate_command(
             bank = ib.load_bank(output)
             with progress("calibrate") as report:
                 ib.prepare(bank, keep_in_bank=True, progress=report)
-    print_rows([_summary(bank)], output_format, title=f"Bank {output}")
+    print_rows([_summary(bank)], output_format, "calibrate", title=f"Bank {output}")
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -299,7 +299,7 @@ def _begin(
     ib.save_bank(bank, output, overwrite=force)
     n_items = min(100, bank.n_items)
     plan = None if bank.calibration.is_fitted else plan_models(bank, n_items)
-    print_rows([_about_start(bank, plan)], output_format, title=f"Bank {output}")
+    print_rows([_about_start(bank, plan)], output_format, "calibrate", title=f"Bank {output}")
     if plan is not None:
         _say_what_to_expect(bank, plan)
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -313,7 +313,7 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_f
     own = bank.items_to_run
     if own is not None:
         own.save(output / "selection.json")
-    print_rows([_summary(bank)], output_format, title=f"Bank {output}")
+    print_rows([_summary(bank)], output_format, "calibrate", title=f"Bank {output}")
     if own is None:
         note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
     else:

@@ -207,7 +207,7 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str)
     """Print the facts and the items."""
     facts, columns = audit.to_dict(), COLUMNS if "text" in chosen.columns else COLUMNS[:-1]
     if output_format != "table":
-        print_record(facts, "items", chosen.to_dicts(), output_format)
+        print_record(facts, "items", chosen.to_dicts(), output_format, "check-items")
         return
     told = {"n_models": facts["n_models"], "flagged": audit.said}
     told |= {name: f"{count}: {_meaning(name)}" for name, count in audit.counts.items() if count}
@@ -216,6 +216,7 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str)
         "items",
         [_audit_row(row) for row in chosen.to_dicts()],
         "table",
+        "check-items",
         title="Item audit",
         heading=f"Items by {audit.order}",
         columns=columns if chosen.height else (),
@@ -260,13 +261,14 @@ def _print_groups(differential: "DifferentialItems") -> None:
         {
             "group": row["group"],
             "scenario": row["scenario"],
-            "points at equal ability": f"{100.0 * row['score_effect']:+.1f}",
+            "score_effect": row["score_effect"],
             "items that differ": f"{row['n_flagged']}/{row['n_items']}",
-            "points by these": f"{100.0 * row['flagged_effect']:+.1f}",
+            "flagged_effect": row["flagged_effect"],
         }
         for row in differential.scores.to_dicts()
     ]
-    print_rows(rows, "table", title=f"Scores by {differential.column}")
+    title = f"Scores by {differential.column}, in points at equal ability"
+    print_rows(rows, "table", "check-items", title=title)
     for one in differential.notes:
         note(f"Note: {visible(one)}")
 

@@ -50,10 +50,10 @@ class Checks:
 def print_checks(checks: Checks, output_format: str) -> None:
     """Print what was found."""
     if output_format == "json":
-        print_object(_as_record(checks))
+        print_object(_as_record(checks), "check")
     elif output_format == "csv":
         tables = [one for one in (checks.accuracy, checks.fit, checks.drift) if one is not None]
-        print_rows(tables[0].rows() if tables else [], output_format)
+        print_rows(tables[0].rows() if tables else [], output_format, "check")
     else:
         _print_sections(checks)
 
@@ -105,11 +105,11 @@ def _print_fit(fit: "FitCheck") -> None:
     rows = [{"items" if name == "n_items" else name: row[name] for name in ("n_items", *names)} for row in fit.rows()]
     columns = ("model_id", "items", *names[1:])
     title = f"Fit of each model beside the bank's own, left out, bank {fit.bank_id}"
-    print_rows(rows, "table", title=title, columns=columns, least=("misfit", "items"))
+    print_rows(rows, "table", "check", title=title, columns=columns, least=("misfit", "items"))
     named = list(_named_rows(fit))
     if named:
         title = "Suspected items, in points of what the other answers let expect"
-        print_rows(named, "table", title=title, least=("items", "others"))
+        print_rows(named, "table", "check", title=title, least=("items", "others"))
     _say(fit.verdicts)
 
 
@@ -121,17 +121,10 @@ def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
                 "group": row["group"],
                 "items": row["n_items"],
                 "others": row["n_reference"],
-                "answered": _points(row["mean"], ".1f"),
-                "expected": _points(row["expected"], ".1f"),
-                "difference": _points(row["difference"], "+.1f"),
+                **{name: row[name] for name in ("mean", "expected", "difference")},
                 "p_value": row["p_value"],
                 "verdict": row["verdict"],
             }
-
-
-def _points(value: float, form: str) -> str:
-    """Write a score in points; nothing where it is not known."""
-    return "" if math.isnan(value) else f"{100.0 * value:{form}}"
 
 
 def _print_drift(drift: "ItemDrift") -> None:
@@ -140,7 +133,7 @@ def _print_drift(drift: "ItemDrift") -> None:
             "item_id": row["item_id"],
             "scenario": row["scenario"],
             "models": row["n_models"],
-            "difference": _points(row["difference"], "+.1f"),
+            "difference": row["difference"],
             "z": f"{row['z']:.1f}",
             "verdict": row["verdict"],
         }
@@ -148,28 +141,20 @@ def _print_drift(drift: "ItemDrift") -> None:
     ]
     if rows:
         title = "Drifted items, in points of what other answers let expect"
-        print_rows(rows, "table", title=title, least=("models", "scenario"))
+        print_rows(rows, "table", "check", title=title, least=("models", "scenario"))
     _say(drift.verdicts)
     if len(drift.drifted) > MOST_DRIFTED:
         note(f"{len(drift.drifted) - MOST_DRIFTED} more drifted items: take --format json for all.")
 
 
 def _print_accuracy(check: "BankCheck") -> None:
-    level = f"{100 * check.level:g} % interval"
-    rows = [
-        {
-            "model_id": row["model_id"],
-            "target": row["target"],
-            "items": f"{row['n_items']}/{row['n_total']}",
-            "full run": row["truth"],
-            "estimate": row["estimate"],
-            level: f"{row['low']:.4f} to {row['high']:.4f}",
-            "error": _points(row["error"], "+.2f"),
-            "expected": _points(row["expected_error"], ".2f"),
-            "verdict": row["verdict"],
-        }
-        for row in check.rows()
-    ]
-    title = f"Scores from 0 to 1, and errors in points, bank {check.bank_id}"
-    print_rows(rows, "table", title=title, least=("expected", "items"))
+    columns = ("model_id", "target", "n_items", "n_total", "truth", "estimate", "low", "high", "error", "expected_error")
+    print_rows(
+        [{**row, "level": check.level} for row in check.rows()],
+        "table",
+        "check",
+        title=f"Scores and errors in points, bank {check.bank_id}",
+        columns=(*columns, "verdict"),
+        least=("expected_error", "items"),
+    )
     _say(check.verdicts)

@@ -152,12 +152,13 @@ def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str
         rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
     title = (
-        f"Models in order of their {of_what} (0 to 1)" if is_ranking else f"Difference of the {of_what} (0 to 1), B - A"
+        f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
     )
     print_rows(
         rows,
         output_format,
-        title=f"{title}, by {comparison.method}, bank {comparison.bank_id}",
+        "ranking" if is_ranking else "compare",
+        title=f"{title}, in points, by {comparison.method}, bank {comparison.bank_id}",
         columns=[name for name in rows[0] if name != "target" or len(comparison.targets) > 1],
         least=("n_in_group",) if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
     )

@@ -182,8 +182,8 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
         ]
     what = TITLES[estimates.estimand]
     of = f" of {visible(estimates.target_id)}" if "@" in estimates.target_id else ""
-    title = f"{what}{of}, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
-    print_rows(rows, output_format, title=title, least=("typicality", "items"))
+    title = f"{what}{of}, in points of 100, by {estimates.method}, bank {estimates.bank_id}"
+    print_rows(rows, output_format, "estimate", title=title, least=("typicality", "items"))
 
 
 def interval_text(row: dict[str, Any]) -> str:

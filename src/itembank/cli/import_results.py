@@ -240,7 +240,7 @@ def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) 
             responses = read(models=given["models"], items=given["items"], progress=report)
         is_apart = warn_of_no_overlap(responses)
         ib.write_responses(responses, output)
-    print_rows([about_responses(responses, output)], given["output_format"], title="Responses")
+    print_rows([about_responses(responses, output)], given["output_format"], "responses", title="Responses")
     note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
 
 
@@ -332,13 +332,14 @@ def _list_sources(output_format: str) -> None:
         for one in SOURCES.values()
     ]
     if output_format != "table":
-        print_rows(rows, output_format)
+        print_rows(rows, output_format, "sources")
         return
     for row in rows:
         row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
     where = ("version", "most_gigabytes", "address")
-    print_rows(rows, output_format, title="Public sources", columns=[name for name in rows[0] if name not in where])
-    print_rows(rows, output_format, title="Where they are", columns=("name", *where))
+    columns = [name for name in rows[0] if name not in where]
+    print_rows(rows, output_format, "sources", title="Public sources", columns=columns)
+    print_rows(rows, output_format, "sources", title="Where they are", columns=("name", *where))
     note(
         "No commit is pinned: a download takes the newest one of the branch. Sizes are not known before it; "
         "most_gigabytes is where it is refused."

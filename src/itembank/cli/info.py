@@ -69,7 +69,13 @@ def info_command(*, bank: Path, other: Path | None, log: bool, output_format: st
         if output_format == "table":
             rows = [{**row, "ids": shown(row["ids"])} for row in rows]
         print_record(
-            found.to_dict(), "differences", rows, output_format, title=f"{bank} and {other}", heading="Differences"
+            found.to_dict(),
+            "differences",
+            rows,
+            output_format,
+            "info-differences",
+            title=f"{bank} and {other}",
+            heading="Differences",
         )
     elif bank.is_file():
         _show_responses(bank, output_format)
@@ -91,14 +97,15 @@ def _show_bank(bank: Path, output_format: str) -> None:
         "scenarios",
         _scenario_rows(loaded),
         output_format,
+        "info",
         title=f"Bank {bank}",
-        heading="Scores of the bank's models, from 0 to 1. item_model_bias: mean error of the scores that the item "
+        heading="Scores of the bank's models, in points. item_model_bias: mean error of the scores that the item "
         "model predicts for models left out",
         least=("precision", "item_model_bias", "weight"),
     )
     if output_format == "table":
         if rows := outlook.rows():
-            print_rows(rows, "table", title=OUTLOOK)
+            print_rows(rows, "table", "info", title=OUTLOOK)
         note(f"To see more as a page: itembank report {bank} -o bank.html")
 
 
@@ -109,7 +116,7 @@ def _show_history(bank: "Bank", output_format: str) -> None:
     if not rows:
         note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
     title = f"{visible(bank.name) or 'Bank'} {bank.version}, bank {bank.bank_id}, score {bank.target_id}"
-    print_rows(rows, output_format, title=title, least=("by", "bank", "link", "run with", "models"))
+    print_rows(rows, output_format, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
 
 
 def _in_words(change: "Change") -> dict[str, Any]:
@@ -151,8 +158,9 @@ def _show_responses(path: Path, output_format: str) -> None:
         "scenarios",
         _response_rows(responses),
         output_format,
+        "info-responses",
         title="Responses",
-        heading="Scenarios; responses from 0 to 1",
+        heading="Scenarios; responses in points",
     )
 
 

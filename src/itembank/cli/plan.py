@@ -116,8 +116,9 @@ def plan_command(
         "sizes",
         made.rows(),
         output_format,
-        title=f"Plan for bank {bank}; scores from 0 to 1",
-        heading="How precise each number of items is",
+        "plan",
+        title=f"Plan for bank {bank}",
+        heading="How precise each number of items is, in points",
         least=("mean_absolute_error", "half_width_beyond"),
     )
     for text in (made.message, made.stages_advice):
@@ -133,6 +134,7 @@ def _print_ways(made: "SessionPlan", bank: Path, output_format: str) -> None:
         "designs",
         [_in_points(row) for row in rows] if output_format == "table" else rows,
         output_format,
+        "plan-session",
         title=f"Ways to ask a new model {made.n_items} items of bank {bank}",
         heading=f"Errors of the estimate of {made.target!r}, in points, on the bank's models left out in turn",
         least=("half-width",),

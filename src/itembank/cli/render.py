@@ -17,7 +17,8 @@ import click
 from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
-from itembank.tables import column_names, columns_of, plain, table_lines, title_lines, upright_lines
+from itembank.output_keys import schemas
+from itembank.tables import column_names, columns_of, has_points, plain, table_lines, title_lines, upright_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -28,6 +29,7 @@ Row = Mapping[str, Any]
 def print_rows(
     rows: Sequence[Row],
     output_format: str,
+    schema: str,
     *,
     title: str = "",
     columns: Sequence[str] = (),
@@ -36,15 +38,15 @@ def print_rows(
 ) -> None:
     """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty).
 
-    Where a terminal is too narrow for a table, the columns in `least` are left out, the least needed first. In CSV,
+    The schema (`itembank.output_keys`) knows which columns a table shows in points. Where a terminal is too narrow for a table, the columns in `least` are left out, the least needed first. In CSV,
     texts that a spreadsheet would take for formulas have an apostrophe before them, unless programs read the rows back.
     """
     if output_format == "json":
-        click.echo(json.dumps([plain(row) for row in rows], ensure_ascii=False, indent=1))
+        print_object({"rows": list(rows)}, schema)
     elif output_format == "csv":
         print_exactly(_as_csv(rows, _exactly if is_read_back else guarded))
     else:
-        _print_table(rows, title, list(columns) or column_names(rows), least=least)
+        _print_table(rows, title, list(columns) or column_names(rows), schema, least=least)
 
 
 def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
@@ -66,9 +68,15 @@ def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> Non
         )
 
 
-def print_object(content: Row) -> None:
-    """Print one JSON object."""
-    click.echo(json.dumps(plain(content), ensure_ascii=False, indent=1))
+def print_object(content: Row, schema: str) -> None:
+    """Print one JSON object, which begins with its schema's version."""
+    click.echo(json.dumps(versioned(content, schema), ensure_ascii=False, indent=1))
+
+
+def versioned(content: Row, schema: str) -> dict[str, Any]:
+    """Return what is printed as one JSON object of a schema."""
+    found: dict[str, Any] = plain({"schema_version": schemas()[schema].version, **content})
+    return found
 
 
 def print_record(
@@ -76,6 +84,7 @@ def print_record(
     name: str,
     rows: Sequence[Row],
     output_format: str,
+    schema: str,
     *,
     title: str = "",
     heading: str = "",
@@ -87,13 +96,13 @@ def print_record(
     The table of rows stands under a `heading` (`name` when empty) and is laid out as `print_rows` does.
     """
     if output_format == "json":
-        print_object({**record, name: list(rows)})
+        print_object({**record, name: list(rows)}, schema)
     elif output_format == "csv":
-        print_rows(rows, output_format)
+        print_rows(rows, output_format, schema)
     else:
-        _print_table([record], title, list(record), are_facts=True)
+        _print_table([record], title, list(record), schema, are_facts=True)
         if rows or columns:
-            _print_table(rows, heading or name, list(columns) or column_names(rows), least=least)
+            _print_table(rows, heading or name, list(columns) or column_names(rows), schema, least=least)
 
 
 def print_exactly(text: str) -> None:
@@ -235,13 +244,26 @@ def _exactly(value: Any) -> Any:
 
 
 def _print_table(
-    rows: Sequence[Row], title: str, columns: Sequence[str], *, least: Sequence[str] = (), are_facts: bool = False
+    rows: Sequence[Row],
+    title: str,
+    columns: Sequence[str],
+    schema: str,
+    *,
+    least: Sequence[str] = (),
+    are_facts: bool = False,
 ) -> None:
-    """Print a table that fits the terminal; where columns had to give way, say which."""
+    """Print a table that fits the terminal; where columns had to give way, say which.
+
+    Where the title does not say that scores are in points, each of a single record says so itself, or the title is made
+    to.
+    """
     width = max(shutil.get_terminal_size((160, 24)).columns, 40)  # a pipe or a file has 160
+    unsaid = has_points(columns, schema) and "points" not in title
+    if unsaid and len(rows) > 1:
+        title = f"{title}; scores in points" if title else "Scores in points"
     for line in title_lines(visible(title), width):
         click.secho(line, bold=True)
-    made = columns_of(rows, columns)
+    made = columns_of(rows, columns, schema=schema, word=" points" if unsaid and len(rows) == 1 else "")
     if not made:
         return
     lines, left_out = (upright_lines(made, width), []) if are_facts else table_lines(made, width, least)

@@ -122,5 +122,5 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
             for row in without_only_scenario(rows)
         ]
     models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
-    title = f"Replayed sessions of {models}, bank {result.estimates.bank_id}; scores from 0 to 1"
-    print_rows(rows, output_format, title=title, least=("typicality", "answered", "items", "reason_stopped"))
+    title = f"Replayed sessions of {models}, bank {result.estimates.bank_id}; scores in points"
+    print_rows(rows, output_format, "replay", title=title, least=("typicality", "answered", "items", "reason_stopped"))

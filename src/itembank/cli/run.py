@@ -164,7 +164,8 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
     """Print the estimates, and say what they are."""
     overall_is = overall_of(bank)
     if output_format == "json":
-        print_object({"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output), "scores": scores.rows()})
+        facts = {"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output)}
+        print_object({**facts, "scores": scores.rows()}, "run")
     else:
         print_estimates(scores, output_format)
     note_flagged(scores, bank.n_compared_models)
@@ -209,7 +210,7 @@ def note_untold_prompts(bank: "Bank") -> None:
 
 def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
     """Print what would be run."""
-    print_rows([row], output_format, title="Would be run")
+    print_rows([row], output_format, "run-dry", title="Would be run")
     note("Compared with the bank's items. No model was called.")
 
 

@@ -131,21 +131,22 @@ def _print(law: "PassAtKLaw", show: str, output_format: str) -> None:
     """Print everything as one JSON object, or one table."""
     errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
     if output_format == "json":
-        print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()})
+        print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()}, "test-time")
         return
     if show == "curves":
         is_table = output_format == "table"
         rows = _wide(law) if is_table else law.rows()
-        print_rows(rows, output_format, title="pass@k, from 0 to 1", least=LEAST_METHODS)
+        print_rows(rows, output_format, "test-time", title="pass@k, in points", least=LEAST_METHODS)
     elif show == "errors":
         print_rows(
             errors,
             output_format,
-            title=f"Errors of pass@k, from 0 to 1, from {law.budget} samples an item",
+            "test-time",
+            title=f"Errors of pass@k, in points, from {law.budget} samples an item",
             least=("share_known", "error_of_negative_log"),
         )
     else:
-        print_rows(law.tail(), output_format, title=f"Items that fail most often at k = {law.k[-1]:g}")
+        print_rows(law.tail(), output_format, "test-time", title=f"Items that fail most often at k = {law.k[-1]:g}")
 
 
 def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:

@@ -204,7 +204,7 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
     rows = estimate.scores.rows()
     if output_format == "table":
         facts, rows = _main_facts(session, facts), _score_rows(rows)
-    print_record(facts, "scores", rows, output_format, title=str(journal))
+    print_record(facts, "scores", rows, output_format, "session", title=str(journal), heading="Scores, in points of 100")
     if session.pool.past is not None:
         note_flagged(estimate.scores, session.pool.past.n_models)
     if output_format == "table":
