@@ -92,7 +92,7 @@ def _texts(values: Sequence[Sequence[Any]], unit: str, word: str) -> list[tuple[
     if unit not in POINTS:
         return [tuple(map(cell_text, column)) for column in values]
     numbers = [abs(one) for column in values for one in column if _is_number(one)]
-    form = f"{POINTS[unit]}.{1 if max(numbers, default=1.0) >= 0.01 else 2}f"  # noqa: PLR2004
+    form = f"{POINTS[unit]}.{1 if max(numbers, default=1.0) >= 0.01 else 2}f"
     return [
         tuple(f"{100.0 * one:{form}}{word}" if _is_number(one) else cell_text(one) for one in column)
         for column in values

@@ -248,7 +248,7 @@ def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
         "item_id": row["item_id"],
         "reason": row["reasons"],
         "P(defect)": f"{row['probability']:.2f}",
-        "mean": None if row["mean"] is None else f"{row['mean']:.2f}",
+        "mean": row["mean"],
         "item-rest": f"{row['item_rest']:.2f}",
         "evidence": row["evidence"],
         "text": None if text is None else text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}...",

@@ -1,6 +1,5 @@
 """How `itembank check` prints what it found: as sections below each other, one JSON object, or one CSV table."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -148,13 +147,13 @@ def _print_drift(drift: "ItemDrift") -> None:
 
 
 def _print_accuracy(check: "BankCheck") -> None:
-    columns = ("model_id", "target", "n_items", "n_total", "truth", "estimate", "low", "high", "error", "expected_error")
+    names = ("model_id", "target", "n_items", "n_total", "truth", "estimate", "low", "high", "error", "expected_error")
     print_rows(
         [{**row, "level": check.level} for row in check.rows()],
         "table",
         "check",
         title=f"Scores and errors in points, bank {check.bank_id}",
-        columns=(*columns, "verdict"),
+        columns=(*names, "verdict"),
         least=("expected_error", "items"),
     )
     _say(check.verdicts)

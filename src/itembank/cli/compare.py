@@ -149,11 +149,9 @@ def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str
     if output_format == "table" and not is_ranking:
         for text in comparison.notes_on_items():
             note(f"Note: {text}.")
-        rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
+        rows = [_cells(row, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
-    title = (
-        f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
-    )
+    title = f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
     print_rows(
         rows,
         output_format,
@@ -171,16 +169,10 @@ def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str
         )
 
 
-def _cells(row: dict[str, Any], level: float, *, many: bool) -> dict[str, Any]:
+def _cells(row: dict[str, Any], *, many: bool) -> dict[str, Any]:
     """Columns of the table; the adjusted p-value only where there are several pairs."""
-    low, high = row["low"], row["high"]
-    known = low == low and high == high  # noqa: PLR0124 (NaN)
     cells = {
-        "model_a": row["model_a"],
-        "model_b": row["model_b"],
-        "target": row["target"],
-        "difference": "-" if math.isnan(row["difference"]) else f"{row['difference']:+.4f}",
-        f"{100 * level:g} % interval": f"{low:+.4f} to {high:+.4f}" if known else "-",
+        **{name: row[name] for name in ("model_a", "model_b", "target", "difference", "low", "high", "level")},
         "P(B better)": row["probability_b_better"],
         "p": _p_value(row["p_value"]),
         "detectable": row["smallest_detectable_difference"],

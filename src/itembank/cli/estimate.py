@@ -167,26 +167,12 @@ def _new_results(
 def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
     """Print the rows; in a table each estimate stands with its interval and the items behind it."""
     rows = estimates.rows()
+    columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total"]
     if output_format == "table":
-        is_known = any(row["typicality"] is not None for row in rows)
-        rows = [
-            {
-                "model_id": row["model_id"],
-                "target": row["target"],
-                "estimate": row["estimate"],
-                f"{100 * row['level']:g} % interval": interval_text(row),
-                "items": f"{row['n_items']}/{row['n_total']}",
-                **({"typicality": typicality_text(row, estimates.main_target)} if is_known else {}),
-            }
-            for row in without_only_scenario(rows)
-        ]
+        columns += ["typicality"] * any(row["typicality"] is not None for row in rows)
+        main = estimates.main_target
+        rows = [{**row, "typicality": typicality_text(row, main)} for row in without_only_scenario(rows)]
     what = TITLES[estimates.estimand]
     of = f" of {visible(estimates.target_id)}" if "@" in estimates.target_id else ""
     title = f"{what}{of}, in points of 100, by {estimates.method}, bank {estimates.bank_id}"
-    print_rows(rows, output_format, "estimate", title=title, least=("typicality", "items"))
-
-
-def interval_text(row: dict[str, Any]) -> str:
-    """Both ends of an interval, or a dash."""
-    low, high = row["low"], row["high"]
-    return "-" if low != low or high != high else f"{low:.4f} to {high:.4f}"  # noqa: PLR0124 (NaN)
+    print_rows(rows, output_format, "estimate", title=title, columns=columns, least=("typicality", "items"))

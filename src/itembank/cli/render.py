@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.errors import DataError, ItembankWarning, shown, visible
+from itembank.output_keys import outputs
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
-from itembank.output_keys import schemas
 from itembank.tables import column_names, columns_of, has_points, plain, table_lines, title_lines, upright_lines
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ def print_rows(
 ) -> None:
     """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty).
 
-    The schema (`itembank.output_keys`) knows which columns a table shows in points. Where a terminal is too narrow for a table, the columns in `least` are left out, the least needed first. In CSV,
-    texts that a spreadsheet would take for formulas have an apostrophe before them, unless programs read the rows back.
+    The schema (`itembank.output_keys`) knows which columns a table shows in points. Where a terminal is too narrow for
+    a table, the columns in `least` are left out, the least needed first. In CSV, texts that a spreadsheet would take
+    for formulas have an apostrophe before them, unless programs read the rows back.
     """
     if output_format == "json":
         print_object({"rows": list(rows)}, schema)
@@ -75,7 +76,7 @@ def print_object(content: Row, schema: str) -> None:
 
 def versioned(content: Row, schema: str) -> dict[str, Any]:
     """Return what is printed as one JSON object of a schema."""
-    found: dict[str, Any] = plain({"schema_version": schemas()[schema].version, **content})
+    found: dict[str, Any] = plain({"schema_version": outputs()[schema].version, **content})
     return found
 
 

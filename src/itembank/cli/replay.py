@@ -32,6 +32,9 @@ from itembank.responses.score_names import without_only_scenario
 if TYPE_CHECKING:
     from itembank.sessions.replay import ReplayResult
 
+LEAST = ("typicality", "n_answered", "items", "reason_stopped")
+"""Columns that give way in a narrow terminal, the least needed first."""
+
 
 @click.command("replay", cls=Command)
 @bank_argument
@@ -106,21 +109,14 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
     """Print the rows; in a table each estimate stands with its interval and how the session ended."""
     rows = result.rows(unit)
     is_known = any(row["typicality"] is not None for row in rows)
+    columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total", "n_answered"]
+    columns += [] if unit is None else [f"cost ({unit})"]
+    columns += [*["typicality"] * is_known, "reason_stopped"]
     if output_format == "table":
         rows = [
-            {
-                "model_id": row["model_id"],
-                "target": row["target"],
-                "estimate": row["estimate"],
-                f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
-                "items": f"{row['n_items']}/{row['n_total']}",
-                "answered": row["n_answered"],
-                **({} if unit is None else {f"cost ({unit})": row["cost"]}),
-                **({"typicality": typicality_text(row)} if is_known else {}),
-                "reason_stopped": row["reason_stopped"],
-            }
+            {**row, f"cost ({unit})": row["cost"], "typicality": typicality_text(row)}
             for row in without_only_scenario(rows)
         ]
     models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
     title = f"Replayed sessions of {models}, bank {result.estimates.bank_id}; scores in points"
-    print_rows(rows, output_format, "replay", title=title, least=("typicality", "answered", "items", "reason_stopped"))
+    print_rows(rows, output_format, "replay", title=title, columns=columns, least=LEAST)

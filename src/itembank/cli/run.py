@@ -12,7 +12,7 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Command, Decorator, Group, together
-from itembank.cli.estimate import interval_text, print_estimates
+from itembank.cli.estimate import print_estimates
 from itembank.cli.new_results import match_option, note_flagged, note_known_models
 from itembank.cli.options import (
     COUNT,
@@ -474,7 +474,8 @@ def _say(session: "AdaptiveSession", answer: "Answer") -> None:
         note(f"{visible(answer.item_id)} has no answer: {visible(answer.reason)}.")
     if not session.pending:
         overall = session.estimate().scores.rows()[-1]
-        note(f"{session.n_items} items: {overall['target']} {overall['estimate']:.4f}, {interval_text(overall)}")
+        score, low, high = (f"{100.0 * overall[name]:.1f}" for name in ("estimate", "low", "high"))
+        note(f"{session.n_items} items: {overall['target']} {score}, {low} to {high} points")
 
 
 def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:

@@ -277,5 +277,6 @@ def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
     has_notes = any(row["note"] for row in law.rows())
     for row in law.rows():
         kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
-        rows.append({**kept, "beyond": f"{row['beyond']:.3g} x", **({"note": row["note"]} if has_notes else {})})
+        kept |= {"level": law.level, "beyond": f"{row['beyond']:.3g} x"}
+        rows.append({**kept, **({"note": row["note"]} if has_notes else {})})
     return rows

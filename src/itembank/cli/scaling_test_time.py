@@ -155,11 +155,9 @@ def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:
     for row in law.rows():
         key = (row["model_id"], row["scenario"], row["k"])
         line = wide.setdefault(key, dict(zip(("model_id", "scenario", "k"), key, strict=True)))
-        line[row["method"]] = row["pass_at_k"]
+        line[row["method"]] = "-" if math.isnan(row["pass_at_k"]) else f"{100.0 * row['pass_at_k']:.1f}"
         if row["method"] == "irsl":
-            line[f"{100 * law.level:g} % interval"] = (
-                "-" if math.isnan(row["low"]) else f"{row['low']:.4f} to {row['high']:.4f}"
-            )
+            line |= {"low": row["low"], "high": row["high"], "level": law.level}
         if "truth" in row:
             line["truth"] = row["truth"]
     return list(wide.values())

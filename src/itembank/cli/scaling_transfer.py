@@ -1,6 +1,5 @@
 """`itembank scaling transfer`: what some items say of others, and whether they may."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

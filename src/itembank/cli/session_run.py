@@ -16,7 +16,7 @@ import click
 import itembank as ib
 from itembank.cli.command import Command, Decorator, gathered, headed
 from itembank.cli.options import COUNT, FOLDER, format_option, option
-from itembank.cli.render import note, progress, warnings_as_notes
+from itembank.cli.render import note, progress, versioned, warnings_as_notes
 from itembank.cli.session_options import (
     WAIT,
     bank_option,

@@ -73,18 +73,19 @@ def print_prediction(
     if output_format != "table":
         of_part = {"tasks": result.tasks, "at-cost": result.at_cost, "reach": result.costs}
         tables = {part: of_part.get(part, result.curves) for part in parts or ("errors",)}
-        rows = {part: _chosen(table, sets, n_tasks).to_dicts() for part, table in tables.items()}
+        found = {part: _chosen(table, sets, n_tasks).to_dicts() for part, table in tables.items()}
         if output_format == "json":
-            print_object(rows, "prediction")
-            return
-        for part in rows.values():
-            print_rows(part, output_format, "prediction")
+            print_object(found, "prediction")
+        for printed in found.values() if output_format == "csv" else ():
+            print_rows(printed, output_format, "prediction")
         return
     curves = _chosen(result.curves, sets, n_tasks)
     known = PARTS if result.unit else PARTS[:2]
     for part in parts or known:
         if part == "tasks":
-            print_rows(result.tasks.to_dicts(), "table", "prediction", title="tasks: items, and how many of them are held out")
+            print_rows(
+                result.tasks.to_dicts(), "table", "prediction", title="tasks: items, and how many of them are held out"
+            )
         elif part == "cost":
             # the same for both sets
             for title, rows in _panels(curves.filter(curves["set"] == curves["set"][0])):
