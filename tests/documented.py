@@ -1,4 +1,4 @@
-"""What commands print as JSON in this process, by output and path: a key that is not documented fails the test at once."""
+"""What commands print as JSON in this process, by output and path; an undocumented key fails the test at once."""
 
 import re
 

@@ -46,7 +46,9 @@ def test_rows_have_what_the_documentation_promises(run, bank_folder, results):
 
 
 def test_models_are_compared_in_the_order_in_which_they_are_named(run, bank_folder, results):
-    rows = json.loads(run("compare", bank_folder, results, "--model=next", "--model", "old", "--format", "json").out)["rows"]
+    rows = json.loads(run("compare", bank_folder, results, "--model=next", "--model", "old", "--format", "json").out)[
+        "rows"
+    ]
     assert [(row["model_a"], row["model_b"]) for row in rows] == [("next", "old")]
 
 
