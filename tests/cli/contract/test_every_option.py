@@ -10,7 +10,6 @@ import pytest
 
 import itembank
 from itembank.living import descendants
-from itembank.output_keys import outputs
 from itembank.pages import blocks
 from itembank.readers import builtin
 from itembank.sessions import journal
@@ -19,7 +18,6 @@ from tests.cli.contract.cases import CASES
 from tests.cli.contract.every_option import commands, names_of, options_of
 from tests.cli.contract.remembered import Remembered
 from tests.cli.contract.world import make_world, small, written_plainly
-from tests.documented import seen
 
 FAILED = (1, 2, 4)
 SLOW = {
@@ -185,17 +183,3 @@ def test_every_option_acts_in_some_mode(outcome, command):
     for option in case.nowhere:
         assert option not in acts, f"{option} is listed as acting nowhere, and acts in {acts[option]}: take it out."
     assert set(case.values) - set(case.never) - set(case.nowhere) <= set(acts)
-
-
-def test_every_documented_key_is_printed(outcome):
-    """An undocumented one fails the test that prints it (`tests.documented`)."""
-    for command, name in QUICK_MODES:
-        if command and "--format" in options_of(commands()[command]):
-            outcome(command, name, "--format" if "--format" in options_in(command, name) else None)
-    dead = {
-        f"{name} {path}": unseen
-        for name, one in outputs().items()
-        for path, keys in one.keys.items()
-        if (unseen := [key for key in keys if (name, path, key) not in seen])
-    }
-    assert dead == {}, dead

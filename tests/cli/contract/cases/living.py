@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.cli.contract.case import Case, Mode, options
 from tests.cli.contract.cases.reading import MIXED
 
-_WRITING = options("--output out/other --force --format json")
+_WRITING = options("--output out/other --force --format csv")
 _IDLE = {("new", "--force"): "nothing stands there"}
 _MIXED = {"--allow-mixed-prompts": "--allow-mixed-prompts"}
 _LOG = (("info out/made --log --format json", ""),)
