@@ -43,7 +43,7 @@ def outputs() -> dict[str, Output]:
             if path not in {"commands", "top"}:
                 listed = " ".join(groups[word[1:]] if word[0] == "@" else word for word in words.split())
                 keys[path] = {key: other or key for key, _, other in (word.partition("=") for word in listed.split())}
-        found[name] = Output(f"itembank.{name}/1", told["commands"], keys)
+        found[name] = Output(f"{__package__}.{name}/1", told["commands"], keys)
     return found
 
 

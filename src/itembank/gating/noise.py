@@ -38,6 +38,8 @@ class SelfTest(Tabular):
     spec : GateSpec
     """
 
+    schema = "gate-self-test"
+
     first_id: str
     second_id: str
     n_items: int
