@@ -48,7 +48,8 @@ def outputs() -> dict[str, Output]:
 
 
 def unit_of(key: str, output: str) -> str:
-    """Return the unit of a key of an output, or, without one, of a key of that name in any; empty for others."""
-    own = outputs()[output].keys.values() if output else ()
+    """Return the unit of a key of an output, `name` or `name/path`, or of a key of that name in any; '' for others."""
+    known, _, path = output.partition("/")
+    own = [outputs()[known].keys[path]] if path else outputs()[known].keys.values() if known else ()
     name = next((keys[key] for keys in own if key in keys), key)
     return str(source()["keys"].get(name, ("", ""))[0])

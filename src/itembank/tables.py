@@ -88,11 +88,11 @@ def _interval(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _texts(values: Sequence[Sequence[Any]], unit: str, word: str) -> list[tuple[str, ...]]:
-    """Cells of columns of one unit: points with one decimal, or two where all are below one."""
+    """Cells of columns of one unit: points with one decimal, or two where all are below one and not all are zero."""
     if unit not in POINTS:
         return [tuple(map(cell_text, column)) for column in values]
     numbers = [abs(one) for column in values for one in column if _is_number(one)]
-    form = f"{POINTS[unit]}.{1 if max(numbers, default=1.0) >= 0.01 else 2}f"
+    form = f"{POINTS[unit]}.{2 if 5e-5 <= max(numbers, default=0.0) < 0.01 else 1}f"
     return [
         tuple(f"{100.0 * one:{form}}{word}" if _is_number(one) else cell_text(one) for one in column)
         for column in values

@@ -196,7 +196,6 @@ def verdict_command(
 def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None:
     """Print what two runs of the same set-up say."""
     from itembank.gating.noise import self_test  # noqa: PLC0415
-    from itembank.gating.results import points  # noqa: PLC0415
 
     found = self_test(pair, spec)
     if output_format != "table":
@@ -208,9 +207,9 @@ def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None
     click.echo(f"{found.sentence}\n")
     title = "Noise floor of a score, and of a difference: standard errors in points"
     print_rows(found.floor(), "table", "gate-self-test", title=title)
-    rows = [{n: points(v) if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
+    rows = [{n: v if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
     click.echo("")
-    title = "How often a candidate that is the same fails, passes, or falls below a threshold"
+    title = "How often a candidate that is the same fails, passes, or falls below a threshold; margins in points"
     print_rows(rows, "table", "gate-self-test", title=title)
 
 

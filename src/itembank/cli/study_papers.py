@@ -195,7 +195,7 @@ def predictions_command(
             show,
             parts[show],
             output_format,
-            "predictions",
+            f"predictions/{show}",
             title="Predictions of responses of models left out",
             least=PREDICTIONS_LEAST,
         )
