@@ -43,7 +43,7 @@ def test_items_and_models_join_and_the_bank_learns(folder, run):
     assert "points to scores" in made.err
     assert run("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3").code == 0
     assert run("bank", "recalibrate", "bank-3", "-o", "bank-4").code == 0
-    log = pl.DataFrame(json.loads(run("info", "bank-4", "--log", "--format", "json").out))
+    log = pl.DataFrame(json.loads(run("info", "bank-4", "--log", "--format", "json").out)["rows"])
     assert log["operation"].to_list() == ["note", "add-items", "add-models", "recalibrate"]
     assert load_bank("bank-4").n_models == 34
 

@@ -31,7 +31,7 @@ def test_writes_a_bank_of_the_file_s_responses(run, response_file, tmp_path, met
         "calibrate", response_file, "-o", tmp_path / "new", "--method", method, "--dims", 1, "--format", "json"
     )
     assert outcome.code == 0, outcome.err
-    (row,) = json.loads(outcome.out)
+    (row,) = json.loads(outcome.out)["rows"]
     bank = load_bank(tmp_path / "new")
     assert row["bank"] == bank.bank_id
     assert (row["n_models"], row["n_items"], row["n_scenarios"], row["method"]) == (25, 40, 3, method)

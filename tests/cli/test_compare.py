@@ -35,7 +35,7 @@ def test_rows_have_what_the_documentation_promises(run, bank_folder, results):
         "compare", bank_folder, results, "--model", "old", "--model", "new", "--target", "all", "--format", "json"
     )
     assert outcome.code == 0, outcome.err
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert [row["target"] for row in rows] == ["math", "code", "law", "overall"]
     for row in rows:
         assert (row["model_a"], row["model_b"], row["level"], row["method"]) == ("old", "new", 0.95, "stacked")
@@ -46,12 +46,14 @@ def test_rows_have_what_the_documentation_promises(run, bank_folder, results):
 
 
 def test_models_are_compared_in_the_order_in_which_they_are_named(run, bank_folder, results):
-    rows = json.loads(run("compare", bank_folder, results, "--model=next", "--model", "old", "--format", "json").out)
+    rows = json.loads(run("compare", bank_folder, results, "--model=next", "--model", "old", "--format", "json").out)[
+        "rows"
+    ]
     assert [(row["model_a"], row["model_b"]) for row in rows] == [("next", "old")]
 
 
 def test_all_pairs_by_default_on_the_overall_score(run, bank_folder, results):
-    rows = json.loads(run("compare", bank_folder, results, "--format", "json").out)
+    rows = json.loads(run("compare", bank_folder, results, "--format", "json").out)["rows"]
     assert [(row["model_a"], row["model_b"]) for row in rows] == [("old", "new"), ("old", "next"), ("new", "next")]
     assert {row["target"] for row in rows} == {"overall"}
 
@@ -78,13 +80,13 @@ def test_a_page_has_every_score_whatever_was_compared(run, bank_folder, results,
 
 def test_ranking(run, bank_folder, results):
     outcome = run("compare", bank_folder, results, "--ranking", "--format", "json")
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert rows[0]["model_id"] == "old"
     assert [row["rank"] for row in rows] == [1, 2, 3]
     assert "significantly" in outcome.err
     pairs = {
         (row["model_a"], row["model_b"]): row
-        for row in json.loads(run("compare", bank_folder, results, "--format", "json").out)
+        for row in json.loads(run("compare", bank_folder, results, "--format", "json").out)["rows"]
     }
     for row in rows[1:]:
         one, sign = ("model_a", 1) if (row["model_id"], "old") in pairs else ("model_b", -1)
@@ -97,7 +99,7 @@ def test_ranking(run, bank_folder, results):
 
 def test_two_models_are_compared_in_a_sentence(run, bank_folder, results):
     pair = ("compare", bank_folder, results, "--model", "old", "--model", "new")
-    row = json.loads(run(*pair, "--format", "json").out)[0]
+    row = json.loads(run(*pair, "--format", "json").out)["rows"][0]
     sentence = run(*pair).out.splitlines()[0]
     assert f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}" in sentence
     assert sentence.startswith("No sure difference") == (row["low"] <= 0.0 <= row["high"])
@@ -127,7 +129,7 @@ def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):
     outcome = run("compare", bank_folder, results, "--format", "json")
     assert outcome.code == 0, outcome.err
     assert "Note: 'org/model-0' and 1 more are past models of this bank" in outcome.err
-    assert len(json.loads(outcome.out)) == 1
+    assert len(json.loads(outcome.out)["rows"]) == 1
     assert "of this bank" not in run("--quiet", "compare", bank_folder, results).err
 
 

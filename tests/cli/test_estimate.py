@@ -52,7 +52,7 @@ def test_rows_have_what_the_readme_promises(run, bank_folder, new_models, tmp_pa
         "--method", method, "--level", 0.9, "--format", "json",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert [(row["model_id"], row["target"]) for row in rows] == [
         (model, target) for model in ("new/a", "new/b") for target in ("math", "code", "law", "overall")
     ]
@@ -66,7 +66,7 @@ def test_rows_have_what_the_readme_promises(run, bank_folder, new_models, tmp_pa
 @pytest.mark.parametrize("method", ["mean", "gp-irt", "auto"])
 def test_all_items_give_the_score_itself(run, bank_folder, new_models, method):
     matrix, path = new_models
-    rows = json.loads(run("estimate", bank_folder, path, "--method", method, "--format", "json").out)
+    rows = json.loads(run("estimate", bank_folder, path, "--method", method, "--format", "json").out)["rows"]
     overall = [row for row in rows if row["target"] == "overall"]
     for row, expected in zip(overall, matrix.responses.mean(axis=1), strict=True):
         assert row["estimate"] == pytest.approx(expected)
@@ -102,7 +102,7 @@ def test_several_models_have_a_line_each_unless_more_is_asked_for(run, bank_fold
 def test_verbose_says_why_a_method_was_taken(run, bank_folder, new_models, tmp_path):
     select_items(run, bank_folder, tmp_path / "s.json")
     outcome = run("-v", "estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--format", "json")
-    taken = {row["method"] for row in json.loads(outcome.out)}
+    taken = {row["method"] for row in json.loads(outcome.out)["rows"]}
     assert len(taken) == 1
     assert f"Estimated by {taken.pop()}. " in outcome.err
     assert "errors of the overall score" in outcome.err
@@ -118,7 +118,7 @@ def test_the_closing_note_and_the_rows_say_what_intervals_rest_on(run, bank_fold
     assert outcome.code == 0, outcome.err
     assert f"{RESTS_ON[interval]}." in outcome.err
     assert not any(text in outcome.err for kind, text in RESTS_ON.items() if kind != interval)
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert {row["interval"] for row in rows} == {interval}
 
 
@@ -137,7 +137,7 @@ def test_few_calibration_models_are_said(run, tmp_path):
     matrix = ResponseMatrix.create(responses, model_ids=["new"], items=bank.responses.items[:12])
     write_responses(matrix, tmp_path / "new.parquet")
     outcome = run("-v", "estimate", tmp_path / "bank", tmp_path / "new.parquet", "--format", "json")
-    assert {(row["method"], row["interval"]) for row in json.loads(outcome.out)} == {("gp-irt", "model-based")}
+    assert {(row["method"], row["interval"]) for row in json.loads(outcome.out)["rows"]} == {("gp-irt", "model-based")}
     assert "gp-irt, since 6 " in outcome.err
     assert "The bank has 6 past models, too few" in outcome.err
     assert MEANING["model-based"] in outcome.err
@@ -162,7 +162,7 @@ def test_a_table_that_needs_a_choice_is_imported_first_and_the_message_says_so(r
     assert f"itembank import {table} [OPTIONS] -o responses.parquet. Then give responses.parquet here." in refused.err
     options = ("--column", "model_id=llm", "--max-response", 100, "--repeats", "last")
     assert run("import", table, *options, "-o", responses).code == 0
-    rows = json.loads(run("estimate", bank_folder, responses, "--format", "json").out)
+    rows = json.loads(run("estimate", bank_folder, responses, "--format", "json").out)["rows"]
     assert {(row["model_id"], row["n_items"]) for row in rows if row["target"] == "math"} == {("new", 6)}
 
 
@@ -184,7 +184,7 @@ def test_missing_items_of_the_selection_are_said_and_the_rest_used(run, bank_fol
     assert outcome.code == 0, outcome.err
     assert "of the 12 items of the selection" in outcome.err
     assert "new/a (2)" in outcome.err
-    assert json.loads(outcome.out)[3]["n_items"] == 10
+    assert json.loads(outcome.out)["rows"][3]["n_items"] == 10
 
 
 def test_items_that_are_not_in_the_bank_are_refused(run, bank_folder, tmp_path):

@@ -38,7 +38,7 @@ def bank_with_board(folder, fitted_bank):
 
 def rows_of(outcome):
     assert outcome.code == 0, outcome.err
-    return json.loads(outcome.out)
+    return json.loads(outcome.out)["rows"]
 
 
 @pytest.mark.parametrize("target", ["board", "mean_win_rate"])

@@ -41,7 +41,7 @@ def output(tmp_path):
 def test_a_table_is_imported_and_summed_up(run, table, output):
     outcome = run("import", table, "-o", output, "--format", "json")
     assert outcome.code == 0
-    assert json.loads(outcome.out) == [
+    assert json.loads(outcome.out)["rows"] == [
         {
             "file": str(output),
             "n_models": 2,
@@ -164,7 +164,7 @@ def test_auto_says_what_it_found_and_reads_it(run, tmp_path, output):
     (tmp_path / "in" / "[red]notes.md").write_text("words")
     outcome = run("import", tmp_path / "in", "-o", output, "--format", "json")
     assert outcome.code == 0
-    assert json.loads(outcome.out)[0]["n_items"] == 4
+    assert json.loads(outcome.out)["rows"][0]["n_items"] == 4
     assert re.search(r"Found 4 lm_eval samples files .*: 2 models, 2 tasks, 6 responses", outcome.err)
     assert re.search(r"Found .*py.jsonl: 1 models, 1 tasks, 1 responses", outcome.err)
     assert re.search(r"1 files have no results that itembank knows, and are ignored: .*\[red\]notes", outcome.err)
@@ -358,7 +358,7 @@ def test_repeated_samples_are_counted(run, tmp_path, output):
     assert "never averaged unasked: count them (--repeats count)" in refused.err
     outcome = run("import", tmp_path / "r.csv", "-o", output, "--repeats", "count", "--format", "json")
     assert outcome.code == 0
-    assert json.loads(outcome.out)[0]["n_trials"] == 4
+    assert json.loads(outcome.out)["rows"][0]["n_trials"] == 4
     np.testing.assert_array_equal(read_responses(output).n_trials, [[3, 1]])
 
 

@@ -9,7 +9,7 @@ from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 def test_the_list_says_what_each_source_is(run):
     outcome = run("download", "--list", "--format", "json")
     assert outcome.code == 0
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert [row["name"] for row in rows] == list(SOURCES)
     assert all(row["holds"] and row["licence"] and row["address"] for row in rows)
     told = {row["name"]: (row["version"], row["most_gigabytes"]) for row in rows}

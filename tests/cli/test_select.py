@@ -299,7 +299,7 @@ def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_p
     assert sorted(ids) == sorted(chosen.item_ids)  # what is left to run, and nothing else
     outcome = run("estimate", bank_folder, results, "--selection", second, "--format", "json")
     assert outcome.code == 0, outcome.err
-    assert json.loads(outcome.out)[-1]["n_items"] == 15
+    assert json.loads(outcome.out)["rows"][-1]["n_items"] == 15
 
 
 @pytest.mark.parametrize(

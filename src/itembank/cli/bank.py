@@ -74,7 +74,7 @@ def list_command(output_format: str) -> None:
 
     rows = list_ready()
     if output_format != "table":
-        print_rows(rows, output_format)
+        print_rows(rows, output_format, "bank-list")
         return
     shown_rows = [
         {
@@ -85,16 +85,17 @@ def list_command(output_format: str) -> None:
             "models": row["n_models"],
             "newest": row["newest"] and row["newest"][:7],
             "months old": row["months_old"] and f"{row['months_old']:.0f}",
-            "error": row["error"] and f"{100 * row['error']:.1f}",
-            "half width": row["half_width"] and f"{100 * row['half_width']:.1f}",
+            "error": row["error"],
+            "half_width": row["half_width"],
         }
         for row in rows
     ]
     print_rows(
         shown_rows,
         output_format,
+        "bank-list",
         title="Ready banks, taken as bank:NAME; error and half-width of intervals in points",
-        least=("newest", "half width"),
+        least=("newest", "half_width"),
     )
     for row in rows:
         if row["source"] and row["status"] in {"package", "built"}:
@@ -137,7 +138,7 @@ def build_command(*, recipe: str, files: Path | None, into: Path | None, force: 
         "revision": built.fetched and built.fetched.revision,
         "folder": str(built.folder),
     }
-    print_rows([row], output_format, title="Built")
+    print_rows([row], output_format, "bank-build", title="Built")
     own = built.bank.items_to_run
     n_items = built.bank.n_items if own is None else own.n_items
     note(f"Next: itembank select bank:{built.name} -n {n_items} --ids list, run these items, then")
@@ -195,7 +196,7 @@ def _write(bank: "Bank", output: Path, output_format: str, *, force: bool) -> No
         "items": bank.n_items,
         "items_aside": bank.n_aside,
     }
-    print_rows([row], output_format)
+    print_rows([row], output_format, "bank")
     note(f"Written to {output}.")
 
 
@@ -235,7 +236,13 @@ def add_items(
         refuse_unused(*((name, False, nothing) for name in ("output", "force", "status", "how", "note")))
         linked = ib.banks.link_items(bank, _read(bank, responses, allow_mixed_prompts), progress=progress)
         print_record(
-            _facts(linked), "items", linked.rows(), output_format, least=("scenario", "n_answers", "mean_response")
+            _facts(linked),
+            "items",
+            linked.rows(),
+            output_format,
+            "bank-link",
+            heading="New items, scores in points",
+            least=("scenario", "n_answers", "mean_response"),
         )
         if linked.further_models:
             note(f"To know more, run these past models on the new items: {visible(shown(linked.further_models))}.")

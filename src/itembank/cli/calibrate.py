@@ -274,7 +274,7 @@ def _print_summary(bank: "Bank", output_format: str) -> None:
         facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} (all models answered alike)"
     shown = ["bank", "n_scenarios", "n_dims", "n_degenerate_items", *([] if facts["converged"] else ["converged"])]
     title = f"Calibrated {bank.n_items:,} items {models}{error}"
-    print_rows([facts], output_format, title=title, columns=() if is_verbose() else shown)
+    print_rows([facts], output_format, "calibrate", title=title, columns=() if is_verbose() else shown)
 
 
 def _start(
@@ -316,7 +316,7 @@ def _begin(
     ib.save_bank(bank, output, overwrite=force)
     n_items = min(100, bank.n_items)
     plan = None if bank.calibration.is_fitted else plan_models(bank, n_items)
-    print_rows([_about_start(bank, plan)], output_format, title=f"Bank {output}")
+    print_rows([_about_start(bank, plan)], output_format, "calibrate", title=f"Bank {output}")
     if plan is not None:
         _say_what_to_expect(bank, plan)
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")

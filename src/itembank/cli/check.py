@@ -208,7 +208,7 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str)
     facts, shown = audit.to_dict(), COLUMNS if is_verbose() else COLUMNS[:-2]
     columns = [name for name in shown if name != "text" or name in chosen.columns]
     if output_format != "table":
-        print_record(facts, "items", chosen.to_dicts(), output_format)
+        print_record(facts, "items", chosen.to_dicts(), output_format, "check-items")
         return
     told = {"n_models": facts["n_models"]}
     told |= {name: f"{count}: {_meaning(name)}" for name, count in audit.counts.items() if count}
@@ -217,6 +217,7 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str)
         "items",
         [_audit_row(row) for row in chosen.to_dicts()],
         "table",
+        "check-items",
         title=f"Flagged: {audit.said}",
         heading=f"Items by {audit.order}",
         columns=columns if chosen.height else (),
@@ -248,7 +249,7 @@ def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
         "item_id": row["item_id"],
         "reason": row["reasons"],
         "P(defect)": f"{row['probability']:.2f}",
-        "mean": None if row["mean"] is None else f"{row['mean']:.2f}",
+        "mean": row["mean"],
         "item-rest": f"{row['item_rest']:.2f}",
         "evidence": row["evidence"],
         "text": None if text is None else text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}...",
@@ -261,13 +262,14 @@ def _print_groups(differential: "DifferentialItems") -> None:
         {
             "group": row["group"],
             "scenario": row["scenario"],
-            "points at equal ability": f"{100.0 * row['score_effect']:+.1f}",
+            "score_effect": row["score_effect"],
             "items that differ": f"{row['n_flagged']}/{row['n_items']}",
-            "points by these": f"{100.0 * row['flagged_effect']:+.1f}",
+            "flagged_effect": row["flagged_effect"],
         }
         for row in differential.scores.to_dicts()
     ]
-    print_rows(rows, "table", title=f"Scores by {differential.column}")
+    title = f"Scores by {differential.column}, in points at equal ability"
+    print_rows(rows, "table", "check-items", title=title)
     for one in differential.notes:
         note(f"Note: {visible(one)}")
 

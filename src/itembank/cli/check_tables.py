@@ -1,6 +1,5 @@
 """How `itembank check` prints what it found: as sections below each other, one JSON object, or one CSV table."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -51,10 +50,10 @@ class Checks:
 def print_checks(checks: Checks, output_format: str) -> None:
     """Print what was found."""
     if output_format == "json":
-        print_object(_as_record(checks))
+        print_object(_as_record(checks), "check")
     elif output_format == "csv":
         tables = [one for one in (checks.accuracy, checks.fit, checks.drift) if one is not None]
-        print_rows(tables[0].rows() if tables else [], output_format)
+        print_rows(tables[0].rows() if tables else [], output_format, "check")
     else:
         _print_sections(checks)
 
@@ -109,11 +108,11 @@ def _print_fit(fit: "FitCheck") -> None:
     rows = [{"items" if name == "n_items" else name: row[name] for name in ("n_items", *names)} for row in fit.rows()]
     columns = ("model_id", "items", *names[1:])
     title = f"Fit of each model, compared with past models, bank {fit.bank_id}"
-    print_rows(rows, "table", title=title, columns=columns, least=("misfit", "items"))
+    print_rows(rows, "table", "check", title=title, columns=columns, least=("misfit", "items"))
     named = list(_named_rows(fit))
     if named:
         title = "Suspected items: score in points, and what the other answers suggest"
-        print_rows(named, "table", title=title, least=("items", "others"))
+        print_rows(named, "table", "check", title=title, least=("items", "others"))
 
 
 def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
@@ -124,17 +123,10 @@ def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
                 "group": row["group"],
                 "items": row["n_items"],
                 "others": row["n_reference"],
-                "answered": _points(row["mean"], ".1f"),
-                "expected": _points(row["expected"], ".1f"),
-                "difference": _points(row["difference"], "+.1f"),
+                **{name: row[name] for name in ("mean", "expected", "difference")},
                 "p_value": row["p_value"],
                 "verdict": row["verdict"],
             }
-
-
-def _points(value: float, form: str) -> str:
-    """Write a score in points; nothing if it is not known."""
-    return "" if math.isnan(value) else f"{100.0 * value:{form}}"
 
 
 def _print_drift(drift: "ItemDrift") -> None:
@@ -144,7 +136,7 @@ def _print_drift(drift: "ItemDrift") -> None:
             "item_id": row["item_id"],
             "scenario": row["scenario"],
             "models": row["n_models"],
-            "difference": _points(row["difference"], "+.1f"),
+            "difference": row["difference"],
             "z": f"{row['z']:.1f}",
             "verdict": row["verdict"],
         }
@@ -152,7 +144,7 @@ def _print_drift(drift: "ItemDrift") -> None:
     ]
     if rows:
         title = "Drifted items: points more or less than other answers suggest"
-        print_rows(rows, "table", title=title, least=("models", "scenario"))
+        print_rows(rows, "table", "check", title=title, least=("models", "scenario"))
     if len(drift.drifted) > MOST_DRIFTED:
         note(f"{len(drift.drifted) - MOST_DRIFTED} more drifted items: take --format json for all.")
 
@@ -160,22 +152,12 @@ def _print_drift(drift: "ItemDrift") -> None:
 def _print_accuracy(check: "BankCheck") -> None:
     _say(check.verdicts)
     is_brief = bool(check.verdicts) and not is_verbose()  # the overall scores alone
-    level = f"{100 * check.level:g} % interval"
-    rows = [
-        {
-            "model_id": row["model_id"],
-            "target": row["target"],
-            "items": f"{row['n_items']}/{row['n_total']}",
-            "full run": row["truth"],
-            "estimate": row["estimate"],
-            level: f"{row['low']:.4f} to {row['high']:.4f}",
-            "error": _points(row["error"], "+.2f"),
-            "expected": _points(row["expected_error"], ".2f"),
-            "verdict": row["verdict"],
-        }
-        for row in check.rows()
-        if row["target"] == OVERALL or not is_brief
-    ]
-    columns = [name for name in rows[0] if name != "target" or not is_brief]
-    title = f"{'Overall scores' if is_brief else 'Scores'} from 0 to 1, and errors in points, bank {check.bank_id}"
-    print_rows(rows, "table", title=title, columns=columns, least=("expected", "full run", "verdict"))
+    names = ["model_id", *([] if is_brief else ["target"]), "n_items", "n_total", "truth", "estimate", "low", "high"]
+    print_rows(
+        [{**row, "level": check.level} for row in check.rows() if row["target"] == OVERALL or not is_brief],
+        "table",
+        "check",
+        title=f"{'Overall scores' if is_brief else 'Scores'} and errors in points, bank {check.bank_id}",
+        columns=(*names, "error", "expected_error", "verdict"),
+        least=("expected_error", "truth", "verdict"),
+    )

@@ -151,16 +151,17 @@ def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str
     elif output_format == "table":
         for text in comparison.notes_on_items():
             note(f"Note: {text}.")
-        rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
+        rows = [_cells(row, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
     if not is_ranking and len(comparison.targets) == comparison.n_pairs == 1:
         title = _sentence(comparison.rows()[0])
     else:
-        title = f"Models in order of their {of_what} (0 to 1)" if is_ranking else f"Difference of the {of_what}, B - A"
-        title += f", by {comparison.method}, bank {comparison.bank_id}"
+        title = f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
+        title += f", in points, by {comparison.method}, bank {comparison.bank_id}"
     print_rows(
         rows,
         output_format,
+        "ranking" if is_ranking else "compare",
         title=title,
         columns=[name for name in rows[0] if name != "target" or len(comparison.targets) > 1],
         least=("n_in_group", "group") if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
@@ -213,16 +214,10 @@ def _ranking_cells(row: dict[str, Any], level: float) -> dict[str, Any]:
     return {**row, "points behind": f"{abs(points):.1f}" if is_known else "-", **interval}
 
 
-def _cells(row: dict[str, Any], level: float, *, many: bool) -> dict[str, Any]:
+def _cells(row: dict[str, Any], *, many: bool) -> dict[str, Any]:
     """Columns of the table; the adjusted p-value only if there are several pairs."""
-    low, high = row["low"], row["high"]
-    known = low == low and high == high  # noqa: PLR0124 (NaN)
     cells = {
-        "model_a": row["model_a"],
-        "model_b": row["model_b"],
-        "target": row["target"],
-        "difference": "-" if math.isnan(row["difference"]) else f"{row['difference']:+.4f}",
-        f"{100 * level:g} % interval": f"{low:+.4f} to {high:+.4f}" if known else "-",
+        **{name: row[name] for name in ("model_a", "model_b", "target", "difference", "low", "high", "level")},
         "P(B better)": row["probability_b_better"],
         "p": _p_value(row["p_value"]),
         "detectable": row["smallest_detectable_difference"],

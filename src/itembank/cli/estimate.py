@@ -203,28 +203,20 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str, *, is_wide:
     Of several models it has the main score alone, or, wide, the scores of all scenarios.
     """
     rows = estimates.rows()
+    columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total"]
     is_of_several = output_format == "table" and len(estimates.model_ids) > 1
     if is_wide and is_of_several:
         _print_wide(estimates)
         return
     if output_format == "table":
-        if is_of_several and len({row["target"] for row in without_only_scenario(rows)}) > 1 and not is_verbose():
+        columns += ["typicality"] * any(row["typicality"] is not None for row in rows)
+        main = estimates.main_target
+        rows = [{**row, "typicality": typicality_text(row, main)} for row in without_only_scenario(rows)]
+        if is_of_several and len({row["target"] for row in rows}) > 1 and not is_verbose():
             note("Scores of scenarios: --wide, or with their intervals -v.")
-            rows = [row for row in rows if row["target"] == estimates.main_target]
-        is_known = any(row["typicality"] is not None for row in rows)
-        rows = [
-            {
-                "model_id": row["model_id"],
-                "target": row["target"],
-                "estimate": row["estimate"],
-                f"{100 * row['level']:g} % interval": interval_text(row),
-                "items": f"{row['n_items']}/{row['n_total']}",
-                **({"typicality": typicality_text(row, estimates.main_target)} if is_known else {}),
-            }
-            for row in without_only_scenario(rows)
-        ]
-    title = f"{_title(estimates)}, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
-    print_rows(rows, output_format, title=title, least=("typicality", "items"))
+            rows = [row for row in rows if row["target"] == main]
+    title = f"{_title(estimates)}, in points of 100, by {estimates.method}, bank {estimates.bank_id}"
+    print_rows(rows, output_format, "estimate", title=title, columns=columns, least=("typicality", "items"))
 
 
 def _title(estimates: "ScoreEstimates") -> str:
@@ -244,9 +236,3 @@ def _print_wide(estimates: "ScoreEstimates") -> None:
         for k, model in enumerate(estimates.model_ids)
     ]
     print_side_by_side(rows, f"{_title(estimates)} in points, by {estimates.method}, bank {estimates.bank_id}")
-
-
-def interval_text(row: dict[str, Any]) -> str:
-    """Both ends of an interval, or a dash."""
-    low, high = row["low"], row["high"]
-    return "-" if low != low or high != high else f"{low:.4f} to {high:.4f}"  # noqa: PLR0124 (NaN)

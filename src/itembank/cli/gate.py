@@ -203,23 +203,21 @@ def verdict_command(
 def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None:
     """Print what two runs of the same set-up say."""
     from itembank.gating.noise import self_test  # noqa: PLC0415
-    from itembank.gating.results import points  # noqa: PLC0415
 
     found = self_test(pair, spec)
     if output_format != "table":
         if output_format == "json":
-            print_object(found.to_dict())
+            print_object(found.to_dict(), "gate-self-test")
         else:
-            print_rows(found.rows(), "csv")
+            print_rows(found.rows(), "csv", "gate-self-test")
         return
     click.echo(f"{found.sentence}\n")
-    floor = [
-        {name: one if isinstance(one, str) else f"{one:.2f}" for name, one in row.items()} for row in found.floor()
-    ]
-    print_rows(floor, "table", title="Noise floor of a score, and of a difference: standard errors in points")
-    rows = [{n: points(v) if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
+    title = "Noise floor of a score, and of a difference: standard errors in points"
+    print_rows(found.floor(), "table", "gate-self-test", title=title)
+    rows = [{n: v if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
     click.echo("")
-    print_rows(rows, "table", title="How often a candidate that is the same fails, passes, or falls below a threshold")
+    title = "How often a candidate that is the same fails, passes, or falls below a threshold; margins in points"
+    print_rows(rows, "table", "gate-self-test", title=title)
 
 
 def read_run(
@@ -247,9 +245,9 @@ def read_run(
 def print_gate(found: "Gate", output_format: str, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
     """Print a verdict, and what more items and repeats would bring."""
     if output_format == "json":
-        print_object({**found.to_dict(), **({"repeats": list(repeats)} if repeats else {})})
+        print_object({**found.to_dict(), **({"repeats": list(repeats)} if repeats else {})}, "gate")
     elif output_format == "csv":
-        print_rows(found.rows(), "csv")
+        print_rows(found.rows(), "csv", "gate")
     else:
         click.echo(found.sentence)
         click.echo("")
@@ -328,7 +326,7 @@ def start_command(
     first = plan.next_items()
     if output_format == "json":
         facts = {"gate": str(output), "bank": plan.bank_id, "n_total": len(plan.order), "looks": list(plan.sizes)}
-        print_object({**facts, "next_items": list(first)})
+        print_object({**facts, "next_items": list(first)}, "gate-start")
     else:
         _print_items(first, ids, plan)
     note(

@@ -246,6 +246,7 @@ def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) 
     print_rows(
         [about],
         given["output_format"],
+        "responses",
         title=f"{output}: answers of {about['n_models']:,} models to {about['n_items']:,} items",
         columns=() if is_verbose() else [name for name in BRIEF if about[name] not in (None, 0)],
     )
@@ -340,13 +341,14 @@ def _list_sources(output_format: str) -> None:
         for one in SOURCES.values()
     ]
     if output_format != "table":
-        print_rows(rows, output_format)
+        print_rows(rows, output_format, "sources")
         return
     for row in rows:
         row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
     where = ("version", "most_gigabytes", "address")
-    print_rows(rows, output_format, title="Public sources", columns=[name for name in rows[0] if name not in where])
-    print_rows(rows, output_format, title="Where they are", columns=("name", *where))
+    columns = [name for name in rows[0] if name not in where]
+    print_rows(rows, output_format, "sources", title="Public sources", columns=columns)
+    print_rows(rows, output_format, "sources", title="Where they are", columns=("name", *where))
     note(
         "A download takes the newest commit of the branch. Its size is not known before; above most_gigabytes it is "
         "refused."

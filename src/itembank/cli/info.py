@@ -84,7 +84,13 @@ def info_command(*, bank: Path, other: Path | None, log: bool, output_format: st
         if output_format == "table":
             rows = [{**row, "ids": shown(row["ids"])} for row in rows]
         print_record(
-            found.to_dict(), "differences", rows, output_format, title=f"{bank} and {other}", heading="Differences"
+            found.to_dict(),
+            "differences",
+            rows,
+            output_format,
+            "info-differences",
+            title=f"{bank} and {other}",
+            heading="Differences",
         )
     elif bank.is_file():
         _show_responses(bank, output_format)
@@ -111,13 +117,14 @@ def _show_bank(bank: Path, output_format: str) -> None:
     facts = [name for name in FACTS if name != "converged" and about.get(name) != 0]
     facts += [*([] if about["converged"] else ["converged"]), *(["method"] if has_no_fit else [])]
     meaning = ". item_model_bias: cross-validated error of the scores that the item model predicts alone"
-    scores = f"Scores of past models, from 0 to 1{meaning if is_verbose() else ''}"
+    scores = f"Scores of past models, in points{meaning if is_verbose() else ''}"
     brief = [name for name in rows[0] if name not in ("weight", "item_model_bias", "precision")]
     print_record(
         _explained(about) if is_table else about,
         "scenarios",
         rows,
         output_format,
+        "info",
         title=title,
         facts=facts,
         heading=scores if loaded.n_models else "Scenarios",
@@ -126,7 +133,7 @@ def _show_bank(bank: Path, output_format: str) -> None:
     )
     if is_table:
         if is_verbose() and outlook.rows():
-            print_rows(outlook.rows(), "table", title=OUTLOOK)
+            print_rows(outlook.rows(), "table", "info", title=OUTLOOK)
         if "±" not in title and loaded.n_models:
             note(f"How good scores from few items are: itembank plan {bank}")
         note(f"To see more as a page: itembank report {bank} -o bank.html")
@@ -150,7 +157,7 @@ def _show_history(bank: "Bank", output_format: str) -> None:
     if not rows:
         note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
     title = f"{visible(bank.name) or 'Bank'} {bank.version}, bank {bank.bank_id}, score {bank.target_id}"
-    print_rows(rows, output_format, title=title, least=("by", "bank", "link", "run with", "models"))
+    print_rows(rows, output_format, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
 
 
 def _in_words(change: "Change") -> dict[str, Any]:
@@ -192,9 +199,10 @@ def _show_responses(path: Path, output_format: str) -> None:
         "scenarios",
         _response_rows(responses),
         output_format,
+        "info-responses",
         title=f"Answers of {about['n_models']:,} models to {about['n_items']:,} items",
         facts=("n_scenarios", "responses", "density", "mean_response", "n_trials", "costs"),
-        heading="Scenarios; responses from 0 to 1",
+        heading="Scenarios; responses in points",
     )
 
 

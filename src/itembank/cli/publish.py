@@ -109,7 +109,7 @@ def publish_tiny_command(
         "mean_error": float("nan") if held_out is None else held_out.error,
         "coverage": float("nan") if held_out is None else held_out.coverage,
     }
-    print_rows([row], output_format, title=f"Published in {output}; errors are cross-validated")
+    print_rows([row], output_format, "publish-tiny", title=f"Published in {output}; errors are cross-validated")
     note_files(file_sizes(output))
     note_columns((), tiny.left_out)
     note(f"Next: itembank estimate {output} new-model.csv")
@@ -151,7 +151,7 @@ def push_command(
     with warnings_as_notes(), progress("push") as report:
         done = ib.publishing.push(bank, place, spec, progress=report)
     row = {"bank": done.bank_id, "name": done.name, "files": len(done.files)}
-    print_rows([row], output_format, title=f"Pushed {bank}")
+    print_rows([row], output_format, "push", title=f"Pushed {bank}")
     note_files(done.files)
     note_columns(done.columns, done.left_out)
     note(f"Look at it: {done.address}")
@@ -178,7 +178,7 @@ def pull_command(*, place: str, output: Path, force: bool, output_format: str) -
         quieten()
     bank = ib.publishing.pull_bank(place, output, overwrite=force)
     row = {"bank": bank.bank_id, "name": bank.cache.source, "models": bank.n_models, "items": bank.n_items}
-    print_rows([row], output_format, title=f"Bank {output}")
+    print_rows([row], output_format, "pull", title=f"Bank {output}")
 
 
 @click.command("eee", cls=Command)
@@ -221,7 +221,7 @@ def export_eee_command(*, estimates: Path, output: Path, output_format: str, **c
         {"file": str(path), "model_id": record["model_info"]["id"], "n_results": len(record["evaluation_results"])}
         for path, record in zip(paths, records.values(), strict=True)
     ]
-    print_rows(rows, output_format, title="Records of Every Eval Ever")
+    print_rows(rows, output_format, "eee", title="Records of Every Eval Ever")
     note("Before publishing, add to model_info how the models were deployed: itembank does not know it.")
 
 

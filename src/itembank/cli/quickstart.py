@@ -62,7 +62,7 @@ def _print_quickstart(result: "QuickstartResult", n_items: int, output_format: s
         f"Overall score of {first.held_out.n_models} unseen models estimated from {n_items} of "
         f"{first.bank.n_items:,} items; errors in points, over {result.n_repeats} repeats"
     )
-    print_rows(rows, output_format, title=title)
+    print_rows(rows, output_format, "quickstart", title=title)
     note("The models are tiny language models of our own. No checkpoint of a held-out training run is in the bank.")
     for text in result.notes:
         note(text)
@@ -122,7 +122,7 @@ def sample_data_command(*, output: Path, output_format: str) -> None:
         {"file": str(output / name), "models": responses.n_models, "items": responses.n_items}
         for name, responses in ((PAST, past), (NEW, new))
     ]
-    print_rows(rows, output_format, title="Sample data")
+    print_rows(rows, output_format, "sample-data", title="Sample data")
     note(f"Next: itembank import {output / PAST} -o responses.parquet")
 
 
@@ -164,7 +164,7 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
         made = ib.simulate(spec, seed)
         ib.write_responses(made.responses, output)
     save_truth(made.truth, truth_path(output))
-    print_rows([_summary(output, truth_path(output), made)], output_format)
+    print_rows([_summary(output, truth_path(output), made)], output_format, "simulate")
     note(f"Next: itembank calibrate {output} -o bank")
 
 

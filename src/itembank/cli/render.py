@@ -15,9 +15,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.errors import DataError, ItembankWarning, shown, visible
+from itembank.output_keys import outputs
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
-from itembank.tables import column_names, columns_of, fits, plain, table_lines, title_lines, upright_lines
+from itembank.tables import (
+    column_names,
+    columns_of,
+    fits,
+    has_points,
+    plain,
+    table_lines,
+    title_lines,
+    upright_lines,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -28,6 +38,7 @@ Row = Mapping[str, Any]
 def print_rows(
     rows: Sequence[Row],
     output_format: str,
+    schema: str,
     *,
     title: str = "",
     columns: Sequence[str] = (),
@@ -36,15 +47,16 @@ def print_rows(
 ) -> None:
     """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty).
 
-    Where a terminal is too narrow for a table, the columns in `least` are left out, the least needed first. In CSV,
-    texts that a spreadsheet would take for formulas have an apostrophe before them, unless programs read the rows back.
+    The schema (`itembank.output_keys`) knows which columns a table shows in points. Where a terminal is too narrow for
+    a table, the columns in `least` are left out, the least needed first. In CSV, texts that a spreadsheet would take
+    for formulas have an apostrophe before them, unless programs read the rows back.
     """
     if output_format == "json":
-        click.echo(json.dumps([plain(row) for row in rows], ensure_ascii=False, indent=1))
+        print_object({"rows": list(rows)}, schema)
     elif output_format == "csv":
         print_exactly(_as_csv(rows, _exactly if is_read_back else guarded))
     else:
-        _print_table(rows, title, list(columns) or column_names(rows), least=least)
+        _print_table(rows, title, list(columns) or column_names(rows), schema, least=least)
 
 
 def print_side_by_side(rows: Sequence[Row], title: str) -> None:
@@ -54,7 +66,7 @@ def print_side_by_side(rows: Sequence[Row], title: str) -> None:
         part = [first, *others]
         while len(part) > 2 and not fits(columns_of(rows, part), _width()):
             part.pop()
-        _print_table(rows, title, part)
+        _print_table(rows, title, part, "")
         others, title = others[len(part) - 1 :], ""
 
 
@@ -77,9 +89,15 @@ def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> Non
         )
 
 
-def print_object(content: Row) -> None:
-    """Print one JSON object."""
-    click.echo(json.dumps(plain(content), ensure_ascii=False, indent=1))
+def print_object(content: Row, schema: str) -> None:
+    """Print one JSON object, which begins with its schema's version."""
+    click.echo(json.dumps(versioned(content, schema), ensure_ascii=False, indent=1))
+
+
+def versioned(content: Row, schema: str) -> dict[str, Any]:
+    """Return what is printed as one JSON object of a schema."""
+    found: dict[str, Any] = plain({"schema_version": outputs()[schema].version, **content})
+    return found
 
 
 def print_record(
@@ -87,6 +105,7 @@ def print_record(
     name: str,
     rows: Sequence[Row],
     output_format: str,
+    schema: str,
     *,
     title: str = "",
     facts: Sequence[str] = (),
@@ -100,14 +119,14 @@ def print_record(
     (`name` when empty) and is laid out as `print_rows` does.
     """
     if output_format == "json":
-        print_object({**record, name: list(rows)})
+        print_object({**record, name: list(rows)}, schema)
     elif output_format == "csv":
-        print_rows(rows, output_format)
+        print_rows(rows, output_format, schema)
     else:
         shown = list(record) if is_verbose() else [one for one in facts if record.get(one) not in (None, "", [], {})]
-        _print_table([record], title, shown if facts else list(record), are_facts=True)
+        _print_table([record], title, shown if facts else list(record), schema, are_facts=True)
         if rows or columns:
-            _print_table(rows, heading or name, list(columns) or column_names(rows), least=least)
+            _print_table(rows, heading or name, list(columns) or column_names(rows), schema, least=least)
 
 
 def print_exactly(text: str) -> None:
@@ -269,13 +288,26 @@ def _width() -> int:
 
 
 def _print_table(
-    rows: Sequence[Row], title: str, columns: Sequence[str], *, least: Sequence[str] = (), are_facts: bool = False
+    rows: Sequence[Row],
+    title: str,
+    columns: Sequence[str],
+    schema: str,
+    *,
+    least: Sequence[str] = (),
+    are_facts: bool = False,
 ) -> None:
-    """Print a table that fits the terminal; where columns had to give way, say which."""
+    """Print a table that fits the terminal; where columns had to give way, say which.
+
+    Where the title does not say that scores are in points, each of a single record says so itself, or the title is made
+    to.
+    """
     width = _width()
+    unsaid = has_points(columns, schema) and "points" not in title
+    if unsaid and len(rows) > 1:
+        title = f"{title}; scores in points" if title else "Scores in points"
     for line in title_lines(visible(title), width):
         click.secho(line, bold=True)
-    made = columns_of(rows, columns)
+    made = columns_of(rows, columns, schema=schema, word=" points" if unsaid and len(rows) == 1 else "")
     if not made:
         return
     lines, left_out = (upright_lines(made, width), []) if are_facts else table_lines(made, width, least)

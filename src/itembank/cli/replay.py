@@ -32,6 +32,9 @@ from itembank.responses.score_names import without_only_scenario
 if TYPE_CHECKING:
     from itembank.sessions.replay import ReplayResult
 
+LEAST = ("typicality", "n_answered", "items", "reason_stopped")
+"""Columns that give way in a narrow terminal, the least needed first."""
+
 
 @click.command("replay", cls=Command)
 @bank_argument
@@ -108,19 +111,17 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
     main = result.estimates.main_target
     widths = [50.0 * (row["high"] - row["low"]) for row in rows if row["target"] == main]
     is_known = any(row["typicality"] is not None for row in rows)
+    columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total", "n_answered"]
+    columns += [] if unit is None else [f"cost ({unit})"]
+    columns += [*["typicality"] * is_known, "reason_stopped"]
     if output_format == "table":
         if result.n_models > 1 and not is_verbose():
             rows = [row for row in rows if row["target"] == main]
         rows = [
             {
-                "model_id": row["model_id"],
-                "target": row["target"],
-                "estimate": row["estimate"],
-                f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
-                "items": f"{row['n_items']}/{row['n_total']}",
-                "answered": row["n_answered"],
-                **({} if unit is None else {f"cost ({unit})": row["cost"]}),
-                **({"typicality": typicality_text(row)} if is_known else {}),
+                **row,
+                f"cost ({unit})": row["cost"],
+                "typicality": typicality_text(row),
                 "reason_stopped": row["reason_stopped"] if row["target"] == main else "",
             }
             for row in without_only_scenario(rows)
@@ -128,4 +129,4 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
     models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
     mean, width = sum(result.n_answered.tolist()) / result.n_models, sum(widths) / result.n_models
     title = f"Sessions of {models}: on average {mean:.0f} items answered and intervals of ±{width:.1f} points"
-    print_rows(rows, output_format, title=title, least=("typicality", "answered", "items", "reason_stopped"))
+    print_rows(rows, output_format, "replay", title=title, columns=columns, least=LEAST)

@@ -12,7 +12,7 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Command, Decorator, Group, together
-from itembank.cli.estimate import interval_text, print_estimates
+from itembank.cli.estimate import print_estimates
 from itembank.cli.new_results import match_option, note_flagged, note_known_models
 from itembank.cli.options import (
     COUNT,
@@ -164,7 +164,8 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
     """Print the estimates, and say what they are."""
     overall_is = overall_of(bank)
     if output_format == "json":
-        print_object({"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output), "scores": scores.rows()})
+        facts = {"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output)}
+        print_object({**facts, "scores": scores.rows()}, "run")
     else:
         print_estimates(scores, output_format)
     note_flagged(scores, bank.n_compared_models)
@@ -210,7 +211,7 @@ def note_untold_prompts(bank: "Bank") -> None:
 def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
     """Print what would be run."""
     title = f"Would run {row['n_items']:,} items, which are those of the bank; no model was called"
-    print_rows([row], output_format, title=title)
+    print_rows([row], output_format, "run-dry", title=title)
 
 
 JOURNAL, GATE_ANSWERS = "session.jsonl", "gate.jsonl"
@@ -472,7 +473,8 @@ def _say(session: "AdaptiveSession", answer: "Answer") -> None:
         note(f"{visible(answer.item_id)} has no answer: {visible(answer.reason)}.")
     if not session.pending:
         overall = session.estimate().scores.rows()[-1]
-        note(f"{session.n_items} items: {overall['target']} {overall['estimate']:.4f}, {interval_text(overall)}")
+        score, low, high = (f"{100.0 * overall[name]:.1f}" for name in ("estimate", "low", "high"))
+        note(f"{session.n_items} items: {overall['target']} {score}, {low} to {high} points")
 
 
 def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:

@@ -235,16 +235,16 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
         "held-out": [] if law.held_out is None else law.held_out.beside_by_hand.rows(),
     }
     if show == "curves":
-        print_rows(law.curve_rows(), output_format, title="Scores, from 0 to 1, by training compute")
+        print_rows(law.curve_rows(), output_format, "pretrain-curves", title="Scores in points, by training compute")
     elif output_format == "json":
-        print_object({**law.to_dict(), **parts})
+        print_object({**law.to_dict(), **parts}, "pretrain")
     elif show in {"summary", "all"} and output_format == "table":
         _print_tables(law, shown_law, parts["comparison"], is_summary=show == "summary")
     else:
         name = "forecasts" if show in {"summary", "all"} else show
         if not parts[name]:
             note(f"Note: there are no {name}: no recipe has enough sizes to hold one out.")
-        print_rows(parts[name], output_format, title=f"{name.capitalize()}, scores from 0 to 1", least=LEAST[name])
+        print_rows(parts[name], output_format, "pretrain", title=name.capitalize(), least=LEAST[name])
 
 
 def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
@@ -260,11 +260,11 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
             for row in rows
             if row["law"] == (shown_law if shown_law in laws[row["scenario"]] else laws[row["scenario"]][0])
         ]
-    title = f"Scores, from 0 to 1, at {law.target_flops:.3g} FLOP"
-    print_rows(rows, "table", title=title, least=("n_sizes", "beyond"))
+    title = f"Scores, in points, at {law.target_flops:.3g} FLOP"
+    print_rows(rows, "table", "pretrain", title=title, least=("n_sizes", "beyond"))
     if comparison:
-        title = "Forecasts of the largest sizes, held out; scores from 0 to 1"
-        print_rows(comparison, "table", title=title, least=LEAST["comparison"])
+        title = "Forecasts of the largest sizes, held out; scores in points"
+        print_rows(comparison, "table", "pretrain", title=title, least=LEAST["comparison"])
     if is_summary and others:
         *most, last = others
         note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")
@@ -276,5 +276,6 @@ def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
     has_notes = any(row["note"] for row in law.rows())
     for row in law.rows():
         kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
-        rows.append({**kept, "beyond": f"{row['beyond']:.3g} x", **({"note": row["note"]} if has_notes else {})})
+        kept |= {"level": law.level, "beyond": f"{row['beyond']:.3g} x"}
+        rows.append({**kept, **({"note": row["note"]} if has_notes else {})})
     return rows

@@ -133,21 +133,22 @@ def _print(law: "PassAtKLaw", show: str, output_format: str) -> None:
     """Print everything as one JSON object, or one table."""
     errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
     if output_format == "json":
-        print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()})
+        print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()}, "test-time")
         return
     if show == "curves":
         is_table = output_format == "table"
         rows = _wide(law) if is_table else law.rows()
-        print_rows(rows, output_format, title="pass@k, from 0 to 1", least=LEAST_METHODS)
+        print_rows(rows, output_format, "test-time", title="pass@k, in points", least=LEAST_METHODS)
     elif show == "errors":
         print_rows(
             errors,
             output_format,
-            title=f"Errors of pass@k, from 0 to 1, from {law.budget} samples an item",
+            "test-time",
+            title=f"Errors of pass@k, in points, from {law.budget} samples an item",
             least=("share_known", "error_of_negative_log"),
         )
     else:
-        print_rows(law.tail(), output_format, title=f"Items that fail most often at k = {law.k[-1]:g}")
+        print_rows(law.tail(), output_format, "test-time", title=f"Items that fail most often at k = {law.k[-1]:g}")
 
 
 def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:
@@ -156,11 +157,9 @@ def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:
     for row in law.rows():
         key = (row["model_id"], row["scenario"], row["k"])
         line = wide.setdefault(key, dict(zip(("model_id", "scenario", "k"), key, strict=True)))
-        line[row["method"]] = row["pass_at_k"]
+        line[row["method"]] = "-" if math.isnan(row["pass_at_k"]) else f"{100.0 * row['pass_at_k']:.1f}"
         if row["method"] == "irsl":
-            line[f"{100 * law.level:g} % interval"] = (
-                "-" if math.isnan(row["low"]) else f"{row['low']:.4f} to {row['high']:.4f}"
-            )
+            line |= {"low": row["low"], "high": row["high"], "level": law.level}
         if "truth" in row:
             line["truth"] = row["truth"]
     return list(wide.values())

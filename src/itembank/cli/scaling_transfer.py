@@ -1,6 +1,5 @@
 """`itembank scaling transfer`: what some items say about others, and whether they say anything."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,12 +191,13 @@ def _transfers(
 def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single: bool) -> None:
     if output_format == "json":
         records = [{**one.to_dict(), "methods": one.method_rows(), "models": one.rows()} for one in found]
-        print_object(records[0] if is_single else {"transfers": records})
+        if is_single:
+            print_object(records[0], "transfer")
+        else:
+            print_object({"transfers": records}, "transfers")
     elif is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
-        print_record(
-            found[0].to_dict(), show, rows, output_format, title="Transfer; scores from 0 to 1", least=LEAST[show]
-        )
+        print_record(found[0].to_dict(), show, rows, output_format, "transfer", title="Transfer", least=LEAST[show])
     else:
         names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
         rows = [  # the rows of methods have a correlation of their own
@@ -205,7 +205,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
             for one in found
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
-        print_rows(rows, output_format, title="Easy to hard; scores from 0 to 1", least=LEAST[show])
+        print_rows(rows, output_format, "transfers", title="Easy to hard", least=LEAST[show])
 
 
 def _show_validity(
@@ -222,28 +222,15 @@ def _show_validity(
         found = ib.scaling.convergent_validity(matrix, progress=said, **choices)
     if figure is not None:
         write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), figure)
-    rows = found.rows()
     print_record(
         found.to_dict(),
         "pairs",
-        [_with_intervals(row) for row in rows] if output_format == "table" else rows,
+        found.rows(),
         output_format,
+        "validity",
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
-
-
-def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Put each correlation and its interval in two cells in place of three, which a terminal has room for."""
-    short = {name: row[name] for name in ("first", "second", "n_models")}
-    for name in ("correlation", "disattenuated", "beyond_compute"):
-        if name in row:
-            prefix = "" if name == "correlation" else f"{name}_"
-            low, high = row[f"{prefix}lower"], row[f"{prefix}upper"]
-            short[name] = row[name]
-            is_known = math.isfinite(low) and math.isfinite(high)
-            short["interval" if not prefix else f"{prefix}interval"] = f"{low:.2f} to {high:.2f}" if is_known else "-"
-    return short
 
 
 def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:

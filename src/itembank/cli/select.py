@@ -133,10 +133,10 @@ def select_command(
     if text is not None:
         print_exactly(text)
     elif output_format == "json":
-        print_object(with_digest(chosen.to_dict()))
+        print_object(with_digest(chosen.to_dict()), "selection")
     elif output is None or output_format == "csv":
         title = f"{chosen.n_items} of {loaded.n_total} items of bank {loaded.bank_id} by {chosen.method}"
-        print_rows(chosen.to_dict()["items"], output_format, title=title, is_read_back=True)
+        print_rows(chosen.to_dict()["items"], output_format, "selection", title=title, is_read_back=True)
 
 
 def _id_text(form: str, selection: "Selection", bank: "Bank") -> str:

@@ -132,11 +132,11 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
         items, is_new = next_items(session, n_items, only_new=only_new)
     rows = item_rows(session, items, is_new=is_new)
     if output_format == "json":
-        print_object({"items": rows, **session_facts(session)})
+        print_object({"items": rows, **session_facts(session)}, "session-ask")
     elif output_format == "ids":
         print_ids(items)
     elif rows:
-        print_rows(rows, "table", title=f"Next items for {session.model_id}")
+        print_rows(rows, "table", "session-ask", title=f"Next items for {session.model_id}")
     if not items:
         if session.reason_stopped:
             note(visible(session.conclusion))
@@ -202,9 +202,9 @@ def tell(
         tell_all(session, answers, new_units=new_units)
     told = {"told": [answer.item_id for answer in answers], **session_facts(session)}
     if output_format == "json":
-        print_object(told)
+        print_object(told, "session-tell")
     else:
-        print_rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "table")
+        print_rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "table", "session-tell")
 
 
 @session_command.command("extend")

@@ -204,9 +204,19 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
     rows, title = estimate.scores.rows(), ""
     if output_format == "table":
         title = _in_a_sentence(session, rows)
-        facts, rows = _main_facts(session, facts), _score_rows(rows)
+        facts, rows = _main_facts(session, facts), without_only_scenario(rows)
     shown = ("model_id", "bank", "costs", "assumed", "n_pending" if session.pending else "", "typicality")
-    print_record(facts, "scores", rows, output_format, title=title, facts=shown)
+    print_record(
+        facts,
+        "scores",
+        rows,
+        output_format,
+        "session",
+        title=title,
+        facts=shown,
+        heading="Scores, in points of 100",
+        columns=("target", "estimate", "low", "high", "n_items", "n_total"),
+    )
     if session.pool.past is not None:
         note_flagged(estimate.scores, session.pool.past.n_models)
     if output_format == "table":
@@ -309,16 +319,3 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         name: [f"{amount:g} {unit}" for unit, amount in value.items()] if isinstance(value, Mapping) else value
         for name, value in facts.items()
     }
-
-
-def _score_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Estimates with their intervals and the items behind them."""
-    return [
-        {
-            "target": row["target"],
-            "estimate": row["estimate"],
-            f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
-            "items": f"{row['n_items']}/{row['n_total']}",
-        }
-        for row in without_only_scenario(rows)
-    ]

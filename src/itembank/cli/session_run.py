@@ -16,7 +16,7 @@ import click
 import itembank as ib
 from itembank.cli.command import Command, Decorator, gathered, headed
 from itembank.cli.options import COUNT, FOLDER, format_option, option
-from itembank.cli.render import note, progress, warnings_as_notes
+from itembank.cli.render import note, progress, versioned, warnings_as_notes
 from itembank.cli.session_options import (
     WAIT,
     bank_option,
@@ -31,7 +31,6 @@ from itembank.cli.session_options import (
     session_facts,
 )
 from itembank.errors import visible, warned_once
-from itembank.tables import plain
 
 if TYPE_CHECKING:
     from itembank.sessions.answers import Answer
@@ -202,7 +201,7 @@ def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
             session = held.enter_context(ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report))
         note('Ready for one JSON object a line, such as {"request": "ask"}.')
         for reply in replies(session, sys.stdin.buffer, new_units=new_units):
-            sys.stdout.write(f"{json.dumps(plain(reply))}\n")
+            sys.stdout.write(f"{json.dumps(versioned(reply, 'session-serve'))}\n")
             sys.stdout.flush()
         exit_if_imprecise(session)
 

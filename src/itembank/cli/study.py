@@ -239,12 +239,13 @@ def _comparison_table(
         for metric in metrics or ("mae",):
             unit = ", in points" if metric in POINTS else ""
             title = f"{metric} of {target}: {METRICS[metric]}{unit}"
-            print_rows(_by_size(result, summary, metric), "table", title=title)
+            print_rows(_by_size(result, summary, metric), "table", "study", title=title)
         return
     wanted = [name for one in metrics for name in (one, f"{one}_se") if name in summary.columns]
     print_rows(
         summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(),
         output_format,
+        "study",
     )
 
 
@@ -268,12 +269,12 @@ def _print_ratios(result: "StudyResult", against: str, target: str, output_forma
     selector, _, estimator = against.partition("/")
     ratios = error_ratios(result.estimates, selector, estimator)
     if output_format != "table":
-        print_rows(ratios.to_dicts(), output_format)
+        print_rows(ratios.to_dicts(), output_format, "study-ratios")
         return
     title = f"mean absolute error of {target} divided by that of {selector} × {estimator}"
-    print_rows(_by_size(result, ratios, "ratio"), "table", title=title)
+    print_rows(_by_size(result, ratios, "ratio"), "table", "study-ratios", title=title)
     means = geometric_mean(ratios).select("selector", "estimator", "ratio", "n_cells")
-    print_rows(means.to_dicts(), "table", title="geometric mean over splits and sizes")
+    print_rows(means.to_dicts(), "table", "study-ratios", title="geometric mean over splits and sizes")
 
 
 def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":

@@ -65,13 +65,9 @@ def dimensions_command(
     print_record(
         found.to_dict(),
         "held_out",
-        [
-            {name: 100.0 * value if "error" in name and "log" not in name else value for name, value in row.items()}
-            for row in found.rows()
-        ]
-        if output_format == "table"
-        else found.rows(),
+        found.rows(),
         output_format,
+        "dimensions",
         title="Dimensions",
         heading="Errors for held-out models, in points",
         least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
@@ -128,6 +124,7 @@ def homogeneity_command(
         "scenarios",
         [_with_spreads(row) for row in found.rows()] if output_format == "table" else found.rows(),
         output_format,
+        "homogeneity",
         title="Homogeneity (spread with its interval; CSV and JSON have more)",
         columns=HOMOGENEITY_COLUMNS,
         least=("n_models", "n_items", "items_for_90", "reliability"),
@@ -191,14 +188,15 @@ def predictions_command(
             write_figure(charts.item_predictions_chart(found, scenarios=scenarios), figure)
     parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
     if output_format == "json":
-        print_object({**found.to_dict(), **parts})
+        print_object({**found.to_dict(), **parts}, "predictions")
     else:
         print_record(
             found.to_dict(),
             show,
             parts[show],
             output_format,
-            title="Predictions of responses of held-out models, from 0 to 1",
+            f"predictions/{show}",
+            title="Predictions of responses of held-out models",
             least=PREDICTIONS_LEAST,
         )
 
@@ -231,13 +229,14 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
         write_figure(charts.selection_weights_chart(found), figure)
     about = found.to_dict()
     if output_format == "json":
-        print_object({**about, "parts": found.rows()})
+        print_object({**about, "parts": found.rows()}, "weights")
         return
     if output_format == "table":
-        print_rows(about["selections"], output_format, title=f"Items chosen from bank {found.bank}")
+        print_rows(about["selections"], output_format, "weights", title=f"Items chosen from bank {found.bank}")
     print_rows(
         found.rows(),
         output_format,
+        "weights",
         title="Weights in the overall score",
         least=("effective_items", "n_items", "n_chosen"),
     )
@@ -300,11 +299,13 @@ def tasks_command(
             draw = charts.task_costs_chart if kind == "costs" else charts.task_correlations_chart
             write_figure(draw(found), figure)
     if output_format == "json":
-        print_object({"unit": found.unit, "level": found.level, "tasks": found.rows(), "correlations": found.pairs()})
+        facts = {"unit": found.unit, "level": found.level}
+        print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
     elif show == "tasks":
-        print_rows(found.rows(), output_format, title="Tasks", least=("n_models", "cost_of_task", "spread", "n_items"))
+        least = ("n_models", "cost_of_task", "spread", "n_items")
+        print_rows(found.rows(), output_format, "tasks", title="Tasks", least=least)
     else:
-        print_rows(found.pairs(), output_format, title="Correlations of scores", least=("n_models",))
+        print_rows(found.pairs(), output_format, "tasks", title="Correlations of scores", least=("n_models",))
 
 
 COMMANDS = (dimensions_command, homogeneity_command, predictions_command, weights_command, tasks_command)

@@ -188,7 +188,7 @@ def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_
             assert run("session", "tell", journal, item, *told).code == 0
     assert asked.code == replayed.code
     status = json.loads(run("session", "status", journal, "--format", "json").out)
-    rows = json.loads(replayed.out)
+    rows = json.loads(replayed.out)["rows"]
     shared = ("target", "estimate", "low", "high", "standard_error", "n_items", "n_total")
     assert [{name: row[name] for name in shared} for row in status["scores"]] == [
         {name: row[name] for name in shared} for row in rows
