@@ -17,7 +17,7 @@ HEAD = """# Commands
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed, 2 usage,
 3 precision that was asked for not reached, 4 integrity check failed. Every option can also come from the environment
-(`ITEMBANK_CALIBRATE_DIMS=5`); the command line goes before it. `--verbose`, `--quiet` and `--debug` may come before any command or
+(`ITEMBANK_CALIBRATE_DIMS=5`); the command line goes before it. `-v`, `-q` and `--debug` may come before any command or
 after it. The default is in brackets after an option's name. Options after "Also" are explained
 [once for all commands](#options-of-several-commands).
 
