@@ -138,6 +138,7 @@ NOT_PRINTED = {
     **dict.fromkeys(("prediction at-cost", "prediction reach", "check drift.items"), _ELSEWHERE),
     "info": "n_items_in_bank prompts",
     "check-items items": "rival n_rival n_key differs_for differs_by text",
+    **dict.fromkeys(("transfer methods", "transfers transfers.methods"), "log_error"),
     "gate": "repeats",
     "plan": "stages_advice",
     "prediction": "at-cost reach",
