@@ -10,13 +10,14 @@ import click
 
 from itembank.cli.command import EXPLAINED_BY, OPTIONS, under_headings
 from itembank.cli.main import cli
+from itembank.output_keys import outputs, source
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "cli.md"
 HEAD = """# Commands
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 failed, 2 usage,
 3 precision that was asked for not reached, 4 integrity check failed. Every option can also come from the environment
-(`ITEMBANK_CALIBRATE_DIMS=5`); the command line goes before it. `--debug` and `--quiet` may come before any command or
+(`ITEMBANK_CALIBRATE_DIMS=5`); the command line goes before it. `-v`, `-q` and `--debug` may come before any command or
 after it. The default is in brackets after an option's name. Options after "Also" are explained
 [once for all commands](#options-of-several-commands).
 
@@ -31,6 +32,13 @@ _ITEMBANK_COMPLETE=fish_source itembank | source          # fish, in ~/.config/f
 """
 
 
+JSON = """## JSON
+
+With `--format json` a command prints one object, which begins with its `schema_version`, such as `itembank.estimate/1`.
+Within a version keys are only added: a reader that skips keys it does not know keeps working. When a key goes or
+changes its meaning, the version becomes 2. Unknown numbers are `null`. Scores are from 0 to 1, as in Python and CSV.
+`{}` in a key stands for a number, a name or a unit.
+"""
 SHARED = "Options of several commands"
 FEWEST = 2  # commands that have an option with the same words, before it is explained once for all
 
@@ -43,7 +51,30 @@ def reference() -> str:
     shared = set({row.split(" ", 2)[1]: row for row in reversed(list(often))}.values())  # one meaning of each name
     once = [f"## {SHARED}\n", _list(sorted(shared, key=lambda row: row.lower().split("--")[1]))]
     sections = [part for command, path, level in commands for part in _section(command, path, level, shared)]
-    return "\n".join([HEAD, *once, *sections])
+    return "\n".join([HEAD, *once, *sections, JSON, *_keys()])
+
+
+def _keys() -> Iterator[str]:
+    """Yield what each output holds, then what each key means and its unit."""
+    uses: dict[str, dict[str, list[str]]] = {}  # outputs by key and by what it is described as
+    for name, one in outputs().items():
+        yield f"### `{one.version}`\n\nPrinted by `{one.commands}`.\n"
+        yield _list(
+            (f"- In `{path}`: " if path else "- ") + ", ".join(f"`{key}`" for key in keys)
+            for path, keys in sorted(one.keys.items())
+        )
+        for keys in one.keys.values():
+            for key, meaning in keys.items():
+                uses.setdefault(key, {}).setdefault(meaning, []).append(f"`{name}`")
+    yield "### What keys mean\n"
+    yield _list(
+        f"- `{key}`{' in ' + ', '.join(dict.fromkeys(of)) if key != meaning else ''} ({unit}): {words}"
+        for key in sorted(uses)
+        for meaning, of in sorted(uses[key].items())
+        for unit, words in [source()["keys"][meaning]]
+    )
+    yield "### Units\n"
+    yield _list(f"- {unit}: {words}." for unit, words in source()["units"].items())
 
 
 def _commands(command: click.Command, path: str, level: int) -> Iterator[tuple[click.Command, str, int]]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from itembank.cli.main import main
+from tests import documented
 
 settings.register_profile("few", max_examples=30, deadline=None)  # other ones in every run
 settings.load_profile("few")
@@ -56,6 +57,14 @@ def shared_dir() -> Path:
     if not folder.is_dir():
         pytest.skip(f"reference data not found at {folder}; set ITEMBANK_SHARED to its folder")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _documented_keys():
+    """Let no command print a JSON key that is not documented."""
+    with pytest.MonkeyPatch.context() as patched:
+        documented.install(patched)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

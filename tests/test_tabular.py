@@ -60,11 +60,11 @@ def check_short(thing):
 def test_a_result_shows_its_first_rows():
     check_short(Scores(300))
     assert repr(Scores(2)).split("\n") == [
-        "Scores of 2 rows",
-        "  model_id    score   low",
-        " ─────────────────────────",
-        "  model-0    0.0000     -",
-        "  model-1    0.1250     -",
+        "Scores of 2 rows; scores in points",
+        "  model_id   score   low",
+        " ────────────────────────",
+        "  model-0      0.0     -",
+        "  model-1     12.5     -",
     ]
     assert repr(Scores(0)) == "Scores of 0 rows"
     assert repr(Scores(1)).split("\n")[1] == "  model_id   model-0"

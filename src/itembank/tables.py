@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from itembank.errors import visible
+from itembank.output_keys import POINTS, unit_of
 
 MARGIN = 2
 GAP = 3
@@ -37,9 +38,69 @@ class Column:
         return all(is_numeric(cell) and _UNITS.issuperset(cell.split()[1:]) for cell in self.cells)
 
 
-def columns_of(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Column]:
-    """Make columns of records."""
-    return [Column(visible(name), tuple(cell_text(row.get(name)) for row in rows)) for name in names]
+def columns_of(
+    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, schema: str = "", word: str = ""
+) -> list[Column]:
+    """Make columns of records, as people read them.
+
+    Scores are in points, each with a `word` behind it. Both ends of an interval, and a number of items and that of all
+    items, are in one column each.
+    """
+    ends = {name: partner for name in names if (partner := _partner(name)) in names}
+    columns = []
+    for name in names:
+        if name in ends.values() or (name == "level" and "low" in ends):
+            continue
+        values = [[plain(row.get(one)) for row in rows] for one in (name, *([ends[name]] if name in ends else []))]
+        texts = _texts(values, unit_of(name, schema), word)
+        if len(texts) == 1:
+            columns.append(Column(visible(name), texts[0]))
+        elif name == "n_items":
+            columns.append(Column("items", tuple(map("/".join, zip(*texts, strict=True)))))
+        else:
+            is_known = [None not in pair for pair in zip(*values, strict=True)]
+            cells = [
+                f"{low.removesuffix(word)} to {high}" if known else "-"
+                for known, low, high in zip(is_known, *texts, strict=True)
+            ]
+            columns.append(Column(_interval(name, rows), tuple(cells)))
+    return columns
+
+
+def has_points(names: Sequence[str], schema: str) -> bool:
+    """Whether any of these columns is in points."""
+    return any(unit_of(name, schema) in POINTS for name in names)
+
+
+def _partner(name: str) -> str:
+    """Name of what is written behind a value in the same column; empty for none."""
+    if name == "n_items":
+        return "n_total"
+    return "high" if name == "low" else f"{name.removesuffix('lower')}upper" if name.endswith("lower") else ""
+
+
+def _interval(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Heading of an interval."""
+    level = rows[0].get("level") if rows else None
+    if level is not None:
+        return f"{100 * level:g} % interval"
+    return visible(f"{name.removesuffix('lower').removesuffix('low')}interval")
+
+
+def _texts(values: Sequence[Sequence[Any]], unit: str, word: str) -> list[tuple[str, ...]]:
+    """Cells of columns of one unit: points with one decimal, or two where all are below one and not all are zero."""
+    if unit not in POINTS:
+        return [tuple(map(cell_text, column)) for column in values]
+    numbers = [abs(one) for column in values for one in column if _is_number(one)]
+    form = f"{POINTS[unit]}.{2 if 5e-5 <= max(numbers, default=0.0) < 0.01 else 1}f"
+    return [
+        tuple(f"{100.0 * one:{form}}{word}" if _is_number(one) else cell_text(one) for one in column)
+        for column in values
+    ]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def column_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -98,6 +159,11 @@ def table_lines(columns: Sequence[Column], width: int, least: Sequence[str] = ()
             return _lines(shown, widths), stated[:n_left_out]
     widths = _widths(shown, width, NARROW)
     return (upright_lines(columns, width), []) if widths is None else (_lines(shown, widths), stated)
+
+
+def fits(columns: Sequence[Column], width: int) -> bool:
+    """Say whether a table of all these columns has room in so many characters."""
+    return _widths(columns, width, ROOMY) is not None
 
 
 def upright_lines(columns: Sequence[Column], width: int) -> list[str]:

@@ -4,11 +4,11 @@ import html
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from itembank import page_pieces
 from itembank.errors import MissingDependencyError, missing_package, visible
-from itembank.tables import cell_text, column_names, columns_of, table_lines
+from itembank.tables import column_names, columns_of, has_points, table_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,9 +36,11 @@ class Compact:
 
 
 class Tabular:
-    """A result of records, which `rows` gives."""
+    """A result of records, which `rows` gives; consoles and notebooks show scores in points."""
 
     __slots__ = ()
+    schema: ClassVar[str] = ""
+    """Of `itembank.output_keys`, where names of columns mean something else than usual."""
 
     def rows(self) -> list[dict[str, Any]]:
         """One record a line of the table."""
@@ -68,10 +70,11 @@ class Tabular:
         """Show the first records as a table."""
         rows = self.rows()
         names = column_names(rows)
-        title = f"{type(self).__name__} of {len(rows)} {'row' if len(rows) == 1 else 'rows'}"
+        title = f"{type(self).__name__} of {len(rows)} {'row' if len(rows) == 1 else 'rows'}{self._in_points(names)}"
         if not rows:
             return title
-        lines, left_out = table_lines(columns_of(rows[: MOST_LINES - 4], names), WIDTH, names[:0:-1])
+        made = columns_of(rows[: MOST_LINES - 4], names, schema=self.schema)
+        lines, left_out = table_lines(made, WIDTH, [one.name for one in made[:0:-1]])
         title += f"; not shown: {', '.join(map(visible, left_out))}" if left_out else ""
         return "\n".join(_few([title, *lines]))
 
@@ -82,10 +85,15 @@ class Tabular:
             return pieces
         rows = self.rows()
         names = column_names(rows)
-        head = _html_row("th", names)
-        body = "".join(_html_row("td", [cell_text(row.get(name)) for name in names]) for row in rows[:MOST_ROWS])
-        caption = f"{type(self).__name__}: {min(len(rows), MOST_ROWS)} of {len(rows)} rows"
+        made = columns_of(rows[:MOST_ROWS], names, schema=self.schema)
+        head = _html_row("th", [one.name for one in made])
+        body = "".join(_html_row("td", cells) for cells in zip(*(one.cells for one in made), strict=True))
+        shown = f"{min(len(rows), MOST_ROWS)} of {len(rows)} rows"
+        caption = f"{type(self).__name__}: {shown}{self._in_points(names)}"
         return f"<table><caption>{html.escape(caption)}</caption>{head}{body}</table>"
+
+    def _in_points(self, names: Sequence[str]) -> str:
+        return "; scores in points" if has_points(names, self.schema) else ""
 
 
 def _pieces(result: Any) -> str | None:

@@ -21,7 +21,7 @@ def test_ids_come_from_files_and_from_the_command_line(run, folder):
         "bank", "retire", "bank", "bad.txt", "bad.csv", "law/5", "--reason", "key", "-o", "new", "--format", "json"
     )
     assert outcome.code == 0, outcome.err
-    (row,) = json.loads(outcome.out)
+    (row,) = json.loads(outcome.out)["rows"]
     assert (row["version"], row["target_id"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
     assert not {"math/0", "code/1", "law/2", "law/5"} & set(load_bank(folder / "new").item_ids)
     assert load_bank(folder / "bank").n_items == 30
@@ -47,7 +47,7 @@ def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "--label", "clean", "-o", "new")
     outcome = run("info", "new", "--log")
     assert "quiz 2.0.0" in outcome.out
-    first, last = json.loads(run("info", "new", "--log", "--format", "json").out)
+    first, last = json.loads(run("info", "new", "--log", "--format", "json").out)["rows"]
     assert (first["operation"], first["note"]) == ("note", "as it was")
     assert (last["operation"], last["note"], last["target_id"]) == ("retire", "wrong key", "quiz@1-clean")
     assert last["items_dropped"]["first"] == ["code/1", "math/0"]
@@ -72,9 +72,9 @@ def test_both_scores_are_estimated_with_their_intervals(run, folder):
         "model_id,item_id,response\n" + "".join(f"m,{item},{k % 2}\n" for k, item in enumerate(ids)), encoding="utf-8"
     )
     fast = ("--method", "p-irt", "--interval", "model-based", "--format", "json")
-    before = json.loads(run("estimate", "bank", "one.csv", *fast).out)
-    of_old = json.loads(run("estimate", "new", "one.csv", "--target", "quiz@1", *fast).out)
-    of_new = json.loads(run("estimate", "new", "one.csv", *fast).out)
+    before = json.loads(run("estimate", "bank", "one.csv", *fast).out)["rows"]
+    of_old = json.loads(run("estimate", "new", "one.csv", "--target", "quiz@1", *fast).out)["rows"]
+    of_new = json.loads(run("estimate", "new", "one.csv", *fast).out)["rows"]
     assert of_old == before
     assert {row["target_id"] for row in of_new} == {"quiz@2"}
     assert of_new[-1]["n_total"] == 28

@@ -32,7 +32,7 @@ def test_a_link_is_shown_and_nothing_written(folder, run):
     found = json.loads(shown.out)
     assert (found["linking_models"], len(found["items"])) == (6, 12)
     assert found["linking_error"] > 0.0
-    assert "run these models of the bank on the new items" in shown.err
+    assert "run these past models on the new items" in shown.err
     assert "6 models link; 10 to 20" in shown.err
     assert sorted(path.name for path in folder.iterdir()) == ["bank", "late.parquet", "models.parquet"]
 
@@ -43,7 +43,7 @@ def test_items_and_models_join_and_the_bank_learns(folder, run):
     assert "points to scores" in made.err
     assert run("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3").code == 0
     assert run("bank", "recalibrate", "bank-3", "-o", "bank-4").code == 0
-    log = pl.DataFrame(json.loads(run("info", "bank-4", "--log", "--format", "json").out))
+    log = pl.DataFrame(json.loads(run("info", "bank-4", "--log", "--format", "json").out)["rows"])
     assert log["operation"].to_list() == ["note", "add-items", "add-models", "recalibrate"]
     assert load_bank("bank-4").n_models == 34
 
@@ -72,12 +72,12 @@ def test_a_session_begun_before_items_were_retired_joins_and_is_examined(folder,
     assert run("bank", "retire", "bank", "wrong.txt", "--reason", "wrong key", "-o", "clean").code == 0
     added = run("bank", "add-models", "clean", "s.jsonl", "-o", "grown")
     assert added.code == 0
-    assert "3 of 12 items that were asked do not count in the score any more" in added.err
+    assert "3 of 12 items that were asked no longer count in the score" in added.err
     grown = load_bank("grown")
     assert np.sum(~np.isnan(grown.responses.responses[-1])) == 9
     assert np.sum(~np.isnan(whole_bank(grown).responses.responses[-1])) == 12
     checked = run("check", "clean", "s.jsonl", "--only", "fit", "--format", "json")
-    assert "begun for quiz@1: they are checked on its items" in checked.err
+    assert "started for quiz@1: they are checked on its items" in checked.err
     assert json.loads(checked.out)["fit"][0]["n_items"] == 12
 
 

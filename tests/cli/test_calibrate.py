@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -30,7 +31,7 @@ def test_writes_a_bank_of_the_file_s_responses(run, response_file, tmp_path, met
         "calibrate", response_file, "-o", tmp_path / "new", "--method", method, "--dims", 1, "--format", "json"
     )
     assert outcome.code == 0, outcome.err
-    (row,) = json.loads(outcome.out)
+    (row,) = json.loads(outcome.out)["rows"]
     bank = load_bank(tmp_path / "new")
     assert row["bank"] == bank.bank_id
     assert (row["n_models"], row["n_items"], row["n_scenarios"], row["method"]) == (25, 40, 3, method)
@@ -132,8 +133,11 @@ def test_too_few_models_for_an_item_model_begin_a_bank_of_their_items(run, tmp_p
 
 
 def test_the_number_of_dimensions_is_chosen_unless_given(run, response_file, tmp_path):
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new", "--no-folds")
+    outcome = run("-v", "calibrate", response_file, "-o", tmp_path / "new", "--no-folds")
     assert outcome.code == 0, outcome.err
+    assert re.match(
+        "Calibrated [0-9]+ items on [0-9]+ past models; .* [0-9.]+ points \\(cross-validated\\)\n", outcome.out
+    )
     chosen = load_bank(tmp_path / "new").calibration.n_dims
     assert f"{chosen} dimension" in outcome.err
     assert "mean error of held-out scores" in outcome.err
@@ -156,7 +160,7 @@ def test_too_few_models_to_choose_take_one_dimension(run, tmp_path):
 
 def test_one_item_takes_one_dimension(run, tmp_path):
     write_responses(ResponseMatrix.create(np.arange(30.0)[:, None] % 2), tmp_path / "one.parquet")
-    outcome = run("calibrate", tmp_path / "one.parquet", "-o", tmp_path / "new", "--no-folds")
+    outcome = run("-v", "calibrate", tmp_path / "one.parquet", "-o", tmp_path / "new", "--no-folds")
     assert outcome.code == 0, outcome.err
     assert "1 dimension: one item is too few to choose more." in outcome.err
     assert load_bank(tmp_path / "new").calibration.item_model == "2pl"
@@ -190,7 +194,7 @@ def test_nested_banks(run, response_file, tmp_path, content, options, n_dims, ke
 
 def test_the_dimensions_of_a_nested_bank_are_chosen_on_request(run, response_file, tmp_path):
     given = ("--method", "map", "--no-folds", "--item-model", "nested", "--dims", "auto")
-    outcome = run("calibrate", response_file, "-o", tmp_path / "new", *given)
+    outcome = run("-v", "calibrate", response_file, "-o", tmp_path / "new", *given)
     assert outcome.code == 0, outcome.err
     assert "mean error of held-out scores" in outcome.err
     calibration = load_bank(tmp_path / "new").calibration

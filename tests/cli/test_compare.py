@@ -35,7 +35,7 @@ def test_rows_have_what_the_documentation_promises(run, bank_folder, results):
         "compare", bank_folder, results, "--model", "old", "--model", "new", "--target", "all", "--format", "json"
     )
     assert outcome.code == 0, outcome.err
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert [row["target"] for row in rows] == ["math", "code", "law", "overall"]
     for row in rows:
         assert (row["model_a"], row["model_b"], row["level"], row["method"]) == ("old", "new", 0.95, "stacked")
@@ -46,12 +46,14 @@ def test_rows_have_what_the_documentation_promises(run, bank_folder, results):
 
 
 def test_models_are_compared_in_the_order_in_which_they_are_named(run, bank_folder, results):
-    rows = json.loads(run("compare", bank_folder, results, "--model=next", "--model", "old", "--format", "json").out)
+    rows = json.loads(run("compare", bank_folder, results, "--model=next", "--model", "old", "--format", "json").out)[
+        "rows"
+    ]
     assert [(row["model_a"], row["model_b"]) for row in rows] == [("next", "old")]
 
 
 def test_all_pairs_by_default_on_the_overall_score(run, bank_folder, results):
-    rows = json.loads(run("compare", bank_folder, results, "--format", "json").out)
+    rows = json.loads(run("compare", bank_folder, results, "--format", "json").out)["rows"]
     assert [(row["model_a"], row["model_b"]) for row in rows] == [("old", "new"), ("old", "next"), ("new", "next")]
     assert {row["target"] for row in rows} == {"overall"}
 
@@ -72,17 +74,35 @@ def test_a_page_has_every_score_whatever_was_compared(run, bank_folder, results,
     text = page.read_text(encoding="utf-8")
     assert "old against new" in text
     assert "Scenario by scenario" in text
-    without = run("compare", bank_folder, results)
-    assert "To see this as a page: --report FILE.html" in without.err
-    assert "as a page" not in run("compare", bank_folder, results, "--format", "csv").err
+    assert "as a page: --report FILE.html" in run("-v", "compare", bank_folder, results).err
+    assert "as a page" not in run("-v", "compare", bank_folder, results, "--format", "csv").err
 
 
 def test_ranking(run, bank_folder, results):
     outcome = run("compare", bank_folder, results, "--ranking", "--format", "json")
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert rows[0]["model_id"] == "old"
     assert [row["rank"] for row in rows] == [1, 2, 3]
     assert "significantly" in outcome.err
+    pairs = {
+        (row["model_a"], row["model_b"]): row
+        for row in json.loads(run("compare", bank_folder, results, "--format", "json").out)["rows"]
+    }
+    for row in rows[1:]:
+        one, sign = ("model_a", 1) if (row["model_id"], "old") in pairs else ("model_b", -1)
+        pair = pairs[(row["model_id"], "old") if one == "model_a" else ("old", row["model_id"])]
+        ends = sorted(sign * pair[name] for name in ("low", "high"))
+        assert [row[name] for name in ("behind_best", "behind_lower", "behind_upper")] == [
+            sign * pair["difference"], *ends
+        ]  # fmt: skip
+
+
+def test_two_models_are_compared_in_a_sentence(run, bank_folder, results):
+    pair = ("compare", bank_folder, results, "--model", "old", "--model", "new")
+    row = json.loads(run(*pair, "--format", "json").out)["rows"][0]
+    sentence = run(*pair).out.splitlines()[0]
+    assert f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}" in sentence
+    assert sentence.startswith("No sure difference") == (row["low"] <= 0.0 <= row["high"])
 
 
 @pytest.mark.parametrize(
@@ -108,9 +128,9 @@ def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):
     write_responses(own.take(models=np.arange(2), items=np.arange(18)), results)
     outcome = run("compare", bank_folder, results, "--format", "json")
     assert outcome.code == 0, outcome.err
-    assert "Note: 'org/model-0', 'org/model-1' helped to calibrate this bank" in outcome.err
-    assert len(json.loads(outcome.out)) == 1
-    assert "helped to calibrate" not in run("--quiet", "compare", bank_folder, results).err
+    assert "Note: 'org/model-0' and 1 more are past models of this bank" in outcome.err
+    assert len(json.loads(outcome.out)["rows"]) == 1
+    assert "of this bank" not in run("--quiet", "compare", bank_folder, results).err
 
 
 def test_fits_that_take_time_are_shown(run, bank_folder, results, user_cache):
@@ -123,4 +143,4 @@ def test_fits_that_take_time_are_shown(run, bank_folder, results, user_cache):
 
 
 def test_new_models_bring_no_such_note(run, bank_folder, results):
-    assert "helped to calibrate" not in run("compare", bank_folder, results).err
+    assert "of this bank" not in run("compare", bank_folder, results).err

@@ -9,7 +9,7 @@ import pytest
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.selections import Selection
 from itembank.cli import estimate
-from itembank.cli.estimate import MEANING
+from itembank.cli.estimate import MEANING, RESTS_ON
 from itembank.estimation.estimator_specs import METHODS, IntervalKind
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
@@ -52,7 +52,7 @@ def test_rows_have_what_the_readme_promises(run, bank_folder, new_models, tmp_pa
         "--method", method, "--level", 0.9, "--format", "json",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert [(row["model_id"], row["target"]) for row in rows] == [
         (model, target) for model in ("new/a", "new/b") for target in ("math", "code", "law", "overall")
     ]
@@ -66,7 +66,7 @@ def test_rows_have_what_the_readme_promises(run, bank_folder, new_models, tmp_pa
 @pytest.mark.parametrize("method", ["mean", "gp-irt", "auto"])
 def test_all_items_give_the_score_itself(run, bank_folder, new_models, method):
     matrix, path = new_models
-    rows = json.loads(run("estimate", bank_folder, path, "--method", method, "--format", "json").out)
+    rows = json.loads(run("estimate", bank_folder, path, "--method", method, "--format", "json").out)["rows"]
     overall = [row for row in rows if row["target"] == "overall"]
     for row, expected in zip(overall, matrix.responses.mean(axis=1), strict=True):
         assert row["estimate"] == pytest.approx(expected)
@@ -80,15 +80,29 @@ def test_the_table_shows_interval_items_and_bank(run, bank_folder, new_models, t
     assert load_bank(bank_folder).bank_id in outcome.out
     assert "12/30" in outcome.out
     assert "95 % interval" in outcome.out
-    assert MEANING["calibrated"] in outcome.err
-    assert "Estimated by" in outcome.err
-    assert "Cross-validated mean errors" in outcome.err
+    (line,) = (line for line in outcome.err.splitlines() if line.startswith("Method:"))
+    assert re.fullmatch(r"Method: stacked \(cross-validated error \d\.\d points\); intervals from .*\.", line)
+    assert "Estimated by" not in outcome.err
 
 
-def test_the_default_says_why_and_the_row_what_was_taken(run, bank_folder, new_models, tmp_path):
+def test_several_models_have_a_line_each_unless_more_is_asked_for(run, bank_folder, new_models):
+    matrix, path = new_models
+    words = ("estimate", bank_folder, path, "--method", "p-irt", "--interval", "model-based")
+    brief, whole, wide = run(*words), run(*words, "-v"), run(*words, "--wide")
+    assert [len(re.findall("new/", one.out)) for one in (brief, whole, wide)] == [2, 8, 2]
+    assert "--wide" in brief.err
+    assert "--wide" not in whole.err
+    truth = [
+        matrix.responses[:, (matrix.items["scenario"] == name).to_numpy()].mean(axis=1) for name in ("math", "code")
+    ]
+    rows = [line.split() for line in wide.out.splitlines() if "new/" in line]
+    assert [row[2:4] for row in rows] == [[f"{100 * one:.1f}" for one in pair] for pair in zip(*truth, strict=True)]
+
+
+def test_verbose_says_why_a_method_was_taken(run, bank_folder, new_models, tmp_path):
     select_items(run, bank_folder, tmp_path / "s.json")
-    outcome = run("estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--format", "json")
-    taken = {row["method"] for row in json.loads(outcome.out)}
+    outcome = run("-v", "estimate", bank_folder, new_models[1], "--selection", tmp_path / "s.json", "--format", "json")
+    taken = {row["method"] for row in json.loads(outcome.out)["rows"]}
     assert len(taken) == 1
     assert f"Estimated by {taken.pop()}. Cross-validated mean errors of the overall score" in outcome.err
 
@@ -101,9 +115,9 @@ def test_the_closing_note_and_the_rows_say_what_intervals_rest_on(run, bank_fold
         "--interval", interval, "--format", "json",
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
-    assert MEANING[interval] in outcome.err
-    assert not any(text in outcome.err for kind, text in MEANING.items() if kind != interval)
-    rows = json.loads(outcome.out)
+    assert f"{RESTS_ON[interval]}." in outcome.err
+    assert not any(text in outcome.err for kind, text in RESTS_ON.items() if kind != interval)
+    rows = json.loads(outcome.out)["rows"]
     assert {row["interval"] for row in rows} == {interval}
 
 
@@ -121,10 +135,10 @@ def test_few_calibration_models_are_said(run, tmp_path):
     bank = load_bank(tmp_path / "bank")
     matrix = ResponseMatrix.create(responses, model_ids=["new"], items=bank.responses.items[:12])
     write_responses(matrix, tmp_path / "new.parquet")
-    outcome = run("estimate", tmp_path / "bank", tmp_path / "new.parquet", "--format", "json")
-    assert {(row["method"], row["interval"]) for row in json.loads(outcome.out)} == {("gp-irt", "model-based")}
-    assert "gp-irt, since 6 past models are too few" in outcome.err
-    assert "The bank has 6 past models, too few to leave some out" in outcome.err
+    outcome = run("-v", "estimate", tmp_path / "bank", tmp_path / "new.parquet", "--format", "json")
+    assert {(row["method"], row["interval"]) for row in json.loads(outcome.out)["rows"]} == {("gp-irt", "model-based")}
+    assert "gp-irt, since 6 " in outcome.err
+    assert "The bank has 6 past models, too few" in outcome.err
     assert MEANING["model-based"] in outcome.err
 
 
@@ -147,7 +161,7 @@ def test_a_table_that_needs_a_choice_is_imported_first_and_the_message_says_so(r
     assert f"itembank import {table} [OPTIONS] -o responses.parquet. Then give responses.parquet here." in refused.err
     options = ("--column", "model_id=llm", "--max-response", 100, "--repeats", "last")
     assert run("import", table, *options, "-o", responses).code == 0
-    rows = json.loads(run("estimate", bank_folder, responses, "--format", "json").out)
+    rows = json.loads(run("estimate", bank_folder, responses, "--format", "json").out)["rows"]
     assert {(row["model_id"], row["n_items"]) for row in rows if row["target"] == "math"} == {("new", 6)}
 
 
@@ -169,7 +183,7 @@ def test_missing_items_of_the_selection_are_said_and_the_rest_used(run, bank_fol
     assert outcome.code == 0, outcome.err
     assert "of the 12 items of the selection" in outcome.err
     assert "new/a (2)" in outcome.err
-    assert json.loads(outcome.out)[3]["n_items"] == 10
+    assert json.loads(outcome.out)["rows"][3]["n_items"] == 10
 
 
 def test_items_that_are_not_in_the_bank_are_refused(run, bank_folder, tmp_path):
@@ -192,8 +206,8 @@ def test_models_that_calibrated_the_bank_are_named(run, bank_folder, tmp_path, n
     write_responses(own.take(models=np.array([3]), items=np.arange(12)), tmp_path / "own.parquet")
     outcome = run("estimate", bank_folder, tmp_path / "own.parquet", "--method", "weighted")
     assert outcome.code == 0, outcome.err
-    assert "Note: 'org/model-3' helped to calibrate this bank" in outcome.err
-    assert "helped to calibrate" not in run("estimate", bank_folder, new_models[1], "--method", "weighted").err
+    assert "Note: 'org/model-3' is a past model of this bank" in outcome.err
+    assert "past model of" not in run("estimate", bank_folder, new_models[1], "--method", "weighted").err
 
 
 def test_design_based_intervals_refuse_a_draw_that_was_cut(run, bank_folder, new_models, tmp_path):
@@ -231,16 +245,14 @@ def with_more(new_models, tmp_path):
 
 
 @pytest.mark.parametrize("command", [("estimate", "--method", "p-irt"), ("compare", "--method", "paired")])
-def test_items_outside_the_selection_are_left_out_with_one_line(
+def test_items_outside_the_selection_are_ignored_with_one_line(
     run, bank_folder, new_models, with_more, tmp_path, command
 ):
     select_items(run, bank_folder, tmp_path / "s.json")
     options = (*command[1:], "--selection", tmp_path / "s.json", "--format", "json")
     outcome = run(command[0], bank_folder, with_more, *options)
     assert outcome.code == 0, outcome.err
-    assert [line for line in outcome.err.splitlines() if "left out:" in line] == [
-        line for line in outcome.err.splitlines() if line.startswith("20 of 32 items are outside the selection")
-    ]
+    assert outcome.err.count("20 of 32 items are not in the selection") == outcome.err.count("ignored") == 1
     assert outcome.out == run(command[0], bank_folder, new_models[1], *options).out
 
 

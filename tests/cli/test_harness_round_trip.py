@@ -46,7 +46,7 @@ def test_a_run_of_the_selected_items_is_estimated_with_the_metric_of_the_bank(ru
         "estimate", bank, log, "--selection", tmp_path / "selection.json", "--method", "mean", "--format", "json"
     )
     assert outcome.code == 0
-    rows = {row["target"]: row for row in json.loads(outcome.out)}
+    rows = {row["target"]: row for row in json.loads(outcome.out)["rows"]}
     for task, samples in tasks.items():
         assert rows[task]["n_items"] == len(samples)
         assert rows[task]["estimate"] == pytest.approx(np.mean([row["acc_norm"] for row in samples]))
@@ -64,5 +64,5 @@ def test_a_wide_table_of_the_items_that_were_run_is_estimated(run, bank, tmp_pat
     (tmp_path / "new.csv").write_text("model_id,arc/0,arc/1,arc/2,gsm8k/0\nnew,1,,0,1\n")
     outcome = run("estimate", bank, tmp_path / "new.csv", "--method", "mean", "--format", "json")
     assert outcome.code == 0
-    rows = {row["target"]: row for row in json.loads(outcome.out)}
+    rows = {row["target"]: row for row in json.loads(outcome.out)["rows"]}
     assert (rows["arc"]["estimate"], rows["arc"]["n_items"]) == (0.5, 2)

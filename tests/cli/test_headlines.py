@@ -38,19 +38,19 @@ def bank_with_board(folder, fitted_bank):
 
 def rows_of(outcome):
     assert outcome.code == 0, outcome.err
-    return json.loads(outcome.out)
+    return json.loads(outcome.out)["rows"]
 
 
 @pytest.mark.parametrize("target", ["board", "mean_win_rate"])
 def test_a_score_takes_the_place_of_the_overall_one(run, folder, bank_with_board, target):
-    outcome = run("estimate", bank_with_board, folder / "new.parquet", "--target", target, "--format", "json")
+    outcome = run("-v", "estimate", bank_with_board, folder / "new.parquet", "--target", target, "--format", "json")
     rows = rows_of(outcome)
     assert [row["target"] for row in rows][:4] == ["math", "code", "law", target]
     assert all(0.0 <= row["low"] <= row["estimate"] <= row["high"] <= 1.0 for row in rows)
     assert {row["interval"] for row in rows} == {"calibrated"}
     said = {"board": "known of 12 past models", "mean_win_rate": "share of the 12 past models"}
     assert said[target] in outcome.err
-    assert "Cross-validated mean errors of '" + target in outcome.err
+    assert f"errors of '{target}'" in outcome.err
 
 
 def test_tables_and_pages_name_the_score(run, folder, bank_with_board):
@@ -74,8 +74,8 @@ def test_selections_name_the_score_that_they_were_tried_on(run, folder, bank_wit
 
 
 def test_a_bank_says_which_external_scores_it_keeps(run, bank_with_board, fitted_bank):
-    assert rows_of(run("info", bank_with_board, "--format", "json"))["external_scores"] == ["board"]
-    assert "external_scores" not in rows_of(run("info", fitted_bank, "--format", "json"))
+    assert json.loads(run("info", bank_with_board, "--format", "json").out)["external_scores"] == ["board"]
+    assert "external_scores" not in json.loads(run("info", fitted_bank, "--format", "json").out)
 
 
 def test_unknown_names_are_told_what_there_is(run, folder, bank_with_board):

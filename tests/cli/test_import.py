@@ -41,7 +41,7 @@ def output(tmp_path):
 def test_a_table_is_imported_and_summed_up(run, table, output):
     outcome = run("import", table, "-o", output, "--format", "json")
     assert outcome.code == 0
-    assert json.loads(outcome.out) == [
+    assert json.loads(outcome.out)["rows"] == [
         {
             "file": str(output),
             "n_models": 2,
@@ -66,7 +66,7 @@ def test_standard_output_is_the_result_and_nothing_else(run, table, output, outp
     outcome = run("import", table, "-o", output, "--format", output_format)
     assert outcome.code == 0
     assert "Next" not in outcome.out
-    assert "0.75" in outcome.out
+    assert "n_missing" in outcome.out
     if output_format == "csv":
         header, row = outcome.out.splitlines()
         assert dict(zip(header.split(","), row.split(","), strict=True))["n_models"] == "2"
@@ -164,10 +164,10 @@ def test_auto_says_what_it_found_and_reads_it(run, tmp_path, output):
     (tmp_path / "in" / "[red]notes.md").write_text("words")
     outcome = run("import", tmp_path / "in", "-o", output, "--format", "json")
     assert outcome.code == 0
-    assert json.loads(outcome.out)[0]["n_items"] == 4
+    assert json.loads(outcome.out)["rows"][0]["n_items"] == 4
     assert re.search(r"Found 4 lm_eval samples files .*: 2 models, 2 tasks, 6 responses", outcome.err)
     assert re.search(r"Found .*py.jsonl: 1 models, 1 tasks, 1 responses", outcome.err)
-    assert re.search(r"1 files hold no results that itembank knows, and are left out: .*\[red\]notes", outcome.err)
+    assert re.search(r"1 files have no results that itembank knows, and are ignored: .*\[red\]notes", outcome.err)
 
 
 def test_auto_takes_choices_that_only_other_folders_need(run, tmp_path, output):
@@ -200,9 +200,9 @@ def test_what_comes_next_fits_what_was_imported(run, tmp_path, output):
     for name, pairs in rows.items():
         (tmp_path / f"{name}.csv").write_text(LONG + "".join(f"{pair},1\n" for pair in pairs))
         said[name] = run("import", tmp_path / f"{name}.csv", "-o", output).err.partition("Next: ")[2]
-    assert said["one"].startswith("import results of more models to make a bank, which needs at least 3")
+    assert said["one"].startswith("import results of more models: a bank needs at least 3")
     assert said["three"].startswith(f"itembank calibrate {output} -o bank")
-    assert said["apart"].startswith("import each of these sets into a file of its own")
+    assert said["apart"].startswith("import each of these sets into its own file")
 
 
 def test_auto_refuses_a_folder_without_results(run, tmp_path, output):
@@ -358,7 +358,7 @@ def test_repeated_samples_are_counted(run, tmp_path, output):
     assert "never averaged unasked: count them (--repeats count)" in refused.err
     outcome = run("import", tmp_path / "r.csv", "-o", output, "--repeats", "count", "--format", "json")
     assert outcome.code == 0
-    assert json.loads(outcome.out)[0]["n_trials"] == 4
+    assert json.loads(outcome.out)["rows"][0]["n_trials"] == 4
     np.testing.assert_array_equal(read_responses(output).n_trials, [[3, 1]])
 
 

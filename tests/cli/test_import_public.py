@@ -9,7 +9,7 @@ from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 def test_the_list_says_what_each_source_is(run):
     outcome = run("download", "--list", "--format", "json")
     assert outcome.code == 0
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert [row["name"] for row in rows] == list(SOURCES)
     assert all(row["holds"] and row["licence"] and row["address"] for row in rows)
     told = {row["name"]: (row["version"], row["most_gigabytes"]) for row in rows}
@@ -18,7 +18,7 @@ def test_the_list_says_what_each_source_is(run):
     assert told["evalplus"] == (None, None)
     table = run("download", "--list")
     assert table.out.count("refs/heads/main") == sum(version is not None for version, _ in told.values())
-    assert "No commit is pinned" in table.err
+    assert "A download takes the newest commit" in table.err
 
 
 def test_a_source_is_read_and_compared(run, tmp_path):

@@ -5,6 +5,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
@@ -49,6 +50,25 @@ def test_the_table_names_the_bank(run, bank_folder):
     outcome = run("info", bank_folder)
     assert load_bank(bank_folder).bank_id in outcome.out
     assert "overall" in outcome.out
+    assert outcome.out.startswith("A bank of 12 past models and 30 items\n")
+    assert "variational" not in outcome.out
+    assert "variational" in run("info", "-v", bank_folder).out
+
+
+def test_a_bank_of_one_scenario_shows_it_once_and_says_how_good_scores_are(run, tmp_path):
+    responses = make_bank(n_models=20).responses
+    items = responses.items.with_columns(scenario=pl.lit("all of it"))
+    write_responses(
+        ResponseMatrix.create(responses.responses, models=responses.models, items=items), tmp_path / "r.parquet"
+    )
+    words = ("--method", "map", "--dims", 1, "--no-folds")
+    assert run("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank", *words).code == 0
+    assert "itembank plan" in run("info", tmp_path / "bank").err
+    assert run("select", tmp_path / "bank", "-n", 6, "-q").code == 0
+    shown = run("info", tmp_path / "bank").out
+    assert re.match(r"A bank of 20 past models and 30 items; scores from 6 items are good to ±\d+\.\d points\n", shown)
+    assert "overall" in shown
+    assert "all of it" not in shown
 
 
 def test_a_bank_without_responses_says_what_it_was_made_of(run, bank_folder, tmp_path):
@@ -74,7 +94,7 @@ def test_a_file_of_responses_says_what_it_holds(run, tmp_path):
         {"scenario": "x", "n_items": 2, "n_models": 2, "density": 0.75, "mean_response": pytest.approx(1.0 / 3.0)},
         {"scenario": "y", "n_items": 2, "n_models": 1, "density": 0.5, "mean_response": 0.75},
     ]
-    assert "0.625 (share of responses that are there)" in run("info", path).out
+    assert "0.625 (share of responses that are known)" in run("info", path).out
 
 
 @pytest.mark.parametrize(("values", "kind"), [([0.0, 1.0], "right or wrong"), ([0.25, 1.0], "from 0 to 1")])
@@ -123,17 +143,17 @@ def words(path):
 def test_an_estimate_writes_the_same_numbers_into_its_page(run, fitted_bank, new, tmp_path):
     page = tmp_path / "page.html"
     estimate = ("estimate", fitted_bank, new, "--method", "p-irt", "--interval", "model-based")
-    plain = run(*estimate)
+    plain = run("-v", *estimate)
     assert plain.err.count("--report FILE.html") == 1
-    assert "--report" not in run(*estimate, "--format", "json").err
-    assert "--report" not in run(*estimate, "--quiet").err
-    written = run(*estimate, "--report", page)
+    assert "--report" not in run("-v", *estimate, "--format", "json").err
+    assert "--report" not in run(*estimate).err
+    written = run("-v", *estimate, "--report", page)
     assert written.out == plain.out
     assert f"Report: {page}" in written.err
     assert "FILE.html" not in written.err
     first = next(line for line in plain.out.splitlines() if "new/a" in line and "overall" in line)
-    assert f"{100 * float(first.split()[2]):.1f} %" in words(page)
-    assert f"itembank estimate {fitted_bank} {new}" in words(page)
+    assert first.split()[2] in words(page)
+    assert f"estimate {fitted_bank} {new}" in words(page)
 
 
 def test_a_journal_makes_a_page(run, journal, tmp_path):

@@ -100,7 +100,7 @@ def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run,
     np.testing.assert_allclose(found.value[:, 0], expected)
     printed = run("estimate", fitted_bank, path, "--method", "shrunk", "--format", "json")
     assert printed.code == 0, printed.err
-    assert [row["estimate"] for row in json.loads(printed.out)] == found.value.ravel().tolist()
+    assert [row["estimate"] for row in json.loads(printed.out)["rows"]] == found.value.ravel().tolist()
     shrunk = ESTIMATORS.resolve("shrunk")
     assert ESTIMATORS.label(type(shrunk)(0.9)) == "shrunk (weight 0.9)"
     assert np.isfinite(estimate(bank, matrix, method=Stacked((Weighted(), shrunk))).value[:, 0]).all()

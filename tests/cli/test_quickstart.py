@@ -54,7 +54,7 @@ def test_what_was_done_is_said_and_running_again_replaces_the_files(run, tmp_pat
     again = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "json")
     assert again.code == 0
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.csv")} == before
-    rows = json.loads(again.out)
+    rows = json.loads(again.out)["rows"]
     assert [row["strategy"] for row in rows] == ["random sampling", "anchor points", "gp-IRT", "itembank's default"]
     assert (rows[-1]["selection"], rows[-1]["method"], rows[-1]["methods_used"]) == ("auto", "auto", "stacked")
     for row in rows:
@@ -84,7 +84,7 @@ def test_without_what_pages_need_one_line_says_so(monkeypatch, tmp_path, capsys)
     _write_page(None, tmp_path / "report.html")
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert said.startswith("The report was left out: reports need jinja2")
+    assert said.startswith("No report was written: reports need jinja2")
     assert "pip install jinja2" in said
     assert not (tmp_path / "report.html").exists()
 
@@ -92,7 +92,7 @@ def test_without_what_pages_need_one_line_says_so(monkeypatch, tmp_path, capsys)
 def test_the_files_can_be_used_as_they_are(run, tmp_path):
     outcome = run("sample-data", "-o", tmp_path / "sample", "--format", "json")
     assert outcome.code == 0
-    assert [row["models"] for row in json.loads(outcome.out)] == [110, 1]
+    assert [row["models"] for row in json.loads(outcome.out)["rows"]] == [110, 1]
     for name, n_models in (("past.csv", 110), ("new-model.csv", 1)):
         table = pl.read_csv(tmp_path / "sample" / name)
         assert table.columns == ["model_id", "item_id", "scenario", "response"]
@@ -140,7 +140,7 @@ def test_responses_and_truth_are_those_of_the_library(run, tmp_path):
     assert read.item_ids == made.responses.item_ids
     truth = load_truth(tmp_path / "r.truth.safetensors")
     np.testing.assert_array_equal(truth.abilities, made.truth.abilities)
-    assert json.loads(outcome.out) == [
+    assert json.loads(outcome.out)["rows"] == [
         {
             "file": str(tmp_path / "r.parquet"),
             "truth": str(tmp_path / "r.truth.safetensors"),

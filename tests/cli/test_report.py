@@ -33,7 +33,7 @@ def test_measures_nothing_when_told_so(run, bank_folder, tmp_path, monkeypatch):
     save_bank(make_bank(seed=5), folder)
     outcome = run("report", folder, "-o", tmp_path / "bank.html", "--no-accuracy")
     assert outcome.code == 0, outcome.err
-    assert "Without how good estimates are: --no-accuracy was given." in outcome.err
+    assert "The page does not say how good estimates are: --no-accuracy was given." in outcome.err
     few = tmp_path / "few"
     save_bank(start(make_bank().responses.items), few)
     assert "too few past models" in run("report", few, "-o", tmp_path / "few.html").err
@@ -48,7 +48,7 @@ def test_a_bank_that_cannot_be_measured_has_a_page_all_the_same(run, tmp_path, m
     monkeypatch.setattr("itembank.planning.accuracy.accuracy", refuse)
     outcome = run("report", tmp_path / "bank", "-o", tmp_path / "bank.html")
     assert outcome.code == 0
-    assert "Without how good estimates are: no item is left." in outcome.err
+    assert "The page does not say how good estimates are: no item is left." in outcome.err
     assert (tmp_path / "bank.html").is_file()
 
 

@@ -46,7 +46,7 @@ def test_a_command_may_prefer_probabilities_which_not_all_data_have(read):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "one of the two"),
+        ((), "Give either RESPONSES or --builtin"),
         (("--builtin", "nowhere"), "built-in data must be one of"),
         (("--builtin", "bytelms-samples:probability"), "must be one of 'correct', got 'probability'"),
     ],

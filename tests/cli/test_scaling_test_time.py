@@ -57,7 +57,7 @@ def test_json_has_all_and_csv_one_table(run, samples_file, folder):
 
 def test_the_bank_tells_of_models_it_knows(run, samples_file, folder):
     outcome = run(*QUICK, samples_file, "--bank", folder / "bank", "--k", "1", "--model", "model-1")
-    assert "helped to calibrate this bank" in outcome.err
+    assert "are past models of this bank" in outcome.err
 
 
 @pytest.mark.usefixtures("without_library")
@@ -87,7 +87,7 @@ def test_rows_of_single_samples_are_counted(run, tmp_path):
         (("--k", "ten"), "whole numbers"),
         (("--k", "0"), "k must be"),
         (("--method", "unbiased", "--k", "1000"), "as few as 100"),
-        (("--builtin", "classifiers"), "one of the two"),
+        (("--builtin", "classifiers"), "Give either RESPONSES or --builtin"),
         (("--figure", "curves.txt"), "must end in"),
     ],
 )

@@ -25,7 +25,7 @@ def test_transfer_as_json_says_the_validity_first(run, responses_file, tmp_path)
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     found = json.loads(outcome.out)
-    assert list(found)[:4] == ["source", "target", "correlation", "correlation_lower"]
+    assert list(found)[1:5] == ["source", "target", "correlation", "correlation_lower"]
     assert [row["method"] for row in found["methods"]] == ["calibrated", "common-scale", "uninformed"]
     assert len(found["models"]) == 60
     assert {row["group"] for row in found["models"]} == {f"r{i}" for i in range(8)}

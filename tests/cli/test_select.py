@@ -287,7 +287,9 @@ def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_p
     outcome = run("select", bank_folder, "-n", 15, "--stages", 2, "-o", first)
     assert outcome.code == 0, outcome.err
     said = outcome.err.replace("\n", " ")
-    assert f"--after RESULTS --selection {first} -o FILE chooses the 10 items of the next stage" in said
+    assert (
+        f"for the 10 items of the next stage: itembank select {bank_folder} --after RESULTS --selection {first}" in said
+    )
     outcome = run("select", bank_folder, "--after", results, "--selection", first, "-o", second)
     assert outcome.code == 0, outcome.err
     assert "Chosen by v-optimal at the ability of new: stage 2 of 2." in outcome.err
@@ -297,13 +299,13 @@ def test_stages_from_the_first_selection_to_the_estimate(run, bank_folder, tmp_p
     assert sorted(ids) == sorted(chosen.item_ids)  # what is left to run, and nothing else
     outcome = run("estimate", bank_folder, results, "--selection", second, "--format", "json")
     assert outcome.code == 0, outcome.err
-    assert json.loads(outcome.out)[-1]["n_items"] == 15
+    assert json.loads(outcome.out)["rows"][-1]["n_items"] == 15
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "Say how many items to choose: -n N"),
+        ((), "number of items is missing: -n N"),
         (("--after", "new.csv"), "--after RESPONSES --selection FILE"),
         (("--selection", "s.json"), "--after RESPONSES --selection FILE"),
         (("--after", "new.csv", "--selection", "s.json", "-n", 9), "--n-items goes with a first stage, not with"),

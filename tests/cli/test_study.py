@@ -73,7 +73,7 @@ def test_a_table_has_one_row_a_method_and_one_column_a_size(run, study):
 
 def test_json_and_csv_hold_the_summary(run, study):
     summary = StudyResult.load(study).summary.filter(target="overall")
-    rows = json.loads(run("study", "table", study, "--format", "json").out)
+    rows = json.loads(run("study", "table", study, "--format", "json").out)["rows"]
     assert [row["mae"] for row in rows] == summary["mae"].to_list()
     assert set(rows[0]) == set(summary.columns)
     text = run("study", "table", study, "--format", "csv", "--metric", "coverage", "--target", "all").out
@@ -87,7 +87,7 @@ def test_errors_stand_over_those_of_one_method(run, study):
     assert outcome.code == 0, outcome.err
     assert "1.000 ± 0.000" in outcome.out
     assert "geometric mean" in outcome.out
-    rows = json.loads(run("study", "table", study, "--against", "random/weighted", "--format", "json").out)
+    rows = json.loads(run("study", "table", study, "--against", "random/weighted", "--format", "json").out)["rows"]
     mae = {
         (row["split"], row["selector"], row["estimator"], row["budget"]): row["mae"]
         for row in StudyResult.load(study).summary.filter(target="overall").to_dicts()

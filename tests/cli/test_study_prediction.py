@@ -50,9 +50,9 @@ def test_a_table_has_errors_costs_and_what_errors_cost(run, study):
 
 def test_parts_can_be_asked_for(run, study):
     outcome = run("study", "table", study, "--show", "reach", "--format", "json")
-    assert len(json.loads(outcome.out)) == PredictionResult.load(study).costs.height
+    assert len(json.loads(outcome.out)["reach"]) == PredictionResult.load(study).costs.height
     outcome = run("study", "table", study, "--show", "at-cost")
-    assert "at what the reference spends" in outcome.out
+    assert "at the cost of the reference" in outcome.out
     assert "held out" not in outcome.out
     outcome = run("study", "table", study, "--show", "tasks", "--format", "csv")
     assert outcome.out.splitlines()[0] == "task,n_items,n_held_out"
@@ -61,11 +61,11 @@ def test_parts_can_be_asked_for(run, study):
 def test_a_table_has_differences_to_one_assessor(run, study):
     outcome = run("study", "table", study, "--against", "2pl, random", "--format", "json")
     assert outcome.code == 0, outcome.err
-    rows = json.loads(outcome.out)
+    rows = json.loads(outcome.out)["rows"]
     assert len(rows) == 5 * 2 * 2 * 3
     assert {"difference", "difference_se", "ratio", "ratio_se"} <= set(rows[0])
     shown = run("study", "table", study, "--against", "2pl, random")
-    assert "mean absolute error less that of 2pl, random" in shown.out
+    assert "mean absolute error minus that of 2pl, random" in shown.out
 
 
 def test_a_figure_is_drawn(run, study, tmp_path):

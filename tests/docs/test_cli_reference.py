@@ -1,4 +1,5 @@
 import importlib
+import re
 from pathlib import Path
 
 import click
@@ -35,3 +36,16 @@ def test_every_option_has_a_help_text():
     for name in COMMANDS:
         for spelling, text in options(cli.get_command(click.Context(cli), name), name):
             assert text, f"{spelling} has no help"
+
+
+def test_every_key_is_explained_once_for_each_meaning(page):
+    keys, described = page.split("## JSON")[1].split("### What keys mean")
+    described, units = described.split("### Units")
+    lines = [line.split(":")[0] for line in described.splitlines() if line.startswith("- ")]
+    assert len(set(lines)) == len(lines)
+    assert {line.split("`")[1] for line in lines} == set(
+        re.findall("`([^`]+)`", re.sub("(?m)^#.*|Printed by.*|In `.*?`:", "", keys.split("unit.")[1]))
+    )
+    assert {line.rpartition("(")[2].rstrip(")") for line in lines} <= {
+        line[2:].split(":")[0] for line in units.splitlines()
+    }

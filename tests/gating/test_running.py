@@ -69,7 +69,7 @@ def test_goes_on_after_a_kill_and_runs_no_answered_item_again(run, gate):
     assert killed.returncode == -9
     done = run(*words("good"))
     assert done.code == 0
-    assert "Going on: 29 items are answered" in done.err
+    assert "Continuing: 29 items are answered" in done.err
     ran = begun(gate)
     assert [item for item in set(ran) if ran.count(item) > 1] == [ran[29]]  # which nobody had answered
     assert json.loads(done.out) == by_hand(run, gate, "good")

@@ -56,7 +56,9 @@ def test_the_routing_stage_is_an_ordinary_selection_of_a_third(bank, routing, mo
     batch = select(bank, 5, method="v-optimal", rng=0)
     assert routing.item_ids == batch.item_ids
     assert routing.recipe == {**batch.recipe, "stages": [5, 10], "stage": 1}
-    assert routing.to_dict()["schema_version"] == 1  # any release can run it, and estimate from it alone
+    assert (
+        routing.to_dict()["schema_version"] == "itembank.selection/1"
+    )  # any release can run it, and estimate from it alone
     assert read_recipe(through_json(routing)) == read_recipe(batch)
     one, other = (estimate(bank, model, selection=selection) for selection in (routing, batch))
     np.testing.assert_array_equal(one.low, other.low)
@@ -65,7 +67,9 @@ def test_the_routing_stage_is_an_ordinary_selection_of_a_third(bank, routing, mo
 def test_a_module_holds_what_is_to_be_run_and_what_was_answered(bank, routing, model):
     module = through_json(next_stage(bank, routing, model))
     assert module.n_items == 10
-    assert module.to_dict()["schema_version"] == 2  # releases without stages would estimate from ten items
+    assert (
+        module.to_dict()["schema_version"] == "itembank.selection/2"
+    )  # releases without stages would estimate from ten items
     assert not set(module.item_ids) & set(routing.item_ids)
     assert module.whole.item_ids == (*routing.item_ids, *module.item_ids)
     for scenario in bank.targets.scenarios:

@@ -81,14 +81,19 @@ def test_names_of_files_are_the_same_again_and_hold_no_names(tmp_path):
     assert json.loads(path.read_text())["model_info"]["id"] == "../../etc/passwd"
 
 
+def printed(rows, version="itembank.estimate/1"):
+    return json.dumps({"schema_version": version, "rows": rows})
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{}", "must be a list of estimates"),
-        ("[]", "must be a list of estimates"),
-        ("[1]", "must be a list of estimates"),
-        (json.dumps([row(), {**row(), "n_items": "30"}]), "estimate 2 must have 'n_items', of the right type"),
-        (json.dumps([{"model_id": "a"}]), "estimate 1 must have 'target', .*itembank estimate"),
+        ("[]", "must be estimates of schema_version 'itembank.estimate/1'"),
+        (printed([], "itembank.estimate/2"), "must be estimates of schema_version"),
+        (printed([]), "must be estimates of schema_version"),
+        (printed([1]), "must be estimates of schema_version"),
+        (printed([row(), {**row(), "n_items": "30"}]), "estimate 2 must have 'n_items', of the right type"),
+        (printed([{"model_id": "a"}]), "estimate 1 must have 'target', .*itembank estimate"),
     ],
 )
 def test_other_files_are_refused(tmp_path, content, message):

@@ -86,7 +86,7 @@ def test_pull_writes_ordinary_files_of_the_bank_alone(hub, folder, tmp_path, run
     hub.put("me/bank", folder, **{"README.md": b"# hello", "score.py": b"raise SystemExit", "evil/x.sh": b"rm"})
     outcome = run("pull", "hf:me/bank", "-o", tmp_path / "mine", "--format", "json")
     assert outcome.code == 0, outcome.err
-    assert json.loads(outcome.out)[0]["name"] == f"hf:me/bank@{hub.commit_of('me/bank', 'main')[1]}"
+    assert json.loads(outcome.out)["rows"][0]["name"] == f"hf:me/bank@{hub.commit_of('me/bank', 'main')[1]}"
     mine = [path for path in (tmp_path / "mine").rglob("*") if path.is_file()]
     assert {path.name for path in mine} == FILES
     assert not any(path.is_symlink() for path in mine)

@@ -78,7 +78,7 @@ def test_the_command_publishes_given_items_and_replaces_when_asked(run, whole, t
     words = ("publish-tiny", whole, "--selection", tmp_path / "nine.json", "-o", tmp_path / "tiny", "--format", "json")
     outcome = run(*words)
     assert outcome.code == 0, outcome.err
-    assert json.loads(outcome.out)[0]["items"] == 9
+    assert json.loads(outcome.out)["rows"][0]["items"] == 9
     assert run(*words).code == 1
     assert run(*words, "--force").code == 0
     assert run(*words, "-n", 5).code == 2

@@ -57,7 +57,9 @@ def _files(folder):
 def _printed(out):
     """What a command prints as JSON, be it one object or one a line."""
     with contextlib.suppress(json.JSONDecodeError):
-        yield from _columns(json.loads(out), "")
+        content = json.loads(out)
+        del content["schema_version"]
+        yield from _columns(content.pop("rows", content), "")
         return
     with contextlib.suppress(json.JSONDecodeError):
         yield from _columns([json.loads(line) for line in out.splitlines()], "")

@@ -146,7 +146,9 @@ def _more_of_classifiers(past: ResponseMatrix, new: ResponseMatrix, folder: Path
     pl.DataFrame({**ids, "choice": choices.ravel()}).write_csv(folder / "choices.csv")
     estimated = {"model_id": "new", "target": "digits", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95}
     estimated |= {"standard_error": 0.05, "interval": "design", "n_items": 3, "n_total": 9, "method": "mean"}
-    (folder / "estimates.json").write_text(json.dumps([estimated | {"bank": "b"}]), encoding="utf-8")
+    (folder / "estimates.json").write_text(
+        json.dumps({"schema_version": "itembank.estimate/1", "rows": [estimated | {"bank": "b"}]}), encoding="utf-8"
+    )
 
 
 def _part(responses: ResponseMatrix, models: int, items: int) -> ResponseMatrix:

@@ -120,6 +120,8 @@ class BankCheck(Tabular):
         What about the models may make them unlike past models.
     """
 
+    schema = "check"
+
     bank_id: str
     level: float
     scores: tuple[CheckedScore, ...]

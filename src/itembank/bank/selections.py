@@ -15,9 +15,11 @@ from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_di
 from itembank.numerics.arrays import FloatArray
 from itembank.tabular import Compact
 
-SCHEMA_VERSION = 1
-LATER_STAGE = 2
+SCHEMA_VERSION = "itembank.selection/1"
+LATER_STAGE = "itembank.selection/2"
 """Schema version of a file that says which items were answered before: releases that know no stages refuse it."""
+BEFORE = {1: SCHEMA_VERSION, 2: LATER_STAGE}
+"""What files made before the first release say, and what it means."""
 EARLIER = "earlier"
 INCLUDED = "included"
 """Stands in a recipe where items had to be chosen."""
@@ -124,9 +126,10 @@ class Selection(Compact):
         if not isinstance(content, dict) or not isinstance(content.get("items"), list):
             raise DataError(f"{source}: a selection must be a JSON object with a list 'items'.")
         version = content.get("schema_version", SCHEMA_VERSION)
+        version = BEFORE.get(version, version) if isinstance(version, int) else version
         if version != (LATER_STAGE if EARLIER in content else SCHEMA_VERSION):
             raise DataError(
-                f"{source}: schema_version must be {SCHEMA_VERSION}, or {LATER_STAGE} with a list {EARLIER!r}, got "
+                f"{source}: schema_version must be {SCHEMA_VERSION!r}, or {LATER_STAGE!r} with a list {EARLIER!r}, got "
                 f"{version!r}."
             )
         ids, scenarios, weights = _read_rows(content["items"], source)

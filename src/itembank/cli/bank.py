@@ -1,4 +1,4 @@
-"""`itembank bank`: ready banks, listed and built; banks that change, each change a new version of the bank."""
+"""`itembank bank`: list and build ready banks; change banks, each change a new version."""
 
 import functools
 import os
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     },
 )
 def bank_command() -> None:
-    """List and build ready banks; change a bank: every change writes a new one, and itembank info --log lists all.
+    """List and build ready banks; change a bank: every change writes a new one, and itembank info --log lists them.
 
     \b
       itembank bank list
@@ -61,9 +61,9 @@ def bank_command() -> None:
 def list_command(output_format: str) -> None:
     """List the banks that every command takes as bank:NAME, and those that can be built.
 
-    It says how many items are run, of how many, where nobody says. The error is that of the overall score of past
-    models that were left out, in points of a hundred, and the half-width that of 95 % intervals. JSON and CSV have the
-    other sizes, the source, the licence, harnesses and notes as well.
+    The table has the usual number of items to run, the cross-validated error of the overall score, and the half-width
+    of 95 % intervals, both in points. JSON and CSV also have other numbers of items, source, licence, harnesses and
+    notes.
 
     \b
       itembank bank list
@@ -74,7 +74,7 @@ def list_command(output_format: str) -> None:
 
     rows = list_ready()
     if output_format != "table":
-        print_rows(rows, output_format)
+        print_rows(rows, output_format, "bank-list")
         return
     shown_rows = [
         {
@@ -85,16 +85,17 @@ def list_command(output_format: str) -> None:
             "models": row["n_models"],
             "newest": row["newest"] and row["newest"][:7],
             "months old": row["months_old"] and f"{row['months_old']:.0f}",
-            "error": row["error"] and f"{100 * row['error']:.1f}",
-            "half width": row["half_width"] and f"{100 * row['half_width']:.1f}",
+            "error": row["error"],
+            "half_width": row["half_width"],
         }
         for row in rows
     ]
     print_rows(
         shown_rows,
         output_format,
+        "bank-list",
         title="Ready banks, taken as bank:NAME; error and half-width of intervals in points",
-        least=("newest", "half width"),
+        least=("newest", "half_width"),
     )
     for row in rows:
         if row["source"] and row["status"] in {"package", "built"}:
@@ -102,7 +103,7 @@ def list_command(output_format: str) -> None:
             state = f" at {row['revision'][:12]}" if row["revision"] else ""
             note(visible(f"{row['name']}: {row['licence']}, {row['source']}{state}{run_by}"))
     if any(row["status"] == "recipe" for row in rows):
-        note("A recipe becomes a bank by: itembank bank build NAME")
+        note("To build a recipe: itembank bank build NAME")
 
 
 @bank_command.command("build")
@@ -114,9 +115,9 @@ def list_command(output_format: str) -> None:
 def build_command(*, recipe: str, files: Path | None, into: Path | None, force: bool, output_format: str) -> None:
     """Build a ready bank: fetch public results, check them, calibrate, and keep the bank without the results.
 
-    NAME is one of itembank bank list, or a FILE of your own says what to fetch and how to read it, and names the bank
-    (docs/ready-banks.md). Every command takes bank:NAME from then on, without a connection. An interrupted download
-    goes on. Mind the licence of the results.
+    NAME is one of itembank bank list; or a FILE of your own says what to fetch, how to read it, and the bank's name
+    (docs/ready-banks.md). Then every command takes bank:NAME, without a connection. An interrupted download continues.
+    Mind the licence of the results.
 
     \b
       itembank bank build swebench-verified
@@ -137,7 +138,7 @@ def build_command(*, recipe: str, files: Path | None, into: Path | None, force: 
         "revision": built.fetched and built.fetched.revision,
         "folder": str(built.folder),
     }
-    print_rows([row], output_format, title="Built")
+    print_rows([row], output_format, "bank-build", title="Built")
     own = built.bank.items_to_run
     n_items = built.bank.n_items if own is None else own.n_items
     note(f"Next: itembank select bank:{built.name} -n {n_items} --ids list, run these items, then")
@@ -146,7 +147,7 @@ def build_command(*, recipe: str, files: Path | None, into: Path | None, force: 
 
 _HOW = option(
     "--how",
-    "How each model's items were chosen, where its file does not say.",
+    "How each model's items were chosen, if its file does not say.",
     ["complete", "random", "fixed", "adaptive"],
 )
 _NOTE = option("--note TEXT", "Why; the bank's history keeps it.", default="")
@@ -175,7 +176,7 @@ def _changing(name: str, *options: Decorator, may_only_show: bool = False) -> De
 
         writing = (
             output_option("the new bank", required=not may_only_show),
-            option("--force", "Replace the bank that stands at -o.", bool),
+            option("--force", "Replace the bank at -o, if there is one.", bool),
             format_option,
         )
         return bank_command.command(name)(together(bank_argument, *options, *writing)(command))
@@ -195,7 +196,7 @@ def _write(bank: "Bank", output: Path, output_format: str, *, force: bool) -> No
         "items": bank.n_items,
         "items_aside": bank.n_aside,
     }
-    print_rows([row], output_format)
+    print_rows([row], output_format, "bank")
     note(f"Written to {output}.")
 
 
@@ -203,7 +204,7 @@ def _write(bank: "Bank", output: Path, output_format: str, *, force: bool) -> No
     "add-items",
     responses_argument,
     option("--status", "field-test: not in the score yet.", ["active", "suspect", "field-test"], default="active"),
-    option("--dry-run", "Show what RESPONSES say of the new items, and write nothing.", bool),
+    option("--dry-run", "Show what RESPONSES say about the new items, and write nothing.", bool),
     _HOW,
     mixed_prompts_option,
     _NOTE,
@@ -219,12 +220,12 @@ def add_items(
     progress: "ProgressCallback",
     **asked: Any,
 ) -> "Bank | None":
-    """Add the items that BANK does not know to it, on its scale, with the models that answered them.
+    """Add new items to BANK, on its scale, with the models that answered them.
 
-    RESPONSES hold at least 3 models, better 10 to 20 that span the bank's abilities, with answers to new and to old
-    items; models of the bank need no old ones. Old items keep their parameters. The score is then one of old and new
-    items, and has an id of its own. With --dry-run: the new items' parameters and their errors; the error that the link
-    adds to a score; and the models of the bank that should be run on the new items next.
+    RESPONSES need at least 3 models, better 10 to 20 that span the bank's abilities, with answers to new and to old
+    items; past models need no answers to old ones. Old items keep their parameters. The score is then one of old and
+    new items, and has an id of its own. --dry-run shows the new items' parameters and their errors; the error that the
+    link adds to a score; and the past models that should be run on the new items next.
 
     \b
       itembank bank add-items bank questions-of-may.csv --dry-run
@@ -235,12 +236,16 @@ def add_items(
         refuse_unused(*((name, False, nothing) for name in ("output", "force", "status", "how", "note")))
         linked = ib.banks.link_items(bank, _read(bank, responses, allow_mixed_prompts), progress=progress)
         print_record(
-            _facts(linked), "items", linked.rows(), output_format, least=("scenario", "n_answers", "mean_response")
+            _facts(linked),
+            "items",
+            linked.rows(),
+            output_format,
+            "bank-link",
+            heading="New items, scores in points",
+            least=("scenario", "n_answers", "mean_response"),
         )
         if linked.further_models:
-            note(
-                f"To know more, run these models of the bank on the new items: {visible(shown(linked.further_models))}."
-            )
+            note(f"To know more, run these past models on the new items: {visible(shown(linked.further_models))}.")
         return None
     changed = ib.banks.add_items(bank, _read(bank, responses, allow_mixed_prompts), progress=progress, **asked)
     made = None if changed.history is None else changed.history.changes[-1].link
@@ -269,7 +274,7 @@ def _facts(linked: "LinkedItems") -> dict[str, Any]:
     "add-models",
     responses_argument,
     _HOW,
-    option("--selection", "The items that the models were asked, in place of --how: random or fixed.", FILE),
+    option("--selection", "The selection that the models ran, in place of --how.", FILE),
     mixed_prompts_option,
     _NOTE,
 )
@@ -283,7 +288,7 @@ def add_models(
     note: str,
     **_others: Any,
 ) -> "Bank":
-    """Add the models of RESPONSES to BANK; its items keep their parameters, its scores what they mean.
+    """Add the models of RESPONSES to BANK; its items keep their parameters, its scores their meaning.
 
     RESPONSES are response files, logs of harnesses (also of itembank run), or journals of sessions.
 
@@ -305,9 +310,9 @@ def add_models(
 def recalibrate(
     bank: "Bank", *, responses: tuple[Path, ...], allow_mixed_prompts: bool, output_format: str, **asked: Any
 ) -> "Bank":
-    """Let BANK's items learn from models that were added since, and from those of RESPONSES.
+    """Fit BANK's items again with models that were added since, and with those of RESPONSES.
 
-    Answers move difficulties only, with the old values as a prior: those to items that a session chose make slopes look
+    Only difficulties change, with the old values as a prior: answers to items that a session chose make slopes look
     steeper than they are.
 
     \b
@@ -329,14 +334,14 @@ def recalibrate(
         ["retired", "suspect", "field-test", "active"],
         default="retired",
     ),
-    option("--label WORD", "Ends the new target's id: clean makes NAME@1-clean.", default=""),
+    option("--label WORD", "Ending of the new score's id: clean makes NAME@1-clean.", default=""),
 )
 def retire(bank: "Bank", *, items: tuple[str, ...], reason: str, status: str, label: str, **_others: Any) -> "Bank":
     """Take ITEMS out of a bank's score: ids, or files of ids (text, one a line; a table; a selection).
 
-    Retired items are not chosen any more and count in no score from here on. The new score has an id of its own. What
-    is known of the items stays in the bank: the old score can still be estimated (--target of itembank estimate), and
-    once all count again (--status active), estimates are those of the bank before, to the last digit.
+    Retired items are no longer chosen and no longer count in scores. The new score has an id of its own. The bank keeps
+    what it knows about the items: the old score can still be estimated (--target of itembank estimate), and if all
+    count again (--status active), estimates are those of the bank before, to the last digit.
 
     \b
       itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
@@ -351,10 +356,9 @@ def retire(bank: "Bank", *, items: tuple[str, ...], reason: str, status: str, la
 
 @_changing("merge", click.argument("other", type=BankPath()), _NOTE)
 def merge(bank: "Bank", *, other: Path, note: str, **_others: Any) -> "Bank":
-    """Merge BANK and OTHER, which stand on one scale, into a bank of the items and models of both.
+    """Merge BANK and OTHER, which are on one scale, into a bank of the items and models of both.
 
-    Nothing is fitted anew: common items must have the same parameters. Banks on different scales are refused; link one
-    to the other first.
+    Nothing is fitted again: common items must have the same parameters. Banks on different scales are refused.
 
     \b
       itembank bank merge bank-of-law bank-of-medicine -o bank
@@ -383,10 +387,10 @@ def note_command(bank: "Bank", *, text: str, name: str, **_others: Any) -> "Bank
     _NOTE,
 )
 def add_scores(bank: "Bank", *, scores: Path, names: tuple[str, ...], note: str, **_others: Any) -> "Bank":
-    """Keep SCORES of a bank's models that its items do not make, such as a leaderboard's own, by model_id.
+    """Keep SCORES of past models that are not made of the bank's items, such as a leaderboard's, by model_id.
 
-    Fractions of one, or points up to 100; models may lack some. itembank estimate and its neighbours then take
-    --target COLUMN.
+    Scores from 0 to 1, or points up to 100; some may be missing. estimate, compare, plan and select then take --target
+    COLUMN.
 
     \b
       itembank bank add-scores bank leaderboard.csv --score mmlu_full -o bank-2
@@ -396,7 +400,7 @@ def add_scores(bank: "Bank", *, scores: Path, names: tuple[str, ...], note: str,
 
 
 def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "ResponseMatrix":
-    """Read results of models, or the answers that journals of sessions hold."""
+    """Read results of models, or the answers of journals of sessions."""
     from itembank.bank.arguments import as_new_responses  # noqa: PLC0415
     from itembank.bank.bank_views import aside_items  # noqa: PLC0415
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
@@ -405,22 +409,24 @@ def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "Re
     if not journals:
         return as_new_responses(bank, list(paths), allow_mixed_prompts=allow_mixed_prompts)
     if len(journals) < len(paths):
-        raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Add them in turn.")
-    refuse_unused(("how", False, "results that are no journals of sessions, which say it themselves"))
+        raise click.UsageError(
+            "RESPONSES must be journals of sessions or other results, not both. Add them one after the other."
+        )
+    refuse_unused(("how", False, "results other than journals of sessions, which say it themselves"))
     from itembank.sessions.journal_sessions import journal_responses  # noqa: PLC0415
 
     found = journal_responses(bank, journals).responses
     aside = aside_items(bank, found.item_ids)
     if aside:
         note(
-            f"{len(aside)} of {found.n_items} items that were asked do not count in the score any more; the bank keeps "
-            f"their answers: {visible(shown(aside))}."
+            f"{len(aside)} of {found.n_items} items that were asked no longer count in the score; the bank keeps their "
+            f"answers: {visible(shown(aside))}."
         )
     return found
 
 
 def _way(how: str | None, selection: Path | None) -> str | None:
-    """Say how items were chosen, as it was given or as the selection that was run says."""
+    """Return how items were chosen, as it was given or as the selection that was run says."""
     from itembank.bank.marks import FIXED, RANDOM  # noqa: PLC0415
 
     if selection is None:

@@ -28,7 +28,7 @@ from itembank.cli.options import (
     spec_file_option,
     typed,
 )
-from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.render import detail, is_verbose, note, print_rows, progress, warnings_as_notes
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4}
 """Number of abilities of an item model where none is given.
 
-Nested: WILD takes 3. One specific ability more is our choice: it gains where tasks differ, and costs nothing elsewhere
+Nested: WILD takes 3. One specific ability more is our choice: it gains if tasks differ, and else costs nothing
 (`benchmarks/tables/tables.md`, "Predicting tasks that were never asked").
 """
 
@@ -68,20 +68,20 @@ _ITEM_MODEL = headed(
 @click.command("calibrate", cls=Command)
 @click.argument("responses", nargs=-1, type=EXISTING)
 @output_option("the bank folder")
-@option("--force", "Replace the bank that stands at -o.", bool)
+@option("--force", "Replace the bank at -o, if there is one.", bool)
 @option(
     "--items",
-    "Begin a bank of all items of this table, without RESPONSES or with few: item_id, and where known scenario, "
+    "Begin a bank of all items of this table, without RESPONSES or with few: item_id, and if known scenario, "
     "subscenario, weight and difficulty_prior (in logits, for an average model).",
     FILE,
 )
 @option(
     "--parameters",
-    "--items holds item parameters that others fitted: difficulty and discrimination, loading_1, ... and intercept, "
+    "--items has item parameters that others fitted: difficulty and discrimination, loading_1, ... and intercept, "
     "a1, ... and d of R's mirt; or it is best_parameters.json of py-irt or tinyBenchmarks.pkl.",
     bool,
 )
-@option("--benchmark NAME", "--parameters: the one to take of a file that holds several benchmarks.")
+@option("--benchmark NAME", "--parameters: the one to take from a file of several benchmarks.")
 @method_option(
     MethodName(METHODS),
     "Variational Bayes, joint MAP, or marginal ML (1 ability).",
@@ -97,7 +97,8 @@ _ITEM_MODEL = headed(
 @score_options
 @option(
     "--folds/--no-folds",
-    "Also fit folds of models, which calibrated intervals rest on; else the first command that needs them does.",
+    "Also fit the folds of cross-validation, which calibrated intervals need; else the first command that needs them "
+    "fits them.",
     bool,
     default=True,
     show_default=True,
@@ -125,7 +126,7 @@ def calibrate_command(
 ) -> None:
     """Fit item parameters to the responses of past models and write a bank.
 
-    RESPONSES are files made by itembank import, which puts what is known of models and items into them, or any table of
+    RESPONSES are files made by itembank import, which keep what is known about models and items, or any table of
     model_id, item_id, response.
 
     \b
@@ -135,9 +136,9 @@ def calibrate_command(
 
     where guessing.toml has the line known_guessing = true.
 
-    With --items and fewer than ten past models, intervals rest on the random draw of items alone. From ten models on an
-    item model is fitted: begin again as results come. Results of one or two models begin a bank of their own items
-    without it. With --parameters there are no past models, and the bank is as good as these parameters.
+    With --items and fewer than ten past models, intervals rest on the random draw of items alone. With ten models or
+    more an item model is fitted: calibrate again as results come. Results of one or two models begin a bank of their
+    own items. With --parameters there are no past models, and the bank is as good as these parameters.
 
     \b
       itembank calibrate --items items.csv -o bank
@@ -151,7 +152,7 @@ def calibrate_command(
     refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
     fitted = ("method", "dims", "spec_file", *choices, "folds")
     if items is not None:
-        refuse_unused(*((name, False, "past results that are many, not with --items") for name in fitted))
+        refuse_unused(*((name, False, "results of many past models, not with --items") for name in fitted))
         check_bank_destination(output, overwrite=force)
         choices = {"within": within, "across": across}
         if parameters:
@@ -184,7 +185,7 @@ def calibrate_command(
             bank = ib.load_bank(output)
             with progress("calibrate") as report:
                 ib.prepare(bank, keep_in_bank=True, progress=report)
-    print_rows([_summary(bank)], output_format, title=f"Bank {output}")
+    _print_summary(bank, output_format)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -228,17 +229,17 @@ def _spec(
 
 
 def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_asked_for: bool) -> int:
-    """Choose the number of dimensions, or take one where the data are too few to tell and nobody asked."""
+    """Choose the number of dimensions, or take one if the data are too few to tell and nobody asked."""
     from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims  # noqa: PLC0415
 
     is_one_item = responses.n_items == 1
     if (responses.n_models < MINIMUM_TO_CHOOSE or is_one_item) and not is_asked_for:
         few = "one item is" if is_one_item else f"{responses.n_models} models are"
-        note(f"1 dimension: {few} too few to choose more.")
+        detail(f"1 dimension: {few} too few to choose more.")
         return 1
     with progress("choose dimensions") as report:
         choice = choose_n_dims(responses, spec, progress=report)
-    note(f"{choice.n_dims} {'dimension' if choice.n_dims == 1 else 'dimensions'}: {choice.message}.")
+    detail(f"{choice.n_dims} {'dimension' if choice.n_dims == 1 else 'dimensions'}: {choice.message}.")
     return choice.n_dims
 
 
@@ -258,6 +259,22 @@ def _summary(bank: "Bank") -> dict[str, Any]:
         "n_iterations": calibration.n_iterations,
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
     }
+
+
+def _print_summary(bank: "Bank", output_format: str) -> None:
+    """Print what was calibrated: a sentence, and the facts that people need."""
+    import numpy as np  # noqa: PLC0415
+
+    models = f"on {bank.n_models:,} past models" if bank.n_models else "by known parameters"
+    known = bank.item_model_bias[~np.isnan(bank.item_model_bias)]
+    points = f"{100.0 * known.mean():.1f} points" if known.size else ""
+    error = f"; the item model alone predicts scenario scores to {points} (cross-validated)" if points else ""
+    facts = _summary(bank)
+    if output_format == "table":
+        facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} (all models answered alike)"
+    shown = ["bank", "n_scenarios", "n_dims", "n_degenerate_items", *([] if facts["converged"] else ["converged"])]
+    title = f"Calibrated {bank.n_items:,} items {models}{error}"
+    print_rows([facts], output_format, "calibrate", title=title, columns=() if is_verbose() else shown)
 
 
 def _start(
@@ -291,7 +308,7 @@ def _begin(
     *,
     force: bool,
 ) -> None:
-    """Write a bank of the items of a table, and say how well it estimates."""
+    """Write a bank of the items of a table, and say how well it estimates scores."""
     from itembank.planning.accuracy import plan_models  # noqa: PLC0415
 
     with progress("calibrate") as report:
@@ -299,21 +316,21 @@ def _begin(
     ib.save_bank(bank, output, overwrite=force)
     n_items = min(100, bank.n_items)
     plan = None if bank.calibration.is_fitted else plan_models(bank, n_items)
-    print_rows([_about_start(bank, plan)], output_format, title=f"Bank {output}")
+    print_rows([_about_start(bank, plan)], output_format, "calibrate", title=f"Bank {output}")
     if plan is not None:
         _say_what_to_expect(bank, plan)
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
 
 
 def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_format: str, *, force: bool) -> None:
-    """Make a bank of known item parameters, and write the items to run beside it where the file names them."""
+    """Make a bank of known item parameters, and write the items to run beside it if the file names them."""
     with warnings_as_notes():
         bank = ib.banks.start(items, parameters=True, **choices)
     ib.save_bank(bank, output, overwrite=force)
     own = bank.items_to_run
     if own is not None:
         own.save(output / "selection.json")
-    print_rows([_summary(bank)], output_format, title=f"Bank {output}")
+    _print_summary(bank, output_format)
     if own is None:
         note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
     else:
@@ -321,7 +338,7 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_f
 
 
 def _about_start(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:
-    """One row on the bank, and how wide intervals will be where they rest on the draw of items."""
+    """One row on the bank, and how wide intervals will be if they rest on the draw of items."""
     row = {
         "bank": bank.bank_id,
         "n_models": bank.n_models,
@@ -343,11 +360,11 @@ def _say_what_to_expect(bank: "Bank", plan: "MoreModels") -> None:
         return
     now, *later = plan.rows()
     note(
-        f"Expect {100.0 * plan.level:g} % intervals of +-{100.0 * now['half_width']:.1f} points for the overall score "
+        f"Expect {100.0 * plan.level:g} % intervals of ±{100.0 * now['half_width']:.1f} points for the overall score "
         f"from {plan.n_items} items drawn at random."
     )
-    how = "this bank's models" if plan.is_measured else "models usually do"
+    how = "this bank's past models" if plan.is_measured else "models usually do"
     widths = " or ".join(
-        f"+-{100.0 * row['half_width']:.1f} with {row['n_models'] - bank.n_models} more" for row in later
+        f"±{100.0 * row['half_width']:.1f} with {row['n_models'] - bank.n_models} more" for row in later
     )
     note(f"More models that run all items narrow this to {widths}, if they answer as much alike as {how}.")

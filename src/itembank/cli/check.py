@@ -34,7 +34,7 @@ from itembank.cli.options import (
     report_result,
     seed_option,
 )
-from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.render import detail, is_verbose, note, print_record, print_rows, progress, warnings_as_notes
 from itembank.errors import visible
 
 if TYPE_CHECKING:
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.journal_sessions import JournalAnswers
 
-COLUMNS = ("item_id", "reason", "P(defect)", "mean", "item-rest", "evidence", "text")
-"""What a terminal has room for; the other formats and the written table have the rest."""
+COLUMNS = ("item_id", "reason", "P(defect)", "evidence", "text", "mean", "item-rest")
+"""What a terminal has room for; other formats and the written table have the rest."""
 LONGEST_TEXT = 120
 """Characters of an item's text that a table shows."""
 FIT, DRIFT, ACCURACY = PARTS = ("fit", "drift", "accuracy")
 ENOUGH_FOR_DRIFT = 5
-"""New models from which on items are examined unasked."""
+"""New models that are enough to look for drift unasked."""
 
 
 def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
@@ -84,8 +84,8 @@ _ITEMS = headed(
     option("--clusters COLUMN", "--by: models with the same value here, a base model, count as one."),
     option(
         "--sort order",
-        "Which come first: those most probably defective; those on which the best models fail though not on others "
-        "like them; or those whose answers another key explains best.",
+        "Which come first: those most probably defective; those that the best models fail unlike others of their kind; "
+        "or those whose answers fit another key best.",
         list(ORDERS),
         default="probability",
     ),
@@ -96,15 +96,15 @@ _ITEMS = headed(
     report_option,
 )
 _MODELS = headed(
-    "New models: RESPONSES behind a BANK",
+    "New models: a BANK, then RESPONSES",
     option("--only parts", "Examine this alone. Repeatable.  [default: all that RESPONSES allow]", PARTS, many=True),
     option(
         "--group NAME=FILE groups",
-        "Items that are suspected of having leaked: one id a line, a table or a selection. Repeatable.",
+        "Items that may have leaked: one id a line, a table or a selection. Repeatable.",
         many=True,
     ),
     option("--reference", "Items that cannot have leaked; the others are compared with these.", FILE),
-    option("--since [COLUMN=]DATE", "Look for drifted items over the models of this day (2025-01-31) or later."),
+    option("--since [COLUMN=]DATE", "Look for drift among models of this day (2025-01-31) or later."),
     option(
         "-n --n-items sizes",
         "Accuracy, on models that ran everything: number of items to choose. Repeatable.  [default: 30, 100 and 300]",
@@ -128,22 +128,22 @@ def check_command(
 ) -> None:
     """Find what is wrong: with the items of a benchmark, or with new models on a bank.
 
-    Of a BANK, or of RESPONSES of at least five models, better thirty, the best among them: items with a wrong key,
-    without sense, asked twice, or unlike for some models. What is flagged should be read by a person: answers show
-    that something is odd, not what.
+    Given a BANK, or RESPONSES of at least five models (better thirty, the best among them), it finds items that have a
+    wrong key, make no sense, were asked twice, or differ between models. A person should read what is flagged: answers
+    show that something is odd, not what.
 
-    Of a BANK and RESPONSES of models that did not help to calibrate it, or journals of sessions: what is known of
-    changed prompts, versions and harnesses, and as far as RESPONSES allow:
+    Given a BANK and RESPONSES of new models, or journals of sessions, it reports changed prompts, versions and
+    harnesses, and as far as RESPONSES allow:
 
     \b
-      fit       Does each model answer like the bank's, overall, on every group of
+      fit       Does each model answer like past models, overall, on every group of
                 items, and from the beginning of a session to its end?
-      drift     Which items do new models answer otherwise? From 5 models on.
-      accuracy  Of models that ran everything: items are chosen as itembank select
-                does, scores estimated from these, and compared with the full run.
+      drift     Which items do new models answer differently? Needs 5 models.
+      accuracy  For models that ran everything: choose items as itembank select
+                does, estimate scores from these, compare with the full run.
 
-    The exit code is then 3 when more models misfit, or lie outside their intervals, than chance explains (of a single
-    model, when it does), or when something is known to have changed.
+    The exit code is then 3 if more models misfit, or are outside their intervals, than chance explains (or a single
+    one, if it is alone), or if something is known to have changed.
 
     \b
       itembank check responses.parquet --report items.html
@@ -157,7 +157,7 @@ def check_command(
         refuse_unused(*((name, False, "a bank or RESPONSES alone, whose items are examined") for name in items))
         _check_models(sources[0], sources[1:], models, output_format)
     else:
-        refuse_unused(*((name, False, "RESPONSES of new models behind a BANK") for name in models))
+        refuse_unused(*((name, False, "a BANK and RESPONSES of new models") for name in models))
         _check_items(sources, items, output_format)
 
 
@@ -189,7 +189,7 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_for
     if chosen.height > asked["n_rows"]:
         note(f"{asked['n_rows']} of {chosen.height} shown: --most N for more, -o FILE for all.")
     if isinstance(given, ib.Bank) and (words := ib.diagnostics.outlook(given).in_words):
-        note(words)
+        detail(words)
     report_result(asked["report"], output_format, partial(_page, audit))
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
     if found:
@@ -205,18 +205,20 @@ def _page(audit: "ItemAudit", typed: str) -> "Page":
 
 def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:
     """Print the facts and the items."""
-    facts, columns = audit.to_dict(), COLUMNS if "text" in chosen.columns else COLUMNS[:-1]
+    facts, shown = audit.to_dict(), COLUMNS if is_verbose() else COLUMNS[:-2]
+    columns = [name for name in shown if name != "text" or name in chosen.columns]
     if output_format != "table":
-        print_record(facts, "items", chosen.to_dicts(), output_format)
+        print_record(facts, "items", chosen.to_dicts(), output_format, "check-items")
         return
-    told = {"n_models": facts["n_models"], "flagged": audit.said}
+    told = {"n_models": facts["n_models"]}
     told |= {name: f"{count}: {_meaning(name)}" for name, count in audit.counts.items() if count}
     print_record(
         told | _known_words(audit),
         "items",
         [_audit_row(row) for row in chosen.to_dicts()],
         "table",
-        title="Item audit",
+        "check-items",
+        title=f"Flagged: {audit.said}",
         heading=f"Items by {audit.order}",
         columns=columns if chosen.height else (),
         least=("text", "item-rest", "mean"),
@@ -247,7 +249,7 @@ def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
         "item_id": row["item_id"],
         "reason": row["reasons"],
         "P(defect)": f"{row['probability']:.2f}",
-        "mean": None if row["mean"] is None else f"{row['mean']:.2f}",
+        "mean": row["mean"],
         "item-rest": f"{row['item_rest']:.2f}",
         "evidence": row["evidence"],
         "text": None if text is None else text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}...",
@@ -260,13 +262,14 @@ def _print_groups(differential: "DifferentialItems") -> None:
         {
             "group": row["group"],
             "scenario": row["scenario"],
-            "points at equal ability": f"{100.0 * row['score_effect']:+.1f}",
+            "score_effect": row["score_effect"],
             "items that differ": f"{row['n_flagged']}/{row['n_items']}",
-            "points by these": f"{100.0 * row['flagged_effect']:+.1f}",
+            "flagged_effect": row["flagged_effect"],
         }
         for row in differential.scores.to_dicts()
     ]
-    print_rows(rows, "table", title=f"Scores by {differential.column}")
+    title = f"Scores by {differential.column}, in points at equal ability"
+    print_rows(rows, "table", "check-items", title=title)
     for one in differential.notes:
         note(f"Note: {visible(one)}")
 
@@ -326,8 +329,8 @@ def _examined(
     matrix, named = answers.responses, _named(asked["groups"])
     if answers.sessions and _asks(asked, DRIFT):
         raise click.UsageError(
-            "drift is looked for among items that were not chosen by the answers, as those of adaptive sessions were. "
-            "Give full runs or runs of a selection."
+            "drift cannot be seen in adaptive sessions, whose items were chosen by the answers. Give full runs or runs "
+            "of a selection."
         )
     has_full_runs = ran_all_of_a_scenario(bank, matrix)
     if _wants(asked, ACCURACY) and not _asks(asked, ACCURACY):
@@ -362,7 +365,7 @@ def _examined(
 
 
 def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
-    """Return the bank with the score that journals were begun for; say so where it gives another by now."""
+    """Return the bank with the score that journals were begun for; say so if it gives another by now."""
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
     journals = [path for path in paths if is_journal(path)]
@@ -373,7 +376,7 @@ def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
     found = bank_of_journals(bank, journals)
     if found.target_digest != bank.target_digest:
         note(
-            f"The sessions were begun for {visible(found.target_id)}: they are checked on its items, also those that "
+            f"The sessions were started for {visible(found.target_id)}: they are checked on its items, also those that "
             f"do not count in {visible(bank.target_id)}."
         )
     return found
@@ -388,18 +391,20 @@ def _read(bank: "Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
     if not journals:
         return JournalAnswers(read_new_results(bank, paths, match=match, same_content=False), {}, {})
     if len(journals) < len(paths):
-        raise click.UsageError("RESPONSES must be journals of sessions or other results, not both. Check them apart.")
+        raise click.UsageError(
+            "RESPONSES must be journals of sessions or other results, not both. Check them one after the other."
+        )
     return journal_responses(bank, journals)
 
 
 def _can_examine(bank: "Bank", matrix: "ResponseMatrix", report: "ProgressCallback") -> bool:
-    """Whether the fit of these models can be compared with that of the bank's own; else say why not."""
+    """Whether the fit of these models can be compared with that of past models; else say why not."""
     from itembank.auditing.past_fit import why_not_examined  # noqa: PLC0415
     from itembank.auditing.run_conditions import marked_otherwise  # noqa: PLC0415
 
     reason = why_not_examined(bank, report) or marked_otherwise(bank, matrix)
     if reason:
-        note(f"The fit of models is not examined, which is compared with that of past models left out: {reason}.")
+        note(f"The fit of models cannot be compared with that of past models: {reason}.")
     return not reason
 
 
@@ -409,9 +414,7 @@ def _named(groups: Sequence[str]) -> dict[str, tuple[str, ...]]:
     for text in groups:
         name, equals, path = text.partition("=")
         if not (name and equals and Path(path).is_file()):
-            raise click.BadParameter(
-                f"must be NAME=FILE with a file that is there, got {text!r}.", param_hint="--group"
-            )
+            raise click.BadParameter(f"must be NAME=FILE with a file that exists, got {text!r}.", param_hint="--group")
         if name in found:
             raise click.BadParameter(f"must name each group once, got {name!r} twice.", param_hint="--group")
         found[name] = ids_of_file(Path(path))

@@ -1,6 +1,5 @@
 """How `itembank check` prints what it found: as sections below each other, one JSON object, or one CSV table."""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.render import note, print_object, print_rows
+from itembank.cli.render import detail, is_verbose, note, print_object, print_rows
 from itembank.errors import visible
+from itembank.responses.score_names import OVERALL
 
 if TYPE_CHECKING:
     from itembank.auditing.bank_check import BankCheck
@@ -22,7 +22,7 @@ MOST_DRIFTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """All that a call of the command examined; None where it did not."""
+    """All that a call of the command examined; None if it did not."""
 
     bank_id: str
     changes: tuple[str, ...]
@@ -50,10 +50,10 @@ class Checks:
 def print_checks(checks: Checks, output_format: str) -> None:
     """Print what was found."""
     if output_format == "json":
-        print_object(_as_record(checks))
+        print_object(_as_record(checks), "check")
     elif output_format == "csv":
         tables = [one for one in (checks.accuracy, checks.fit, checks.drift) if one is not None]
-        print_rows(tables[0].rows() if tables else [], output_format)
+        print_rows(tables[0].rows() if tables else [], output_format, "check")
     else:
         _print_sections(checks)
 
@@ -91,8 +91,10 @@ def _print_sections(checks: Checks) -> None:
         if number:
             click.echo()
         show()
+    from itembank.auditing.person_fit import ONE_RUN, SHIFT  # noqa: PLC0415
+
     for hint in checks.hints:
-        note(visible(hint))
+        (detail if hint in {ONE_RUN, SHIFT} else note)(visible(hint))  # these two are true of every check
 
 
 def _say(sentences: Sequence[str]) -> None:
@@ -101,16 +103,16 @@ def _say(sentences: Sequence[str]) -> None:
 
 
 def _print_fit(fit: "FitCheck") -> None:
+    _say(fit.verdicts)
     names = ("model_id", "misfit", "typicality", "p_value", "verdict", "groups")
     rows = [{"items" if name == "n_items" else name: row[name] for name in ("n_items", *names)} for row in fit.rows()]
     columns = ("model_id", "items", *names[1:])
-    title = f"Fit of each model beside the bank's own, left out, bank {fit.bank_id}"
-    print_rows(rows, "table", title=title, columns=columns, least=("misfit", "items"))
+    title = f"Fit of each model, compared with past models, bank {fit.bank_id}"
+    print_rows(rows, "table", "check", title=title, columns=columns, least=("misfit", "items"))
     named = list(_named_rows(fit))
     if named:
-        title = "Suspected items, in points of what the other answers let expect"
-        print_rows(named, "table", title=title, least=("items", "others"))
-    _say(fit.verdicts)
+        title = "Suspected items: score in points, and what the other answers suggest"
+        print_rows(named, "table", "check", title=title, least=("items", "others"))
 
 
 def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
@@ -121,55 +123,41 @@ def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
                 "group": row["group"],
                 "items": row["n_items"],
                 "others": row["n_reference"],
-                "answered": _points(row["mean"], ".1f"),
-                "expected": _points(row["expected"], ".1f"),
-                "difference": _points(row["difference"], "+.1f"),
+                **{name: row[name] for name in ("mean", "expected", "difference")},
                 "p_value": row["p_value"],
                 "verdict": row["verdict"],
             }
 
 
-def _points(value: float, form: str) -> str:
-    """Write a score in points; nothing where it is not known."""
-    return "" if math.isnan(value) else f"{100.0 * value:{form}}"
-
-
 def _print_drift(drift: "ItemDrift") -> None:
+    _say(drift.verdicts)
     rows = [
         {
             "item_id": row["item_id"],
             "scenario": row["scenario"],
             "models": row["n_models"],
-            "difference": _points(row["difference"], "+.1f"),
+            "difference": row["difference"],
             "z": f"{row['z']:.1f}",
             "verdict": row["verdict"],
         }
         for row in (one.to_dict() for one in drift.drifted[:MOST_DRIFTED])
     ]
     if rows:
-        title = "Drifted items, in points of what other answers let expect"
-        print_rows(rows, "table", title=title, least=("models", "scenario"))
-    _say(drift.verdicts)
+        title = "Drifted items: points more or less than other answers suggest"
+        print_rows(rows, "table", "check", title=title, least=("models", "scenario"))
     if len(drift.drifted) > MOST_DRIFTED:
         note(f"{len(drift.drifted) - MOST_DRIFTED} more drifted items: take --format json for all.")
 
 
 def _print_accuracy(check: "BankCheck") -> None:
-    level = f"{100 * check.level:g} % interval"
-    rows = [
-        {
-            "model_id": row["model_id"],
-            "target": row["target"],
-            "items": f"{row['n_items']}/{row['n_total']}",
-            "full run": row["truth"],
-            "estimate": row["estimate"],
-            level: f"{row['low']:.4f} to {row['high']:.4f}",
-            "error": _points(row["error"], "+.2f"),
-            "expected": _points(row["expected_error"], ".2f"),
-            "verdict": row["verdict"],
-        }
-        for row in check.rows()
-    ]
-    title = f"Scores from 0 to 1, and errors in points, bank {check.bank_id}"
-    print_rows(rows, "table", title=title, least=("expected", "items"))
     _say(check.verdicts)
+    is_brief = bool(check.verdicts) and not is_verbose()  # the overall scores alone
+    names = ["model_id", *([] if is_brief else ["target"]), "n_items", "n_total", "truth", "estimate", "low", "high"]
+    print_rows(
+        [{**row, "level": check.level} for row in check.rows() if row["target"] == OVERALL or not is_brief],
+        "table",
+        "check",
+        title=f"{'Overall scores' if is_brief else 'Scores'} and errors in points, bank {check.bank_id}",
+        columns=(*names, "error", "expected_error", "verdict"),
+        least=("expected_error", "truth", "verdict"),
+    )

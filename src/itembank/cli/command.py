@@ -1,4 +1,4 @@
-"""Commands whose help lists options under headings, and the options that may stand anywhere in a command line."""
+"""Commands whose help lists options under headings, and the options that every command takes."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ class Command(click.Command):
         super().__init__(*arguments, **{"epilog": EPILOG, **more})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options, or say where an option that is not ours stands."""
+        """Read the options, or say where an option that is not ours belongs."""
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
@@ -38,7 +38,7 @@ class Command(click.Command):
             harness = next((one.metavar for one in self.params if one.type is click.UNPROCESSED and one.metavar), "")
             name = harness.removeprefix("-- ").partition("_ARGUMENTS")[0].lower()
             words = (
-                f"No such option {option}. Arguments of {name} stand last, after two dashes: -- {option} ..."
+                f"No such option {option}. Arguments of {name} come last, after two dashes: -- {option} ..."
                 if name
                 else ""
             ) or _belongs_to_import(self, ctx, error.option_name)
@@ -59,7 +59,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group of such commands; its help lists them under headings, where it has some."""
+    """A group of such commands; its help lists them under headings, if it has some."""
 
     command_class = Command
 
@@ -111,13 +111,13 @@ def under_headings(command: click.Command, ctx: click.Context) -> dict[str, list
 
 
 def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) -> str:
-    """Say that an option of how files are read belongs to `import`, where a command reads results."""
+    """Say that an option of how files are read belongs to `import`, if a command reads results."""
     root = ctx.find_root()
     reader = root.command.get_command(root, "import") if isinstance(root.command, click.Group) else None
     reads = any(one.name == "responses" for one in command.params)
     if reader is None or not reads or not any(option in one.opts for one in reader.params):
         return ""
-    return f"No such option {option}: it says how files are read, before all else. itembank import FILES {option} ..."
+    return f"No such option {option}: how files are read is chosen first, by itembank import FILES {option} ..."
 
 
 def together(*options: Decorator) -> Decorator:
@@ -168,13 +168,13 @@ def _parameters(function: Callable[..., Any]) -> list[click.Parameter]:
     return getattr(function, "__click_params__", [])
 
 
-EPILOG = "--debug and --quiet may stand here too: see itembank --help."
-ANYWHERE = {"--debug", "--quiet", "-q"}
-"""Flags that may stand before a command or after it."""
+EPILOG = "--verbose, --quiet and --debug work here too: see itembank --help."
+ANYWHERE = {"--debug", "--quiet", "-q", "--verbose", "-v"}
+"""Flags that are taken before a command or after it."""
 
 
 def to_the_front(args: Sequence[str]) -> list[str]:
-    """Put the options that may stand anywhere first, but for what stands after two dashes."""
+    """Put the options that every command takes first, but for what comes after two dashes."""
     end = args.index("--") if "--" in args else len(args)
     return [*sorted(args[:end], key=lambda word: word not in ANYWHERE), *args[end:]]
 
@@ -190,11 +190,12 @@ def name_variables(command: click.Command, prefix: str) -> None:
 
 
 def shared_options() -> list[click.Option]:
-    """Make the options that may stand before a command or after it."""
+    """Make the options that are taken before a command or after it."""
     known: dict[str, Any] = {"expose_value": False, "is_eager": True, "is_flag": True, "callback": _keep}
     flags = {
-        "--debug": "Show a traceback when something fails. Before the command or after it.",
+        "-v --verbose": "Show all facts and notes. Before the command or after it.",
         "-q --quiet": "Show no progress and no notes. Before the command or after it.",
+        "--debug": "Show a traceback when something fails. Before the command or after it.",
     }
     return [click.Option(one.split(), help=text, **known) for one, text in flags.items()]
 

@@ -33,7 +33,7 @@ from itembank.cli.options import (
     report_result,
     responses_argument,
 )
-from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.cli.render import detail, note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, RUN
 from itembank.responses.score_names import without_only_scenario
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     default=("overall",),
     show_default="overall",
 )
-@option("--ranking", "Print the models in order with tied groups instead of the pairs.", bool)
+@option("--ranking", "Print the models in order with tied groups instead of pairs.", bool)
 @report_option
 @match_option
 @mixed_prompts_option
@@ -145,41 +145,79 @@ def _on_every_score(compared: "Callable[..., Comparison]", comparison: "Comparis
 
 def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
-    rows = comparison.ranking.rows() if is_ranking else comparison.rows()
-    if output_format == "table" and not is_ranking:
+    rows = _ranked(comparison) if is_ranking else comparison.rows()
+    if output_format == "table" and is_ranking:
+        rows = [_ranking_cells(row, comparison.spec.level) for row in rows]
+    elif output_format == "table":
         for text in comparison.notes_on_items():
             note(f"Note: {text}.")
-        rows = [_cells(row, comparison.spec.level, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
+        rows = [_cells(row, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
-    title = (
-        f"Models in order of their {of_what} (0 to 1)" if is_ranking else f"Difference of the {of_what} (0 to 1), B - A"
-    )
+    if not is_ranking and len(comparison.targets) == comparison.n_pairs == 1:
+        title = _sentence(comparison.rows()[0])
+    else:
+        title = f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
+        title += f", in points, by {comparison.method}, bank {comparison.bank_id}"
     print_rows(
         rows,
         output_format,
-        title=f"{title}, by {comparison.method}, bank {comparison.bank_id}",
+        "ranking" if is_ranking else "compare",
+        title=title,
         columns=[name for name in rows[0] if name != "target" or len(comparison.targets) > 1],
-        least=("n_in_group",) if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
+        least=("n_in_group", "group") if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
     )
     if comparison.interval_kind == "classical":
         note(f"{why_not_calibrated} The intervals take the items as a random sample.")
     if is_ranking:
-        note(
-            f"Models in a group do not differ significantly from the best of that group (adjusted p >= "
-            f"{1.0 - comparison.spec.level:.3g}). Models in neighbouring groups may be tied too."
+        note("Models of a group do not differ significantly from its best one.")
+        detail(
+            f"Significant is an adjusted p below {1.0 - comparison.spec.level:.3g}. Models of neighbouring groups may "
+            "be tied too."
         )
 
 
-def _cells(row: dict[str, Any], level: float, *, many: bool) -> dict[str, Any]:
-    """Columns of the table; the adjusted p-value only where there are several pairs."""
-    low, high = row["low"], row["high"]
-    known = low == low and high == high  # noqa: PLR0124 (NaN)
+def _sentence(row: dict[str, Any]) -> str:
+    """Say which of two models is better, as far as the interval tells."""
+    points, low, high = (100.0 * row[name] for name in ("difference", "low", "high"))
+    if math.isnan(points + low + high):
+        return f"{row['model_b']} and {row['model_a']}: the difference of their {row['target']} scores is not known"
+    interval = f"{100 * row['level']:g} % interval {low:+.1f} to {high:+.1f}"
+    if low <= 0.0 <= high:
+        return (
+            f"No sure difference: {row['model_b']} less {row['model_a']} is {points:+.1f} points of the "
+            f"{row['target']} score ({interval})"
+        )
+    verb = "better" if points > 0.0 else "worse"
+    return f"{row['model_b']} is {abs(points):.1f} points {verb} than {row['model_a']}, {row['target']} ({interval})"
+
+
+def _ranked(comparison: "Comparison") -> list[dict[str, Any]]:
+    """Rows of the ranking, each with how far the model is behind the best one, and the interval of that."""
+    pairs = {(row["model_a"], row["model_b"], row["target"]): row for row in comparison.rows()}
+    rows = comparison.ranking.rows()
+    best: dict[str, str] = {}
+    for row in rows:
+        best.setdefault(row["target"], row["model_id"])
+        ahead = pairs.get((row["model_id"], best[row["target"]], row["target"]))  # signed best less this one
+        other = pairs.get((best[row["target"]], row["model_id"], row["target"]))
+        signed = (ahead["difference"], ahead["low"], ahead["high"]) if ahead else (math.nan,) * 3
+        signed = (-other["difference"], -other["high"], -other["low"]) if other else signed
+        row |= dict(zip(("behind_best", "behind_lower", "behind_upper"), signed, strict=True))
+    return rows
+
+
+def _ranking_cells(row: dict[str, Any], level: float) -> dict[str, Any]:
+    """Columns of the table of a ranking: a model in points behind the best one, with the interval of that."""
+    points, low, high = (100.0 * row.pop(name) + 0.0 for name in ("behind_best", "behind_lower", "behind_upper"))
+    is_known = not math.isnan(points + low + high)
+    interval = {f"{100 * level:g} % interval": f"{low:.1f} to {high:.1f}" if is_known else "-"}
+    return {**row, "points behind": f"{abs(points):.1f}" if is_known else "-", **interval}
+
+
+def _cells(row: dict[str, Any], *, many: bool) -> dict[str, Any]:
+    """Columns of the table; the adjusted p-value only if there are several pairs."""
     cells = {
-        "model_a": row["model_a"],
-        "model_b": row["model_b"],
-        "target": row["target"],
-        "difference": "-" if math.isnan(row["difference"]) else f"{row['difference']:+.4f}",
-        f"{100 * level:g} % interval": f"{low:+.4f} to {high:+.4f}" if known else "-",
+        **{name: row[name] for name in ("model_a", "model_b", "target", "difference", "low", "high", "level")},
         "P(B better)": row["probability_b_better"],
         "p": _p_value(row["p_value"]),
         "detectable": row["smallest_detectable_difference"],

@@ -29,11 +29,21 @@ from itembank.cli.options import (
     models_option,
     note_report,
     option,
+    refuse_unused,
     report_option,
     typed_command,
     write_report,
 )
-from itembank.cli.render import note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.cli.render import (
+    detail,
+    is_verbose,
+    note,
+    print_rows,
+    print_side_by_side,
+    progress,
+    refuse_empty,
+    warnings_as_notes,
+)
 from itembank.errors import visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, IntervalKind
 from itembank.responses.score_names import without_only_scenario
@@ -44,6 +54,14 @@ if TYPE_CHECKING:
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.responses.responses import ResponseMatrix
 
+RESTS_ON = {
+    "calibrated": "intervals from past models' errors",
+    "model-based": "intervals from the item model alone, too narrow if it is wrong",
+    "design": "intervals from the random draw of items",
+}
+"""Kinds of intervals in the note below a table; `MEANING` says more."""
+SMALLEST_ERROR = 0.05
+"""In points: of all items, or nearly, there is no error to tell."""
 TITLES = {
     "run": "Estimated full-benchmark scores",
     "expected": "Estimated full-benchmark scores over repeated runs",
@@ -59,8 +77,8 @@ TITLES = {
 @method_option(MethodName(METHODS), "How the score is estimated.")
 @option(
     "--interval",
-    "Where the width of intervals comes from: errors made on bank models left out (calibrated), the item model, "
-    "or how items were drawn (design).",
+    "Where the width of intervals comes from: cross-validated errors of past models (calibrated), the item model, or "
+    "how items were drawn (design).",
     IntervalKind,
     default="calibrated",
 )
@@ -68,20 +86,21 @@ TITLES = {
 @level_option
 @option(
     "--covariate COLUMN covariates",
-    "What else is known of models, such as date or size: a column of the bank's model table and of --models. "
+    "What else is known about models, such as date or size: a column of the bank's model table and of --models. "
     "Repeatable.",
     many=True,
 )
 @option(
     "--target ID",
-    "Score in place of the overall one: mean_win_rate, against the bank's models, or an external score that the "
-    "bank keeps. Or NAME@1, the score that it gave before items were retired.",
+    "Score in place of the overall one: mean_win_rate, against past models, or an external score that the bank "
+    "keeps. Or NAME@1, the score that it gave before items were retired.",
 )
 @option(
     "--parent MODEL_ID",
-    "Past model that the new ones descend from: their scores are its own and what the answers differ by, as far as "
-    "that served past models. auto: find it by the answers.",
+    "Past model that the new ones descend from: estimate how far they differ from it, as far as that helped for past "
+    "models. auto: find it by the answers.",
 )
+@option("--wide is_wide", "Show the scores of all scenarios, one row a model, without intervals.", bool)
 @models_option
 @report_option
 @match_option
@@ -95,6 +114,7 @@ def estimate_command(
     target: str | None,
     models: Path | None,
     parent: str | None,
+    is_wide: bool,
     report: Path | None,
     match: str,
     allow_mixed_prompts: bool,
@@ -106,15 +126,19 @@ def estimate_command(
     RESPONSES are response files or harness logs of the new models, over any items of the bank. With --covariate they
     may be left out: the scores of the models of --models are then forecast by these columns alone.
 
+    Several models are shown by their overall scores. --wide shows the scenarios too; JSON and CSV always have all.
+
     \b
       itembank estimate bank new-model.csv --selection selection.json
       itembank estimate bank output/new-model/ --selection selection.json --report new-model.html
       itembank estimate bank quantised.csv --selection selection.json --parent our-model
+      itembank estimate bank results.parquet --selection selection.json --wide
       itembank estimate bank new-model.csv --selection random.json --interval design
       itembank estimate bank new-model.csv --models models.csv --covariate date
     """  # noqa: D301
     if models and not choices["covariates"]:
         raise click.UsageError("--models goes with --covariate. Leave it out.")
+    refuse_unused(("is_wide", output_format == "table", "--format table: JSON and CSV have all scenarios"))
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole
     with warnings_as_notes():
@@ -122,14 +146,16 @@ def estimate_command(
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
             estimates = ib.estimate(loaded, matrix, selection=chosen, parent=parent or "", progress=advance, **choices)
-    if estimates.explanation:
+    print_estimates(estimates, output_format, is_wide=is_wide)
+    note(_method_in_words(estimates))
+    is_asked_for = bool(parent or choices["covariates"])  # what these were worth is told with the methods' errors
+    if estimates.explanation and (is_asked_for or is_verbose()):
         note(f"Estimated by {estimates.explanation}")
-    print_estimates(estimates, output_format)
     if choices["interval"] == "calibrated" and estimates.interval_kind != "calibrated":
         note(why_not_calibrated(loaded))
-    note(MEANING[estimates.interval_kind])
+    detail(MEANING[estimates.interval_kind])
     if loaded.newest is not None:
-        note(f"The bank's newest past model is of {loaded.newest}.")
+        detail(f"The newest past model is of {loaded.newest}.")
     if estimates.estimand != RUN:
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
     note_flagged(estimates, loaded.n_compared_models)
@@ -164,29 +190,49 @@ def _new_results(
     return unanswered(bank, read_known(models, "model_id")[0])
 
 
-def print_estimates(estimates: "ScoreEstimates", output_format: str) -> None:
-    """Print the rows; in a table each estimate stands with its interval and the items behind it."""
+def _method_in_words(estimates: "ScoreEstimates") -> str:
+    """Say in a line how scores were estimated, and what intervals rest on."""
+    points = 100.0 * estimates.cross_validated_error
+    error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
+    return f"Method: {estimates.method}{error}; {RESTS_ON[estimates.interval_kind]}."
+
+
+def print_estimates(estimates: "ScoreEstimates", output_format: str, *, is_wide: bool = False) -> None:
+    """Print the rows; a table has each estimate with its interval and the items behind it.
+
+    Of several models it has the main score alone, or, wide, the scores of all scenarios.
+    """
     rows = estimates.rows()
+    columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total"]
+    is_of_several = output_format == "table" and len(estimates.model_ids) > 1
+    if is_wide and is_of_several:
+        _print_wide(estimates)
+        return
     if output_format == "table":
-        is_known = any(row["typicality"] is not None for row in rows)
-        rows = [
-            {
-                "model_id": row["model_id"],
-                "target": row["target"],
-                "estimate": row["estimate"],
-                f"{100 * row['level']:g} % interval": interval_text(row),
-                "items": f"{row['n_items']}/{row['n_total']}",
-                **({"typicality": typicality_text(row, estimates.main_target)} if is_known else {}),
-            }
-            for row in without_only_scenario(rows)
-        ]
-    what = TITLES[estimates.estimand]
+        columns += ["typicality"] * any(row["typicality"] is not None for row in rows)
+        main = estimates.main_target
+        rows = [{**row, "typicality": typicality_text(row, main)} for row in without_only_scenario(rows)]
+        if is_of_several and len({row["target"] for row in rows}) > 1 and not is_verbose():
+            note("Scores of scenarios: --wide, or with their intervals -v.")
+            rows = [row for row in rows if row["target"] == main]
+    title = f"{_title(estimates)}, in points of 100, by {estimates.method}, bank {estimates.bank_id}"
+    print_rows(rows, output_format, "estimate", title=title, columns=columns, least=("typicality", "items"))
+
+
+def _title(estimates: "ScoreEstimates") -> str:
     of = f" of {visible(estimates.target_id)}" if "@" in estimates.target_id else ""
-    title = f"{what}{of}, from 0 to 1, by {estimates.method}, bank {estimates.bank_id}"
-    print_rows(rows, output_format, title=title, least=("typicality", "items"))
+    return f"{TITLES[estimates.estimand]}{of}"
 
 
-def interval_text(row: dict[str, Any]) -> str:
-    """Both ends of an interval, or a dash."""
-    low, high = row["low"], row["high"]
-    return "-" if low != low or high != high else f"{low:.4f} to {high:.4f}"  # noqa: PLR0124 (NaN)
+def _print_wide(estimates: "ScoreEstimates") -> None:
+    """Print one row a model, with the main score and those of all scenarios."""
+    targets = [
+        row["target"] for row in without_only_scenario(estimates.rows()) if row["model_id"] == estimates.model_ids[0]
+    ]
+    main = estimates.main_target
+    columns = {name: estimates.column(name).tolist() for name in (main, *(one for one in targets if one != main))}
+    rows = [
+        {"model_id": model, **{name: f"{100.0 * column[k]:.1f}" for name, column in columns.items()}}
+        for k, model in enumerate(estimates.model_ids)
+    ]
+    print_side_by_side(rows, f"{_title(estimates)} in points, by {estimates.method}, bank {estimates.bank_id}")

@@ -45,22 +45,26 @@ _RULE = gathered(
     "rule",
     headed(
         "What passes",
-        option("--margin", "Drop of the score that must not get through, from 0 to 1.", GateSpec),
-        option("--tolerance", "Drop that is healthy.  [default: half of the margin]", GateSpec),
-        option("--false-alarm", "A healthy candidate fails at most so often.", GateSpec),
-        option("--miss", "A candidate that is worse by the margin passes at most so often.", GateSpec),
-        option("--both-sides", "A rise counts as a drop does: are two harnesses, or prompts, the same?", bool),
+        option("--margin", "Drop of the score that must not pass, from 0 to 1: 0.02 is 2 points.", GateSpec),
+        option("--tolerance", "Drop that is still healthy.  [default: half the margin]", GateSpec),
+        option("--false-alarm", "Share of healthy candidates that may fail, at most.", GateSpec),
+        option("--miss", "Share of candidates worse by the margin that may pass, at most.", GateSpec),
+        option("--both-sides", "Count a rise like a drop: are two harnesses, or prompts, the same?", bool),
         option(
             "--estimand",
             "The difference of one full run (run), or over repeated runs on items like these (expected).  [default: "
-            "run where items are left to be run, else expected]",
+            "run if some items are not run yet, else expected]",
             ESTIMANDS,
         ),
-        option("--cluster COLUMN", "Column of the item table whose items are one draw, such as documents.", default=""),
+        option(
+            "--cluster COLUMN",
+            "Column of the item table that groups items drawn together, such as documents.",
+            default="",
+        ),
         level_option,
     ),
 )
-_bank_option = option("--bank", "Bank whose past models tell more of few items.", BankPath())
+_bank_option = option("--bank", "Bank of past models, with which few items say more.", BankPath())
 
 
 def _checked_file(ctx: click.Context, _parameter: click.Parameter, given: Path | bool | None) -> Path | bool | None:
@@ -81,14 +85,16 @@ _OUTPUTS = gathered(
     "outputs",
     report_option,
     option("--junit FILE", "Also write the verdict as JUnit XML.", NEW_FILE, callback=_checked_file),
-    option("--github", "Also annotate the job in GitHub Actions, and its summary.", bool, callback=_checked_file),
+    option(
+        "--github", "Also write an annotation and a summary of the job in GitHub Actions.", bool, callback=_checked_file
+    ),
     format_option,
 )
-_ids_option = option("--ids", "Form in which the items to run are printed.", ID_FORMS, default="list")
+_ids_option = option("--ids", "Form of the printed items to run.", ID_FORMS, default="list")
 
 
 class GateGroup(Group):
-    """A group that takes two results as they are: `itembank gate A B` is `itembank gate verdict A B`."""
+    """A group that takes two results: `itembank gate A B` is `itembank gate verdict A B`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the usual command's name before what is no command's."""
@@ -101,13 +107,13 @@ class GateGroup(Group):
 def gate_command() -> None:
     """Did this change break the model? Pass, fail or undecided, against a margin.
 
-    Two results, files or folders of logs, need no more:
+    Two results, files or folders of logs, are enough:
 
     \b
       itembank gate runs/bf16 runs/int8 --margin 0.02
 
     Exit codes: 0 pass, 1 fail, 3 undecided. `itembank gate verdict --help` lists all options. To run no more items than
-    a verdict takes, go in stages:
+    the verdict needs, run in stages:
 
     \b
       itembank gate start runs/bf16 --margin 0.02 -o gate
@@ -121,8 +127,8 @@ def gate_command() -> None:
 @_bank_option
 @selection_option
 @_RULE
-@option("--self-test", "Both are runs of the same set-up: how often would a gate flip, what margin can it hold?", bool)
-@option("--repeats", "Answers repeat: say whether more items or more repeats tell more.", bool)
+@option("--self-test", "Both are runs of the same set-up: how often does a gate flip, and which margin works?", bool)
+@option("--repeats", "Items have repeated answers: say whether more items or more repeats help more.", bool)
 @match_option
 @mixed_prompts_option
 @_OUTPUTS
@@ -139,11 +145,12 @@ def verdict_command(
     allow_mixed_prompts: bool,
     outputs: Mapping[str, Any],
 ) -> None:
-    """Say from two results whether the candidate is as good as the baseline.
+    """Decide from two results whether the candidate is as good as the baseline.
 
-    PASS: the drop is proved to be less than the margin. FAIL: it is proved to be more than the tolerance, and is the
-    margin or more by the best estimate. UNDECIDED: more items would decide it; how many is said. Where the candidate
-    ran some of the baseline's items, these must have been drawn by chance (itembank gate start draws them).
+    PASS: the drop is proved to be less than the margin. FAIL: it is proved to be more than the tolerance, and the best
+    estimate is the margin or more. UNDECIDED: more items would decide it, and the verdict says how many. If the
+    candidate ran only some of the baseline's items, these must have been drawn at random (itembank gate start draws
+    them).
 
     \b
       itembank gate runs/bf16 runs/int8 --margin 0.02
@@ -183,36 +190,34 @@ def verdict_command(
     quoted = shlex.quote(str(baseline))
     then = {
         "undecided": (
-            "To run no more items than a verdict takes",
+            "To run no more items than the verdict needs",
             f"itembank gate start {quoted} --margin {spec.margin:g} -o gate",
         ),
         "fail": ("How far apart two runs of the baseline are", f"itembank gate {quoted} ANOTHER_RUN --self-test"),
     }
     if repeats:
-        note(advice(more) if more else "Note: nothing was attempted more than once: of repeats nothing is known.")
+        note(advice(more) if more else "Note: no item was attempted more than once, so nothing is known about repeats.")
     end_gate(found, outputs, then.get(found.verdict))
 
 
 def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None:
     """Print what two runs of the same set-up say."""
     from itembank.gating.noise import self_test  # noqa: PLC0415
-    from itembank.gating.results import points  # noqa: PLC0415
 
     found = self_test(pair, spec)
     if output_format != "table":
         if output_format == "json":
-            print_object(found.to_dict())
+            print_object(found.to_dict(), "gate-self-test")
         else:
-            print_rows(found.rows(), "csv")
+            print_rows(found.rows(), "csv", "gate-self-test")
         return
     click.echo(f"{found.sentence}\n")
-    floor = [
-        {name: one if isinstance(one, str) else f"{one:.2f}" for name, one in row.items()} for row in found.floor()
-    ]
-    print_rows(floor, "table", title="Noise floor of a score, and of a difference: standard errors in points")
-    rows = [{n: points(v) if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
+    title = "Noise floor of a score, and of a difference: standard errors in points"
+    print_rows(found.floor(), "table", "gate-self-test", title=title)
+    rows = [{n: v if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
     click.echo("")
-    print_rows(rows, "table", title="How often a candidate that is the same fails, passes, or falls below a threshold")
+    title = "How often a candidate that is the same fails, passes, or falls below a threshold; margins in points"
+    print_rows(rows, "table", "gate-self-test", title=title)
 
 
 def read_run(
@@ -223,7 +228,7 @@ def read_run(
     allow_mixed_prompts: bool,
     repeats: bool = False,
 ) -> "ResponseMatrix":
-    """Read the results of one model; nobody is told that they are of some items only."""
+    """Read the results of one model, without the warning that they are of some items only."""
     from itembank.cli.new_results import read_new_results  # noqa: PLC0415
     from itembank.readers.read import read_matrix  # noqa: PLC0415
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
@@ -238,11 +243,11 @@ def read_run(
 
 
 def print_gate(found: "Gate", output_format: str, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Print a verdict, and what items and repeats would bring."""
+    """Print a verdict, and what more items and repeats would bring."""
     if output_format == "json":
-        print_object({**found.to_dict(), **({"repeats": list(repeats)} if repeats else {})})
+        print_object({**found.to_dict(), **({"repeats": list(repeats)} if repeats else {})}, "gate")
     elif output_format == "csv":
-        print_rows(found.rows(), "csv")
+        print_rows(found.rows(), "csv", "gate")
     else:
         click.echo(found.sentence)
         click.echo("")
@@ -280,7 +285,7 @@ def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | 
 @option("-o --output GATE", "Folder of the gate.", FOLDER, required=True)
 @_bank_option
 @_RULE
-@option("--max-items", "At most so many items.", GateSpec)
+@option("--max-items", "Most items to run.", GateSpec)
 @_ids_option
 @match_option
 @seed_option
@@ -299,8 +304,8 @@ def start_command(
 ) -> None:
     """Plan a gate in stages from the baseline's results, and print the first items to run.
 
-    The baseline is run once, on all items. Every candidate then runs stage after stage and stops as soon as the verdict
-    stands. Error rates hold over all stages. A margin that no number of these items can decide is refused here.
+    The baseline runs once, on all items. Every candidate then runs stage after stage and stops as soon as there is a
+    verdict. Error rates are for all stages together. A margin that no number of these items can decide is refused.
 
     \b
       itembank gate start runs/bf16 --margin 0.02 -o gate
@@ -321,7 +326,7 @@ def start_command(
     first = plan.next_items()
     if output_format == "json":
         facts = {"gate": str(output), "bank": plan.bank_id, "n_total": len(plan.order), "looks": list(plan.sizes)}
-        print_object({**facts, "next_items": list(first)})
+        print_object({**facts, "next_items": list(first)}, "gate-start")
     else:
         _print_items(first, ids, plan)
     note(
@@ -334,8 +339,8 @@ def start_command(
 @click.argument("gate", type=EXISTING_FOLDER)
 @click.argument("candidate", nargs=-1, type=EXISTING)
 @command_options(
-    "Run the stages by this program, once an item, until the verdict stands. {item_id}, {scenario} and other columns "
-    "of the baseline's item table in braces are replaced.",
+    "Run the stages by this program, once for each item, until there is a verdict. Columns of the baseline's item "
+    "table in braces are replaced: {item_id}, {scenario}, ...",
     is_required=False,
 )
 @running_options
@@ -356,10 +361,10 @@ def next_command(
     allow_mixed_prompts: bool,
     outputs: Mapping[str, Any],
 ) -> None:
-    """Say from all answers so far whether the candidate passes, or which items it is to run next.
+    """Decide from all answers so far whether the candidate passes, or print the items to run next.
 
-    With --command its items are run, stage after stage, by a program that prints its answer as for itembank session
-    run. Stop it whenever you like and give the same command again: no item that was answered runs twice.
+    --command runs the items, stage after stage, by a program that prints its answer as for itembank session run. Stop
+    it whenever you like and give the same command again: no item that was answered runs twice.
 
     \b
       itembank gate next gate runs/int8
@@ -380,7 +385,7 @@ def next_command(
     )
     if is_run:
         if not model_id:
-            raise click.UsageError("Say what the candidate is called: --model-id NAME.")
+            raise click.UsageError("The candidate needs a name: --model-id NAME.")
         with warnings_as_notes():
             found = _run_by_command(gate, model_id, how, running)
         print_gate(found, outputs["output_format"])
@@ -404,7 +409,7 @@ def next_command(
 
 
 def _run_by_command(gate: Path, model_id: str, how: Mapping[str, Any], running: Mapping[str, Any]) -> "Gate":
-    """Run stages by a command until the verdict stands; answers are kept beside the gate."""
+    """Run stages by a command until there is a verdict; answers are kept beside the gate."""
     from typing import cast  # noqa: PLC0415
 
     from itembank.gating.running import open_gate_run  # noqa: PLC0415
@@ -414,18 +419,18 @@ def _run_by_command(gate: Path, model_id: str, how: Mapping[str, Any], running: 
     with open_gate_run(gate / file_name(model_id, ".answers.jsonl"), gate, model_id=model_id) as run:
         items = CommandItems(CommandSpec(**how), run.plan.baseline.items)
         if run.n_items:
-            note(f"Going on: {run.n_items} items are answered.")
+            note(f"Continuing: {run.n_items} items are answered.")
         with ends_like_ctrl_c():
             try:  # a `GateRun` has what is asked of a session
                 drive(cast("Any", run), items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
             except KeyboardInterrupt:
-                note(f"Stopped with {run.n_items} answers, all kept. The same command goes on from here.")
+                note(f"Stopped with {run.n_items} answers, all kept. The same command continues from here.")
                 raise
         return run.result
 
 
 def look_teller() -> Callable[[Any, "Answer"], None]:
-    """Make what says on standard error, after each answer, what failed and what a look found."""
+    """Make what reports on standard error, after each answer, what failed and what a look found."""
     from itembank.gating.results import signed  # noqa: PLC0415
 
     told: Gate | None = None
@@ -445,7 +450,7 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
 
 
 def _print_items(item_ids: Sequence[str], form: str, plan: "GatePlan") -> None:
-    """Print the items that are to be run, in the form that a tool takes."""
+    """Print the items to run, in the form that a tool takes."""
     from itembank.harnesses.id_forms import id_text  # noqa: PLC0415
 
     print_exactly(id_text(form, item_ids, plan.baseline.items))

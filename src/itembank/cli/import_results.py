@@ -22,7 +22,7 @@ from itembank.cli.options import (
     spec_file_option,
     typed,
 )
-from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.render import is_verbose, note, print_rows, progress, warnings_as_notes
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 JSON = "json"
 FORMATS = ("long", "wide-models", "wide-items", JSON, *SOURCES)
 """What `--as` may say: the layouts of tables, JSON of any shape, and the programs whose results are read."""
+BRIEF = ("n_scenarios", "n_responses", "n_missing", "mean_response", "n_trials", "costs")
+"""Facts on responses without --verbose."""
 FEWEST_MODELS = 3
 """A calibration refuses fewer (`itembank.calibration.calibrate`, which takes longer to load than a small import)."""
 
@@ -48,45 +50,45 @@ def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
     return {one: other for one, _, other in split}
 
 
-items_option = option("--items", "What is known of each item, by item_id.", FILE)
+items_option = option("--items", "What is known about each item, by item_id.", FILE)
 _WHICH = headed(
     "Which results, and of which models",
     option("--task PATTERN tasks", "Read only these tasks: 'mmlu_*'. Repeatable.", ReadingSpec),
     option("--exclude-task PATTERN exclude_tasks", "Leave out these tasks: 'mmlu_*'. Repeatable.", ReadingSpec),
     option(
         "--exclude-file PATTERN exclude_files",
-        "Leave out files and folders whose path ends so: '*.bak', 'old'. Repeatable.",
+        "Leave out files and folders whose path ends like this: '*.bak', 'old'. Repeatable.",
         ReadingSpec,
     ),
     option("--model-id", "Id of the model, for results of one model that do not name it.", ReadingSpec),
     option("--allow-mixed-prompts", "Join models that were asked with different prompts.", ReadingSpec),
-    option("--skip-unusable", "Leave out what cannot be read, and say what and why.", ReadingSpec),
+    option("--skip-unusable", "Skip what cannot be read, and say what and why.", ReadingSpec),
 )
 _RESPONSE = headed(
-    "What the response is, and what tables call things",
+    "What the response is, and names of columns",
     option(
         "--metric [TASK=]NAME",
         "The metric (or scorer) to take as response. Repeat it for an order of preference.",
         ReadingSpec,
     ),
     option("--filter [TASK=]NAME filter_name", "lm-eval: the filter to take. Repeatable.", ReadingSpec),
-    option("--true-value VALUE", "The response that is right, where they are unusual words.", ReadingSpec),
+    option("--true-value VALUE", "The response that is right, if it is an unusual word.", ReadingSpec),
     option("--max-response", "Divide responses by this: 100 for percentages.", ReadingSpec),
     option(
         "--repeats",
-        "Several responses to an item: refuse, count right ones and trials, average, or take the last.",
+        "Several responses to an item: refuse them, count right ones and trials, average, or take the last.",
         ReadingSpec,
     ),
     option(
         "--column OURS=THEIRS columns",
-        "What a table calls a column, or its path in JSON: model_id=llm. rows=PATH says where the rows of JSON are. "
+        "The name of a column in a table, or its path in JSON: model_id=llm. rows=PATH: where the rows of JSON are. "
         "Repeatable.",
         many=True,
     ),
     option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
     option(
         "--content PATH",
-        "--as json: what an item asks, and what is right. A digest is kept, to see what changed. Repeatable.",
+        "--as json: question and right answer of an item. A digest of them is kept, to see what changed. Repeatable.",
         many=True,
     ),
 )
@@ -112,8 +114,8 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "true_value": _BY_COLUMNS,
     "columns": _BY_COLUMNS,
     "content": (frozenset({JSON}), "JSON of any shape"),
-    "tasks": (frozenset({"table", "responses", *SOURCES}), "results that are no JSON of any shape"),
-    "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results that are no JSON of any shape"),
+    "tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
+    "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
     "max_response": _taking("max_response", "files that itembank import has not read yet", "table", JSON),
 }
 """Options that are for some kinds of results only: the kinds, and what they are called."""
@@ -122,14 +124,14 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
 @click.command("import", cls=Command)
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
 @output_option("the response file (its name must end in .parquet)")
-@option("--as FORMAT form", f"What files are that do not tell: {', '.join(FORMATS)}.", FORMATS)
+@option("--as FORMAT form", f"Format of files that do not show it: {', '.join(FORMATS)}.", FORMATS)
 @models_option
 @items_option
 @gathered("reading", _WHICH, _RESPONSE)
 @_SPEC
 @format_option
 def import_command(*, form: str | None, reading: dict[str, Any], spec_file: Path | None, **given: Any) -> None:
-    """Turn per-item results into a response file, whatever wrote them.
+    """Turn per-item results into a response file.
 
     \b
       itembank import results.csv -o responses.parquet
@@ -138,9 +140,9 @@ def import_command(*, form: str | None, reading: dict[str, Any], spec_file: Path
       itembank import a.parquet b.parquet --items items.csv -o joined.parquet
       itembank import run.jsonl -o answers.parquet
 
-    Files are told by name and content: tables (CSV, Parquet, JSON Lines; long or wide), response files, logs of
-    harnesses, results of leaderboards; or the journal of a session. Folders are walked. docs/data.md says what of each
-    format becomes model, item, scenario and response, and what the file of --spec may hold.
+    It reads tables (CSV, Parquet, JSON Lines; long or wide), response files, logs of harnesses, results of
+    leaderboards, and the journal of a session, and finds out by name and content which it is. Of folders it reads all
+    files. docs/data.md says what becomes model, item, scenario and response, and what can be in the file of --spec.
     """  # noqa: D301 (click's \b keeps the block's lines)
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
@@ -189,12 +191,12 @@ def _import_json(given: dict[str, Any], spec: ReadingSpec) -> None:
     columns, content = column_mapping(parameters["columns"]), parameters["content"]
     rows = columns.pop("rows", "")
     if not columns:
-        raise click.UsageError("--as json needs --column OURS=PATH: where item_id, response, ... stand.")
+        raise click.UsageError("--as json needs --column OURS=PATH: where item_id, response, ... are.")
     finish_import(given, partial(read_json_results, given["paths"], JsonMapping(columns, rows, content), spec=spec))
 
 
 def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
-    """Read, write, and say what was read, and of folders what each format has and what is left out."""
+    """Read, write, and say what was read, and from folders what each format has and what is ignored."""
     from itembank.files.memory import allowing  # noqa: PLC0415
     from itembank.readers.collecting import find_sources  # noqa: PLC0415
     from itembank.readers.matrix import warn_of_partial_runs  # noqa: PLC0415
@@ -211,7 +213,7 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
 
         if unknown:
             names = visible(shown([str(path) for path in unknown]))
-            note(f"{len(unknown)} files hold no results that itembank knows, and are left out: {names}.")
+            note(f"{len(unknown)} files have no results that itembank knows, and are ignored: {names}.")
         responses = read_coded(found, spec, told=_say_found if are_told else None, **known)
         warn_of_partial_runs(responses.models)
         return responses
@@ -220,7 +222,7 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
 
 
 def _say_found(rows: "ResponseRows") -> None:
-    """Say what one format holds."""
+    """Say what there is in one format."""
     from itembank.errors import visible  # noqa: PLC0415
 
     table = rows.item_table
@@ -240,7 +242,14 @@ def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) 
             responses = read(models=given["models"], items=given["items"], progress=report)
         is_apart = warn_of_no_overlap(responses)
         ib.write_responses(responses, output)
-    print_rows([about_responses(responses, output)], given["output_format"], title="Responses")
+    about = about_responses(responses, output)
+    print_rows(
+        [about],
+        given["output_format"],
+        "responses",
+        title=f"{output}: answers of {about['n_models']:,} models to {about['n_items']:,} items",
+        columns=() if is_verbose() else [name for name in BRIEF if about[name] not in (None, 0)],
+    )
     note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
 
 
@@ -248,13 +257,13 @@ def _next_step(responses: "ResponseMatrix", output: Path, *, is_apart: bool) -> 
     """Say what can be done with what was imported."""
     if is_apart:
         return (
-            "import each of these sets into a file of its own (--task, --exclude-task, --exclude-file), or add results "
-            "of models that answered items of several; a bank needs models that share items."
+            "import each of these sets into its own file (--task, --exclude-task, --exclude-file), or add results of "
+            "models that answered items of several; a bank needs models that share items."
         )
     if responses.n_models < FEWEST_MODELS:
         return (
-            f"import results of more models to make a bank, which needs at least {FEWEST_MODELS}; or, with a bank of "
-            f"these items, itembank estimate BANK {output}"
+            f"import results of more models: a bank needs at least {FEWEST_MODELS}. Or, with a bank of these items: "
+            f"itembank estimate BANK {output}"
         )
     return f"itembank calibrate {output} -o bank"
 
@@ -286,7 +295,7 @@ def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
 @option("--list is_list", "List the stores, and stop.", bool)
 @option("--from DIR folder", "Read the store's files in this folder, and fetch nothing.", FOLDER)
 @option("--into DIR", "Where to put what is fetched.  [default: the user's cache]", FOLDER)
-@option("--model ID models_wanted", "Model to fetch, where each has its own repository.", many=True)
+@option("--model ID models_wanted", "Model to fetch, if each has its own repository. Repeatable.", many=True)
 @option("--file PATTERN only", "Fetch only files whose names match. Repeatable.", many=True)
 @models_option
 @items_option
@@ -301,8 +310,8 @@ def download_command(*, is_list: bool, **given: Any) -> None:
       itembank download open-llm-leaderboard-v2 --model org/a --model org/b -o responses.parquet
       itembank download swebench-verified --from verified/ --items verified.csv -o responses.parquet
 
-    An interrupted download goes on. What was read is compared with the scores that the store states; models whose score
-    differs are named. Mind the licence of a store (--list): some allow no commercial use. Other choices of reading:
+    An interrupted download continues. What was read is compared with the published scores; models whose score differs
+    are named. Mind the licence of a store (--list): some allow no commercial use. For other ways of reading use
     itembank import on the folder of the files.
     """  # noqa: D301
     if is_list:
@@ -332,16 +341,17 @@ def _list_sources(output_format: str) -> None:
         for one in SOURCES.values()
     ]
     if output_format != "table":
-        print_rows(rows, output_format)
+        print_rows(rows, output_format, "sources")
         return
     for row in rows:
         row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
     where = ("version", "most_gigabytes", "address")
-    print_rows(rows, output_format, title="Public sources", columns=[name for name in rows[0] if name not in where])
-    print_rows(rows, output_format, title="Where they are", columns=("name", *where))
+    columns = [name for name in rows[0] if name not in where]
+    print_rows(rows, output_format, "sources", title="Public sources", columns=columns)
+    print_rows(rows, output_format, "sources", title="Where they are", columns=("name", *where))
     note(
-        "No commit is pinned: a download takes the newest one of the branch. Sizes are not known before it; "
-        "most_gigabytes is where it is refused."
+        "A download takes the newest commit of the branch. Its size is not known before; above most_gigabytes it is "
+        "refused."
     )
 
 
@@ -379,7 +389,7 @@ def _read(given: dict[str, Any], folder: Path, known: dict[str, Any]) -> Any:
 def _words(check: "PublishedCheck") -> str:
     """Say in a line what the comparison found."""
     if not check.n_compared:
-        return "The folder holds no published scores to compare with."
+        return "The folder has no published scores to compare with."
     return (
         f"Published scores: {check.n_compared} compared, {len(check.differing)} differ; largest difference "
         f"{check.largest:.2g}."

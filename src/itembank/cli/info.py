@@ -1,4 +1,4 @@
-"""`itembank info`: what a bank, or a file of responses, holds."""
+"""`itembank info`: what is in a bank, or in a file of responses."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
@@ -19,7 +19,7 @@ from itembank.cli.options import (
     typed_command,
     write_report,
 )
-from itembank.cli.render import note, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.render import is_verbose, note, print_record, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import bank_option, loaded_bank
 from itembank.errors import shown, visible
 
@@ -32,16 +32,31 @@ if TYPE_CHECKING:
     from itembank.responses.responses import ResponseMatrix
 
 OUTLOOK = (
-    "What the item model expects of better models: their score, and which share of it is on items that tell them apart "
-    "(open), that nearly all solve, or nearly all fail"
+    "What the item model expects of better models: their score, and the share of it on items that tell them apart "
+    "(open), that nearly all solve, or that nearly all fail"
 )
 WORDS = {
-    "density": "share of responses that are there",
+    "density": "share of responses that are known",
     "n_degenerate_items": "all models answered alike",
     "n_never_solved": "no past model solved them",
     "n_negative_items": "stronger models fail more often; check their keys",
 }
 """What numbers count, in a few words."""
+FACTS = (
+    *(
+        "bank",
+        "version",
+        "title",
+        "licence",
+        "harnesses",
+        "without_responses_of",
+        "items_to_run",
+        "measured",
+        "external_scores",
+    ),
+    *("newest_model", "n_degenerate_items", "n_negative_items", "n_never_solved", "costs"),
+)
+"""Of a bank, without --verbose."""
 
 
 @click.command("info", cls=Command)
@@ -50,11 +65,11 @@ WORDS = {
 @option("--log", "Show the bank's history: every change, the newest last.", bool)
 @format_option
 def info_command(*, bank: Path, other: Path | None, log: bool, output_format: str) -> None:
-    """Show what a bank holds: models, items, item model, scores by scenario.
+    """Show what is in a bank: models, items, scores by scenario; with --verbose the item model and all else.
 
-    In its place a file of responses may stand: models, items, share answered, kind of responses. JSON is one object
-    with a list 'scenarios'; CSV holds the scenarios alone. With OTHER, another bank: what differs in it, by score,
-    scale, items and models.
+    BANK may also be a file of responses: models, items, share answered, kind of responses. JSON is one object with a
+    list 'scenarios'; CSV has the scenarios alone. With OTHER, another bank: what differs in it, by score, scale, items
+    and models.
 
     \b
       itembank info bank
@@ -69,7 +84,13 @@ def info_command(*, bank: Path, other: Path | None, log: bool, output_format: st
         if output_format == "table":
             rows = [{**row, "ids": shown(row["ids"])} for row in rows]
         print_record(
-            found.to_dict(), "differences", rows, output_format, title=f"{bank} and {other}", heading="Differences"
+            found.to_dict(),
+            "differences",
+            rows,
+            output_format,
+            "info-differences",
+            title=f"{bank} and {other}",
+            heading="Differences",
         )
     elif bank.is_file():
         _show_responses(bank, output_format)
@@ -80,26 +101,53 @@ def info_command(*, bank: Path, other: Path | None, log: bool, output_format: st
 
 
 def _show_bank(bank: Path, output_format: str) -> None:
-    """Print what a bank holds."""
+    """Print what is in a bank."""
+    from itembank.bank.banks import KNOWN_PARAMETERS  # noqa: PLC0415
+
     loaded = ib.load_bank(bank)
-    about = _about(loaded)
+    about, title = _about(loaded), _in_a_sentence(loaded)
     outlook = ib.diagnostics.outlook(loaded)
     about |= {"newest_model": outlook.newest and outlook.newest.isoformat(), "months_old": outlook.months_old()}
     about |= {"n_never_solved": outlook.n_never_solved, "outlook": outlook.rows()}
+    rows = _scenario_rows(loaded)
+    is_table = output_format == "table"
+    if is_table and loaded.targets.n_scenarios == 1:
+        rows = rows[1:]
+    has_no_fit = not loaded.calibration.is_fitted or loaded.calibration.method == KNOWN_PARAMETERS
+    facts = [name for name in FACTS if name != "converged" and about.get(name) != 0]
+    facts += [*([] if about["converged"] else ["converged"]), *(["method"] if has_no_fit else [])]
+    meaning = ". item_model_bias: cross-validated error of the scores that the item model predicts alone"
+    scores = f"Scores of past models, in points{meaning if is_verbose() else ''}"
+    brief = [name for name in rows[0] if name not in ("weight", "item_model_bias", "precision")]
     print_record(
-        _explained(about) if output_format == "table" else about,
+        _explained(about) if is_table else about,
         "scenarios",
-        _scenario_rows(loaded),
+        rows,
         output_format,
-        title=f"Bank {bank}",
-        heading="Scores of the bank's models, from 0 to 1. item_model_bias: mean error of the scores that the item "
-        "model predicts for models left out",
+        "info",
+        title=title,
+        facts=facts,
+        heading=scores if loaded.n_models else "Scenarios",
+        columns=list(rows[0]) if is_verbose() else brief,
         least=("precision", "item_model_bias", "weight"),
     )
-    if output_format == "table":
-        if rows := outlook.rows():
-            print_rows(rows, "table", title=OUTLOOK)
+    if is_table:
+        if is_verbose() and outlook.rows():
+            print_rows(outlook.rows(), "table", "info", title=OUTLOOK)
+        if "±" not in title and loaded.n_models:
+            note(f"How good scores from few items are: itembank plan {bank}")
         note(f"To see more as a page: itembank report {bank} -o bank.html")
+
+
+def _in_a_sentence(bank: "Bank") -> str:
+    """Say how large a bank is, and if that was found before how good scores from few of its items are."""
+    from itembank.planning.accuracy import kept_half_width  # noqa: PLC0415
+
+    n_models = bank.n_calibration_models
+    models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""
+    found = kept_half_width(bank)
+    good = f"; scores from {found[0]} items are good to ±{100.0 * found[1]:.1f} points" if found else ""
+    return f"A bank of {models}{bank.n_total:,} items{good}"
 
 
 def _show_history(bank: "Bank", output_format: str) -> None:
@@ -109,7 +157,7 @@ def _show_history(bank: "Bank", output_format: str) -> None:
     if not rows:
         note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
     title = f"{visible(bank.name) or 'Bank'} {bank.version}, bank {bank.bank_id}, score {bank.target_id}"
-    print_rows(rows, output_format, title=title, least=("by", "bank", "link", "run with", "models"))
+    print_rows(rows, output_format, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
 
 
 def _in_words(change: "Change") -> dict[str, Any]:
@@ -139,7 +187,7 @@ def _counted(counts: dict[str, Any]) -> str:
 
 
 def _show_responses(path: Path, output_format: str) -> None:
-    """Print what a file of responses holds."""
+    """Print what is in a file of responses."""
     from itembank.cli.import_results import about_responses  # noqa: PLC0415
 
     with warnings_as_notes():
@@ -151,8 +199,10 @@ def _show_responses(path: Path, output_format: str) -> None:
         "scenarios",
         _response_rows(responses),
         output_format,
-        title="Responses",
-        heading="Scenarios; responses from 0 to 1",
+        "info-responses",
+        title=f"Answers of {about['n_models']:,} models to {about['n_items']:,} items",
+        facts=("n_scenarios", "responses", "density", "mean_response", "n_trials", "costs"),
+        heading="Scenarios; responses in points",
     )
 
 
@@ -284,7 +334,7 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def _precision_by_target(bank: "Bank") -> list[float] | None:
-    """Geometric mean of the items' precision in each scenario and over all; None where the family has none."""
+    """Geometric mean of the items' precision in each scenario and over all; None if the family has none."""
     import numpy as np  # noqa: PLC0415
 
     if bank.parameters.precision is None:
@@ -296,7 +346,7 @@ def _precision_by_target(bank: "Bank") -> list[float] | None:
 
 
 def _range(scores: "FloatArray") -> dict[str, float]:
-    """Where the scores of the bank's models lie; NaN where none is known."""
+    """Mean and range of past models' scores; NaN if none is known."""
     import numpy as np  # noqa: PLC0415
 
     known = scores[~np.isnan(scores)]
@@ -333,11 +383,11 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
     callback=checked_report_path,
     required=True,
 )
-@option("--title", "What stands above the page.  [default: the name of what it is about]", default="")
+@option("--title", "Title of the page.  [default: the name of what it is about]", default="")
 @option(
     "--accuracy/--no-accuracy",
-    "Of a bank: measure how good estimates from 10 to 500 items are, which takes minutes for a large bank, once: it is "
-    "kept. Without, the page has it only where it was measured before.",
+    "Of a bank: measure how good estimates from 10 to 500 items are. This takes minutes for a large bank, and is done "
+    "once. Else the page has it only if it was measured before.",
     bool,
     default=True,
     show_default=True,
@@ -346,10 +396,10 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
 def report_command(*, source: Path, output: Path, title: str, accuracy: bool, bank: Path | None) -> None:
     """Write a page about a bank, an adaptive session or a study: one HTML file that opens anywhere.
 
-    Of a bank it says how good estimates from a few of the items are, what the bank holds, how past models score, where
-    its items lie, what its abilities are and what a run costs. Of a session's JOURNAL it shows the estimate after each
-    answer, of a STUDY's folder which method came closest. The file loads nothing and sends nothing: mail it, or put it
-    on a web server. Results of new models, audits of items, comparisons and forecasts have --report.
+    For a bank it says how good estimates from a few of the items are, what is in the bank, how past models score, how
+    hard its items are, what its abilities are and what a run costs. For a session's JOURNAL it shows the estimate after
+    each answer, for a STUDY's folder which method came closest. The file loads nothing and sends nothing: mail it, or
+    put it on a web server. estimate, compare, check and scaling write their own pages by --report.
 
     \b
       itembank report bank -o bank.html
@@ -357,7 +407,7 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
       itembank report study -o study.html
       itembank estimate bank new-model.csv --selection selection.json --report new-model.html
 
-    Dates, sizes and makers of models are found by the names of the model table's columns (release_date, params, org,
+    Dates, sizes and makers of models come from columns of the model table with usual names (release_date, params, org,
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
     """  # noqa: D301
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
@@ -399,7 +449,7 @@ def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":
     if found is None and measures:
         found, missing = _measured(bank)
     if found is None:
-        note(f"Without how good estimates are: {missing}")
+        note(f"The page does not say how good estimates are: {missing}")
     return ib.pages.bank_page(bank, accuracy=found, **known)
 
 

@@ -17,7 +17,7 @@ SECTIONS = {
         "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
         "download": ("itembank.cli.import_results", "Fetch and read public stores of results, by name."),
         "calibrate": ("itembank.cli.calibrate", "Fit item parameters and write a bank, or begin one."),
-        "info": ("itembank.cli.info", "Show what a bank holds, its history, what differs."),
+        "info": ("itembank.cli.info", "Show what is in a bank, its history, what differs."),
         "bank": ("itembank.cli.bank", "Add models and items, retire items, merge banks."),
         "select": ("itembank.cli.select", "Choose the items to run on a new model."),
         "run": ("itembank.cli.run", "Run chosen items inside an evaluation harness."),
@@ -38,7 +38,7 @@ SECTIONS = {
     },
     "For others": {
         "export": ("itembank.cli.publish", "Write chosen items or estimates for another tool."),
-        "report": ("itembank.cli.info", "Write a page to look at and to send: one HTML file."),
+        "report": ("itembank.cli.info", "Write a shareable page: one HTML file."),
         "publish-tiny": ("itembank.cli.publish", "Publish a small subset that predicts the whole benchmark."),
         "push": ("itembank.cli.publish", "Push a bank to the Hugging Face Hub."),
         "pull": ("itembank.cli.publish", "Copy a bank of the Hugging Face Hub into a folder."),
@@ -62,7 +62,7 @@ class LazyGroup(Group):
     """A group that knows its commands' names and one-line helps without importing them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options of the whole program, wherever they stand."""
+        """Read the options of the whole program, wherever they are."""
         return super().parse_args(ctx, to_the_front(args))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
@@ -119,7 +119,7 @@ def main() -> None:
     """Run the command line; exit 0 done, 1 failed, 2 usage, 3 precision not reached, 4 integrity check failed."""
     # or Python would look through all objects for cycles once more before it ends, a fifth of a short command's time
     atexit.register(gc.freeze)
-    asked: dict[str, bool] = {}  # --debug and --quiet, wherever they stand
+    asked: dict[str, bool] = {}  # --verbose, --quiet and --debug, wherever they are
     try:
         with command_line_words():
             code = cli.main(standalone_mode=False, obj=asked)  # what a command exits with (ctx.exit) comes back

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import itembank as ib
 from itembank.cli.options import FILE, option
-from itembank.cli.render import note
+from itembank.cli.render import detail, is_verbose, note
 from itembank.errors import DataError, visible
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.score_names import OVERALL
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 selection_option = option("--selection", "The selection that was run; only its items are used.", FILE)
 ignore_unknown_option = option(
-    "--ignore-unknown", "Leave out items that the bank does not hold instead of refusing them.", bool
+    "--ignore-unknown", "Leave out items that the bank does not have instead of refusing them.", bool
 )
 mixed_prompts_option = option(
     "--allow-mixed-prompts", "Take models that were asked with other prompts than the bank's.", ReadingSpec
@@ -69,7 +69,7 @@ def read_new_results(
     same_content: bool = True,
     allow_mixed_prompts: bool = False,
 ) -> "ResponseMatrix":
-    """Read results as the bank's were read; of items outside the selection say how many are left out.
+    """Read results as the bank's were read; of items outside the selection say how many are ignored.
 
     With `same_content`, items whose content is not the bank's are refused, and other prompts unless they were allowed.
     """
@@ -88,8 +88,8 @@ def read_new_results(
         n_items = matrix.n_items
         matrix, others = only_items(matrix, selection.item_ids)
         if others:
-            names = visible(shown(others))
-            note(f"{len(others)} of {n_items} items are outside the selection and are left out: {names}.")
+            names = f": {visible(shown(others))}" if is_verbose() else ""
+            note(f"{len(others)} of {n_items} items are not in the selection and are ignored{names}.")
     if same_content:
         check_same_content(matrix.items, bank.responses.items)
         if not allow_mixed_prompts:
@@ -98,13 +98,13 @@ def read_new_results(
 
 
 def note_overall(bank: "Bank") -> None:
-    """Say how the overall score is made of the scenarios where that makes a difference, or what stands in its place."""
+    """Say how the overall score is made of the scenarios if that makes a difference, or what takes its place."""
     words = bank.targets.overall_in_words
     if words:
-        note(f"The overall score is {words}.")
+        detail(f"The overall score is {words}.")
     if bank.headline is not None:
         words = bank.headline.in_words
-        note(f"{words[0].upper()}{words[1:]}.")
+        detail(f"{words[0].upper()}{words[1:]}.")
 
 
 def why_not_calibrated(bank: "Bank") -> str:
@@ -112,12 +112,10 @@ def why_not_calibrated(bank: "Bank") -> str:
     from itembank.bank.banks import KNOWN_PARAMETERS  # noqa: PLC0415
 
     if bank.calibration.method == KNOWN_PARAMETERS:
-        return (
-            "The bank was made of known item parameters: it has no past models whose errors could calibrate intervals."
-        )
+        return "The bank was made of known item parameters: no past models, whose errors could calibrate intervals."
     if bank.published is None:
         n_models = f"{bank.n_models} past model{'' if bank.n_models == 1 else 's'}"
-        return f"The bank has {n_models}, too few to leave some out and calibrate intervals."
+        return f"The bank has {n_models}, too few to calibrate intervals by cross-validation."
     return (
         "The bank was published without past models' responses: only intervals of the method 'auto' from the published "
         "items are calibrated."
@@ -125,16 +123,17 @@ def why_not_calibrated(bank: "Bank") -> str:
 
 
 def note_known_models(bank: "Bank", model_ids: Iterable[str]) -> None:
-    """Say which models the bank was calibrated on: what it says of them is not what it would say of a new model."""
+    """Say which models the bank was calibrated on: its estimates of them are better than of a new model."""
     from itembank.errors import shown  # noqa: PLC0415
 
     calibrated = set(bank.responses.model_ids)
     known = [model for model in model_ids if model in calibrated]
     if known:
-        note(
-            f"Note: {visible(shown(known))} helped to calibrate this bank, so their estimates are better than those of "
-            "new models and their intervals too narrow. Their true scores are in the bank's models.parquet. For a fair "
-            "test, calibrate without them."
+        are = "is a past model" if len(known) == 1 else "are past models"
+        note(f"Note: {visible(shown(known, limit=1))} {are} of this bank: for a fair test, calibrate without.")
+        detail(
+            "Estimates of past models are better than those of new ones, and their intervals too narrow. Their true "
+            "scores are in the bank's models.parquet."
         )
 
 
@@ -145,6 +144,6 @@ def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
 
 
 def note_flagged(result: "ScoreEstimates | Comparison", n_past: int) -> None:
-    """Say which models are better than all past ones, which answered unlike them, and how large such errors were."""
-    for words in result.typicality.in_words(result.model_ids, n_past):
+    """Say which models are better than all past ones, and which answered unlike them; with --verbose what follows."""
+    for words in result.typicality.in_words(result.model_ids, n_past, is_brief=not is_verbose()):
         note(words)

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 import itembank as ib
 from itembank.cli.command import Decorator, headed
-from itembank.cli.render import is_quiet, note
+from itembank.cli.render import detail, is_quiet, note
 from itembank.errors import did_you_mean
 from itembank.estimation.estimator_specs import ESTIMANDS, RUN
 from itembank.files.documents import Named, members_of, read_choices
@@ -80,7 +80,7 @@ class NumberOrWord(click.ParamType):  # type: ignore[type-arg]  # generic in new
         self.name = "|".join(("N" if number is int else "NUMBER", *words))
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
-        """Say in the help what may be given, in lower case where that is a word."""
+        """Say in the help what may be given, in lower case if that is a word."""
         return self.name
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -119,7 +119,7 @@ def option(names: str, text: str, kind: Any = str, **more: Any) -> Decorator:
     Parameters
     ----------
     names : str
-        What it is called; then, where they differ from what follows from the name, what stands for its value in the
+        What it is called; then, where they differ from what follows from the name, what its value is called in the
         help (no lower case alone) and the argument that the command gets: ``"-n --n-items N sizes"``.
     text : str
         The help.
@@ -169,8 +169,8 @@ def _type(hint: Any) -> Any:
 format_option = option("--format output_format", "How to print the result.", FORMATS, default="table")
 ID_FORMS = ("list", "lm-eval", "swe-bench", "mini-swe-agent", "harbor", "bfcl")
 """As `itembank.harnesses.id_forms` has them."""
-seed_option = option("--seed N", "Seed of all chance.", click.IntRange(min=0), default=0)
-models_option = option("--models", "What is known of each model, by model_id.", FILE)
+seed_option = option("--seed N", "Seed of everything random.", click.IntRange(min=0), default=0)
+models_option = option("--models", "What is known about each model, by model_id.", FILE)
 level_option = option("--level", "Level of the intervals.", float, default=0.95)
 estimand_option = option(
     "--estimand",
@@ -198,7 +198,7 @@ def folder_option(name: str, what: str) -> Decorator:
 
 def jobs_option(default: int) -> Decorator:
     """Make `--jobs`."""
-    text = "Processes that share the work; -1 for one a core."
+    text = "Processes that share the work; -1: one for each core."
     return option("--jobs N", text, click.IntRange(min=-1), default=default)
 
 
@@ -206,8 +206,7 @@ def spec_file_option(of: str, such_as: str) -> Decorator:
     """Make `--spec`, a file of the choices of a spec that have no option."""
     return option(
         "--spec FILE.toml spec_file",
-        f"Rarer choices, such as {such_as}: fields of {of}, as Python calls them. An option takes the place of the "
-        "same field.",
+        f"Rarer choices, such as {such_as}: fields of {of}, with their names in Python. Options override its fields.",
         FILE,
     )
 
@@ -298,7 +297,7 @@ def refuse_unused(*rules: tuple[str, bool, str]) -> None:
             continue
         if source is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"{names[name]} goes with {partners}. Leave it out.")
-        note(f"Note: {names[name]} goes with {partners}; what the environment says of it has no effect here.")
+        note(f"Note: {names[name]} goes with {partners}; its value from the environment has no effect here.")
 
 
 def ids_of_file(path: Path) -> tuple[str, ...]:
@@ -378,7 +377,7 @@ def checked_report_path(ctx: click.Context, _parameter: click.Parameter, path: P
 
 report_option = option(
     "--report FILE",
-    "Also write a page to look at and to send: one HTML file.",
+    "Also write a shareable page: one HTML file.",
     NEW_FILE,
     callback=checked_report_path,
 )
@@ -391,13 +390,13 @@ def write_report(page: "Page", path: Path) -> None:
 
 
 def note_report(path: Path | None) -> None:
-    """Say how to see a result as a page, where no page was asked for."""
+    """Say how to see a result as a page, if no page was asked for."""
     if path is None:
-        note("To see this as a page: --report FILE.html")
+        detail("To see this as a page: --report FILE.html")
 
 
 def report_result(path: Path | None, output_format: str, page: "Callable[[str], Page]") -> None:
-    """Write the page of a result where one was asked for; else say below a table how to see it.
+    """Write the page of a result if one was asked for; else say below a table how to see it.
 
     `page` makes the page from the command as it was typed.
     """

@@ -21,23 +21,26 @@ from itembank.cli.options import (
     refuse_unused,
     seed_option,
 )
-from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.cli.render import detail, is_verbose, note, print_record, progress, warnings_as_notes
 from itembank.estimation.estimator_specs import METHODS
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.selector_specs import METHODS as SELECTORS
 
 if TYPE_CHECKING:
+    from itembank.planning.plan import Plan
     from itembank.sessions.plan_sessions import SessionPlan
 
 DEFAULT_SESSION = ""
+USUAL = 100
+"""Items that a plan without a goal begins with."""
 
 
 @click.command("plan", cls=Command)
 @bank_argument
-@option("--half-width", "Wanted half-width of the interval of a model's score, between 0 and 1.", float)
+@option("--half-width", "Wanted half-width of the interval of a model's score, from 0 to 1: 0.05 is ±5 points.", float)
 @option(
     "--difference",
-    "Or: difference between two models on the same items that must show as significant, between 0 and 1.",
+    "Or: difference between two models on the same items that must be found significant, from 0 to 1.",
     float,
 )
 @option("--target", "Score to plan for: 'overall', a scenario, mean_win_rate, or an external score.", default="overall")
@@ -70,13 +73,15 @@ def plan_command(
 ) -> None:
     """Find how many items a question needs, from the bank alone.
 
-    Each of the bank's models takes the part of a new model in turn. The table shows how precise each number of items
-    is; with --half-width or --difference one line above it answers the question.
+    Each past model is scored as if it were new (cross-validation). The table shows how precise scores from each number
+    of items are; with --half-width or --difference the sentence above it answers the question.
 
     With --session it says whether asking one item at a time pays. A session chooses each item by the answers before it,
     which takes a run of your harness for every item; the same number of items chosen beforehand takes one run. Errors
-    are of the score's estimate, in points of 100. Asking at once is recommended unless another way is better by more
-    than a standard error of the difference.
+    are in points. Asking at once is recommended unless another way is better by more than a standard error of the
+    difference.
+
+    If --max-items is too few for the goal, plan says so, and estimates how many it would take.
 
     \b
       itembank plan bank --half-width 0.02
@@ -116,28 +121,57 @@ def plan_command(
         "sizes",
         made.rows(),
         output_format,
-        title=f"Plan for bank {bank}; scores from 0 to 1",
-        heading="How precise each number of items is",
+        "plan",
+        title=_answer(made, loaded.n_models),
+        facts=("target", "detectable_difference"),
+        heading="How precise scores from each number of items are, in points",
+        columns=[] if is_verbose() else [name for name in made.rows()[0] if name != "half_width_beyond"],
         least=("mean_absolute_error", "half_width_beyond"),
     )
-    for text in (made.message, made.stages_advice):
-        if text:
-            note(text)
+    row = next((row for row in made.rows() if row["n_items"] == made.n_items), {})
+    beyond = row.get("half_width_beyond")
+    if half_width is not None and beyond is not None and beyond > half_width:
+        note(f"For a model better than all past ones the interval is ±{100.0 * beyond:.1f} points.")
+    if made.message:
+        detail(made.message)
+    if made.stages_advice:
+        note(made.stages_advice)
+
+
+def _answer(made: "Plan", n_models: int) -> str:
+    """Answer the question in a sentence: or say what a hundred items give, where none was asked."""
+    goal, n_items, how = made.goal, made.n_items, f"(cross-validated on {n_models:,} past models)"
+    if goal.name is None:
+        known = [row for row in made.rows() if row["n_items"] < goal.n_total] or made.rows()
+        row = min(known, key=lambda row: abs(row["n_items"] - USUAL))
+        n_items, half_width = row["n_items"], row["half_width"]
+    elif made.answer.measured is None or n_items is None:
+        return made.message
+    else:
+        half_width = made.answer.measured
+    size = f"{n_items:,} of {goal.n_total:,} items"
+    of = "" if made.target == "overall" else f" of {made.target}"
+    if goal.name == "difference":
+        return f"{size} tell apart models that differ by {100.0 * (goal.value or 0.0):g} points{of} {how}"
+    return f"{size} give an interval{of} of ±{100.0 * half_width:.1f} points {how}"
 
 
 def _print_ways(made: "SessionPlan", bank: Path, output_format: str) -> None:
     """Print the ways of asking."""
-    rows = made.rows()
+    rows, facts = made.rows(), made.to_dict()
+    if output_format == "table":
+        facts["command"] = made.best.command.replace("BANK", str(bank))
     print_record(
-        made.to_dict(),
+        facts,
         "designs",
         [_in_points(row) for row in rows] if output_format == "table" else rows,
         output_format,
-        title=f"Ways to ask a new model {made.n_items} items of bank {bank}",
-        heading=f"Errors of the estimate of {made.target!r}, in points, on the bank's models left out in turn",
+        "plan-session",
+        title=made.message,
+        facts=("n_items", "target", "command"),
+        heading="Cross-validated errors of estimates, in points",
         least=("half-width",),
     )
-    note(made.message)
 
 
 def _in_points(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Options of the commands that publish, and how they say what goes and what stays."""
+"""Commands that publish, and how they say what is published and what is not."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,8 +28,8 @@ license_option = option("--license NAME license_name", "License, as the Hub has 
 column_options = together(
     option(
         "--include-column NAME include_columns",
-        "A column of items that may be published although it looks like questions or answers, or one of models beside "
-        "those that are known to be needed. Repeatable.",
+        "Publish this column of items although it looks like questions or answers, or this column of models although "
+        "nothing needs it. Repeatable.",
         many=True,
     ),
     option("--drop-column NAME drop_columns", "A column of items or models to leave out. Repeatable.", many=True),
@@ -38,8 +38,8 @@ MOST_LISTED = 40
 
 
 def note_files(files: Mapping[str, int]) -> None:
-    """List the files that go, with their sizes."""
-    note(f"What goes: {len(files)} files, {sum(files.values()):,} bytes.")
+    """List the files that are published, with their sizes."""
+    note(f"Published: {len(files)} files, {sum(files.values()):,} bytes.")
     for name, size in list(files.items())[:MOST_LISTED]:
         note(f"  {size:>12,}  {visible(name)}")
     if len(files) > MOST_LISTED:
@@ -47,11 +47,11 @@ def note_files(files: Mapping[str, int]) -> None:
 
 
 def note_columns(went: Sequence[str], left_out: Sequence[str]) -> None:
-    """List the columns of models that go and those of any table that stay."""
+    """List the columns of models that are published and those of any table that are not."""
     if went:
-        note(f"Columns of models that go: {visible(', '.join(went))}.")
+        note(f"Columns of models that are published: {visible(', '.join(went))}.")
     if left_out:
-        note(f"Columns that stay: {visible(', '.join(left_out))}.")
+        note(f"Columns that are not published: {visible(', '.join(left_out))}.")
 
 
 @click.command("publish-tiny", cls=Command)
@@ -59,7 +59,7 @@ def note_columns(went: Sequence[str], left_out: Sequence[str]) -> None:
 @option("-n --n-items", "How many items to choose.", COUNT, default=100)
 @option("--selection", "Publish these items.  [default: choose them]", FILE)
 @option("-o --output", "Folder to publish.", FOLDER, required=True)
-@option("--name", "What it is called.  [default: as the folder]", default="")
+@option("--name", "Its name.  [default: that of the folder]", default="")
 @license_option
 @column_options
 @option("--force", "Replace what was published there before.", bool)
@@ -79,8 +79,8 @@ def publish_tiny_command(
 ) -> None:
     """Publish a small subset of a benchmark: items, weights and parameters, without past models' responses.
 
-    The folder is a bank that itembank estimate takes as it is, with the intervals of the whole bank. It also holds the
-    items as a table, a figure of how exact it is, and a README. Needs pip install vl-convert-python.
+    The folder is a bank for itembank estimate, with the intervals of the whole bank. It also has the items as a table,
+    a figure of its precision, and a README. Needs pip install vl-convert-python.
 
     \b
       itembank publish-tiny bank -n 100 -o tiny
@@ -109,7 +109,7 @@ def publish_tiny_command(
         "mean_error": float("nan") if held_out is None else held_out.error,
         "coverage": float("nan") if held_out is None else held_out.coverage,
     }
-    print_rows([row], output_format, title=f"Published in {output}; errors of past models left out")
+    print_rows([row], output_format, "publish-tiny", title=f"Published in {output}; errors are cross-validated")
     note_files(file_sizes(output))
     note_columns((), tiny.left_out)
     note(f"Next: itembank estimate {output} new-model.csv")
@@ -118,7 +118,7 @@ def publish_tiny_command(
 @click.command("push", cls=Command)
 @bank_argument
 @click.argument("place", metavar="HF:OWNER/NAME")
-@option("--private", "Make the repository private, where it is new.", bool)
+@option("--private", "Make the repository private, if it is new.", bool)
 @option("--no-responses", "Leave out past models and their responses. The card says what needs them.", bool)
 @license_option
 @column_options
@@ -133,10 +133,11 @@ def push_command(
     output_format: str,
     **choices: Any,
 ) -> None:
-    """Push a bank to the Hugging Face Hub, with a card that says what it holds and how exact it is.
+    """Push a bank to the Hugging Face Hub, with a card that says what is in it and how precise it is.
 
-    Whoever may read it can then write hf:owner/name wherever a bank is taken. Needs pip install huggingface_hub and
-    hf auth login. Of models, columns that nothing is known to need stay here unless --include-column names them.
+    Those who may read it can then give hf:owner/name to every command in place of a bank. Needs pip install
+    huggingface_hub and hf auth login. Columns of models that nothing needs are not published unless --include-column
+    names them.
 
     \b
       itembank push bank hf:me/bank --license cc-by-4.0
@@ -150,7 +151,7 @@ def push_command(
     with warnings_as_notes(), progress("push") as report:
         done = ib.publishing.push(bank, place, spec, progress=report)
     row = {"bank": done.bank_id, "name": done.name, "files": len(done.files)}
-    print_rows([row], output_format, title=f"Pushed {bank}")
+    print_rows([row], output_format, "push", title=f"Pushed {bank}")
     note_files(done.files)
     note_columns(done.columns, done.left_out)
     note(f"Look at it: {done.address}")
@@ -162,10 +163,10 @@ def push_command(
 @option("--force", "Replace the bank that is there.", bool)
 @format_option
 def pull_command(*, place: str, output: Path, force: bool, output_format: str) -> None:
-    """Copy a bank of the Hugging Face Hub into a folder of yours, after its files were checked.
+    """Copy a bank of the Hugging Face Hub into a folder, after its files were checked.
 
-    Every command takes hf:owner/name in the place of a bank, too: then it is downloaded once, and found again without
-    a connection. A revision is a branch, a tag or a commit. Needs pip install huggingface_hub.
+    Every command also takes hf:owner/name in place of a bank: it is downloaded once, and then found without a
+    connection. A revision is a branch, a tag or a commit. Needs pip install huggingface_hub.
 
     \b
       itembank pull hf:me/bank -o bank
@@ -177,14 +178,14 @@ def pull_command(*, place: str, output: Path, force: bool, output_format: str) -
         quieten()
     bank = ib.publishing.pull_bank(place, output, overwrite=force)
     row = {"bank": bank.bank_id, "name": bank.cache.source, "models": bank.n_models, "items": bank.n_items}
-    print_rows([row], output_format, title=f"Bank {output}")
+    print_rows([row], output_format, "pull", title=f"Bank {output}")
 
 
 @click.command("eee", cls=Command)
 @click.argument("estimates", type=FILE)
 @output_option("the records: a folder, one file a model")
 @option("--organization NAME", "Who ran the items and estimated.", required=True)
-@option("--relationship", "Between these and the developers of the models.", ExportSpec)
+@option("--relationship", "Of that organization to the developers of the models.", ExportSpec)
 @option(
     "--timestamp SECONDS", "When the estimates were made, in seconds since 1970.  [default: now]", click.IntRange(min=0)
 )
@@ -199,7 +200,7 @@ def export_eee_command(*, estimates: Path, output: Path, output_format: str, **c
       itembank export eee estimates.json --organization 'My lab' -o records/
 
     Each result says that its score was estimated, from how many items of how many, and by which bank. Records are
-    aggregates of schema 0.3.0: a bank holds no question texts, so no samples are written.
+    aggregates of schema 0.3.0: a bank has no question texts, so no samples are written.
     """  # noqa: D301
     import time  # noqa: PLC0415
     from importlib.metadata import version  # noqa: PLC0415
@@ -220,8 +221,8 @@ def export_eee_command(*, estimates: Path, output: Path, output_format: str, **c
         {"file": str(path), "model_id": record["model_info"]["id"], "n_results": len(record["evaluation_results"])}
         for path, record in zip(paths, records.values(), strict=True)
     ]
-    print_rows(rows, output_format, title="Records of Every Eval Ever")
-    note("Before publishing, say in model_info how the models were deployed: it is unknown here.")
+    print_rows(rows, output_format, "eee", title="Records of Every Eval Ever")
+    note("Before publishing, add to model_info how the models were deployed: itembank does not know it.")
 
 
 @click.command("ids", cls=Command)
@@ -230,14 +231,14 @@ def export_eee_command(*, estimates: Path, output: Path, output_format: str, **c
 @option("--form", "The form that a tool takes.", ID_FORMS, default="list")
 @option("-o --output FILE", "Write them to this file instead of printing them.", NEW_FILE)
 def export_ids_command(*, bank: Path, selection: Path | None, form: str, output: Path | None) -> None:
-    """Write the ids of chosen items in the form in which a tool takes what it is to run.
+    """Write the ids of chosen items in the form that a tool takes.
 
     \b
       itembank export ids bank --selection selection.json > items.txt
       itembank export ids bank --selection selection.json --form bfcl -o test_case_ids_to_generate.json
       mini-extra swebench --filter "$(itembank export ids bank --selection selection.json --form mini-swe-agent)" ...
 
-    What each form holds is in docs/harnesses.md.
+    docs/harnesses.md describes each form.
     """  # noqa: D301
     from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
     from itembank.files.atomic import check_destination, write_text  # noqa: PLC0415

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 @click.command("quickstart", cls=Command)
 @folder_option("quickstart", "bank, selection, estimates, figure and report")
 @option("-n --n-items", "Items in all.", COUNT, default=100)
-@option("--repeats", "Times to split, calibrate and choose again; errors are over all of them.", COUNT, default=3)
+@option("--repeats", "Random splits; errors are means over all of them.", COUNT, default=3)
 @seed_option
 @format_option
 def quickstart_command(*, output: Path, n_items: int, repeats: int, seed: int, output_format: str) -> None:
     """Run the whole job on built-in data, in about a minute.
 
-    Takes the answers of 280 language models to 1,820 questions in 16 tasks. The models are tiny and our own: five
-    checkpoints of each of 56 training runs. A quarter of the runs is held out, with all their checkpoints. The
-    others calibrate a bank, 100 items are chosen, and the scores of the held-out models are estimated from these
-    items alone. The table says how far each way of doing so is from the truth.
+    It takes the answers of 280 language models to 1,820 items of 16 tasks. The models are tiny and our own: five
+    checkpoints of each of 56 training runs. A quarter of the runs is held out, with all their checkpoints. The others
+    calibrate a bank, 100 items are chosen, and the scores of the held-out models are estimated from these items alone.
+    The table says how far each method is from the true scores.
 
     \b
       itembank quickstart
@@ -62,7 +62,7 @@ def _print_quickstart(result: "QuickstartResult", n_items: int, output_format: s
         f"Overall score of {first.held_out.n_models} unseen models estimated from {n_items} of "
         f"{first.bank.n_items:,} items; errors in points, over {result.n_repeats} repeats"
     )
-    print_rows(rows, output_format, title=title)
+    print_rows(rows, output_format, "quickstart", title=title)
     note("The models are tiny language models of our own. No checkpoint of a held-out training run is in the bank.")
     for text in result.notes:
         note(text)
@@ -73,14 +73,14 @@ def _print_quickstart(result: "QuickstartResult", n_items: int, output_format: s
 
 
 def _write_page(result: "QuickstartResult", path: Path) -> None:
-    """Write the page and say where it is; without what it needs, say so."""
+    """Write the page and say where it is; if a package is missing, say so."""
     from itembank.errors import MissingDependencyError  # noqa: PLC0415
     from itembank.pages.quickstart import quickstart_page  # noqa: PLC0415
 
     try:
         write_report(quickstart_page(result, command=typed_command()), path)
     except MissingDependencyError as error:
-        note(f"The report was left out: {error}")
+        note(f"No report was written: {error}")
 
 
 def _table_row(row: dict[str, Any]) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def _table_row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _asked_and_used(asked: str, used: str) -> str:
-    """Say what 'auto' came to."""
+    """Say what 'auto' chose."""
     return f"{asked}: {used}" if asked == "auto" else asked
 
 
@@ -107,9 +107,9 @@ def _asked_and_used(asked: str, used: str) -> str:
 def sample_data_command(*, output: Path, output_format: str) -> None:
     """Write example results of past models and of a new one, to try the commands on.
 
-    past.csv holds the answers of 110 small language models to 680 questions of five tasks, new-model.csv those of
-    another model. The models are tiny, and this project trained them. The columns are those that itembank reads from
-    your own results: model_id, item_id, scenario, response.
+    past.csv has the answers of 110 small language models to 680 items of five tasks, new-model.csv those of another
+    model. The models are tiny, and this project trained them. The columns are those of your own results: model_id,
+    item_id, scenario, response.
 
     \b
       itembank sample-data
@@ -122,12 +122,12 @@ def sample_data_command(*, output: Path, output_format: str) -> None:
         {"file": str(output / name), "models": responses.n_models, "items": responses.n_items}
         for name, responses in ((PAST, past), (NEW, new))
     ]
-    print_rows(rows, output_format, title="Sample data")
+    print_rows(rows, output_format, "sample-data", title="Sample data")
     note(f"Next: itembank import {output / PAST} -o responses.parquet")
 
 
 @click.command("simulate", cls=Command)
-@output_option("the response file (its name must end in .parquet); the truth stands beside it")
+@output_option("the response file (its name must end in .parquet); the truth is written beside it")
 @gathered(
     "shape",
     option("--n-models N", "Number of models.", SimulationSpec),
@@ -148,10 +148,10 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
       itembank simulate -o small.parquet --n-models 100 --n-items 2000 --n-tasks 8 --n-dims 2
       itembank simulate -o gaps.parquet --missing 0.3 --no-costs
 
-    The item model is nested: one general ability, which every item asks for, and specific ones that tasks ask for more
-    or less. By default the data are of the shape of a published collection of 65 models, 163 tasks and 109,564 items,
-    whose tasks differ 60-fold in tokens. True parameters, abilities and task scores stand beside the response file:
-    responses.parquet has responses.truth.safetensors.
+    The item model is nested: one general ability that every item needs, and specific ones that tasks need more or less.
+    By default the data have the shape of a published collection of 65 models, 163 tasks and 109,564 items, whose tasks
+    differ 60-fold in tokens. True parameters, abilities and task scores are written beside the response file, for
+    responses.parquet into responses.truth.safetensors.
     """  # noqa: D301
     from itembank.files.atomic import check_destination  # noqa: PLC0415
     from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
@@ -164,7 +164,7 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
         made = ib.simulate(spec, seed)
         ib.write_responses(made.responses, output)
     save_truth(made.truth, truth_path(output))
-    print_rows([_summary(output, truth_path(output), made)], output_format)
+    print_rows([_summary(output, truth_path(output), made)], output_format, "simulate")
     note(f"Next: itembank calibrate {output} -o bank")
 
 

@@ -15,9 +15,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.errors import DataError, ItembankWarning, shown, visible
+from itembank.output_keys import outputs
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
-from itembank.tables import column_names, columns_of, plain, table_lines, title_lines, upright_lines
+from itembank.tables import (
+    column_names,
+    columns_of,
+    fits,
+    has_points,
+    plain,
+    table_lines,
+    title_lines,
+    upright_lines,
+)
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -28,6 +38,7 @@ Row = Mapping[str, Any]
 def print_rows(
     rows: Sequence[Row],
     output_format: str,
+    schema: str,
     *,
     title: str = "",
     columns: Sequence[str] = (),
@@ -36,15 +47,27 @@ def print_rows(
 ) -> None:
     """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty).
 
-    Where a terminal is too narrow for a table, the columns in `least` are left out, the least needed first. In CSV,
-    texts that a spreadsheet would take for formulas have an apostrophe before them, unless programs read the rows back.
+    The schema (`itembank.output_keys`) knows which columns a table shows in points. Where a terminal is too narrow for
+    a table, the columns in `least` are left out, the least needed first. In CSV, texts that a spreadsheet would take
+    for formulas have an apostrophe before them, unless programs read the rows back.
     """
     if output_format == "json":
-        click.echo(json.dumps([plain(row) for row in rows], ensure_ascii=False, indent=1))
+        print_object({"rows": list(rows)}, schema)
     elif output_format == "csv":
         print_exactly(_as_csv(rows, _exactly if is_read_back else guarded))
     else:
-        _print_table(rows, title, list(columns) or column_names(rows), least=least)
+        _print_table(rows, title, list(columns) or column_names(rows), schema, least=least)
+
+
+def print_side_by_side(rows: Sequence[Row], title: str) -> None:
+    """Print a table in as many parts, one below the other, as a line has room for; each has the first column."""
+    first, *others = column_names(rows)
+    while others:
+        part = [first, *others]
+        while len(part) > 2 and not fits(columns_of(rows, part), _width()):
+            part.pop()
+        _print_table(rows, title, part, "")
+        others, title = others[len(part) - 1 :], ""
 
 
 def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
@@ -66,9 +89,15 @@ def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> Non
         )
 
 
-def print_object(content: Row) -> None:
-    """Print one JSON object."""
-    click.echo(json.dumps(plain(content), ensure_ascii=False, indent=1))
+def print_object(content: Row, schema: str) -> None:
+    """Print one JSON object, which begins with its schema's version."""
+    click.echo(json.dumps(versioned(content, schema), ensure_ascii=False, indent=1))
+
+
+def versioned(content: Row, schema: str) -> dict[str, Any]:
+    """Return what is printed as one JSON object of a schema."""
+    found: dict[str, Any] = plain({"schema_version": outputs()[schema].version, **content})
+    return found
 
 
 def print_record(
@@ -76,24 +105,28 @@ def print_record(
     name: str,
     rows: Sequence[Row],
     output_format: str,
+    schema: str,
     *,
     title: str = "",
+    facts: Sequence[str] = (),
     heading: str = "",
     columns: Sequence[str] = (),
     least: Sequence[str] = (),
 ) -> None:
     """Print facts and the rows that belong to them: one JSON object, two tables, or the rows alone as CSV.
 
-    The table of rows stands under a `heading` (`name` when empty) and is laid out as `print_rows` does.
+    The first table has the `facts` that are known (all when empty, and with --verbose). That of rows has a `heading`
+    (`name` when empty) and is laid out as `print_rows` does.
     """
     if output_format == "json":
-        print_object({**record, name: list(rows)})
+        print_object({**record, name: list(rows)}, schema)
     elif output_format == "csv":
-        print_rows(rows, output_format)
+        print_rows(rows, output_format, schema)
     else:
-        _print_table([record], title, list(record), are_facts=True)
+        shown = list(record) if is_verbose() else [one for one in facts if record.get(one) not in (None, "", [], {})]
+        _print_table([record], title, shown if facts else list(record), schema, are_facts=True)
         if rows or columns:
-            _print_table(rows, heading or name, list(columns) or column_names(rows), least=least)
+            _print_table(rows, heading or name, list(columns) or column_names(rows), schema, least=least)
 
 
 def print_exactly(text: str) -> None:
@@ -113,7 +146,7 @@ def print_ids(ids: Sequence[str]) -> None:
     Raises
     ------
     DataError
-        When an id holds a line break.
+        When an id has a line break.
     """
     check_one_a_line(ids)
     if ids:
@@ -121,12 +154,12 @@ def print_ids(ids: Sequence[str]) -> None:
 
 
 def check_one_a_line(ids: Sequence[str]) -> None:
-    """Raise `DataError` when ids cannot stand one a line."""
+    """Raise `DataError` when ids cannot be printed one a line."""
     broken = [one for one in ids if "\n" in one or "\r" in one]
     if broken:
         raise DataError(
-            f"an item's id must hold no line break to stand on a line of its own, got {shown(broken)}. Take --format "
-            "json."
+            f"an item's id must have no line break to be printed on a line of its own, got {shown(broken)}. Take "
+            "--format json."
         )
 
 
@@ -134,6 +167,12 @@ def note(message: str) -> None:
     """Print a note on standard error, unless the user asked for quiet."""
     if not is_quiet():
         click.echo(message, err=True)
+
+
+def detail(message: str) -> None:
+    """Print a note that only those want who asked for everything (`--verbose`)."""
+    if is_verbose():
+        note(message)
 
 
 @contextmanager
@@ -211,8 +250,17 @@ class _PlainProgress:
 
 def is_quiet() -> bool:
     """Whether the user asked for no progress and no notes."""
+    return _is_on("quiet")
+
+
+def is_verbose() -> bool:
+    """Whether the user asked for all facts and notes."""
+    return _is_on("verbose")
+
+
+def _is_on(flag: str) -> bool:
     context = click.get_current_context(silent=True)
-    return bool(context is not None and context.find_root().obj and context.find_root().obj.get("quiet"))
+    return bool(context is not None and context.find_root().obj and context.find_root().obj.get(flag))
 
 
 def _as_csv(rows: Sequence[Row], written: Callable[[Any], Any]) -> str:
@@ -234,14 +282,32 @@ def _exactly(value: Any) -> Any:
     return value
 
 
+def _width() -> int:
+    """Characters of a line: as many as the terminal has, 160 in a pipe or a file."""
+    return max(shutil.get_terminal_size((160, 24)).columns, 40)
+
+
 def _print_table(
-    rows: Sequence[Row], title: str, columns: Sequence[str], *, least: Sequence[str] = (), are_facts: bool = False
+    rows: Sequence[Row],
+    title: str,
+    columns: Sequence[str],
+    schema: str,
+    *,
+    least: Sequence[str] = (),
+    are_facts: bool = False,
 ) -> None:
-    """Print a table that fits the terminal; where columns had to give way, say which."""
-    width = max(shutil.get_terminal_size((160, 24)).columns, 40)  # a pipe or a file has 160
+    """Print a table that fits the terminal; where columns had to give way, say which.
+
+    Where the title does not say that scores are in points, each of a single record says so itself, or the title is made
+    to.
+    """
+    width = _width()
+    unsaid = has_points(columns, schema) and "points" not in title
+    if unsaid and len(rows) > 1:
+        title = f"{title}; scores in points" if title else "Scores in points"
     for line in title_lines(visible(title), width):
         click.secho(line, bold=True)
-    made = columns_of(rows, columns)
+    made = columns_of(rows, columns, schema=schema, word=" points" if unsaid and len(rows) == 1 else "")
     if not made:
         return
     lines, left_out = (upright_lines(made, width), []) if are_facts else table_lines(made, width, least)

@@ -25,12 +25,15 @@ from itembank.cli.options import (
     responses_argument,
     seed_option,
 )
-from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.render import is_verbose, note, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import session_options, session_spec
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
     from itembank.sessions.replay import ReplayResult
+
+LEAST = ("typicality", "n_answered", "items", "reason_stopped")
+"""Columns that give way in a narrow terminal, the least needed first."""
 
 
 @click.command("replay", cls=Command)
@@ -58,15 +61,15 @@ def replay_command(
     """Run recorded models through adaptive sessions.
 
     RESPONSES are response files or harness logs of models that answered many items of the bank. Each model is asked
-    what a session would ask it, and gets the estimate that the session would end with: the same numbers as by hand with
-    the same seed (itembank session start, ask, tell). An item without a response counts as failed.
+    what a session would ask it, and gets the estimate that the session would end with: the same numbers as itembank
+    session gives with the same seed. An item without a response counts as failed.
 
     \b
       itembank replay bank models.parquet --max-items 50
       itembank replay bank models.parquet --half-width 0.03 --max-items 200 --format json
       itembank replay bank models.parquet --cost tokens --max-cost tokens=20000 --jobs 2
 
-    Ends with exit code 3 when a precision was asked for and some model's session ended without it.
+    The exit code is 3 if a precision was asked for and some model's session ended without it.
     """  # noqa: D301
     _check_output(output)
     loaded = ib.load_bank(bank)
@@ -103,24 +106,27 @@ def _check_output(output: Path | None) -> None:
 
 
 def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None:
-    """Print the rows; in a table each estimate stands with its interval and how the session ended."""
+    """Print the rows; a table has each estimate with its interval and how the session ended."""
     rows = result.rows(unit)
+    main = result.estimates.main_target
+    widths = [50.0 * (row["high"] - row["low"]) for row in rows if row["target"] == main]
     is_known = any(row["typicality"] is not None for row in rows)
+    columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total", "n_answered"]
+    columns += [] if unit is None else [f"cost ({unit})"]
+    columns += [*["typicality"] * is_known, "reason_stopped"]
     if output_format == "table":
+        if result.n_models > 1 and not is_verbose():
+            rows = [row for row in rows if row["target"] == main]
         rows = [
             {
-                "model_id": row["model_id"],
-                "target": row["target"],
-                "estimate": row["estimate"],
-                f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
-                "items": f"{row['n_items']}/{row['n_total']}",
-                "answered": row["n_answered"],
-                **({} if unit is None else {f"cost ({unit})": row["cost"]}),
-                **({"typicality": typicality_text(row)} if is_known else {}),
-                "reason_stopped": row["reason_stopped"],
+                **row,
+                f"cost ({unit})": row["cost"],
+                "typicality": typicality_text(row),
+                "reason_stopped": row["reason_stopped"] if row["target"] == main else "",
             }
             for row in without_only_scenario(rows)
         ]
     models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
-    title = f"Replayed sessions of {models}, bank {result.estimates.bank_id}; scores from 0 to 1"
-    print_rows(rows, output_format, title=title, least=("typicality", "answered", "items", "reason_stopped"))
+    mean, width = sum(result.n_answered.tolist()) / result.n_models, sum(widths) / result.n_models
+    title = f"Sessions of {models}: on average {mean:.0f} items answered and intervals of ±{width:.1f} points"
+    print_rows(rows, output_format, "replay", title=title, columns=columns, least=LEAST)

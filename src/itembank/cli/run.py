@@ -12,7 +12,7 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Command, Decorator, Group, together
-from itembank.cli.estimate import interval_text, print_estimates
+from itembank.cli.estimate import print_estimates
 from itembank.cli.new_results import match_option, note_flagged, note_known_models
 from itembank.cli.options import (
     COUNT,
@@ -25,7 +25,7 @@ from itembank.cli.options import (
     refuse_unused,
     seed_option,
 )
-from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.render import detail, note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import exit_if_imprecise, session_spec, short_session_options
 from itembank.errors import visible
 
@@ -58,11 +58,11 @@ def run_options(*own: Decorator, batch: str) -> Decorator:
             "Run the items of this selection.  [default: those that the bank was published with, if any]",
             FILE,
         ),
-        option("-n --n-items n_chosen", "Choose so many items and run them.", COUNT),
+        option("-n --n-items n_chosen", "Choose this many items and run them.", COUNT),
         option("--adaptive", "Run a session: the next items depend on the answers so far.", bool),
         option(
             "--gate GATE",
-            "Run the stages of this gate (itembank gate start) until its verdict stands; exit codes are those of "
+            "Run the stages of this gate (itembank gate start) until there is a verdict; exit codes are those of "
             "itembank gate next.",
             EXISTING_FOLDER,
         ),
@@ -70,7 +70,7 @@ def run_options(*own: Decorator, batch: str) -> Decorator:
         *own,
         match_option,
         option("--dry-run", "Compare the items with the bank's and count them; run nothing.", bool),
-        option("--ignore-prompts", "Run also with other prompts than the bank's runs had.", bool),
+        option("--ignore-prompts", "Run even if prompts differ from those of the bank's runs.", bool),
         short_session_options,
         seed_option,
         format_option,
@@ -126,11 +126,11 @@ def chosen_items(
         return ib.Selection.load(path)
     own = _own_items(bank) if n_items is None else None
     if own is not None:
-        note(f"Taken are the {own.n_items} items that the bank was published with.")
+        note(f"Running the {own.n_items} items that the bank was published with.")
         return own
     with progress("select") as report:
         selection = ib.select(bank, int(n_items or 0), excluded=excluded, rng=seed, progress=report)
-    note(f"Chosen by {selection.explanation}" if selection.explanation else f"Chosen by {selection.method}.")
+    detail(f"Chosen by {selection.explanation or selection.method}")
     return selection
 
 
@@ -147,7 +147,7 @@ def says_how_to_go_on() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        note("Stopped; the answers that came are kept. The same command goes on from here.")
+        note("Stopped; all answers so far are kept. The same command continues from here.")
         raise
 
 
@@ -164,11 +164,12 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
     """Print the estimates, and say what they are."""
     overall_is = overall_of(bank)
     if output_format == "json":
-        print_object({"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output), "scores": scores.rows()})
+        facts = {"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output)}
+        print_object({**facts, "scores": scores.rows()}, "run")
     else:
         print_estimates(scores, output_format)
     note_flagged(scores, bank.n_compared_models)
-    note(_MEANING_OF_OVERALL[overall_is])
+    detail(_MEANING_OF_OVERALL[overall_is])
     if (output / SELECTION).is_file():
         chosen = shlex.quote(str(output / SELECTION))
         folder = shlex.quote(str(output))
@@ -193,8 +194,8 @@ def overall_of(bank: "Bank") -> str:
 
 
 def end_session(session: "AdaptiveSession") -> None:
-    """Say why a session ended, and exit 3 when it has not the precision that was asked for."""
-    note(f"Stopped: {session.reason_stopped}." if session.reason_stopped else "No item is left.")
+    """Say why a session ended, and exit 3 if it has not the precision that was asked for."""
+    note(visible(session.conclusion))
     exit_if_imprecise(session)
 
 
@@ -209,8 +210,8 @@ def note_untold_prompts(bank: "Bank") -> None:
 
 def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
     """Print what would be run."""
-    print_rows([row], output_format, title="Would be run")
-    note("Compared with the bank's items. No model was called.")
+    title = f"Would run {row['n_items']:,} items, which are those of the bank; no model was called"
+    print_rows([row], output_format, "run-dry", title=title)
 
 
 JOURNAL, GATE_ANSWERS = "session.jsonl", "gate.jsonl"
@@ -229,7 +230,7 @@ MACRO_AND_GROUPS = (
     option("--model-id", "Id of the model.  [default: the model's name in --model_args]"),
     option(
         "--import MODULE plugin",
-        "Import this module (its name, or FILE.py) first: one that registers a model of your own.",
+        "Import this module (its name, or FILE.py) first, for example one that registers a model of your own.",
     ),
     batch="Items run at once: what a stop may lose.  [default: the model's batch size; 64 at least, 8 with --adaptive]",
 )
@@ -254,10 +255,9 @@ def run_lm_eval_command(
 ) -> None:
     """Run chosen items inside lm-evaluation-harness, and estimate the scores on all items.
 
-    What stands after two dashes goes to lm_eval, whose own command runs in this process. Prompts are those of the
-    bank's runs, also where few-shot examples are random: shots, chat template and seed are the bank's unless you give
-    others, and before the first request all prompts are compared. Without --tasks the tasks of the chosen items are
-    loaded.
+    Arguments after two dashes go to lm_eval, whose own command runs in this process. Prompts are those of the bank's
+    runs, even with random few-shot examples: shots, chat template and seed are the bank's unless you give others, and
+    all prompts are compared before the first request. Without --tasks the tasks of the chosen items are loaded.
 
     \b
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf --model_args pretrained=org/m1
@@ -266,10 +266,10 @@ def run_lm_eval_command(
       itembank run lm-eval bank --gate gate -o runs/int8 -- --model hf --model_args pretrained=org/m1-int8
       itembank run lm-eval bank -n 100 -o runs/m1 --dry-run -- --model hf ...
 
-    The harness's own table goes to standard error, without scores: the mean of the chosen items is no estimate. A run
-    that was interrupted goes on when the command is repeated, also with another batch size or device; nothing that was
-    finished is run again. The exit code is 3 when an adaptive run ends without the precision that was asked for, and 4
-    when documents or prompts are not those of the bank.
+    The harness's own table goes to standard error, without scores: the mean of the chosen items is no estimate. If a
+    run was interrupted, repeat the command to continue, also with another batch size or device; nothing that was
+    finished runs again. The exit code is 3 if an adaptive run ends without the precision that was asked for, and 4 if
+    documents or prompts are not those of the bank.
     """  # noqa: D301
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
     from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of  # noqa: PLC0415
@@ -279,7 +279,7 @@ def run_lm_eval_command(
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:
-        raise click.UsageError("Say what the model is called: --model-id NAME, since --model_args does not tell.")
+        raise click.UsageError("The model needs a name, which --model_args does not tell: --model-id NAME.")
     spec = session_spec(choices, seed) if adaptive else None
     check_release()
     loaded = ib.load_bank(bank)
@@ -342,7 +342,7 @@ def gate_of(folder: Path, bank: "Bank", *, ignore_prompts: bool) -> "GatePlan":
 
 
 def _item_ids(bank: "Bank", selection: "Selection | None", spec: "SessionSpec | None") -> list[str]:
-    """Return the items that are run, or may be asked for."""
+    """Return the items that are run, or may be asked."""
     if selection is not None:
         return list(selection.item_ids)
     excluded = set() if spec is None else set(spec.constraints.excluded)
@@ -357,7 +357,7 @@ def _with_tasks(call: "HarnessCall", bank: "Bank", tasks: Sequence[str]) -> "Har
         return call
     if not tasks:
         raise click.UsageError(
-            "Say which tasks of lm_eval hold the items, since neither the bank nor its ids do "
+            "Name the tasks of lm_eval that have the items, since neither the bank nor its ids do "
             f"({visible(bank.responses.item_ids[0])}): -- --tasks NAME,... A group is searched whole."
         )
     own = names_in_harness(bank.responses.items)
@@ -377,7 +377,7 @@ def _run_selection(
     batch: int | None,
     match: str,
 ) -> "ScoreEstimates | None":
-    """Run a selection, or what is missing of it beside the logs; other ranks have no estimates."""
+    """Run a selection, or what is missing of it in the logs; other ranks have no estimates."""
     from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
     from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
 
@@ -385,7 +385,7 @@ def _run_selection(
     rows = RowFile(output / ROWS, call)
     n_answered = sum(item in rows.by_item for item in selection.item_ids)
     if n_answered:
-        note(f"Going on with the run in {output}: {n_answered} items are answered.")
+        note(f"Continuing the run in {output}: {n_answered} items are answered.")
     with says_how_to_go_on():
         done = run_selection(
             launch, bank, selection, rows, prompts=prompts, match=match,
@@ -407,7 +407,7 @@ def _session(
     batch: int | None,
     match: str,
 ) -> Iterator["AdaptiveSession"]:
-    """Run a session to its end, or go on with the one that is kept beside the logs."""
+    """Run a session to its end, or continue the one that is kept beside the logs."""
     from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
     from itembank.harnesses.lm_eval.run import rows_path, run_adaptively, session_at  # noqa: PLC0415
 
@@ -437,7 +437,7 @@ def _run_gate(
     batch: int | None,
     match: str,
 ) -> "Gate":
-    """Run the stages of a gate until its verdict stands, or go on with those that are kept beside the logs."""
+    """Run the stages of a gate until there is a verdict, or continue those that are kept beside the logs."""
     from itembank.cli.gate import look_teller  # noqa: PLC0415
     from itembank.gating.running import open_gate_run  # noqa: PLC0415
     from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities  # noqa: PLC0415
@@ -455,9 +455,9 @@ def _run_gate(
 
 
 def _is_to_run(session: "AdaptiveSession | GateRun", journal: Path, output: Path, rows: "RowFile") -> bool:
-    """Whether items are to be asked, or logs to be written; say what goes on."""
+    """Whether items are to be asked, or logs to be written; say what continues."""
     if session.n_items:
-        note(f"Going on with the answers in {journal}: {session.n_items} items are answered.")
+        note(f"Continuing with the answers in {journal}: {session.n_items} items are answered.")
     is_over = session.reason_stopped is not None and not session.pending
     return not (is_over and _is_logged(output, rows))
 
@@ -473,7 +473,8 @@ def _say(session: "AdaptiveSession", answer: "Answer") -> None:
         note(f"{visible(answer.item_id)} has no answer: {visible(answer.reason)}.")
     if not session.pending:
         overall = session.estimate().scores.rows()[-1]
-        note(f"{session.n_items} items: {overall['target']} {overall['estimate']:.4f}, {interval_text(overall)}")
+        score, low, high = (f"{100.0 * overall[name]:.1f}" for name in ("estimate", "low", "high"))
+        note(f"{session.n_items} items: {overall['target']} {score}, {low} to {high} points")
 
 
 def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
@@ -517,8 +518,8 @@ def run_inspect_command(
 ) -> None:
     """Run chosen samples of TASK inside Inspect, and estimate the scores on all of them.
 
-    TASK is what inspect eval takes: a file, FILE@NAME or PACKAGE/NAME. What stands after two dashes goes to inspect
-    eval, whose output goes to standard error. Its log holds the estimate, too.
+    TASK is what inspect eval takes: a file, FILE@NAME or PACKAGE/NAME. Arguments after two dashes go to inspect eval,
+    whose output goes to standard error. Its log has the estimate, too.
 
     \b
       itembank run inspect bank inspect_evals/gsm8k --selection selection.json -o runs/m1 -- --model openai/gpt-4o
@@ -526,9 +527,8 @@ def run_inspect_command(
       itembank run inspect bank task.py --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model ...
       itembank run inspect bank task.py --gate gate -o runs/m2 -- --model openai/gpt-5
 
-    A run that was interrupted goes on when the command is repeated; no sample that was answered is run again. The exit
-    code is 3 when an adaptive run ends without the precision that was asked for, and 4 when a sample is not the one of
-    the bank.
+    If a run was interrupted, repeat the command to continue; no sample that was answered runs again. The exit code is 3
+    if an adaptive run ends without the precision that was asked for, and 4 if a sample is not that of the bank.
     """  # noqa: D301
     from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
     from itembank.harnesses.inspect.command import (  # noqa: PLC0415
@@ -594,7 +594,7 @@ def _task_arguments(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _task_name(bank: "Bank", task: str) -> str:
-    """Return the name of a task, which a file alone does not tell where the bank holds several."""
+    """Return the name of a task, which a file alone does not tell if the bank has several."""
     names = bank.responses.items["task"].unique().to_list() if "task" in bank.responses.items.columns else []
     if "@" in task:
         return task.rpartition("@")[2]
@@ -630,7 +630,7 @@ def _print_harness_run(
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
     print_run(scores, bank, output, output_format, "auto")  # the samples have the bank's ids in the log
-    note("What the harness printed as a score is the mean of the items that were run, no estimate of the whole.")
+    note("The harness's own score is the mean of the items that were run, no estimate of the whole.")
     if session is not None:
         end_session(session)
 

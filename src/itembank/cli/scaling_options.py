@@ -20,7 +20,7 @@ CALIBRATED_HERE = "items that are calibrated here, not with --bank"
 """What options of the item model go with."""
 
 bank_option = option("--bank", "Bank of past models with calibrated items.  [default: calibrate RESPONSES]", BankPath())
-item_model_option = option("--item-model", "Without a bank: parameters an item.", ItemResponseLaw)
+item_model_option = option("--item-model", "Without a bank: the item model.", ItemResponseLaw)
 model_option = option("--model MODEL_ID models", "Report this model only. Repeatable.", many=True)
 
 
@@ -28,7 +28,7 @@ responses_or_builtin = together(
     click.argument("responses", nargs=-1, type=EXISTING),
     option(
         "--builtin NAME[:KIND]",
-        "Take a data set of the package instead, and of it correct, probability or probability_per_byte: "
+        "Take a data set of the package instead, with KIND correct, probability or probability_per_byte: "
         "bytelms:correct.",
     ),
 )
@@ -55,7 +55,7 @@ def read_responses_or_builtin(
     from itembank.readers.builtin import BUILTIN_RESPONSES  # noqa: PLC0415
 
     if bool(responses) == (builtin is not None):
-        raise click.UsageError("give RESPONSES or --builtin NAME, one of the two.")
+        raise click.UsageError("Give either RESPONSES or --builtin NAME.")
     if builtin is None:
         return read_results(responses)
     name, _, kind = builtin.partition(":")

@@ -51,13 +51,13 @@ _LAWS = headed(
     "Laws",
     option(
         "--law laws",
-        "auto: fit irsl, two-step, sigmoid and trend, show irsl unless another was clearly closer; else show the "
-        "first. Repeatable.",
+        "auto: fit irsl, two-step, sigmoid and trend, and show irsl unless another was clearly better on the held-out "
+        "sizes. Of laws that are named the first is shown. Repeatable.",
         (AUTO, *LAWS.builtin_names),
         many=True,
         default=(AUTO,),
     ),
-    option("-n --n-items N", "Test every model on N items a scenario only.", PretrainingSettings),
+    option("-n --n-items N", "Use only N items of each scenario.", PretrainingSettings),
     level_option,
 )
 
@@ -67,7 +67,7 @@ _LAWS = headed(
 @option("--target-flops", "Training compute to forecast for.  [default: 10 x the largest]", float)
 @bank_option
 @option("--loss", "For two-step: table of model_id, item_id and loss or bits_per_byte.", FILE)
-@option("--recipe-column", "Column of MODELS that tells recipes apart.  [default: recipe, mixture, family]")
+@option("--recipe-column", "Column of the model table that names recipes.  [default: recipe, mixture, family]")
 @option("--drop-unknown", "Leave out models of unknown compute.", bool)
 @option("--show", "One law and the comparison of laws, all laws, or one table.", PARTS, default="summary")
 @spec_file_option("PretrainingSettings", "n_checked, calibration_recipes, and the choices of each law")
@@ -102,10 +102,10 @@ def pretrain_command(
 ) -> None:
     """Forecast the scores of a training run that is too large to try, from smaller ones of the same recipe.
 
-    RESPONSES hold right or wrong, counts, or probabilities of the right choice, of models of several recipes and
-    sizes; the table given to itembank import --models says what training them took (flops, or params and train_tokens;
+    RESPONSES have right or wrong, counts, or probabilities of the right choice, for models of several recipes and
+    sizes; the table given to itembank import --models has their training compute (flops, or params and train_tokens;
     recipe; is_final). The item response law (irsl) and three others are fitted, and the largest sizes are held out to
-    see what each is worth.
+    measure the error of each.
 
     \b
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
@@ -113,7 +113,7 @@ def pretrain_command(
       itembank scaling pretrain responses.parquet --bank bank -n 50
       itembank scaling pretrain responses.parquet --spec published.toml
 
-    where published.toml says how, for example the law as it was published:
+    with published.toml, for example the law as it was published:
 
     \b
       fewest_sizes = 4
@@ -147,8 +147,7 @@ def pretrain_command(
         matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
         if matrix.models.width == 1:
             raise click.UsageError(
-                "nothing is known of the models: give the table of their training compute to itembank import --models "
-                "FILE."
+                "the training compute of the models is not known: give a table of it to itembank import --models FILE."
             )
         compute = ib.scaling.training_compute(
             matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown
@@ -236,20 +235,20 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
         "held-out": [] if law.held_out is None else law.held_out.beside_by_hand.rows(),
     }
     if show == "curves":
-        print_rows(law.curve_rows(), output_format, title="Scores, from 0 to 1, by training compute")
+        print_rows(law.curve_rows(), output_format, "pretrain-curves", title="Scores in points, by training compute")
     elif output_format == "json":
-        print_object({**law.to_dict(), **parts})
+        print_object({**law.to_dict(), **parts}, "pretrain")
     elif show in {"summary", "all"} and output_format == "table":
         _print_tables(law, shown_law, parts["comparison"], is_summary=show == "summary")
     else:
         name = "forecasts" if show in {"summary", "all"} else show
         if not parts[name]:
             note(f"Note: there are no {name}: no recipe has enough sizes to hold one out.")
-        print_rows(parts[name], output_format, title=f"{name.capitalize()}, scores from 0 to 1", least=LEAST[name])
+        print_rows(parts[name], output_format, "pretrain", title=name.capitalize(), least=LEAST[name])
 
 
 def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
-    """Print the forecasts of one law or of all, and what laws were worth."""
+    """Print the forecasts of one law or of all, and the errors of laws."""
     rows = _short(law)
     others = [name for name in law.names if name != shown_law]
     if is_summary:
@@ -261,21 +260,22 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
             for row in rows
             if row["law"] == (shown_law if shown_law in laws[row["scenario"]] else laws[row["scenario"]][0])
         ]
-    title = f"Scores, from 0 to 1, at {law.target_flops:.3g} FLOP"
-    print_rows(rows, "table", title=title, least=("n_sizes", "beyond"))
+    title = f"Scores, in points, at {law.target_flops:.3g} FLOP"
+    print_rows(rows, "table", "pretrain", title=title, least=("n_sizes", "beyond"))
     if comparison:
-        title = "Forecasts of the largest sizes, held out; scores from 0 to 1"
-        print_rows(comparison, "table", title=title, least=LEAST["comparison"])
+        title = "Forecasts of the largest sizes, held out; scores in points"
+        print_rows(comparison, "table", "pretrain", title=title, least=LEAST["comparison"])
     if is_summary and others:
         *most, last = others
         note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")
 
 
 def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
-    """Say what a terminal has room for."""
+    """Return what a terminal has room for."""
     rows = []
     has_notes = any(row["note"] for row in law.rows())
     for row in law.rows():
         kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
-        rows.append({**kept, "beyond": f"{row['beyond']:.3g} x", **({"note": row["note"]} if has_notes else {})})
+        kept |= {"level": law.level, "beyond": f"{row['beyond']:.3g} x"}
+        rows.append({**kept, **({"note": row["note"]} if has_notes else {})})
     return rows

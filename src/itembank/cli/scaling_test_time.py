@@ -49,9 +49,11 @@ _OPTIONS = (
     bank_option,
     item_model_option,
     model_option,
-    option("--k", "Numbers of samples; may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()),
+    option(
+        "--k", "Numbers of samples, which may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()
+    ),
     option("--method methods", "Repeatable.  [default: all]", tuple(METHODS), many=True),
-    option("--budget N", "Use only N samples of each item, drawn by chance, and compare with all.", PassAtKSpec),
+    option("--budget N", "Use only N samples of each item, drawn at random, and compare with all.", PassAtKSpec),
     level_option,
     spec_file_option("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
 )
@@ -78,9 +80,9 @@ def test_time_command(
 ) -> None:
     """Forecast pass@k, how often at least one of k samples is right, for any k from few samples.
 
-    RESPONSES hold n_correct and n_trials of every model and item (itembank import --repeats count counts samples that
-    stand in rows of their own). The default method, irsl, learns about an item from all models: one that a model never
-    solved in 50 samples does not count as impossible when similar models solve it now and then. It gives intervals, and
+    RESPONSES have n_correct and n_trials of every model and item (itembank import --repeats count counts samples in
+    rows of their own). The default method, irsl, learns about an item from all models: an item that a model never
+    solved in 50 samples does not count as impossible if similar models solve it now and then. It gives intervals, and
     forecasts beyond the samples.
 
     \b
@@ -117,7 +119,7 @@ def test_time_command(
 
 
 def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
-    """Load the bank, and tell of models that it was calibrated on."""
+    """Load the bank, and name models that it was calibrated on."""
     from itembank.cli.new_results import note_known_models  # noqa: PLC0415
 
     if path is None:
@@ -131,21 +133,22 @@ def _print(law: "PassAtKLaw", show: str, output_format: str) -> None:
     """Print everything as one JSON object, or one table."""
     errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
     if output_format == "json":
-        print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()})
+        print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()}, "test-time")
         return
     if show == "curves":
         is_table = output_format == "table"
         rows = _wide(law) if is_table else law.rows()
-        print_rows(rows, output_format, title="pass@k, from 0 to 1", least=LEAST_METHODS)
+        print_rows(rows, output_format, "test-time", title="pass@k, in points", least=LEAST_METHODS)
     elif show == "errors":
         print_rows(
             errors,
             output_format,
-            title=f"Errors of pass@k, from 0 to 1, from {law.budget} samples an item",
+            "test-time",
+            title=f"Errors of pass@k, in points, from {law.budget} samples an item",
             least=("share_known", "error_of_negative_log"),
         )
     else:
-        print_rows(law.tail(), output_format, title=f"Items that fail most often at k = {law.k[-1]:g}")
+        print_rows(law.tail(), output_format, "test-time", title=f"Items that fail most often at k = {law.k[-1]:g}")
 
 
 def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:
@@ -154,11 +157,9 @@ def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:
     for row in law.rows():
         key = (row["model_id"], row["scenario"], row["k"])
         line = wide.setdefault(key, dict(zip(("model_id", "scenario", "k"), key, strict=True)))
-        line[row["method"]] = row["pass_at_k"]
+        line[row["method"]] = "-" if math.isnan(row["pass_at_k"]) else f"{100.0 * row['pass_at_k']:.1f}"
         if row["method"] == "irsl":
-            line[f"{100 * law.level:g} % interval"] = (
-                "-" if math.isnan(row["low"]) else f"{row['low']:.4f} to {row['high']:.4f}"
-            )
+            line |= {"low": row["low"], "high": row["high"], "level": law.level}
         if "truth" in row:
             line["truth"] = row["truth"]
     return list(wide.values())

@@ -1,6 +1,5 @@
-"""`itembank scaling transfer`: what some items say of others, and whether they may."""
+"""`itembank scaling transfer`: what some items say about others, and whether they say anything."""
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +48,7 @@ _group_option = option(
 _SPEC = (
     option(
         "--method methods",
-        "The first predicts, others stand beside it. Repeatable.",
+        "The first predicts, others are shown beside it. Repeatable.",
         TransferSpec,
         type=click.Choice(METHODS.builtin_names),
         show_default=True,
@@ -69,11 +68,11 @@ _SPEC = (
 
 @click.command("transfer", cls=Command)
 @responses_or_builtin
-@option("--source SCENARIO", "Whose ability is used.  [default: the easy items of every scenario]")
+@option("--source SCENARIO", "Scenario whose ability predicts.  [default: the easy items of every scenario]")
 @option("--target SCENARIO", "What is predicted.  [default: the source's hard items]")
 @option(
     "--bank",
-    "Past models that calibrate; RESPONSES are of new models.  [default: leave out parts of RESPONSES]",
+    "Bank of past models that calibrate; RESPONSES are of new models.  [default: cross-validate RESPONSES]",
     BankPath(),
 )
 @option(
@@ -111,13 +110,13 @@ def transfer_command(
 ) -> None:
     """Predict scores, or pass@k, on some items from the ability that others give.
 
-    First comes the convergent validity: the correlation, over the models that calibrate, of both abilities. Without any
-    sign of it the transfer is refused, a weak one is warned of. Without --source, every scenario's easy items predict
-    its hard ones. Training compute in the table of models (flops) is put beside each prediction.
+    It first computes the convergent validity: the correlation of both abilities over the models that calibrate. It
+    refuses a transfer without any sign of it, and warns if it is weak. Without --source, every scenario's easy items
+    predict its hard ones. Training compute in the model table (flops) is shown beside each prediction.
 
-    With --show validity: the correlations of all scenarios' abilities. Intervals are by Fisher's z over models, or with
-    --clusters by drawing whole groups anew. Disattenuated correlations are those of the abilities without the errors of
-    their estimates; the correlation beyond compute is that of what compute does not tell.
+    --show validity prints the correlations of all scenarios' abilities. Intervals are by Fisher's z over models, or
+    with --clusters by resampling whole groups. Disattenuated correlations are corrected for the errors of the
+    abilities; the correlation beyond compute is what remains when compute is taken into account.
 
     \b
       itembank scaling transfer responses.parquet --figure easy-to-hard.png
@@ -129,7 +128,7 @@ def transfer_command(
     if target is not None and source is None:
         raise click.UsageError("--target needs --source.")
     if bank is not None and calibration_models:
-        raise click.UsageError("give --bank or --calibration-model, one of the two.")
+        raise click.UsageError("Give either --bank or --calibration-model.")
     is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
     refuse_unused(
         *(
@@ -137,7 +136,7 @@ def transfer_command(
             for name in ("bank", "calibration_models", "spec_file", "methods", "k")
         ),
         *(
-            (name, is_transfer or has_pair, "--show validity where a --figure is of --source and --target")
+            (name, is_transfer or has_pair, "--show validity with a --figure of --source and --target")
             for name in ("source", "target")
         ),
     )
@@ -173,7 +172,7 @@ def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
 def _transfers(
     matrix: "ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
 ) -> "list[Transfer]":
-    """One transfer, or one within every scenario; those that cannot be made are left out with a warning."""
+    """One transfer, or one within every scenario; those that cannot be made are skipped with a warning."""
     from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
 
     if source is not None:
@@ -183,7 +182,7 @@ def _transfers(
         try:
             found.append(ib.scaling.transfer(matrix, scenario, **options))
         except DataError as error:
-            warn(f"scenario {scenario!r} is left out: {error}", DataWarning)
+            warn(f"scenario {scenario!r} is skipped: {error}", DataWarning)
     if not found:
         raise DataError("no scenario allows a transfer from its easy to its hard items; the notes above say why.")
     return found
@@ -192,12 +191,13 @@ def _transfers(
 def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single: bool) -> None:
     if output_format == "json":
         records = [{**one.to_dict(), "methods": one.method_rows(), "models": one.rows()} for one in found]
-        print_object(records[0] if is_single else {"transfers": records})
+        if is_single:
+            print_object(records[0], "transfer")
+        else:
+            print_object({"transfers": records}, "transfers")
     elif is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
-        print_record(
-            found[0].to_dict(), show, rows, output_format, title="Transfer; scores from 0 to 1", least=LEAST[show]
-        )
+        print_record(found[0].to_dict(), show, rows, output_format, "transfer", title="Transfer", least=LEAST[show])
     else:
         names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
         rows = [  # the rows of methods have a correlation of their own
@@ -205,7 +205,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
             for one in found
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
-        print_rows(rows, output_format, title="Easy to hard; scores from 0 to 1", least=LEAST[show])
+        print_rows(rows, output_format, "transfers", title="Easy to hard", least=LEAST[show])
 
 
 def _show_validity(
@@ -222,28 +222,15 @@ def _show_validity(
         found = ib.scaling.convergent_validity(matrix, progress=said, **choices)
     if figure is not None:
         write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), figure)
-    rows = found.rows()
     print_record(
         found.to_dict(),
         "pairs",
-        [_with_intervals(row) for row in rows] if output_format == "table" else rows,
+        found.rows(),
         output_format,
+        "validity",
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
-
-
-def _with_intervals(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Put each correlation and its interval in two cells in place of three, which a terminal has room for."""
-    short = {name: row[name] for name in ("first", "second", "n_models")}
-    for name in ("correlation", "disattenuated", "beyond_compute"):
-        if name in row:
-            prefix = "" if name == "correlation" else f"{name}_"
-            low, high = row[f"{prefix}lower"], row[f"{prefix}upper"]
-            short[name] = row[name]
-            is_known = math.isfinite(low) and math.isfinite(high)
-            short["interval" if not prefix else f"{prefix}interval"] = f"{low:.2f} to {high:.2f}" if is_known else "-"
-    return short
 
 
 def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
@@ -260,7 +247,7 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
 
 
 def _compute(matrix: "ResponseMatrix") -> "TrainingCompute | None":
-    """Training compute, where the table of models has it for every model."""
+    """Training compute, if the table of models has it for every model."""
     if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
         return None
     return ib.scaling.training_compute(matrix.models, matrix.model_ids)

@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 @click.command("select", cls=Command)
 @bank_argument
-@option("-n --n-items", "Number of items in all, spread over scenarios; of all stages.", COUNT)
+@option("-n --n-items", "Total number of items, over all scenarios and stages.", COUNT)
 @option(
     "--stages",
     "Multistage testing: choose the routing stage, a third of -n. A model's answers to it decide what it is asked"
-    " next (--after). itembank plan says whether stages pay.",
+    " next (--after). itembank plan says whether stages help.",
     ["1", "2", "3"],
     default="1",
 )
 @option(
     "--after RESPONSES",
-    "Choose the next stage for the model that gave these responses to --selection and to the stages before it.",
+    "Choose the next stage for the model that gave these responses to --selection and to earlier stages.",
     EXISTING,
     many=True,
 )
@@ -59,19 +59,19 @@ if TYPE_CHECKING:
 @method_option(MethodName(METHODS, "auto"), "How the items are chosen.")
 @option(
     "--target",
-    "The wanted score: mean_win_rate or an external score, which --method auto aims at; with --method v-optimal "
-    "and optimal-design, overall or a scenario.",
+    "The score to estimate well: mean_win_rate or an external score with --method auto; overall or a scenario with "
+    "--method v-optimal and optimal-design.",
 )
 @spec_file_option("the spec of --method", "the criterion of optimal-design, constraints or costs")
-@option("--exclude", "File of ids never to choose, one a line.", FILE)
+@option("--exclude", "File of ids that are never chosen, one a line.", FILE)
 @option(
     "--must-include",
-    "Items that are always chosen, among the -n: ids one a line, a table with a column item_id, or a selection.",
+    "Items that are always chosen, as part of -n: ids one a line, a table with a column item_id, or a selection.",
     FILE,
 )
 @parallel_option
 @seed_option
-@option("--ids", "Print the ids alone, in the form that a tool takes.", ID_FORMS)
+@option("--ids", "Print only the ids, in the form that a tool takes.", ID_FORMS)
 @format_option
 def select_command(
     *,
@@ -100,7 +100,7 @@ def select_command(
       itembank select bank --after runs/m1 --selection stage1.json -o stage2.json
       itembank select bank -n 100 -o selection.json --method optimal-design --spec design.toml
 
-    where design.toml says how, for example:
+    with design.toml, for example:
 
     \b
       criterion = "d-optimal"
@@ -129,14 +129,14 @@ def select_command(
     if output is not None:
         chosen.save(output)
         note(f"{chosen.n_items} of {loaded.n_total} items by {chosen.method} written to {output}.")
-        _say_next(chosen, output)
+        _say_next(chosen, bank, output)
     if text is not None:
         print_exactly(text)
     elif output_format == "json":
-        print_object(with_digest(chosen.to_dict()))
+        print_object(with_digest(chosen.to_dict()), "selection")
     elif output is None or output_format == "csv":
         title = f"{chosen.n_items} of {loaded.n_total} items of bank {loaded.bank_id} by {chosen.method}"
-        print_rows(chosen.to_dict()["items"], output_format, title=title, is_read_back=True)
+        print_rows(chosen.to_dict()["items"], output_format, "selection", title=title, is_read_back=True)
 
 
 def _id_text(form: str, selection: "Selection", bank: "Bank") -> str:
@@ -147,7 +147,7 @@ def _id_text(form: str, selection: "Selection", bank: "Bank") -> str:
 
 
 def _asked_for(bank: "Bank", method: str, target: str | None) -> "Bank":
-    """Return the bank that gives a headline score where that is the target."""
+    """Return the bank that gives a headline score if that is the target."""
     from itembank.bank.bank_views import asked_for  # noqa: PLC0415
 
     if target is None:
@@ -198,16 +198,18 @@ def _first(
         )
 
 
-def _say_next(selection: "Selection", path: Path) -> None:
-    """Say what comes after the stage that was written, where there is a next one."""
+def _say_next(selection: "Selection", bank: Path, path: Path) -> None:
+    """Say what comes after the selection that was written."""
     from itembank.selection.recipes import stages_of  # noqa: PLC0415
 
     sizes, number = stages_of(selection)
     if number < len(sizes):
         note(
-            f"This is stage {number} of {len(sizes)}. Run its items; then itembank select BANK --after RESULTS "
-            f"--selection {path} -o FILE chooses the {sizes[number]} items of the next stage."
+            f"This is stage {number} of {len(sizes)}. Run its items. Next, for the {sizes[number]} items of the next "
+            f"stage: itembank select {bank} --after RESULTS --selection {path} -o stage{number + 1}.json"
         )
+    else:
+        note(f"Next: run these items, then itembank estimate {bank} RESULTS --selection {path}")
 
 
 def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path | None) -> None:
@@ -218,6 +220,8 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
             "FILE."
         )
     if not after and n_items is None:
-        raise click.UsageError("Say how many items to choose: -n N. Or choose a next stage: --after RESPONSES.")
+        raise click.UsageError(
+            "The number of items is missing: -n N. For a next stage: --after RESPONSES --selection FILE."
+        )
     first = ("n_items", "stages", "per_scenario", "method", "target", "spec_file", "exclude", "must_include", "seed")
     refuse_unused(*((name, not after, "a first stage, not with --after") for name in first))

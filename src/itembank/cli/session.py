@@ -41,29 +41,34 @@ if TYPE_CHECKING:
 def session_command() -> None:
     """Test a model adaptively: the next items depend on its answers so far.
 
-    A session lives in a journal, a file that holds every question and answer. Ask it which items to run next, run them
-    with any tool, and tell it the answers. You can stop the loop at any time: it goes on where it was, and no answer
-    that was told is lost.
+    A session is kept in a journal, a file with every item asked and every answer. itembank session run calls your
+    program for one item after the other. Or ask which items to run next, run them with any tool, and tell the answers.
+    You can stop at any time and go on later: no answer that was told is lost.
 
     \b
       itembank session start bank -o run.jsonl --model-id my-model --max-items 50 --half-width 0.03
+      itembank session run run.jsonl --command 'python agent.py {item_id}'
+      itembank session status run.jsonl
+
+    or, with a loop of your own:
+
+    \b
       while item=$(itembank session ask run.jsonl --format ids) && [ -n "$item" ]; do
         itembank session tell run.jsonl --response "$(my-harness "$item")" -- "$item" || break
       done
-      itembank session status run.jsonl
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 
 @session_command.command("start")
 @bank_argument
-@option("-o --output JOURNAL", "The journal to make; nothing may stand there.", ANY_PATH, required=True)
-@option("--model-id", "Id of the model that is tested.", required=True)
+@option("-o --output JOURNAL", "The journal to make; it must not exist.", ANY_PATH, required=True)
+@option("--model-id", "Id of the new model.", required=True)
 @session_options
 @seed_option
 def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], seed: int) -> None:
-    """Start a session: choose how items are picked and when to stop.
+    """Start a session: say how items are chosen and when to stop.
 
-    A session stops when it reaches a precision that you asked for (--half-width, --threshold, --better-than), when a
+    A session stops when it reaches the precision that you asked for (--half-width, --threshold, --better-than), when a
     limit allows no further item (--max-items, --max-cost), or when no item is left.
 
     \b
@@ -71,7 +76,7 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
       itembank session start bank -o run.jsonl --model-id my-model --cost tokens --max-cost tokens=20000
       itembank session start bank -o run.jsonl --model-id my-model --threshold 0.7 --session session.toml
 
-    Rarer choices stand in a TOML file, under the names that they have in Python (docs/sessions.md lists them all):
+    Rarer choices come from a TOML file, with the names that they have in Python (docs/sessions.md lists them all):
 
     \b
       criterion = "d-optimal"
@@ -98,7 +103,7 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
 @session_command.command("ask")
 @journal_argument
 @option("-n --n-items", "Items at most.", COUNT, default=1)
-@option("--new only_new", "Leave out items that were asked before and not answered yet: another worker has them.", bool)
+@option("--new only_new", "Leave out items that are asked and not answered yet: another worker has them.", bool)
 @bank_option
 @wait_option
 @option(
@@ -110,10 +115,10 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
 def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait: float, output_format: str) -> None:
     """Print the items to run next.
 
-    Items that were asked before and have no answer yet are printed again, alone, so that a loop that was killed ends as
-    if it had not been. With --new only further items are printed, for several workers on one session. Once the session
-    is over nothing is printed (in JSON: an empty list, and reason_stopped says why). The exit code is then 3 if a
-    precision was asked for and not reached.
+    Items that were asked before and have no answer yet are printed again, alone, so that a loop that was killed loses
+    none. With --new only further items are printed, for several workers on one session. Once the session is over
+    nothing is printed (in JSON: an empty list, and reason_stopped says why). The exit code is then 3 if a precision was
+    asked for and not reached.
 
     \b
       itembank session ask run.jsonl
@@ -127,16 +132,16 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
         items, is_new = next_items(session, n_items, only_new=only_new)
     rows = item_rows(session, items, is_new=is_new)
     if output_format == "json":
-        print_object({"items": rows, **session_facts(session)})
+        print_object({"items": rows, **session_facts(session)}, "session-ask")
     elif output_format == "ids":
         print_ids(items)
     elif rows:
-        print_rows(rows, "table", title=f"Next items for {session.model_id}")
+        print_rows(rows, "table", "session-ask", title=f"Next items for {session.model_id}")
     if not items:
         if session.reason_stopped:
             note(visible(session.conclusion))
         else:
-            note(f"No further item while {len(session.pending)} are pending.")
+            note(f"No further item while {len(session.pending)} are asked and not answered.")
         exit_if_imprecise(session)
 
 
@@ -147,13 +152,13 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
 @option("--correct C n_correct", "Correct trials; with --trials.", int)
 @option("--trials N n_trials", "Trials in all.", int)
 @option("--cost UNIT=AMOUNT costs", "What the answer cost. Repeatable.", many=True)
-@option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool)
+@option("--new-units", "Accept costs in units that are neither usual nor in the bank.", bool)
 @option("--failed", "There is no answer: skip the item.", bool)
 @option("--again", "With --failed: the item may be asked again.", bool)
 @option("--reason", "With --failed: why, for people.", default="")
 @bank_option
 @wait_option
-@option("--format output_format", "How to print where the session stands.", ["json", "table"], default="json")
+@option("--format output_format", "How to print the state of the session.", ["json", "table"], default="json")
 def tell(
     *,
     journal: Path,
@@ -166,8 +171,8 @@ def tell(
 ) -> None:
     """Tell the answer to ITEM; or, with - for ITEM, many answers as JSON Lines on standard input.
 
-    An answer is safe on the disk when the command ends. Telling an item again replaces its answer. An item that the
-    session never asked counts as well. Of many answers either all are fit to be told, or none is told; one line each:
+    An answer is safe on the disk when the command ends. Telling an item again replaces its answer. Items that the
+    session never asked count as well. If one of many answers is wrong in form, none is told. One line each:
 
     \b
       {"item_id": "q1", "response": 1}
@@ -180,12 +185,12 @@ def tell(
       itembank session tell run.jsonl q3 --failed --again
       my-harness | itembank session tell run.jsonl -
 
-    An id that begins with a dash stands last, after two dashes (--).
+    An id that begins with a dash comes last, after two dashes (--).
     """  # noqa: D301
     from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
 
     if item == "-":
-        refuse_unused(*((name, False, "an ITEM; with - the answers stand on standard input") for name in given))
+        refuse_unused(*((name, False, "an ITEM; with - the answers come from standard input") for name in given))
         answers = parse_answers(_standard_input(), "standard input")
     else:
         answers = (_answer(item, given),)
@@ -197,9 +202,9 @@ def tell(
         tell_all(session, answers, new_units=new_units)
     told = {"told": [answer.item_id for answer in answers], **session_facts(session)}
     if output_format == "json":
-        print_object(told)
+        print_object(told, "session-tell")
     else:
-        print_rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "table")
+        print_rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "table", "session-tell")
 
 
 @session_command.command("extend")
@@ -207,9 +212,9 @@ def tell(
 @limit_options
 @bank_option
 def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None) -> None:
-    """Raise the budget of a session, also of one that is over; it goes on from there.
+    """Raise the budget of a session, also of one that is over; it continues from there.
 
-    Limits are of the whole session: what was answered and spent so far counts.
+    Limits are for the whole session: what was answered and spent so far counts.
 
     \b
       itembank session extend run.jsonl --max-items 140
@@ -224,7 +229,9 @@ def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None) -> No
         )
     parts = [] if budget.n_items is None else [f"{budget.n_items} items"]
     parts += [f"{amount:g} {unit}" for unit, amount in budget.costs.items()]
-    note(f"The budget is {' and '.join(parts)} now. Next: itembank session ask {journal}")
+    note(
+        f"The budget is now {' and '.join(parts)}. Next: itembank session run {journal} --command 'PROGRAM {{item_id}}'"
+    )
 
 
 @session_command.command("status")
@@ -232,10 +239,10 @@ def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None) -> No
 @bank_option
 @format_option
 def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
-    """Show where a session stands: estimated scores with their intervals, items, costs, and why it stopped.
+    """Show the state of a session: scores with their intervals, items, costs, and why it stopped.
 
-    It never waits and changes nothing: look at a session while it runs. The exit code is 3 when the session has
-    stopped without the precision that was asked for.
+    It never waits and changes nothing: look at a session while it runs. The exit code is 3 if the session has stopped
+    without the precision that was asked for.
 
     \b
       itembank session status run.jsonl

@@ -1,5 +1,6 @@
-"""Options of adaptive sessions that several commands share, and the spec that they and a file stand for."""
+"""Options of adaptive sessions that several commands share, and the spec that they and a file make."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 _FILE_AND_TARGET = (
     option(
         "--session FILE.toml session_file",
-        "Rarer choices, such as the criterion and constraints: fields of SessionSpec. An option takes the place of the "
-        "same field.",
+        "Rarer choices, such as the criterion and constraints: fields of SessionSpec. Options override its fields.",
         FILE,
     ),
     option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),
@@ -35,20 +35,20 @@ _LIMITS = headed(
     option("--max-items N n_items", "Answers at most.", Budget),
     option(
         "--max-cost UNIT=AMOUNT",
-        "Cost at most: --max-cost cost_usd=2.50. No item is asked that is expected to cost more than is left; the last "
-        "one may cost more than expected. Repeatable.",
+        "Cost at most: --max-cost cost_usd=2.50. Items expected to cost more than is left are not asked; the last one "
+        "may cost more than expected. Repeatable.",
         many=True,
     ),
 )
 _PRECISION = (
     option(
         "--half-width [SCORE=]W",
-        "Stop when the interval of the target, or of SCORE, is ±W. Repeatable: all must be.",
+        "Stop when the interval of the target, or of SCORE, is ±W (0.05 is ±5 points). Repeatable: all must be.",
         many=True,
     ),
     level_option,
 )
-_COST = option("--cost UNIT", "Divide what an item tells by its cost: tokens, cost_usd, seconds, ...")
+_COST = option("--cost UNIT", "Prefer items that say much for their cost: tokens, cost_usd, seconds, ...")
 _QUESTION = (
     option("--threshold T", "Is the target above T? Stop when sure.", Decision),
     option("--better-than MODEL model", "Is MODEL's score beaten? Stop when sure.", Decision),
@@ -66,11 +66,11 @@ session_options = gathered(
 """Adds how items are asked and when to stop; the command gets one mapping, `choices`."""
 
 short_session_options = gathered("choices", headed(SESSION, *_FILE_AND_TARGET, _COST, _LIMITS, *_PRECISION))
-"""Adds those of a session that is begun and run at once; questions stand in the file of `--session`."""
+"""Adds those of a session that is begun and run at once; questions are in the file of `--session`."""
 
 
 def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
-    """Make the spec that `session_options` and `--seed` stand for: the file's, and over it what options say."""
+    """Make the spec of `session_options` and `--seed`: that of the file, changed by what options say."""
     from itembank.sessions.session_spec import read_session_fields  # noqa: PLC0415
 
     given = typed({**choices, "seed": seed})
@@ -102,7 +102,7 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
 
 
 def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) -> "SessionSpec":
-    """Keep a session to the items that a bank was published with, where it was and no items are left out by name."""
+    """Keep a session to the items that a bank was published with, if it was and no items are excluded by name."""
     from itembank.files.documents import read_toml  # noqa: PLC0415
 
     content = {} if choices["session_file"] is None else read_toml(choices["session_file"])
@@ -111,8 +111,8 @@ def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) 
     own = {item for one in bank.own_selections for item in one.item_ids}
     others = tuple(item for item in bank.item_ids if item not in own)
     note(
-        f"Asked are items among the {len(own)} that the bank was published with. With constraints.excluded in the file "
-        "of --session, which may be empty, among all others, too."
+        f"Only the {len(own)} items that the bank was published with are asked. For all others too, give "
+        "constraints.excluded, which may be empty, in the file of --session."
     )
     return replace(spec, constraints=replace(spec.constraints, excluded=others))
 
@@ -142,7 +142,7 @@ def _stopping(found: Mapping[str, Any], given: Mapping[str, Any]) -> Stopping:
 
 
 def amounts(option: str, given: Sequence[str], *, unnamed: str | None = None) -> dict[str, float]:
-    """Turn NAME=AMOUNT into a mapping; an amount alone is that of `unnamed`, where there is one."""
+    """Turn NAME=AMOUNT into a mapping; an amount alone is that of `unnamed`, if there is one."""
     result: dict[str, float] = {}
     for text in given:
         name, equals, amount = text.rpartition("=")
@@ -164,7 +164,7 @@ def _number(text: str) -> float | None:
 
 
 journal_argument = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-bank_option = option("--bank", "Where the bank lies now.  [default: where the journal says]", BankPath())
+bank_option = option("--bank", "Where the bank is now.  [default: where the journal says]", BankPath())
 WAIT = 60.0
 """Seconds to wait for another command that has the journal open."""
 wait_option = option(
@@ -181,7 +181,7 @@ def loaded_bank(bank: Path | None) -> "Bank | None":
 
 
 def print_session(journal: Path, bank: "Bank | None", output_format: str) -> None:
-    """Print where a journal's session stands, and exit 3 when it ended imprecisely."""
+    """Print the state of a journal's session, and exit 3 if it ended imprecisely."""
     from itembank.sessions.journal import read_journal  # noqa: PLC0415
     from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
 
@@ -201,10 +201,22 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         "method": estimate.scores.method,
         "typicality": estimate.scores.rows()[0]["typicality"],
     }
-    rows = estimate.scores.rows()
+    rows, title = estimate.scores.rows(), ""
     if output_format == "table":
-        facts, rows = _main_facts(session, facts), _score_rows(rows)
-    print_record(facts, "scores", rows, output_format, title=str(journal))
+        title = _in_a_sentence(session, rows)
+        facts, rows = _main_facts(session, facts), without_only_scenario(rows)
+    shown = ("model_id", "bank", "costs", "assumed", "n_pending" if session.pending else "", "typicality")
+    print_record(
+        facts,
+        "scores",
+        rows,
+        output_format,
+        "session",
+        title=title,
+        facts=shown,
+        heading="Scores, in points of 100",
+        columns=("target", "estimate", "low", "high", "n_items", "n_total"),
+    )
     if session.pool.past is not None:
         note_flagged(estimate.scores, session.pool.past.n_models)
     if output_format == "table":
@@ -232,21 +244,36 @@ def _main_facts(session: "AdaptiveSession", facts: Mapping[str, Any]) -> dict[st
     """Facts that a person reads; JSON has all."""
     from itembank.pages.theme import count  # noqa: PLC0415
 
-    names = ("model_id", "bank", "n_items", "n_pending")
-    words = {name: facts[name] for name in names} | {"costs": list(cost_words(session)), "method": facts["method"]}
+    words = in_words(facts) | {"costs": list(cost_words(session))}
     assumed = [
         f"{count(n)} of {count(session.n_items)} answers told no {unit}: {amount(total / n)} was assumed for each, "
         f"{amount(total)} in all"
         for unit, (n, total) in session.assumed_costs.items()
     ]
-    words |= {"assumed": assumed} if assumed else {}
-    return words | {"typicality": facts["typicality"], "state": session.conclusion or "Going on."}
+    return words | {"assumed": assumed}
+
+
+def _in_a_sentence(session: "AdaptiveSession", rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say how well the score is known, and why the session stopped."""
+    target = session.pool.spec.target
+    row = next((row for row in rows if row["target"] == target), rows[-1])
+    name = "Score" if row["target"] == OVERALL else f"Score {row['target']}"
+    of = f"{session.n_items} of {row['n_total']} items" if row["target"] == OVERALL else f"{session.n_items} items"
+    return f"{name} {points_text(row)} from {of}. {session.conclusion or 'The session goes on.'}"
+
+
+def points_text(row: Mapping[str, Any]) -> str:
+    """Write a score in points with its interval: 61.2 ± 7.8, or both ends if it is cut at 0 or 100."""
+    value, low, high = (100.0 * row[name] for name in ("estimate", "low", "high"))
+    if math.isclose(value - low, high - value, abs_tol=0.05):
+        return f"{value:.1f} ± {value - low:.1f} points"
+    return f"{value:.1f} points ({low:.1f} to {high:.1f})"
 
 
 def cost_words(session: "AdaptiveSession") -> Iterator[str]:
     """Write what was spent, what is left of the budget, and what the whole benchmark should cost this model.
 
-    In the units of the budget, or where there is none in all that were told.
+    In the units of the budget, or if there is none in all that were told.
     """
     spent, left, passed, whole = session.costs, session.left, session.passed, session.whole_costs
     for unit in left or spent:
@@ -272,7 +299,7 @@ def next_items(session: "AdaptiveSession", n_items: int, *, only_new: bool) -> t
 
 
 def item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool) -> list[dict[str, Any]]:
-    """Say of each item what a harness needs to find it."""
+    """Return what a harness needs to find each item."""
     table = session.pool.item_table
     known = table.filter(table["item_id"].is_in(list(items))).select("item_id", "scenario", "subscenario")
     places = {row["item_id"]: row for row in known.to_dicts()}
@@ -280,7 +307,7 @@ def item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool)
 
 
 def exit_if_imprecise(session: "AdaptiveSession") -> None:
-    """Exit 3 when a session has ended, nothing pending, without the precision that was asked for."""
+    """Exit 3 if a session has ended, nothing pending, without the precision that was asked for."""
     is_over = session.reason_stopped is not None and not session.pending
     if is_over and session.pool.spec.stopping.has_rules and not session.is_precise:
         click.get_current_context().exit(EXIT_IMPRECISE)
@@ -292,16 +319,3 @@ def in_words(facts: Mapping[str, Any]) -> dict[str, Any]:
         name: [f"{amount:g} {unit}" for unit, amount in value.items()] if isinstance(value, Mapping) else value
         for name, value in facts.items()
     }
-
-
-def _score_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Estimates with their intervals and the items behind them."""
-    return [
-        {
-            "target": row["target"],
-            "estimate": row["estimate"],
-            f"{100 * row['level']:g} % interval": f"{row['low']:.4f} to {row['high']:.4f}",
-            "items": f"{row['n_items']}/{row['n_total']}",
-        }
-        for row in without_only_scenario(rows)
-    ]

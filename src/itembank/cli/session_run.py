@@ -16,7 +16,7 @@ import click
 import itembank as ib
 from itembank.cli.command import Command, Decorator, gathered, headed
 from itembank.cli.options import COUNT, FOLDER, format_option, option
-from itembank.cli.render import note, progress, warnings_as_notes
+from itembank.cli.render import note, progress, versioned, warnings_as_notes
 from itembank.cli.session_options import (
     WAIT,
     bank_option,
@@ -26,19 +26,19 @@ from itembank.cli.session_options import (
     journal_argument,
     loaded_bank,
     next_items,
+    points_text,
     print_session,
     session_facts,
 )
 from itembank.errors import visible, warned_once
-from itembank.tables import plain
 
 if TYPE_CHECKING:
     from itembank.sessions.answers import Answer
     from itembank.sessions.session import AdaptiveSession
 
 _PROGRAM = (
-    "The program to run for each item, and its arguments. {item_id}, {scenario}, {subscenario} and other columns of "
-    "the item table in braces are replaced."
+    "The program to run for each item, and its arguments; columns of the item table in braces are replaced: "
+    "{item_id}, {scenario}, {subscenario}, ..."
 )
 
 
@@ -67,8 +67,8 @@ running_options = gathered(
         click.IntRange(min=0),
         default=2,
     ),
-    option("--max-failures N", "Stop after so many failures in a row.", COUNT, default=10),
-    option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool),
+    option("--max-failures N", "Stop after this many failures in a row.", COUNT, default=10),
+    option("--new-units", "Accept costs in units that are neither usual nor in the bank.", bool),
 )
 
 
@@ -88,11 +88,11 @@ def run(
 ) -> None:
     """Run the items of a session by a command, one process an item, until the session is over.
 
-    The program prints its answer as JSON, last of all: {"response": 1, "costs": {"cost_usd": 0.02}}, a bare number, any
-    fields of itembank session tell ({"resolved": true}), or a word for right or wrong: resolved, incorrect, pass. A
-    program that breaks down, ends with an error or takes too long has failed: that is no wrong answer. Stop it whenever
-    you like and run the same command again: no item that was answered runs twice. At the end stands what itembank
-    session status prints; exit codes are the same.
+    The last thing that the program prints is its answer, as JSON: {"response": 1, "costs": {"cost_usd": 0.02}}, a bare
+    number, any fields of itembank session tell ({"resolved": true}), or a word for right or wrong: resolved, incorrect,
+    pass. A program that crashes, ends with an error or takes too long has failed: that is no wrong answer. Stop the
+    command whenever you like and run it again: no item that was answered runs twice. At the end it prints what itembank
+    session status prints, with the same exit codes.
 
     \b
       itembank session run run.jsonl --command 'python agent.py {item_id}' --jobs 4 --timeout 600
@@ -117,13 +117,13 @@ def run(
             with warned_once():
                 ib.harnesses.drive(session, items, **running, after_answer=_teller(), on_interrupt=items.interrupt)
         except KeyboardInterrupt:
-            note(f"Stopped with {session.n_items} answers, all kept. The same command goes on from here.")
+            note(f"Stopped with {session.n_items} answers, all kept. The same command continues from here.")
             raise
     print_session(journal, loaded, output_format)
 
 
 def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
-    """Make what says on standard error, after each answer, how well the score is known and what it has cost."""
+    """Make what reports on standard error, after each answer, how well the score is known and what it has cost."""
 
     def tell(session: "AdaptiveSession", answer: "Answer") -> None:
         if answer.failed:
@@ -136,7 +136,7 @@ def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
         row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
         parts = [
             f"{session.n_items} answered",
-            f"{name} {row['estimate']:.3f} ({row['low']:.3f} to {row['high']:.3f})",
+            f"{name} {points_text(row)}",
             *cost_words(session),
         ]
         note("  ".join(parts))
@@ -173,14 +173,14 @@ MOST_DEPTH = 100
 
 @click.command("serve", cls=Command)
 @journal_argument
-@option("--new-units", "Take costs in units that neither the bank has nor are usual.", bool)
+@option("--new-units", "Accept costs in units that are neither usual nor in the bank.", bool)
 @bank_option
 def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
     """Answer requests for items and scores on standard input, one JSON object a line.
 
-    A harness in any language starts this once and keeps it open: a step takes milliseconds, where each itembank session
-    ask loads the bank anew. Each request gets one line on standard output. An answer is safe on the disk when its reply
-    is there. Requests:
+    A harness in any language starts this once and keeps it open: a step takes milliseconds, while each itembank session
+    ask loads the bank again. Each request gets one line on standard output. An answer is safe on the disk when its
+    reply comes. Requests:
 
     \b
       {"request": "ask"}
@@ -188,9 +188,9 @@ def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
       {"request": "tell", "answers": [{"item_id": "q1", "response": 1}]}
       {"request": "scores"}
 
-    Answers are those of itembank session tell. A reply holds items, told or scores, and where the session stands; or
-    error, which says what was wrong, and nothing was told. What stands under id comes back with the reply. The end of
-    standard input ends the command, with exit code 3 if a precision was asked for and not reached.
+    Answers are those of itembank session tell. A reply has items, told or scores, and the state of the session; or
+    error, which says what was wrong, and then nothing was told. The id of a request comes back with the reply. The end
+    of standard input ends the command, with exit code 3 if a precision was asked for and not reached.
 
     \b
       itembank session serve run.jsonl
@@ -201,7 +201,7 @@ def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
             session = held.enter_context(ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report))
         note('Ready for one JSON object a line, such as {"request": "ask"}.')
         for reply in replies(session, sys.stdin.buffer, new_units=new_units):
-            sys.stdout.write(f"{json.dumps(plain(reply))}\n")
+            sys.stdout.write(f"{json.dumps(versioned(reply, 'session-serve'))}\n")
             sys.stdout.flush()
         exit_if_imprecise(session)
 

@@ -1,4 +1,4 @@
-"""`itembank study`: compare selections and estimates by leaving models out."""
+"""`itembank study`: compare selections and estimates on held-out models."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
     from itembank.studies.results import StudyResult
 
 POINTS = ("mae", "p95", "worst", "bias", "rmse", "half_width")
-"""Metrics on the scale of a score: tables show them in points, as everybody does."""
+"""Metrics on the scale of a score: tables show them in points."""
 
 
 @click.group("study", cls=Group)
 def study_command() -> None:
-    """Compare ways to select and to estimate, on models left out, and examine the benchmark itself.
+    """Compare ways to select and to estimate, on held-out models, and examine the benchmark itself.
 
-    A study calibrates on some models and estimates the others from a few of their items, by every selection and
-    estimate it names, as often as it says. A prediction study asks how well few answers to some tasks predict these and
+    A study calibrates on some models and estimates the others from few of their items, by every selection and estimate
+    that its file names, and repeats that. A prediction study asks how well few answers to some tasks predict these and
     other tasks.
 
     \b
@@ -68,13 +68,13 @@ def study_command() -> None:
 @click.argument("study", type=FILE, metavar="STUDY.toml")
 @option("-o --output DIR", "Folder of the results.", ANY_PATH, required=True)
 @jobs_option(-1)
-@option("--no-resume", "Refuse to go on with a study that stands at -o.", bool)
+@option("--no-resume", "Refuse to continue a study that is at -o.", bool)
 def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
-    """Run a study written as a TOML file, which says whether it is one of whole scores or of prediction (assessors).
+    """Run a study described by a TOML file: one of whole scores, or one of prediction (with assessors).
 
-    In a prediction study models are divided into training and test models, tasks into those that may be asked and those
-    that may not; every assessor chooses items and predicts each task's held-out items. A study that was stopped goes on
-    where it was when the same command is given again, and finds the same numbers.
+    A prediction study divides models into training and test models, and tasks into those that may be asked and those
+    that may not; every assessor chooses items and predicts each task's held-out items. To continue a study that was
+    stopped, give the same command again: it finds the same numbers.
 
     \b
       itembank study run study.toml -o study
@@ -116,7 +116,7 @@ _OF_PREDICTIONS = headed(
     option("--set sets", "Tasks that were asked, or others. Repeatable.", SETS, many=True),
     option(
         "--show parts",
-        "Tables to print; at-cost: errors at a cost; reach: what errors cost. Repeatable.  [default: all]",
+        "Tables to print; at-cost: errors at a cost; reach: the cost of an error. Repeatable.  [default: all]",
         PARTS,
         many=True,
     ),
@@ -131,9 +131,9 @@ _FIGURE = headed(
     figure_option("the study"),
     option(
         "--kind",
-        "Error, rank correlation, coverage or width against the number of items; errors against true scores. "
-        "Prediction: error against items or cost; differences of two assessors by task or model; "
-        "change of the error with the number of abilities.  [default: error; prediction: items]",
+        "Error, rank correlation, coverage or width by the number of items; errors by true scores. "
+        "Prediction: error by items or cost; differences of two assessors by task or model; "
+        "error by the number of abilities.  [default: error; prediction: items]",
         [*COMPARISON_KINDS, *PREDICTION_KINDS],
     ),
     option(
@@ -148,8 +148,8 @@ _FIGURE = headed(
 @click.argument("study", type=EXISTING_FOLDER, metavar="DIR")
 @option(
     "--against SELECTOR/ESTIMATOR",
-    "Print mean absolute errors over those of this method instead; of a prediction study, differences to those of this "
-    "assessor.",
+    "Print mean absolute errors divided by those of this method; for a prediction study, differences from those of "
+    "this assessor.",
 )
 @gathered("comparison", _OF_COMPARISONS)
 @gathered("prediction", _OF_PREDICTIONS)
@@ -164,12 +164,12 @@ def table(
     drawn: dict[str, Any],
     output_format: str,
 ) -> None:
-    """Print a study's metrics: one row a split, selector and estimator, one column a number of items; or draw them.
+    """Print or draw a study's metrics: one row a split, selector and estimator, one column a number of items.
 
-    Of a prediction study: errors and costs at every budget, one row an assessor, and what it costs to reach an error.
+    For a prediction study: errors and costs at every budget, one row an assessor, and the cost of reaching an error.
 
-    Tables show errors and widths in points (hundredths of a score), with the standard error over repeats after ±. JSON
-    and CSV show them from 0 to 1, one row for each size, with every metric unless some are named.
+    Tables show errors and widths in points, with the standard error over repeats after ±. JSON and CSV show them from 0
+    to 1, one row for each size, with every metric unless some are named.
 
     \b
       itembank study table study
@@ -232,19 +232,20 @@ def _comparison_table(
     if drawn["figure"] is not None:
         _draw(result, target, **drawn)
     if against is not None:
-        refuse_unused(("metrics", False, "metrics, where --against compares mean absolute errors"))
+        refuse_unused(("metrics", False, "metrics; --against compares mean absolute errors"))
         _print_ratios(result, against, target, output_format)
         return
     if output_format == "table":
         for metric in metrics or ("mae",):
             unit = ", in points" if metric in POINTS else ""
             title = f"{metric} of {target}: {METRICS[metric]}{unit}"
-            print_rows(_by_size(result, summary, metric), "table", title=title)
+            print_rows(_by_size(result, summary, metric), "table", "study", title=title)
         return
     wanted = [name for one in metrics for name in (one, f"{one}_se") if name in summary.columns]
     print_rows(
         summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(),
         output_format,
+        "study",
     )
 
 
@@ -262,18 +263,18 @@ def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None,
 
 
 def _print_ratios(result: "StudyResult", against: str, target: str, output_format: str) -> None:
-    """Print errors over those of one method, and their geometric means over splits and sizes."""
+    """Print errors divided by those of one method, and their geometric means over splits and sizes."""
     from itembank.studies.summary import error_ratios, geometric_mean  # noqa: PLC0415
 
     selector, _, estimator = against.partition("/")
     ratios = error_ratios(result.estimates, selector, estimator)
     if output_format != "table":
-        print_rows(ratios.to_dicts(), output_format)
+        print_rows(ratios.to_dicts(), output_format, "study-ratios")
         return
-    title = f"mean absolute error of {target} over that of {selector} × {estimator}"
-    print_rows(_by_size(result, ratios, "ratio"), "table", title=title)
+    title = f"mean absolute error of {target} divided by that of {selector} × {estimator}"
+    print_rows(_by_size(result, ratios, "ratio"), "table", "study-ratios", title=title)
     means = geometric_mean(ratios).select("selector", "estimator", "ratio", "n_cells")
-    print_rows(means.to_dicts(), "table", title="geometric mean over splits and sizes")
+    print_rows(means.to_dicts(), "table", "study-ratios", title="geometric mean over splits and sizes")
 
 
 def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":

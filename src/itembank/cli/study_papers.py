@@ -1,4 +1,4 @@
-"""`itembank study`: what responses say about the benchmark itself, and what chosen items stand for."""
+"""`itembank study`: what responses say about the benchmark itself, and how much chosen items count."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from itembank.cli.render import print_object, print_record, print_rows, progress
 
 @click.command("dimensions", cls=Command)
 @responses_argument
-@option("--dims", "Numbers of dimensions to try on models left out.", WholeNumbers(), default="1,2,3,4,5,8")
+@option("--dims", "Numbers of dimensions to try on held-out models.", WholeNumbers(), default="1,2,3,4,5,8")
 @method_option(MethodName(METHODS), "How they are calibrated, as for itembank calibrate.", default="variational")
 @figure_option()
 @seed_option
@@ -48,7 +48,7 @@ def dimensions_command(
     """Count the abilities that a benchmark measures.
 
     Three counts: eigenvalues of the item correlations, those above the eigenvalues of shuffled responses (parallel
-    analysis), and the number of dimensions that best predicts the scores of models left out. calibrate uses the last.
+    analysis), and the number of dimensions that best predicts the scores of held-out models. calibrate uses the last.
 
     \b
       itembank study dimensions responses.parquet --figure dimensions.png
@@ -65,15 +65,11 @@ def dimensions_command(
     print_record(
         found.to_dict(),
         "held_out",
-        [
-            {name: 100.0 * value if "error" in name and "log" not in name else value for name, value in row.items()}
-            for row in found.rows()
-        ]
-        if output_format == "table"
-        else found.rows(),
+        found.rows(),
         output_format,
+        "dimensions",
         title="Dimensions",
-        heading="Errors for models left out, in points",
+        heading="Errors for held-out models, in points",
         least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
     )
 
@@ -87,7 +83,7 @@ HOMOGENEITY_COLUMNS = (
 
 @click.command("homogeneity", cls=Command)
 @click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
-@option("-n --n-items budget", "Number of items that a law would be fitted to.", COUNT, default=50)
+@option("-n --n-items budget", "Number of items to fit a law to.", COUNT, default=50)
 @figure_option()
 @option("--scenario scenarios", "--figure: draw this one; at most eight. Repeatable.", many=True)
 @seed_option
@@ -101,7 +97,7 @@ def homogeneity_command(
     seed: int,
     output_format: str,
 ) -> None:
-    """Find scenarios whose items are too much alike, or tell too little, for a scaling law.
+    """Find scenarios whose items are too much alike, or say too little, for a scaling law.
 
     Every scenario is calibrated by itself. Spreads of difficulty and discrimination are in standard deviations of the
     models' abilities. Reliability is the share of the variance of ability that -n items explain, over the middle
@@ -128,6 +124,7 @@ def homogeneity_command(
         "scenarios",
         [_with_spreads(row) for row in found.rows()] if output_format == "table" else found.rows(),
         output_format,
+        "homogeneity",
         title="Homogeneity (spread with its interval; CSV and JSON have more)",
         columns=HOMOGENEITY_COLUMNS,
         least=("n_models", "n_items", "items_for_90", "reliability"),
@@ -170,11 +167,11 @@ def predictions_command(
     seed: int,
     output_format: str,
 ) -> None:
-    """Compare each response with the probability that the item model gives it, for models left out.
+    """Compare each response with the probability that the item model gives it, for held-out models.
 
     The items are calibrated without these models. Half of a model's answers give the ability that predicts the other
-    half. The correlation stands beside that of the items' means alone (by_item_means); the calibration error is the
-    mean distance of observed from predicted means in ten bins, beside what it would be by_chance.
+    half. by_item_means is the correlation that the items' means alone reach. The calibration error is the mean distance
+    of observed from predicted means in ten bins; by_chance is what it would be for a perfect model.
 
     \b
       itembank study predictions bank --figure predictions.png
@@ -191,14 +188,15 @@ def predictions_command(
             write_figure(charts.item_predictions_chart(found, scenarios=scenarios), figure)
     parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
     if output_format == "json":
-        print_object({**found.to_dict(), **parts})
+        print_object({**found.to_dict(), **parts}, "predictions")
     else:
         print_record(
             found.to_dict(),
             show,
             parts[show],
             output_format,
-            title="Predictions of responses of models left out, from 0 to 1",
+            f"predictions/{show}",
+            title="Predictions of responses of held-out models",
             least=PREDICTIONS_LEAST,
         )
 
@@ -211,9 +209,9 @@ def predictions_command(
 def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | None, output_format: str) -> None:
     """Show how much each part of a benchmark counts among chosen items.
 
-    The weight of an item is what it counts in the overall score by its weighted mean. effective_items says how unequal
-    the weights are: a mean of so many items of equal weight varies as much. weight_in_score is what all items of a
-    scenario or subscenario count. Several selections are compared; each is called by its file's name.
+    The weight of an item is its share of the overall score's weighted mean. effective_items is the number of equally
+    weighted items whose mean would be as precise. weight_in_score is the share of all items of a scenario or
+    subscenario. Several selections are compared; each is named after its file.
 
     \b
       itembank study weights bank selection.json
@@ -231,13 +229,14 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
         write_figure(charts.selection_weights_chart(found), figure)
     about = found.to_dict()
     if output_format == "json":
-        print_object({**about, "parts": found.rows()})
+        print_object({**about, "parts": found.rows()}, "weights")
         return
     if output_format == "table":
-        print_rows(about["selections"], output_format, title=f"Items chosen from bank {found.bank}")
+        print_rows(about["selections"], output_format, "weights", title=f"Items chosen from bank {found.bank}")
     print_rows(
         found.rows(),
         output_format,
+        "weights",
         title="Weights in the overall score",
         least=("effective_items", "n_items", "n_chosen"),
     )
@@ -245,10 +244,10 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
 
 @click.command("tasks", cls=Command)
 @responses_argument
-@option("--by COLUMN", "Column of the item table that says which task an item belongs to.", default="scenario")
+@option("--by COLUMN", "Column of the item table that names the task of an item.", default="scenario")
 @option(
     "--cost NAME",
-    "Also say what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
+    "Also show what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
     "only one]",
 )
 @level_option
@@ -274,8 +273,8 @@ def tasks_command(
 ) -> None:
     """Compare tasks: what they cost, how well models do, and which of them order models alike.
 
-    Scores are means of responses as they are. Tasks stand in the order of a hierarchical clustering of their
-    correlations, each with the task that is most like it.
+    Scores are means of responses. Tasks come in the order of a hierarchical clustering of their correlations, each with
+    the task that is most like it.
 
     \b
       itembank study tasks responses.parquet --cost tokens --figure tasks.png --kind costs
@@ -300,11 +299,13 @@ def tasks_command(
             draw = charts.task_costs_chart if kind == "costs" else charts.task_correlations_chart
             write_figure(draw(found), figure)
     if output_format == "json":
-        print_object({"unit": found.unit, "level": found.level, "tasks": found.rows(), "correlations": found.pairs()})
+        facts = {"unit": found.unit, "level": found.level}
+        print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
     elif show == "tasks":
-        print_rows(found.rows(), output_format, title="Tasks", least=("n_models", "cost_of_task", "spread", "n_items"))
+        least = ("n_models", "cost_of_task", "spread", "n_items")
+        print_rows(found.rows(), output_format, "tasks", title="Tasks", least=least)
     else:
-        print_rows(found.pairs(), output_format, title="Correlations of scores", least=("n_models",))
+        print_rows(found.pairs(), output_format, "tasks", title="Correlations of scores", least=("n_models",))
 
 
 COMMANDS = (dimensions_command, homogeneity_command, predictions_command, weights_command, tasks_command)

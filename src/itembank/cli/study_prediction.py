@@ -10,7 +10,7 @@ import click
 
 import itembank as ib
 from itembank.cli.options import write_figure
-from itembank.cli.render import print_rows
+from itembank.cli.render import print_object, print_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -32,7 +32,7 @@ def wide(
 
 
 def number(row: Row, metric: str, *, scale: float = 1.0, digits: int | None = None) -> str:
-    """Write a metric of a row and, where there is one, its standard error; three figures where no digits are given."""
+    """Write a metric of a row and, if there is one, its standard error; three figures if no digits are given."""
     value, error = row[metric], row.get(f"{metric}_se")
     if value is None or math.isnan(value):
         return "-"
@@ -68,31 +68,37 @@ def check_kind(kind: str, known: tuple[str, ...]) -> None:
 def print_prediction(
     folder: Path, parts: tuple[str, ...], *, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
 ) -> None:
-    """Print tasks, errors and costs at each budget, errors at given costs and what errors cost."""
+    """Print tasks, errors and costs at each budget, errors at given costs and costs of errors."""
     result = _loaded(folder, n_tasks)
     if output_format != "table":
         of_part = {"tasks": result.tasks, "at-cost": result.at_cost, "reach": result.costs}
-        for part in parts or ("errors",):
-            print_rows(_chosen(of_part.get(part, result.curves), sets, n_tasks).to_dicts(), output_format)
+        tables = {part: of_part.get(part, result.curves) for part in parts or ("errors",)}
+        found = {part: _chosen(table, sets, n_tasks).to_dicts() for part, table in tables.items()}
+        if output_format == "json":
+            print_object(found, "prediction")
+        for printed in found.values() if output_format == "csv" else ():
+            print_rows(printed, output_format, "prediction")
         return
     curves = _chosen(result.curves, sets, n_tasks)
     known = PARTS if result.unit else PARTS[:2]
     for part in parts or known:
         if part == "tasks":
-            print_rows(result.tasks.to_dicts(), "table", title="tasks: items, and how many of them are held out")
+            print_rows(
+                result.tasks.to_dicts(), "table", "prediction", title="tasks: items, and how many of them are held out"
+            )
         elif part == "cost":
             # the same for both sets
             for title, rows in _panels(curves.filter(curves["set"] == curves["set"][0])):
                 words = f"cost of a test model in {result.unit}, {title.partition(', ')[2]}"
-                print_rows(_by_budget(rows, "cost"), "table", title=words)
+                print_rows(_by_budget(rows, "cost"), "table", "prediction", title=words)
         else:
             words, table = {
                 "errors": ("mean absolute error in points", curves),
-                "at-cost": ("mean absolute error in points at what the reference spends", result.at_cost),
+                "at-cost": ("mean absolute error in points at the cost of the reference", result.at_cost),
                 "reach": ("cost of reaching an error", result.costs),
             }[part]
             for title, rows in _panels(_chosen(table, sets, n_tasks)):
-                print_rows(LAYOUTS[part](rows), "table", title=f"{words}, {title}")
+                print_rows(LAYOUTS[part](rows), "table", "prediction", title=f"{words}, {title}")
 
 
 def print_differences(
@@ -104,11 +110,11 @@ def print_differences(
     result = _loaded(folder, n_tasks)
     table = _chosen(differences(result.errors, against), sets, n_tasks)
     if output_format != "table":
-        print_rows(table.to_dicts(), output_format)
+        print_rows(table.to_dicts(), output_format, "prediction-differences")
         return
     for title, part in _panels(table):
-        words = f"mean absolute error less that of {against}, in points"
-        print_rows(_by_budget(part, "difference"), "table", title=f"{words}, {title}")
+        words = f"mean absolute error minus that of {against}, in points"
+        print_rows(_by_budget(part, "difference"), "table", "prediction-differences", title=f"{words}, {title}")
 
 
 def _loaded(folder: Path, n_tasks: tuple[int, ...]) -> "PredictionResult":

@@ -157,6 +157,8 @@ class Comparison(Tabular):
         Name of the score above those of scenarios: 'overall', or a headline score.
     """
 
+    schema = "compare"
+
     model_ids: tuple[str, ...]
     targets: tuple[str, ...]
     difference: Scores

@@ -341,9 +341,9 @@ def _by_answers(
     progress: ProgressCallback,
 ) -> ScoreEstimates:
     """Estimate by a method, models that answered the same items together: its errors depend on the items."""
-    bank, forecast, explanation = known.bank, known.forecast, ""
+    bank, forecast, explanation, error = known.bank, known.forecast, "", np.nan
     if isinstance(spec, Auto):
-        spec, explanation = choose_method(bank, known.observations, selection, progress=progress)
+        spec, explanation, error = choose_method(bank, known.observations, selection, progress=progress)
     parents, words, ids = [""] * len(estimates.model_ids), [], estimates.model_ids
     for number, rows in enumerate(groups := _same_items(known)):
         columns = np.flatnonzero(~np.isnan(known.observations.responses[rows[0]]))
@@ -372,7 +372,13 @@ def _by_answers(
         silent_rows = np.flatnonzero(known.summary.is_silent)
         estimates.scores.set_rows(silent_rows, forecast_alone(bank, forecast.take(silent_rows), level=estimates.level))
     sample_share = gp_irt_share(known, spec) if isinstance(spec, GPIRT) else None
-    return replace(estimates, method=METHODS.label(spec), explanation=explanation, sample_share=sample_share)
+    return replace(
+        estimates,
+        method=METHODS.label(spec),
+        explanation=explanation,
+        sample_share=sample_share,
+        cross_validated_error=error,
+    )
 
 
 def _same_items(known: Known) -> list[IntArray]:

@@ -86,26 +86,37 @@ class Typicality(NamedTuple):
         result: BoolArray = self.typicality < FLAGGED
         return result
 
-    def in_words(self, model_ids: Sequence[str], n_past: int) -> list[str]:
-        """Say which of the models are better than all past ones, and which answered unlike them; [] where none does."""
+    def in_words(self, model_ids: Sequence[str], n_past: int, *, is_brief: bool = False) -> list[str]:
+        """Say which of the models are better than all past ones, and which answered unlike them; [] if none does.
+
+        Briefly in a sentence each, else with what follows from it.
+        """
         said = []
         better = np.flatnonzero(self.beyond >= BEYOND)
         if better.size:
             months = float(np.fmax.reduce(self.months_ahead[better]))
             newer = f" Newer than these by {months:.0f} months." if months >= 1.0 else ""
-            said.append(
+            brief = (
                 f"{visible(shown([model_ids[row] for row in better.tolist()]))}: better than all {n_past} past models, "
-                f"or nearly.{newer} Estimates and intervals of scores are learnt from the best past models, each "
+                f"or nearly.{newer}"
+            )
+            more = (
+                " Estimates and intervals of scores are learnt from the best past models, each "
                 "judged by weaker ones alone. Full runs of such models, added to the bank, can narrow later intervals."
             )
+            said.append(f"{brief} The interval is wider for that." if is_brief else f"{brief}{more}")
         rows = np.flatnonzero(self.is_flagged).tolist()
         if rows:
-            said.append(
+            brief = (
                 f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike nearly all of the {n_past} past "
-                f"models (typicality below {FLAGGED:g}). The interval is wider for that, and may still be too narrow. "
+                f"models (typicality below {FLAGGED:g}). The interval "
+            )
+            more = (
+                "is wider for that, and may still be too narrow. "
                 "Look at the prompts and settings of the run first; itembank check BANK RESPONSES says what does not "
                 "fit, if the bank has past models' answers."
             )
+            said.append(f"{brief}may be too narrow; itembank check says more." if is_brief else f"{brief}{more}")
         return said
 
     def set_rows(self, rows: IntArray, other: "Typicality") -> None:
@@ -171,6 +182,9 @@ class ScoreEstimates(Tabular):
     parents : tuple of n_models ids
         If a parent was asked for: the past model that each model's scores rest on most, '' if none served. Else
         empty.
+    cross_validated_error : float
+        Mean absolute error of the method's last score, from 0 to 1, for past models scored as if they were new; NaN
+        where 'auto' did not compare methods.
     """
 
     model_ids: tuple[str, ...]
@@ -191,6 +205,7 @@ class ScoreEstimates(Tabular):
     estimand: str = RUN
     target_id: str = ""
     parents: tuple[str, ...] = ()
+    cross_validated_error: float = np.nan
 
     @property
     def value(self) -> FloatArray:

@@ -208,6 +208,7 @@ class Chosen(NamedTuple):
 
     spec: PointSpec | Stacked
     explanation: str
+    error: float = np.nan  # Cross-validated mean absolute error of the last score, from 0 to 1; NaN where not known
 
 
 def choose_method(
@@ -222,7 +223,7 @@ def choose_method(
     """
     kept = published_subset(bank, selection, Stacked())
     if kept is not None:
-        return Chosen(Stacked(), kept.explanation)
+        return Chosen(Stacked(), kept.explanation, kept.measured.get("error", np.nan))
     if bank.published is not None:
         return Chosen(
             FALLBACK, "gp-irt, since the bank was published without past models' responses to compare methods on."
@@ -238,7 +239,7 @@ def choose_method(
     trials = try_methods(bank, observations, selection, stacked.members, progress=progress)
     errors = np.stack([trials.single(number).error for number in range(len(stacked.members))])
     together = np.abs(trials.by(stacked).error[:, -1])
-    return Chosen(stacked, _why(stacked, bank.targets, np.abs(errors[:, :, -1]), together))
+    return Chosen(stacked, _why(stacked, bank.targets, np.abs(errors[:, :, -1]), together), _mean(together))
 
 
 def has_too_few(bank: Bank) -> bool:

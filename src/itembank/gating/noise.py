@@ -38,6 +38,8 @@ class SelfTest(Tabular):
     spec : GateSpec
     """
 
+    schema = "gate-self-test"
+
     first_id: str
     second_id: str
     n_items: int
@@ -70,15 +72,15 @@ class SelfTest(Tabular):
         )
 
     def floor(self) -> list[dict[str, Any]]:
-        """Return the noise floor: what chance does to a score and to a difference, as standard errors in points."""
+        """Return the noise floor: what chance does to a score and to a difference, as standard errors from 0 to 1."""
         n = self.n_items
         data, trial = (math.sqrt(value / n) for value in (self.data_variance, self.trial_variance))
         both = math.hypot(data, trial)
         root = math.sqrt(2.0)
         return [
-            {"noise": "data: other items", "score": 100 * data, "difference": 100 * root * data},
-            {"noise": "trial: another run", "score": 100 * trial, "difference": 100 * root * trial},
-            {"noise": "both", "score": 100 * both, "difference": 100 * root * both},
+            {"noise": "data: other items", "score": data, "difference": root * data},
+            {"noise": "trial: another run", "score": trial, "difference": root * trial},
+            {"noise": "both", "score": both, "difference": root * both},
         ]
 
     def rows(self) -> list[dict[str, Any]]:

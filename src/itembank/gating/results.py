@@ -94,6 +94,8 @@ class Gate(Tabular):
     bank_id : str
     """
 
+    schema = "gate"
+
     verdict: Verdict
     looks: tuple[Look, ...]
     baseline_id: str

@@ -85,6 +85,8 @@ class LinkedItems(Tabular):
     converged : bool
     """
 
+    schema = "bank-link"
+
     bank_id: str
     item_ids: tuple[str, ...]
     scenarios: tuple[str, ...]

@@ -19,6 +19,7 @@ from itembank.files.atomic import adding_to_folder
 from itembank.files.documents import read_json
 
 SCHEMA_VERSION = "0.3.0"
+ESTIMATES = "itembank.estimate/1"
 Relationship = Literal["first_party", "third_party", "collaborative", "other"]
 NEEDED = {
     **dict.fromkeys(("model_id", "target", "method", "bank", "interval"), str),
@@ -47,10 +48,11 @@ class ExportSpec:
 
 def read_estimates(path: Path) -> list[dict[str, Any]]:
     """Read what `itembank estimate --format json` printed."""
-    rows = read_json(path)
+    content = read_json(path)
+    rows = content.get("rows") if isinstance(content, dict) and content.get("schema_version") == ESTIMATES else None
     how = "Write it with: itembank estimate ... --format json > estimates.json"
     if not (isinstance(rows, list) and rows and all(isinstance(row, dict) for row in rows)):
-        raise DataError(f"{path}: must be a list of estimates. {how}")
+        raise DataError(f"{path}: must be estimates of schema_version {ESTIMATES!r}. {how}")
     for number, row in enumerate(rows, start=1):
         bad = [
             name

@@ -1,4 +1,4 @@
-"""The tables of every command at three widths: what is cut, what is left out, what must stay whole."""
+"""What every command prints: its tables at three widths, and the keys of its JSON, all of them documented."""
 
 import re
 from collections import Counter
@@ -10,10 +10,12 @@ from itembank import tables
 from itembank.cli import render
 from itembank.cli.quickstart import _table_row
 from itembank.cli.render import print_rows
+from itembank.output_keys import outputs
 from tests.cli.contract.calls import run
-from tests.cli.contract.every_option import commands
+from tests.cli.contract.every_option import commands, options_of
 from tests.cli.contract.remembered import Remembered
 from tests.cli.contract.world import make_world
+from tests.documented import seen
 
 WIDTHS = (80, 100, 160)
 HARNESSES = ("helm", "eee", "evalscope", "lighteval", "opencompass")
@@ -34,7 +36,6 @@ CALLS = {
     "export eee": ["estimates.json -o made-records --organization us"],
     "simulate": ["-o simulated.parquet --n-models 5 --n-items 400 --n-tasks 20"],
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds", "--items items.csv -o made-start"],
-    "info": ["bank", "suite-bank", "past.csv", "retired-bank --log", "named-bank retired-bank"],
     "bank list": [""],
     "bank retire": ["named-bank math/0 --reason key -o made-retired"],
     "bank merge": ["retired-bank named-bank -o made-merged"],
@@ -43,21 +44,36 @@ CALLS = {
     "bank add-models": ["bank one.csv -o made-with-models"],
     "bank add-scores": ["named-bank models.csv --score size -o made-with-scores"],
     "bank recalibrate": ["bank one.csv --how random -o made-anew"],
+    "info": [
+        *(
+            "bank",
+            "suite-bank",
+            "samples-bank",
+            "named-bank",
+            "past.csv",
+            "retired-bank --log",
+            "named-bank retired-bank",
+        ),
+        *("made-with-scores", "bank:swebench-verified", "made-larger --log"),
+    ],
     "publish-tiny": ["bank -n 9 -o made-tiny"],
     "sample-data": ["-o made-sample"],
     "select": ["bank -n 7 --method v-optimal", "bank-2 -n 7 --method optimal-design --spec design.toml"],
-    "estimate": ["bank new.parquet --method p-irt --interval model-based"],
+    "estimate": ["bank new.parquet --method p-irt --interval model-based", "bank one.csv --parent auto"],
     "check": [
         "bank whole.csv --selection random.json --group public=selection.json",
         "past.csv --known exclude.txt",
         "all-known.parquet --by family",
+        "flipped.csv --choices choices.csv --known exclude.txt",
+        "faulty.parquet",
+        "bank-2 answered.jsonl",
     ],
     "compare": [
         "bank past.csv one.csv --method p-irt --model m0 --model m1 --model m14 --target all",
         "bank one.csv --method p-irt",
         "bank past.csv --ranking --method p-irt",
     ],
-    "gate verdict": ["alone.csv another.csv --margin 0.3 --self-test"],
+    "gate verdict": ["alone.csv another.csv --margin 0.3 --self-test", "alone.csv another.csv --margin 0.3"],
     "plan": ["bank --selector random --method mean --max-items 15 --half-width 0.2", "bank-2 --session -n 6"],
     "replay": ["bank-2 new.parquet --max-items 4 --session fast.toml --cost tokens"],
     "session ask": ["asked.jsonl --format table"],
@@ -68,7 +84,7 @@ CALLS = {
     "study homogeneity": ["bank"],
     "study predictions": ["bank", "bank --show bins"],
     "study weights": ["bank selection.json random.json"],
-    "study tasks": ["past.csv --cost tokens", "past.csv --show correlations"],
+    "study tasks": ["past.csv --cost tokens", "past.csv --show correlations --format csv"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
     "scaling test-time": [
         _SAMPLES,
@@ -103,6 +119,32 @@ NO_TABLE = {
     "export ids": "it prints ids",
     "report": "it writes a page",
 }
+SERVED = """{"request": "ask", "id": 1}
+{"request": "tell", "answers": [{"item_id": "math/0", "response": 1}]}
+{"request": "scores"}
+{"request": "what"}
+"""
+JSON_ALONE = (
+    "gate start alone.csv --margin 0.3 -o made-gate",
+    "select bank -n 7 --method random",
+    "select bank --after alone.csv --selection stage1.json",
+    "check bank past.csv --only drift",
+    "study table prediction --show tasks --show cost",
+)
+"""Calls that are here for their JSON."""
+_NO_TABLE, _ELSEWHERE = "as in `NO_TABLE`", "it takes other data; tests of its command print it"
+NOT_PRINTED = {
+    **dict.fromkeys(("bank-build", "push", "pull", "run", "run-dry", "quickstart"), _NO_TABLE),
+    **dict.fromkeys(("prediction at-cost", "prediction reach", "check drift.items"), _ELSEWHERE),
+    "info": "n_items_in_bank prompts",
+    "check-items items": "rival n_rival n_key differs_for differs_by text",
+    **dict.fromkeys(("transfer methods", "transfers transfers.methods"), "log_error"),
+    "gate": "repeats",
+    "plan": "stages_advice",
+    "prediction": "at-cost reach",
+    "session-serve": "warnings",
+}
+"""Documented keys that calls here do not print: those of an output's object, all of it with a reason, or some."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +183,11 @@ def printed(tmp_path_factory, few_folds):
             for words in calls:
                 prepare(f"{command} {words}")
             result[command], found[:] = tuple(found), []
+        can_be_json = [one for one in CALLS if "--format" in options_of(commands()[one])]
+        for words in (*JSON_ALONE, *(f"{command} {words}" for command in can_be_json for words in CALLS[command])):
+            code, _, err = run(f"{words.replace('-o made', '-o again')} --format json")
+            assert code in {0, 3} or "Leave it out" in err, f"{words}: {err}"
+        run("session serve asked.jsonl", SERVED)
     return result
 
 
@@ -183,15 +230,15 @@ def test_a_table_fits(printed, command):
 def test_a_narrow_terminal_shows_less_and_says_so(capsys, monkeypatch):
     rows = [{"model_id": LONG.format(k), "score": 0.5 + k, "low": 0.25, "high": 0.75, "n_items": 10**6} for k in (1, 2)]
     told = {}
-    for width in (60, 160):
+    for width in (56, 160):
         monkeypatch.setenv("COLUMNS", str(width))
-        print_rows(rows, "table", title="Scores", least=("n_items", "low"))
+        print_rows(rows, "table", "ranking", title="Scores", least=("n_items", "interval"))
         told[width] = capsys.readouterr()
     assert told[160].err == ""
-    assert "No room for n_items" in told[60].err
+    assert "No room for n_items" in told[56].err
     assert "1000000" in told[160].out
-    assert "1000000" not in told[60].out
-    assert max(map(len, told[60].out.splitlines())) <= 60
+    assert "1000000" not in told[56].out
+    assert max(map(len, told[56].out.splitlines())) <= 56
 
 
 def test_the_table_of_the_quickstart_fits():
@@ -203,3 +250,16 @@ def test_the_table_of_the_quickstart_fits():
     cells = _table_row(row)
     for width in WIDTHS:
         check_fits(Table(tuple(tables.Column(name, (text,) * 4) for name, text in cells.items()), ()), width)
+
+
+def test_every_documented_key_is_printed(printed):
+    """That no other is printed, `tests.documented` sees."""
+    dead = {}
+    for name, one in outputs().items():
+        for path, keys in one.keys.items():
+            place = f"{name} {path}".strip()
+            known = NOT_PRINTED.get(name if NOT_PRINTED.get(name) == _NO_TABLE else place, "")
+            if known not in (_NO_TABLE, _ELSEWHERE):
+                unseen = [key for key in keys if (name, path, key) not in seen and key not in known.split()]
+                dead |= {place: unseen} if unseen else {}
+    assert dead == {}

@@ -143,7 +143,9 @@ def _tables(folder):
         "method": "mean",
         "bank": "b",
     }
-    (folder / "estimates.json").write_text(json.dumps([estimate]), encoding="utf-8")
+    (folder / "estimates.json").write_text(
+        json.dumps({"schema_version": "itembank.estimate/1", "rows": [estimate]}), encoding="utf-8"
+    )
     # models of the bank on items that are new to it
     grown = past.with_columns(
         item_id=pl.lit("late/") + pl.col("item_id").str.split("/").list.last(), scenario=pl.lit("law")

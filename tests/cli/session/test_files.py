@@ -34,7 +34,7 @@ def test_exports_answers_that_estimate_reads(run, bank_folder, journal, tmp_path
         "estimate", bank_folder, tmp_path / "answers.parquet", "--method", "p-irt", "--interval", "model-based",
         "--format", "json",
     )  # fmt: skip
-    assert json.loads(estimates.out)[-1]["n_items"] == len(told)
+    assert json.loads(estimates.out)["rows"][-1]["n_items"] == len(told)
 
 
 def test_a_journal_without_answers_is_refused(run, journal, tmp_path):

@@ -89,7 +89,7 @@ def test_a_stopped_session_is_extended(run, journal):
     play(run, journal)
     done = run("session", "extend", journal, "--max-items", 8)
     assert (done.code, done.out) == (0, "")
-    assert "The budget is 8 items now" in done.err
+    assert "The budget is now 8 items" in done.err
     assert len(ids(run, journal, "-n", 5)) == 2
     lower = run("session", "extend", journal, "--max-items", 7)
     assert lower.code == 2
@@ -188,7 +188,7 @@ def test_a_loop_over_a_recorded_model_ends_with_the_numbers_of_replay(run, bank_
             assert run("session", "tell", journal, item, *told).code == 0
     assert asked.code == replayed.code
     status = json.loads(run("session", "status", journal, "--format", "json").out)
-    rows = json.loads(replayed.out)
+    rows = json.loads(replayed.out)["rows"]
     shared = ("target", "estimate", "low", "high", "standard_error", "n_items", "n_total")
     assert [{name: row[name] for name in shared} for row in status["scores"]] == [
         {name: row[name] for name in shared} for row in rows

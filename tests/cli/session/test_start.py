@@ -161,7 +161,7 @@ def test_a_bank_that_was_published_with_its_items_asks_these(run, tmp_path, few_
     save_bank(without_responses(bank, selections=[chosen]), tmp_path / "tiny")
     words = ("session", "start", tmp_path / "tiny", "--model-id", "new", "-o")
     done = run(*words, tmp_path / "own.jsonl", *FAST)
-    assert "Asked are items among the 9 that the bank was published with." in done.err
+    assert "Only the 9 items that the bank was published with are asked." in done.err
     asked = run("session", "ask", tmp_path / "own.jsonl", "-n", 30, "--format", "ids")
     assert set(asked.out.split()) == set(chosen.item_ids)
     none_out = session_file(tmp_path, "constraints.excluded = []")

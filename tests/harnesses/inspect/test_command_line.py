@@ -114,7 +114,7 @@ def test_a_gate_runs_until_its_verdict_stands(environment, place, run, monkeypat
     assert run("calibrate", "full", "-o", "own").code == 0
     assert run("gate", "start", "full", "--margin", "0.15", "-o", "gate").code == 0
     words = ("run", "inspect", "own", TOY, "--gate", "gate", "--format", "json")
-    (row,) = json.loads(called(environment, place, *words, "--dry-run", "-o", "twin", "--", *baseline).stdout)
+    (row,) = json.loads(called(environment, place, *words, "--dry-run", "-o", "twin", "--", *baseline).stdout)["rows"]
     assert (row["n_items_first"], row["n_items"], (place / "twin").exists()) == (50, 120, False)
     for folder, model, code, verdict in (("twin", baseline, 0, "pass"), ("broken", MODEL, 1, "fail")):
         done = called(environment, place, *words, "-o", folder, "--", *model)

@@ -62,7 +62,7 @@ def test_samples_are_found_and_the_log_has_the_bank_s_ids(place, run, tmp_path, 
     words = ("estimate", place / "bank", tmp_path, "--selection", place / "chosen.json", "--format", "json")
     read = run(*words)
     assert read.code == 0, read.err
-    assert json.loads(read.out)[-1]["estimate"] == pytest.approx(metrics(log)["overall"])
+    assert json.loads(read.out)["rows"][-1]["estimate"] == pytest.approx(metrics(log)["overall"])
     if way == "ids":
         with pytest.raises(IntegrityError, match=r"with another content: 'org__repo-"):
             subset("swe_bench_mini", str(place / "bank"), str(place / "chosen.json"), task_args={"changed": 24})

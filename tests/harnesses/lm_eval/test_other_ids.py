@@ -124,7 +124,7 @@ def test_every_item_is_found_and_results_come_back_under_the_bank_s_ids(run, pla
     selection = () if way == "adaptive" else ("--selection", "out/selection.json")
     read = run("estimate", bank_path, "out", *selection, *match, "--format", "json")
     assert read.code == 0, read.err
-    rows = json.loads(read.out)
+    rows = json.loads(read.out)["rows"]
     assert rows[-1]["n_items"] == len(chosen)
     if way == "selection":
         assert [row["estimate"] for row in rows] == [row["estimate"] for row in json.loads(done.out)["scores"]]

@@ -87,7 +87,7 @@ def test_a_published_bank_is_run_with_its_own_items_by_folder_and_by_name(run, b
             words = ("run", "lm-eval", place, "-o", output, "--format", "json", "--import")
             done = run(*words, "simulated_lm", "--", *NEW, "--include_path", tasks, "--tasks", "exam")
             assert done.code == 0, done.err
-            assert "Taken are the 40 items that the bank was published with." in done.err
+            assert "Running the 40 items that the bank was published with." in done.err
             assert {f"{task}/{number}" for task, number, _ in read_logs(Path(output))} == chosen
     finally:
         sys.path.remove(str(tasks))

@@ -88,7 +88,7 @@ def test_a_selection(run, place, full):
     (results,) = (place / "out").rglob("results_*.json")
     assert all(set(one) == {"alias", "name"} for one in json.loads(results.read_text())["results"].values())
     again = run("estimate", "bank", "out", "--selection", "selection.json", "--format", "json")
-    assert [(row["target"], row["estimate"], row["low"]) for row in json.loads(again.out)] == [
+    assert [(row["target"], row["estimate"], row["low"]) for row in json.loads(again.out)["rows"]] == [
         (row["target"], row["estimate"], row["low"]) for row in result["scores"]
     ]
 
@@ -125,7 +125,7 @@ def test_a_session_goes_on_and_then_says_the_same_again(run, place, full):
     assert other.code == 1
     assert "goes on with the prompts that it was started with" in other.err
     estimated = run("estimate", "bank", "out", "--method", "p-irt", "--interval", "model-based", "--format", "json")
-    values = {row["target"]: row["estimate"] for row in json.loads(estimated.out)}
+    values = {row["target"]: row["estimate"] for row in json.loads(estimated.out)["rows"]}
     assert values == {row["target"]: pytest.approx(row["estimate"]) for row in json.loads(done.out)["scores"]}
 
 
@@ -198,7 +198,7 @@ def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, ful
     stopped_after(monkeypatch, 8)
     stopped = run(*words, *arguments)
     assert stopped.code == 1
-    assert "The same command goes on from here" in stopped.err
+    assert "The same command continues from here" in stopped.err
     before = (place / "calls.txt").read_text().splitlines()
     other = "model=new,seed=99,base_url=http://localhost,skill=0.6,calls=calls.txt"
     again = ("--model_args", other, "--batch_size", 2, "--device", "cpu")
@@ -227,7 +227,7 @@ def test_stages_are_run_one_after_the_other(run, place):
     second = run("run", "lm-eval", "bank", "--selection", "stage2.json", "-o", "two", *arguments)
     assert "itembank estimate BANK EARLIER_RESULTS two --selection" in second.err
     estimated = run("estimate", "bank", "one", "two", "--selection", "stage2.json", "--format", "json")
-    assert json.loads(estimated.out)[-1]["n_items"] == 15
+    assert json.loads(estimated.out)["rows"][-1]["n_items"] == 15
 
 
 def test_a_session_that_is_not_precise_enough_exits_with_3(run, place):
@@ -241,7 +241,7 @@ def test_a_dry_run_counts_and_runs_nothing(run, place, items):
     words = (*items, "-o", "out", "--import", "simulated_lm", "--dry-run", "--format", "json")
     done = run("run", "lm-eval", "bank", *words, *arguments)
     assert done.code == 0, done.err
-    (row,) = json.loads(done.out)
+    (row,) = json.loads(done.out)["rows"]
     assert row["n_items"] == 6
     assert 6 <= row["n_requests"] <= 24
     assert row["input_tokens"] > 6 * 10
@@ -278,12 +278,12 @@ def gate_run(skill, *more, bank="bank"):
 
 
 def test_a_gate_stops_when_the_verdict_stands_and_goes_on_after_a_stop(run, gated, monkeypatch):
-    (dry,) = json.loads(run("run", "lm-eval", "--dry-run", *gate_run(0.6)[2:]).out)
+    (dry,) = json.loads(run("run", "lm-eval", "--dry-run", *gate_run(0.6)[2:]).out)["rows"]
     assert (dry["n_items_first"], dry["n_items"]) == (50, 260)
     assert not (gated / "out").exists()
     stopped_after(monkeypatch, 50)
     stopped = run(*gate_run(0.6))
-    assert (stopped.code, "The same command goes on from here" in stopped.err) == (1, True)
+    assert (stopped.code, "The same command continues from here" in stopped.err) == (1, True)
     done = run(*gate_run(0.6))
     assert done.code == 0, done.err
     found = json.loads(done.out)

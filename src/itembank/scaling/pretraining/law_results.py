@@ -105,6 +105,8 @@ class HeldOutForecasts(Tabular):
         What a person's forecasts by hand of the same models would have been (`BY_HAND`), but for those among the laws.
     """
 
+    schema = "pretrain"
+
     table: pl.DataFrame
     level: float
     by_hand: "HeldOutForecasts | None" = None
@@ -319,6 +321,8 @@ class PretrainingLaw(Tabular):
         Forecasts of the largest sizes from the smaller ones, beside what those models scored; None without a check.
         Where their intervals covered fewer than claimed, those of `forecast` beyond the largest sizes are wider.
     """
+
+    schema = "pretrain"
 
     recipes: tuple[str, ...]
     scenarios: tuple[ScenarioLaws, ...]

@@ -173,6 +173,8 @@ class Transfer(Tabular):
     level : float
     """
 
+    schema = "transfer"
+
     source: str
     target: str
     model_ids: tuple[str, ...]

@@ -220,6 +220,8 @@ class ItemPredictions(Tabular):
     bank_id : str
     """
 
+    schema = "predictions"
+
     scenarios: tuple[ScenarioPredictions, ...]
     family: str
     bank_id: str

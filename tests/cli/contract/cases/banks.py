@@ -189,6 +189,7 @@ _ESTIMATE = Case(
         ),
         "stacked": Mode("bank one.csv --selection selection.json --format csv", about=("--parent",)),
         "target": Mode("retired-bank one.csv --method p-irt --interval model-based --format csv", about=("--target",)),
+        "many": Mode("bank past.csv --method p-irt --interval model-based", about=("--wide",)),
         "unknown items": Mode(
             "bank more.csv --method p-irt --interval model-based --format csv", about=("--ignore-unknown",), codes=(1,)
         ),
@@ -199,7 +200,7 @@ _ESTIMATE = Case(
         **options(
             "--format json --ignore-unknown --selection random.json --method weighted --interval calibrated "
             "--estimand expected --covariate family --models other-models.csv --level 0.8 --target quiz@1 "
-            "--parent auto --report out/page.html"
+            "--parent auto --report out/page.html --wide"
         ),
     },
     no_effect={

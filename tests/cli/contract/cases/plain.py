@@ -9,7 +9,7 @@ _ROOT = Case(
         "a note": Mode("import py-irt.jsonl -o out/r.parquet", about=("--quiet",), hears=True),
         "an error": Mode("info logs", codes=(1,), hears=True, about=("--debug", "--quiet")),
     },
-    values=options("--version --debug --quiet"),
+    values=options("--version --debug --quiet --verbose"),
     no_effect={
         ("a command", "--debug"): "nothing fails",
         ("an error", "--quiet"): "an error is no note",
