@@ -74,7 +74,7 @@ def _sentence(audit: ItemAudit) -> str:
         return "No question is flagged: the answers give no reason to doubt any of them."
     gravest = max(counts, key=counts.__getitem__)
     return (
-        f"{count(audit.flagged.height)} of {plural(audit.table.height, 'question')} may be faulty and should be read, the "
+        f"{count(audit.flagged.height)} of {plural(audit.table.height, 'question')} may be faulty and should be read, "
         f"most probable first. The most frequent reason is {gravest} ({count(counts[gravest])}): {REASONS[gravest]}."
     )
 

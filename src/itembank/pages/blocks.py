@@ -209,7 +209,7 @@ def bank_title(bank: "Bank") -> str:
     folder = bank.cache.folder
     source = bank.cache.source.partition("@")[0].rpartition("/")[2]
     known = (bank.name, source, "" if folder is None else folder.resolve().name)
-    return next(filter(None, known), f"Bank of {plural(bank.n_total, 'question')}")
+    return next(filter(None, known), plural(bank.n_total, "question"))
 
 
 def bank_argument(bank: "Bank") -> str:

@@ -271,7 +271,6 @@ def deciding_items(
         "scenario": table["scenario"].to_list(),
         "past": easy,
         "contribution": contribution,
-        "speaks_for": [pair[0] if value > 0.0 else pair[1] for value in contribution],
     }
     chosen = {name: [values[k] for k in order.tolist()] for name, values in columns.items()}
     return Data("deciding", {**chosen, "first": answers[0], "second": answers[1]})

@@ -1,6 +1,7 @@
 """The page of estimates: the score of one model or many, and how far to trust it."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -235,7 +236,7 @@ def many_sections(made: Estimated) -> Iterator[Section]:
     yield Section("All models", tuple(blocks))
     places = [k for k, name in enumerate(estimates.targets) if name in made.past.scenarios]
     if len(places) > 1:
-        yield Section("Scenario by scenario", (_heat_map(made, order[:MOST_NAMED], places),))
+        yield Section("Scenario by scenario", (_heat_map(made, order, places),))
     ranking = f"itembank compare {bank_argument(made.bank)} {made.results}{made.chosen} --ranking --report ranking.html"
     tied = Facts((("Find which models are tied", ranking),), are_commands=True)
     yield Section("What to run next", (tied, *next_blocks(made, range(made.n_models))))
@@ -310,13 +311,18 @@ def _table(data: Data, *, has_missing: bool) -> Table:
     return Table("Models", data, tuple(one for one in columns if one.name not in empty), n_shown=25)
 
 
-def _heat_map(made: Estimated, rows: IntArray, places: Sequence[int]) -> Chart:
-    """Draw the scenario scores of these models, the highest overall score first, and list every one below."""
+def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
+    """Draw the scenario scores of the first models in this order, and list those of all below."""
     estimates = made.estimates
-    names, models = [estimates.targets[k] for k in places], [estimates.model_ids[k] for k in rows.tolist()]
-    at = np.ix_(rows, np.array(places))
-    found = {name: getattr(estimates, name)[at].ravel() for name in ("value", "low", "high", "n_items")}
-    data = Data("scenarios", {"model": np.repeat(models, len(places)), "scenario": names * len(models), **found})
+    names, models = [estimates.targets[k] for k in places], [estimates.model_ids[k] for k in order.tolist()]
+    at = np.ix_(order, np.array(places))
+    found: dict[str, Any] = {name: getattr(estimates, name)[at].ravel() for name in ("value", "low", "high", "n_items")}
+    found |= {"model": [one for one in models for _ in places], "scenario": names * len(models)}
+    data = drawn = Data("scenarios", found)
+    models, cut = models[:MOST_NAMED], ""
+    if len(models) < made.n_models:
+        n_cells, cut = len(models) * len(places), f"The {len(models)} highest estimates are drawn; the table has all."
+        drawn = Data("scenarios-drawn", {name: values[:n_cells] for name, values in found.items()})
     value = found["value"]
     known = value[~np.isnan(value)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
@@ -345,13 +351,12 @@ def _heat_map(made: Estimated, rows: IntArray, places: Sequence[int]) -> Chart:
         Column("n_items", "Answered", "count"),
     )
     middle = np.array(
-        [np.nanmedian(one) if np.isfinite(one).any() else np.nan for one in value.reshape(at[0].size, -1).T]
+        [np.nanmedian(one) if np.isfinite(one).any() else np.nan for one in value.reshape(order.size, -1).T]
     )
     title = "No scenario has an estimate"
     if known.size:
         hardest, easiest = (names[int(one(middle))] for one in (np.nanargmin, np.nanargmax))
         title = f"These models score least in {hardest} and most in {easiest}"
     words = "; ".join(f"{name} {points(one)}" for name, one in zip(names, middle.tolist(), strict=True))
-    cut = f"The {len(models)} models with the highest estimates." if len(models) < made.n_models else ""
     table = Table("Scenarios of all models", data, columns)
-    return Chart(title, spec, (data,), f"{title}. Median estimate of these models: {words}.", table, cut)
+    return Chart(title, spec, (drawn,), f"{title}. Median estimate of these models: {words}.", table, cut)

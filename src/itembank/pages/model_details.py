@@ -89,7 +89,7 @@ def model_sections(made: Estimated, row: int) -> Iterator[Section]:
     beside = [made.past.model_ids[k] for k in past_rows(made, row).tolist()]
     answers = answer_table(made.bank, items, given, key, n_trials=own, beside=beside)
     parts = (
-        ("Beside past models", past_blocks(made, row)),
+        ("Compared with past models", past_blocks(made, row)),
         ("Scenario by scenario", scenario_blocks(made.past, made.model(row)) or ()),
         ("Typical or not", typicality_blocks(made, row)),
         ("Its answers", (answers,) if items.size else ()),

@@ -69,7 +69,7 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     beside = (*(() if standing is None else (standing,)), *((Text(words),) if words else ()))
     sections = (
         Section("After each answer", tuple(_step_blocks(session))),
-        Section("Beside past models", (*beside, *(scenario_blocks(past, model) or ()))),
+        Section("Compared with past models", (*beside, *(scenario_blocks(past, model) or ()))),
         Section("How it was asked", (Facts(tuple(_settings(session, scores))),)),
     )
     items = np.array([session.pool.positions[item] for item in session.told], dtype=np.int64)
