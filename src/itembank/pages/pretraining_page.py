@@ -1,5 +1,6 @@
 """The page of a pre-training law: what a larger training run would score, and how good such forecasts were."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -41,11 +42,12 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
     if leading:
         what = law.recipes[0] if len(law.recipes) == 1 else f"{len(law.recipes)} recipes"
         what += f" on {law.scenarios[0].scenario}" if len(law.scenarios) == 1 else ""
+    notes = (Section("Notes on the fit", (Text(law.message),)),) if law.message else ()
     return Page(
         title=title or f"{what} at {compute(law.target_flops)}",
         kind="Pre-training forecast",
-        lead=_lead(law, name, leading),
-        sections=(*_sections(law, name, rows), *_reliability(law, name, rows)),
+        lead=(*_lead(law, name, leading), *_cautions(law, name, rows)),
+        sections=(*_sections(law, name, rows), *notes),
         provenance=(
             ("Law shown", LAW_WORDS.get(name, name)),
             ("Laws fitted", ", ".join(LAW_WORDS.get(one, one) for one in law.names)),
@@ -58,27 +60,22 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
     )
 
 
-def _reliability(law: PretrainingLaw, name: str, rows: Rows) -> tuple[Section, ...]:
+def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> Iterator[Caution]:
     """Say what to know before relying on the forecasts."""
-    found: list[Block] = []
     worth = _worth(law, name)
     if worth is None:
-        found.append(Caution("No sizes were held out, so the error of these forecasts is unknown."))
+        yield Caution("No sizes were held out, so the error of these forecasts is unknown.")
     elif worth["coverage"] < law.level - TOO_NARROW:
-        found.append(
-            Caution(
-                f"{level_words(law.level)} intervals cover only {percent(worth['coverage'], 0)} of the scores of "
-                f"held-out sizes. Those of the forecasts are therefore widened {worth['widening']:.1f} times."
-            )
+        yield Caution(
+            f"{level_words(law.level)} intervals cover only {percent(worth['coverage'], 0)} of the scores of held-out "
+            f"sizes. Those of the forecasts are therefore widened {worth['widening']:.1f} times."
         )
-    by_hand = law.closer_by_hand(name)
-    found += [Caution(f"The {by_hand}")] if by_hand else []
+    if by_hand := law.closer_by_hand(name):
+        yield Caution(f"The {by_hand}")
     doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
     if doubtful:
         which = "1 forecast is" if len(doubtful) == 1 else f"{count(len(doubtful))} forecasts are"
-        found.append(Caution(f"{which} doubtful: {shown(doubtful)}. The table of forecasts says why, under Note."))
-    found += [Text(law.message)] if law.message else []
-    return (Section("Before you rely on it", tuple(found)),) if found else ()
+        yield Caution(f"{which} doubtful: {shown(doubtful)}. The table of forecasts says why, under Note.")
 
 
 def _leading(law: PretrainingLaw, name: str, rows: Rows) -> Rows:
@@ -101,7 +98,7 @@ def _lead(law: PretrainingLaw, name: str, leading: Rows) -> tuple[Block, ...]:
     words = [
         f"At {compute(law.target_flops)}, {first['beyond']:.3g} times the compute of its largest run, "
         f"{first['recipe']} should score {points(first['score'])} "
-        f"({interval_words(first['low'], first['high'])}) on {first['scenario']}."
+        f"({interval_words(first['low'], first['high'])}) on {first['scenario']}, by the {LAW_WORDS.get(name, name)}."
     ]
     if worth is not None:
         words.append(
