@@ -90,7 +90,7 @@ def dimensionality_chart(found: Dimensionality) -> Chart:
         drawn = (("rule", span(y)), ("line", y), ("point", y))
         lines = [marks(kind, dims, along, color=color) for kind, along in drawn]
         parts.append(panel(width, 220, *lines, ruled("y", 0.0, strokeDash=SOLID), title="Held-out error", data="dims"))
-        note += " Bars: one standard error over models up and down."
+        note += " Bars: ± one standard error over models."
     words = f"{found.n_dims_parallel} dimensions tell more than chance"
     if found.n_dims is not None:
         words += f"; held-out answers are predicted with {found.n_dims}"
@@ -139,7 +139,7 @@ def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> C
         tuple(data for _, of_row in rows for data in of_row),
         f"{words}. {told}.",
         note="Spread: half the distance from the 16th to the 84th percentile; ‹ ›: items beyond the panel. "
-        f"Information: of one item on the mean; reliability: of {drawn[0].budget} items; grey: the middle nine tenths "
+        f"Information: of one item on average; reliability: of {drawn[0].budget} items; grey: the middle nine tenths "
         "of the models.",
     )
 

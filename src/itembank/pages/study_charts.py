@@ -236,7 +236,7 @@ def error_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -
         spec,
         (data,),
         f"Mean error of {first.method} on {first.split}, in points: {steps}.",
-        note=f"Bars are a standard error up and down over repeats.{grey}{cut}",
+        note=f"Bars are ± one standard error over repeats.{grey}{cut}",
     )
 
 

@@ -236,7 +236,7 @@ def ability_pair_chart(found: ConvergentValidity, first: str, second: str) -> Ch
     )
     low, value, high = (table[i, j] for table in (found.observed.lower, found.observed.value, found.observed.upper))
     words = f"{shortened(first)} and {shortened(second)} correlate {value:.2f} ({low:.2f} to {high:.2f}) over models"
-    note = f"Bars: one standard error to each side. In brackets: {level_words(found.level)} interval."
+    note = f"Bars: ± one standard error. In brackets: {level_words(found.level)} interval."
     return Chart(words, spec, (Data("abilities", columns),), f"{words}.", note=note)
 
 

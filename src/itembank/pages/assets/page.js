@@ -320,7 +320,7 @@
   start().catch((error) => {
     root.dataset.ready = "failed";
     console.error(error);
-    const note = make("p", { class: "caution" }, "Charts could not be drawn: this browser is too old, or the file is cut. The words and tables stand.");
+    const note = make("p", { class: "caution" }, "Charts could not be drawn: this browser is too old, or the file is cut. Words and tables are complete.");
     document.querySelector("main").prepend(note);
   });
 })();
