@@ -42,7 +42,7 @@ def draw_coverage(records: list[dict[str, Any]], path: Path) -> None:
     )
     color = shade("goal", {"met": "@main", "clearly below": "@other"}, is_told=False)
     cell, unnamed = nominal("cell", "place", labelLimit=210, grid=False), nominal("cell", "place", labels=False)
-    x = number("coverage", "Scores inside", "%", zero=False)
+    x = number("coverage", "Scores inside (%)", "%", zero=False)
     width = number("width", "Half-width / 95th percentile of errors", zero=True)
     goal = [{"from": COVERAGE[0], "to": COVERAGE[1]}]
     left = (

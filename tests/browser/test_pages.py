@@ -130,6 +130,19 @@ def cells(table, column):
     return table.locator(f"tbody tr td:nth-child({column})").all_inner_texts()
 
 
+def test_a_question_leads_to_its_text_and_answers_in_any_order(open_page):
+    page = open_page("one-model", width=PHONE).page
+    table = page.locator(".table:has(.entry)")
+    assert table.locator(".entry:visible").count() == 0
+    for _ in range(2):
+        link = table.locator("td.id a").first
+        name = link.inner_text()
+        link.click()
+        assert table.locator(".entry:visible h3").all_inner_texts() == [name]
+        assert "What is " in table.locator(".entry:visible").inner_text()
+        table.locator("th button").first.click()  # sorted by name, rows are written anew
+
+
 def test_sorts_searches_and_turns_pages(open_page):
     table = long_table(open_page("bank").page)
     head = table.locator("th.number").first

@@ -60,7 +60,7 @@ def test_tables_and_pages_name_the_score(run, folder, bank_with_board):
     assert "board" in shown.out
     text = page.read_text(encoding="utf-8")
     assert "of 12 past models (" in text
-    assert "itembank plan BANK" in text
+    assert f"itembank plan {bank_with_board}" in text
     assert "--target board" in text
 
 

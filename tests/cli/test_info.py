@@ -37,7 +37,7 @@ def test_items_that_stronger_models_fail_are_counted_as_on_the_page_of_the_bank(
     bank = replace(bank, calibration=replace(bank.calibration, parameters=parameters))
     save_bank(bank, tmp_path / "bank")
     n_negative = json.loads(run("info", tmp_path / "bank", "--format", "json").out)["n_negative_items"]
-    assert f" {n_negative} items of 300 are solved less often by stronger models." in items_section(bank).lead
+    assert f" {n_negative} questions of 300 are solved less often by stronger models." in items_section(bank).lead
     assert n_negative != np.sum(loadings @ loadings.mean(axis=0) < 0.0)
 
 
@@ -152,8 +152,8 @@ def test_an_estimate_writes_the_same_numbers_into_its_page(run, fitted_bank, new
     assert f"Report: {page}" in written.err
     assert "FILE.html" not in written.err
     first = next(line for line in plain.out.splitlines() if "new/a" in line and "overall" in line)
-    assert first.split()[2] in words(page)
-    assert f"estimate {fitted_bank} {new}" in words(page)
+    assert f"{first.split()[2]} points" in words(page)
+    assert f"itembank estimate {fitted_bank} {new}" in words(page)
 
 
 def test_a_journal_makes_a_page(run, journal, tmp_path):

@@ -22,7 +22,7 @@ def test_writes_the_page_of_a_bank_and_keeps_what_it_measured(run, bank_folder, 
     assert f"Report: {page}" in outcome.err
     text = page.read_text(encoding="utf-8")
     assert "Mine &amp; yours" in text
-    assert "intervals held for" in text
+    assert "intervals cover the true score of" in text
     assert f"itembank report {bank_folder} -o {page}" in text
     assert kept_accuracy(load_bank(bank_folder)) is not None
 
@@ -56,7 +56,7 @@ def test_takes_what_was_measured_before(run, bank_folder, tmp_path):
     accuracy(load_bank(bank_folder))
     outcome = run("report", bank_folder, "-o", tmp_path / "bank.html", "--no-accuracy")
     assert "Without" not in outcome.err
-    assert "intervals held for" in (tmp_path / "bank.html").read_text(encoding="utf-8")
+    assert "intervals cover the true score of" in (tmp_path / "bank.html").read_text(encoding="utf-8")
 
 
 def test_a_name_that_no_page_has_is_refused_before_any_work(run, bank_folder, monkeypatch):

@@ -40,7 +40,7 @@ def page(audit):
 
 
 def test_the_table_holds_flagged_items_and_no_others(audit, page):
-    items = table(page, "Flagged items")
+    items = table(page, "Flagged questions")
     assert list(items.data.columns["item"]) == audit.flagged["item_id"].to_list()
     assert None not in list(items.data.columns["evidence"])
     menus = [column.name for column in items.columns if column.has_menu]
@@ -50,21 +50,21 @@ def test_the_table_holds_flagged_items_and_no_others(audit, page):
 def test_one_number_of_flagged_items_stands_everywhere(audit, page):
     (first, second) = answers(page)
     assert (first.value, second.value) == (str(audit.flagged.height), "2")
-    assert second.words == "Nobody solves 1, everybody 1"
+    assert second.words == "No model solves 1 (dead), all 1 (saturated)"
 
 
 def test_every_reason_is_counted_and_explained(audit, page):
-    told = {row[0]: row[1:] for row in rows(table(page, "Reasons to look at an item"))}
+    told = {row[0]: row[1:] for row in rows(table(page, "Reasons to read a question"))}
     assert told == {name: [str(count), REASONS[name]] for name, count in audit.to_dict()["flagged"].items()}
 
 
 def test_the_picture_draws_all_items_in_colours_that_tell_them_apart(audit, page):
     (chart,) = of_kind(page, Chart)
-    assert chart.filters is table(page, "Flagged items")
+    assert chart.filters is table(page, "Flagged questions")
     assert {"item_rest", "probability"} <= set(chart.filters.data.columns)  # what a rectangle filters by
     drawn = chart.data[0].columns
     assert sorted(drawn["item"]) == sorted(audit.table["item_id"])
-    assert {"dead", "saturated", "none"} <= set(drawn["reason"])
+    assert {"dead", "saturated", "no reason"} <= set(drawn["reason"])
     scale = chart.spec["layer"][0]["encoding"]["color"]["scale"]
     assert set(scale["domain"]) == set(drawn["reason"])
     assert len(set(TONES.values())) == len(TONES) == len(REASONS) + 1
@@ -72,16 +72,16 @@ def test_the_picture_draws_all_items_in_colours_that_tell_them_apart(audit, page
 
 
 def test_whose_texts_are_not_known_is_told_how_to_see_them(page):
-    assert "--items" not in table(page, "Flagged items").note
+    assert "--items" not in table(page, "Flagged questions").note
     values, _ = make_answers(n_models=30, n_items=40)
     values[:, 3] = 1.0 - values[:, 3]
     without = audit_page(audit_items(ResponseMatrix.create(values), duplicates=False))
-    assert "itembank import --items FILE" in table(without, "Flagged items").note
+    assert "itembank import --items FILE" in table(without, "Flagged questions").note
 
 
 def test_known_labels_and_groups_have_sections(page):
-    assert titles(page) == ["Items", "Items known to be bad", "Models by family"]
-    assert "12 items were known to be bad" in words(page)
+    assert titles(page) == ["Questions", "Questions known to be faulty", "Models by family"]
+    assert "12 questions were known to be faulty" in words(page)
     assert {row[0] for row in rows(table(page, "Scores by family"))} == {"<i>x</i>", "y"}
 
 
@@ -99,7 +99,7 @@ def test_items_that_nobody_answered_have_no_numbers():
     page = audit_page(audit)
     assert "item-6" in set(of_kind(page, Chart)[0].data[0].columns["item"])
     assert "nan" not in page.html()
-    assert "duplicate" not in [row[0] for row in rows(table(page, "Reasons to look at an item"))]  # not looked for
+    assert "duplicate" not in [row[0] for row in rows(table(page, "Reasons to read a question"))]  # not looked for
 
 
 def test_where_nothing_is_flagged_there_is_a_picture_and_no_table():
@@ -115,10 +115,10 @@ def test_where_nothing_is_flagged_there_is_a_picture_and_no_table():
 def test_of_very_many_items_the_page_draws_and_lists_the_first(audit, monkeypatch):
     monkeypatch.setattr(sys.modules["itembank.pages.audit_page"], "MOST_ROWS", 4)
     page = audit_page(audit)
-    held = table(page, "Flagged items")
+    held = table(page, "Flagged questions")
     assert list(held.data.columns["item"]) == audit.flagged["item_id"].to_list()[:4]
-    assert f"{audit.flagged.height - 4} flagged item" in held.note
+    assert f"{audit.flagged.height - 4} flagged question" in held.note
     (chart,) = of_kind(page, Chart)
     n_plain = audit.table["reason"].null_count()
-    assert f"{n_plain - 4} items without a reason" in chart.note
-    assert list(chart.data[0].columns["reason"]).count("none") == 4
+    assert f"{n_plain - 4} questions without a reason" in chart.note
+    assert list(chart.data[0].columns["reason"]).count("no reason") == 4

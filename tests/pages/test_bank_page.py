@@ -24,7 +24,7 @@ from itembank.selection.select import select
 from tests.bank.banks import make_bank, with_family
 from tests.pages.reading import of_kind, rows, section, table, titles, words
 
-SECTIONS = ["How good estimates are", "What it holds", "Past models", "Items"]
+SECTIONS = ["How good estimates are", "What it contains", "Past models", "Questions"]
 
 
 @pytest.fixture(autouse=True)
@@ -56,11 +56,11 @@ def measured(bank):
 
 def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
     assert titles(page) == SECTIONS
-    assert "Items 30  in 3 scenarios" in words(page)
+    assert "Questions 30  in 3 scenarios" in words(page)
     first = rows(table(page, "Scenarios"))[0]
     scores = 100.0 * bank.best_known_scores[:, 0]
     assert first[:3] == ["math", "10", "33.3 %"]
-    assert first[3:6] == [f"{value:.1f} %" for value in (np.median(scores), scores.min(), scores.max())]
+    assert first[3:6] == [f"{value:.1f}" for value in (np.median(scores), scores.min(), scores.max())]
     models = table(page, "Past models")
     assert models.data.columns["score"].tolist() == sorted(bank.best_known_scores[:, -1], reverse=True)
 
@@ -68,12 +68,12 @@ def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
 def test_accuracy_is_told_in_words_and_tables(bank):
     page = bank_page(bank, accuracy=measured(bank))
     said = words(page)
-    assert "A score from 20 items ± 4.5 points" in said  # read off the curve, half way
-    assert "it held for 96 % of past models left out" in said  # 23 of 24
+    assert "A score from 20 questions ± 4.5 points" in said  # read off the curve, half way
+    assert "it covers the true score of 96 % of past models" in said  # 23 of 24
     by_size = rows(table(page, "Precision by number of items"))
     assert [row[0] for row in by_size] == ["10", "20"]
-    assert by_size[0][3] == f"{(23 * 4.0 + 50.0) / 24:.2f}"
-    missed = [row for row in rows(table(page, "Past models left out, from 20 items")) if row[-1] == "no"]
+    assert by_size[0][2] == f"{(23 * 4.0 + 50.0) / 24:.1f}"
+    missed = [row for row in rows(table(page, "Past models, cross-validated, from 20 questions")) if row[-1] == "no"]
     assert [row[0] for row in missed] == ["org/model-0"]
 
 
@@ -82,20 +82,20 @@ def test_without_trials_the_page_says_how_to_measure(page):
 
 
 def test_harder_items_stand_to_the_right_and_negative_ones_are_counted(bank, page):
-    items = section(page, "Items").blocks[-1]
+    items = section(page, "Questions").blocks[-1]
     place, right = (np.asarray(items.data.columns[name]) for name in ("place", "right"))
     assert np.corrcoef(place, right)[0, 1] < -0.7
     negative = int((np.asarray(items.data.columns["slope"]) < 0.0).sum())
-    assert (f"{negative} item" if negative else "No item") in section(page, "Items").lead
+    assert (f"{negative} question" if negative else "No question") in section(page, "Questions").lead
 
 
 def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkeypatch):
     monkeypatch.setattr(bank_items, "MOST_POINTS", 20)
-    chart, *_ = (one for one in section(bank_page(bank), "Items").blocks if isinstance(one, Chart))
+    chart, *_ = (one for one in section(bank_page(bank), "Questions").blocks if isinstance(one, Chart))
     assert chart.data[0].name == "item_cells"
     outside = np.abs(np.asarray(chart.filters.data.columns["place"])) > 3.0
     assert np.sum(chart.data[0].columns["n"]) == 30 - outside.sum()
-    assert "how many lie in each cell" in chart.note
+    assert "how many questions lie in each cell" in chart.note
 
 
 def replaced(bank, responses):
@@ -106,8 +106,8 @@ def replaced(bank, responses):
 @pytest.mark.parametrize("family", [one for one in FAMILIES if one != "bernoulli"])
 def test_counts_and_probabilities_have_a_mean(family):
     page = bank_page(with_family(make_bank(), family))
-    assert "Mean" in [column.title for column in section(page, "Items").blocks[-1].columns]
-    assert "NaN" not in json.dumps(section(page, "Items").blocks[0].spec)
+    assert "Mean" in [column.title for column in section(page, "Questions").blocks[-1].columns]
+    assert "NaN" not in json.dumps(section(page, "Questions").blocks[0].spec)
 
 
 def test_missing_answers_and_costs(bank):
@@ -123,7 +123,7 @@ def test_a_bank_begun_with_few_models_says_what_it_cannot(bank):
         page = bank_page(start(bank.responses.items, *([] if responses is None else [responses])))
         assert "too few for an item model" in words(page)
         assert ("Past models" in titles(page)) == (responses is not None)
-        assert len(section(page, "Items").blocks[-1].data) == 30
+        assert len(section(page, "Questions").blocks[-1].data) == 30
         assert "<html" in page.html()
 
 
@@ -133,11 +133,11 @@ def test_a_published_bank_shows_its_items_and_the_errors_that_were_measured():
     page = bank_page(published)
     said = words(page)
     assert "published without the answers of its 12 past models" in said
-    assert "What may be wrong with items" not in said  # nobody can tell without responses
+    assert "questions that may be faulty" not in said  # nobody can tell without responses
     first = published.published.subset.measured
-    sets = rows(table(page, "Past models left out"))
+    sets = rows(table(page, "Past models, cross-validated"))
     assert [row[0] for row in sets] == ["9", "12"]
-    assert sets[1][1:3] == [f"{100.0 * first[name]:.2f}" for name in ("error", "half_width")]
+    assert sets[1][1:3] == [f"{100.0 * first[name]:.1f}" for name in ("error", "half_width")]
     assert [row[0] for row in rows(table(page, "Scores of single scenarios"))] == ["math", "code", "law"]
     assert "Past models" not in titles(page)
     assert dict(page.provenance)["Published from bank"] == whole.bank_id

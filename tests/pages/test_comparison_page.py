@@ -74,7 +74,7 @@ def test_models_that_answered_alike_cannot_be_told_apart(bank):
     _, page = page_of(bank, same)
     assert "cannot be told apart" in lead_text(page)
     assert "equal" in lead_text(page)
-    assert page.sections[-1].lead.startswith("m1 did better than m0 on 0 items and worse on 0")
+    assert page.sections[-1].lead.startswith("m1 did better than m0 on 0 questions and worse on 0")
     check_charts(page)
 
 
@@ -85,9 +85,10 @@ def test_items_that_decide_add_up_to_the_raw_difference(bank):
     assert sum(items.columns["contribution"]) == pytest.approx(100.0 * found.pairs.raw_difference[0, 0])
     sizes = np.abs(items.columns["contribution"])
     assert list(sizes) == pytest.approx(sorted(sizes, reverse=True))
-    for who, value in zip(items.columns["speaks_for"], items.columns["contribution"], strict=True):
-        assert who == ("m1" if value > 0.0 else "m0")
-    assert len(set(items.columns["speaks_for"])) == 2
+    for first, second, value in zip(
+        *(items.columns[name] for name in ("first", "second", "contribution")), strict=True
+    ):
+        assert (first > second) == (value > 0.0)
 
 
 def test_every_scenario_has_its_difference_the_overall_score_first(pair):
@@ -110,8 +111,12 @@ def test_a_ranking_has_its_order_groups_and_differences_to_the_best(ranking):
     own = PairFinding.of(found, pair_number(found, best, second), 0)
     assert ordered["behind"][1] == pytest.approx(100.0 * own.difference)
     tied = [row["model_id"] for row in rows[1:] if row["group"] == 1]
-    (chart,) = of_kind(page, Chart)
-    assert ("cannot be told apart" in chart.title) == bool(tied)
+    scores, distances = of_kind(page, Chart)
+    assert ("no model is tied" in scores.title) != bool(tied)
+    assert scores.data[0].columns["score"] == [row["score"] for row in rows]
+    for low, score, high in zip(*(ordered[name] for name in ("from", "score", "to")), strict=True):
+        assert low < score < high
+    assert distances.data[0].columns["behind"] == ordered["behind"]
     assert answers(page)[0].words.startswith(f"{100.0 * own.difference:.1f} points ahead of {ordered['model_id'][1]}")
     assert answers(page)[0].value == rows[0]["model_id"]
     check_charts(page)

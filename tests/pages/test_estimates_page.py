@@ -1,9 +1,11 @@
 import dataclasses
+import shlex
 
 import numpy as np
 import polars as pl
 import pytest
 
+from itembank.bank.bank_files import load_bank, save_bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError
@@ -13,15 +15,15 @@ from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.pages import given_answers
-from itembank.pages.blocks import Caution, Chart
-from itembank.pages.estimates_page import estimates_page
+from itembank.pages.blocks import Caution, Chart, Facts
+from itembank.pages.estimates_page import MOST_NAMED, estimates_page
 from itembank.pages.given_answers import left_out_expectations
 from itembank.planning.select import select
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from tests.bank.banks import make_bank, with_family
-from tests.pages.reading import answers, chart, column, of_kind, words
+from tests.pages.reading import answers, chart, column, of_kind, table, words
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 SCRIPT = "<script>window.hit=1</script>"
@@ -52,11 +54,11 @@ def test_the_number_comes_first_with_its_interval_what_it_took_and_how_to_cite_i
     _, estimates, page = made
     row = next(one for one in estimates.rows() if one["target"] == OVERALL)
     (answer,) = answers(page)
-    interval = f"{100 * row['low']:.1f} % to {100 * row['high']:.1f} %"
-    assert answer.value == f"{100 * row['estimate']:.1f} %"
-    assert answer.interval == f"{interval}, 95 % interval"
-    assert answer.words == "From 15 of 30 items, which saves 50 % of the items."
-    for part in (answer.value, interval, "95 %", "15 of 30 items", row["method"], bank.bank_id, "itembank "):
+    interval = f"{100 * row['low']:.1f} to {100 * row['high']:.1f}"
+    assert answer.value == f"{100 * row['estimate']:.1f} points"
+    assert answer.interval == f"{interval} points, 95 % interval"
+    assert answer.words == "From 15 of 30 questions, which saves 50 % of the questions."
+    for part in (answer.value, interval, "95 %", "15 of 30 questions", row["method"], bank.bank_id, "itembank "):
         assert part in answer.citation
 
 
@@ -67,7 +69,7 @@ def test_money_is_saved_where_the_bank_knows_costs():
     rich = dataclasses.replace(rich, responses=dataclasses.replace(rich.responses, costs=costs))
     responses = new_models(rich, 1).take(items=np.arange(3))
     page = estimates_page(rich, responses, estimate(rich, responses, method="p-irt", interval="model-based"))
-    assert answers(page)[0].words == "From 3 of 30 items, which saves 50 % of the cost."
+    assert answers(page)[0].words == "From 3 of 30 questions, which saves 50 % of the cost."
 
 
 def test_scenarios_stand_beside_past_models(made, bank):
@@ -76,24 +78,24 @@ def test_scenarios_stand_beside_past_models(made, bank):
     assert column(page, "Scenarios", "scenario") == ["math", "code", "law"]
     np.testing.assert_allclose(column(page, "Scenarios", "middle"), np.median(past, axis=0))
     np.testing.assert_allclose(column(page, "Scenarios", "below"), np.mean(past < estimates.value[0, :3], axis=0))
-    assert "strongest on" in chart(page, "Beside past models").title
+    assert "strongest on" in chart(page, "Against past models").title
 
 
 def test_past_models_are_compared_by_their_known_scores(made, bank):
     responses, estimates, page = made
     known = bank.known_scores.value[:, -1]
     score = estimates.column(OVERALL)[0]
-    names = column(page, "Beside the best", "model")
+    names = column(page, "the best past model", "model")
     assert names[0] == bank.responses.model_ids[int(np.argmax(known))]
     rows = bank.responses.model_indices(names)
     distances = np.abs(known - score)
     assert np.max(distances[rows[1:]]) <= np.min(np.delete(distances, rows))
-    np.testing.assert_allclose(column(page, "Beside the best", "difference"), score - known[rows])
-    probability = np.array(column(page, "Beside the best", "probability"))
+    np.testing.assert_allclose(column(page, "the best past model", "difference"), score - known[rows])
+    probability = np.array(column(page, "the best past model", "probability"))
     assert np.array_equal(probability > 0.5, score > known[rows])
     theirs = bank.responses.responses[rows][:, bank.responses.item_indices(responses.item_ids)]
     for_new = np.sum(responses.responses[0] > theirs, axis=1)
-    assert column(page, "Beside the best", "for_new") == for_new.tolist()
+    assert column(page, "the best past model", "for_new") == for_new.tolist()
 
 
 def test_every_answer_is_listed_the_most_surprising_first(made):
@@ -101,13 +103,50 @@ def test_every_answer_is_listed_the_most_surprising_first(made):
     assert sorted(column(page, "15 answers", "item")) == sorted(responses.item_ids)
     given = dict(zip(responses.item_ids, responses.responses[0].tolist(), strict=True))
     assert [given[item] for item in column(page, "15 answers", "item")] == column(page, "15 answers", "given")
-    surprise = np.abs(column(page, "15 answers", "surprise"))
-    assert np.all(np.diff(surprise) <= 0.0)
+    expected = column(page, "15 answers", "expected")
+    surprise = np.abs(np.subtract(column(page, "15 answers", "given"), expected))
+    assert np.all(np.diff(surprise) <= 1e-12)
+
+
+def test_each_answer_leads_to_the_text_of_its_question_and_to_who_else_was_right(bank):
+    texts = pl.Series([f"{SCRIPT} {k}?" for k in range(bank.n_items)])
+    items = bank.responses.items.with_columns(question=texts)
+    told = dataclasses.replace(bank, responses=bank.responses.with_tables(items=items))
+    responses = new_models(told, 1)
+    page = estimates_page(told, responses, estimate(told, responses, method="p-irt", interval="model-based"))
+    answered = table(page, "30 answers")
+    for item, given, entry in zip(
+        answered.data.columns["item"], answered.data.columns["given"], answered.entries, strict=True
+    ):
+        pairs = dict(entry.pairs)
+        assert entry.title == item
+        assert pairs["Text"] == texts[told.item_ids.index(item)]
+        assert pairs["This model"] == ("right" if given else "wrong")
+        for name in column(page, "the best past model", "model"):
+            theirs = told.responses.responses[told.responses.model_indices([name])[0], told.item_ids.index(item)]
+            assert pairs[name] == ("right" if theirs else "wrong")
+    html = page.html()
+    assert SCRIPT not in html
+    assert 'href="#m1-answers-1"' in html
+    assert 'id="m1-answers-30"' in html
+
+
+def test_commands_have_the_names_of_bank_selection_and_model_and_quote_them(bank, tmp_path):
+    save_bank(bank, tmp_path / "our bank")
+    loaded = load_bank(tmp_path / "our bank")
+    hostile = "x; rm -rf ~ #"
+    responses = new_models(loaded, 1, names=[hostile]).take(items=np.arange(12))
+    estimates = estimate(loaded, responses, method="p-irt", interval="model-based")
+    page = estimates_page(loaded, responses, estimates, files=["a b.csv"], selection_file="s.json")
+    assert page.title == f"{hostile} on our bank"
+    commands = [shlex.split(text) for one in of_kind(page, Facts) if one.are_commands for _, text in one.pairs]
+    assert ["itembank", "check", str(tmp_path / "our bank"), "a b.csv"] in commands
+    assert hostile in next(one for one in commands if one[1] == "session")
 
 
 def test_what_halves_the_interval_is_left_to_plan(made):
     half = 50.0 * (made[1].high - made[1].low)[0, -1]
-    assert f"reaches {half:.1f} points to either side" in words(made[2])
+    assert f"The interval is ± {half:.1f} points" in words(made[2])
     assert f"itembank plan BANK --half-width {half / 200.0:.4f}" in words(made[2])
 
 
@@ -128,16 +167,16 @@ def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank
         estimates = estimate(bank, known, selection=selection, method="p-irt", interval="model-based")
     cautions = " ".join(one.text for one in of_kind(estimates_page(bank, known, estimates, selection), Caution))
     assert "lacks 7 answers" in cautions
-    assert "helped to calibrate this bank" in cautions
+    assert "is among the past models" in cautions
     page = estimates_page(bank, known, estimates, selection)
-    assert ids[0] not in column(page, "Beside the best", "model")
+    assert ids[0] not in column(page, "the best past model", "model")
     math = new_models(bank, 1).take(items=np.arange(0, 30, 3))
     estimates = estimate(bank, math, method="weighted", interval="model-based")
     page = estimates_page(bank, math, estimates)
-    assert "nothing to go by" in " ".join(one.text for one in of_kind(page, Caution))
+    assert "no answers for some scores" in " ".join(one.text for one in of_kind(page, Caution))
     assert answers(page)[0].value == "unknown"
     assert np.isnan(column(page, "Scenarios", "below")).tolist() == [False, True, True]
-    assert chart(page, "Beside past models").title.count("math") == 2
+    assert chart(page, "Against past models").title.count("math") == 2
 
 
 def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):
@@ -148,7 +187,7 @@ def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):
     assert "new/1" in of_kind(page, Caution)[0].text
     flags = dict(zip(column(page, "Models", "model"), column(page, "Models", "is_flagged"), strict=True))
     assert [name for name, is_flagged in flags.items() if is_flagged] == ["new/1"]
-    assert "Hollow" in chart(page, "Estimates from").note
+    assert "Hollow" in chart(page, "has the highest estimate").note
 
 
 @pytest.mark.parametrize("n_models", [4, 70])
@@ -162,7 +201,10 @@ def test_many_models_stand_in_order_without_sections_of_their_own(bank, n_models
     assert len(page.sections) == 4
     assert len(column(page, "Scenarios of all", "model")) == 3 * n_models
     assert answers(page)[0].value == str(n_models)
-    assert answers(page)[1].value == f"{100 * values[0]:.1f} %"
+    assert answers(page)[1].value == f"{100 * values[0]:.1f} points"
+    heat = chart(page, "score least in")
+    assert len(heat.data[0]) == 3 * min(n_models, MOST_NAMED)
+    assert heat.data[0].columns["model"][0] == column(page, "Models", "model")[0]
 
 
 def test_two_models_have_a_section_each(bank):
@@ -174,7 +216,7 @@ def test_two_models_have_a_section_each(bank):
 def test_one_answer_and_all_answers_have_pages(bank):
     single = new_models(bank, 1).take(items=np.arange(1))
     page = estimates_page(bank, single, estimate(bank, single, method="p-irt", interval="model-based"))
-    assert answers(page)[0].words.startswith("From 1 of 30 items")
+    assert answers(page)[0].words.startswith("From 1 of 30 questions")
     whole = new_models(bank, 1)
     page = estimates_page(bank, whole, estimate(bank, whole, method="p-irt", interval="model-based"))
     assert "known exactly" in answers(page)[0].interval
@@ -214,7 +256,7 @@ def test_models_of_which_only_a_table_is_known_have_a_page():
     known = unanswered(bank, pl.DataFrame({"model_id": ["next/a"], "size": [20.0]}))
     estimates = estimate(bank, known, covariates=("size",))
     page = estimates_page(bank, known, estimates)
-    assert answers(page)[0].words == "From 0 of 30 items."
+    assert answers(page)[0].words == "From 0 of 30 questions."
     assert "Its answers" not in [section.title for section in page.sections]
 
 
@@ -225,7 +267,7 @@ def test_a_bank_without_past_models_has_neither_their_scores_nor_their_answers()
     responses = new_models(whole, 1).take(items=whole.responses.item_indices(selection.item_ids))
     page = estimates_page(published, responses, estimate(published, responses))
     titles = [section.title for section in page.sections]
-    assert "Beside past models" not in titles
+    assert "Compared with past models" not in titles
     assert "Past models below" not in repr(chart(page, "From").spec)
     assert len(column(page, "12 answers", "item")) == 12
 

@@ -38,8 +38,8 @@ def test_it_says_the_verdict_first_and_lists_what_changed(pair):
     assert answers(page)[2].words == f"{fell} fell, {rose} rose"
     flipped = np.flatnonzero(difference)
     assert [item.item_id for item in found.flipped] == [f"q{k}" for k in flipped]
-    assert column(page, "Items whose", "item_id") == [f"q{k}" for k in flipped[:200]]
-    assert column(page, "Items whose", "way") == ["fell" if difference[k] < 0 else "rose" for k in flipped[:200]]
+    assert column(page, "Questions whose", "item_id") == [f"q{k}" for k in flipped[:200]]
+    assert column(page, "Questions whose", "way") == ["fell" if difference[k] < 0 else "rose" for k in flipped[:200]]
     changes = dict(zip(column(page, "Scenarios", "scenario"), column(page, "Scenarios", "change"), strict=True))
     assert changes == {"a": pytest.approx(difference[::2].mean()), PAYLOAD: pytest.approx(difference[1::2].mean())}
     assert of_kind(page, Facts)[0].pairs == (("Go on", "itembank gate next g 'a b'"),)

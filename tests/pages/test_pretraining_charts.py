@@ -81,7 +81,7 @@ def test_abilities_have_the_lines_of_the_law(law):
     curve = rows_of(chart, scenario="easy", recipe=law.recipes[0], what="line")
     means = law.of_scenario("easy").ability_laws.predict(np.log(curve["flops"].to_numpy()))[0]
     np.testing.assert_allclose(curve["value"], means[0])
-    assert "a standard error" in chart.note
+    assert "one standard error" in chart.note
 
 
 def test_decisions_are_the_means_over_scenarios(law):

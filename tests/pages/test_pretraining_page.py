@@ -34,8 +34,8 @@ def test_the_answer_is_the_highest_forecast_of_each_scenario_with_its_interval(l
         rows = [row for row in law.rows() if (row["scenario"], row["law"]) == (scenario, "irsl")]
         best = max(rows, key=lambda row: row["score"])
         assert answer.label == scenario
-        assert answer.value == f"{100.0 * best['score']:.1f} %"
-        assert answer.interval == f"{100.0 * best['low']:.1f} % to {100.0 * best['high']:.1f} %, 95 % interval"
+        assert answer.value == f"{100.0 * best['score']:.1f} points"
+        assert answer.interval == f"{100.0 * best['low']:.1f} to {100.0 * best['high']:.1f} points, 95 % interval"
         assert best["recipe"] in answer.words
     worth = next(row for row in law.comparison() if row["law"] == "irsl")
     assert f"off by {100.0 * worth['mean_absolute_error']:.1f} points" in lead_text(page)
@@ -47,14 +47,14 @@ def test_forecasts_of_sizes_held_out_stand_beside_what_the_models_scored(law, pa
     chart = next(one for one in of_kind(page, Chart) if one.data[0].name == "held-out-shown")
     np.testing.assert_allclose(chart.data[0].columns["actual"], own["actual"])
     np.testing.assert_allclose(chart.data[0].columns["score"], own["score"])
-    assert len(table(page, "Every forecast of a size held out").data) == law.held_out.table.height
+    assert len(table(page, "Every forecast of a held-out size").data) == law.held_out.table.height
     wide = law.held_out.table.filter(law="irsl")["is_covered"].mean() < 0.92
-    assert ("held only" in cautions(page)) == wide
+    assert ("cover only" in cautions(page)) == wide
 
 
-def test_without_a_check_the_page_says_that_nobody_knows(law):
+def test_without_a_check_the_page_says_that_the_error_is_unknown(law):
     page = pretraining_page(dataclasses.replace(law, held_out=None))
-    assert "nobody knows how good" in cautions(page)
+    assert "the error of these forecasts is unknown" in cautions(page)
     assert [section.title for section in page.sections] == ["Forecasts"]
     check_charts(page)
 
@@ -75,6 +75,6 @@ def test_a_law_of_scores_alone_has_a_page_with_what_is_drawn_by_hand(suite):
     law = pretraining_law(suite.accuracy, training_compute(suite.models), settings=settings)
     found = pretraining_page(law, name="trend")
     check_charts(found)
-    assert "The law of local trends says" in lead_text(found)
-    assert column(found, "What laws were worth", "law")[-2:] == ["last-score", "last-line"]
+    assert "by the law of local trends" in lead_text(found)
+    assert column(found, "Errors of the laws", "law")[-2:] == ["last-score", "last-line"]
     assert law.closer_by_hand("trend") in cautions(found)

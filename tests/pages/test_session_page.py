@@ -39,7 +39,7 @@ def test_the_page_begins_with_the_estimate_the_reason_and_the_costs(made):
     session, page = made
     row = session.estimate().scores.rows()[-1]
     score, state, spent = answers(page)
-    assert score.value == f"{100 * row['estimate']:.1f} %"
+    assert score.value == f"{100 * row['estimate']:.1f} points"
     assert state.value == "Ended"
     assert state.interval == session.conclusion
     assert state.interval.startswith("Stopped by the budget of 10 items: no precision was asked for, the half-width")
@@ -93,7 +93,7 @@ def test_a_session_that_has_just_begun_has_a_page(bank):
 def test_a_pending_item_and_an_end_without_the_precision_asked_for_are_said(bank):
     session = answered(bank, 3)
     session.ask()
-    assert "1 item asked and not answered yet" in answers(session_page(session, bank))[1].words
+    assert "1 question asked and not answered yet" in answers(session_page(session, bank))[1].words
     spec = SessionSpec(budget=Budget(n_items=2), stopping=Stopping(half_width=0.01), interval="model-based")
     page = session_page(answered(bank, 2, spec=spec), bank)
     assert "the goal of ±0.01 (1.00 points) was not reached" in answers(page)[1].interval
@@ -128,7 +128,7 @@ def test_costs_that_were_assumed_or_passed_are_said(bank):
     assert n_silent == 1
     assert passed == pytest.approx(0.25 + assumed)
     told = answers(session_page(session, bank))[2].words
-    assert "1 of 2 answers told no cost" in told
+    assert "1 of 2 answers reported no cost" in told
     assert "Left of the budget: 0 USD." in told
-    assert "The maximum was passed by" in told
+    assert "The maximum was exceeded by" in told
     assert "The whole benchmark should cost" in told

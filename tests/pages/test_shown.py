@@ -35,7 +35,7 @@ def test_estimates_show_the_number_with_its_interval(estimates):
     assert "&lt;b&gt;one&lt;/b&gt;" in shown
     assert "<b>one" not in shown
     assert "95 % interval" in shown
-    assert f"{100 * estimates.column('overall')[1]:.1f} %" in shown
+    assert f"{100 * estimates.column('overall')[1]:.1f} points" in shown
     assert shown.count("<tr>") == 1 + len(estimates.rows())
 
 
@@ -66,16 +66,16 @@ def test_an_audit_begins_as_its_page_does():
     shown = audit._repr_html_()
     assert "<i>" not in shown
     page = audit_page(audit)
-    assert page.lead[0].answers[0].label in shown
+    assert page.lead[1].answers[0].label in shown
     assert shown.count("<table") == 1
 
 
 def test_a_selection_shows_ten_items_with_weights_and_its_whole_explanation():
-    why = "auto: random. " + "Mean errors of <b>past</b> models left out in turn. " * 20
+    why = "auto: random. " + "Mean errors of <b>past</b> models, cross-validated. " * 20
     ids = tuple(f"<i>{k}" for k in range(25))
     chosen = Selection(ids, ("part",) * 25, np.full(25, 0.04), "random", "bank-id", explanation=why)
     shown = chosen._repr_html_()
-    assert "Selection of 25 items" in shown
+    assert "Selection of 25 questions" in shown
     assert why.strip().replace("<", "&lt;").replace(">", "&gt;") in shown
     assert shown.count("&lt;i&gt;") == 10
     assert shown.count("0.0400") == 10

@@ -167,6 +167,12 @@ class ItemAudit(Tabular):
         }
 
 
+def text_column(items: pl.DataFrame) -> str | None:
+    """Name of the column of an item table that has the items' texts, None if it has none."""
+    texts = {name.rpartition(".")[2].casefold(): name for name in items.columns if items.schema[name] == pl.String}
+    return next((texts[word] for word in TEXT_COLUMNS if word in texts), None)
+
+
 def flagged_of(table: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of an audit's table that are flagged."""
     return table.filter(pl.col("reason").is_not_null(), ~pl.col("reason").is_in(SAME_FOR_ALL))
@@ -385,8 +391,7 @@ def audit_items(
     ranks = [pl.Series(name, rounded(table[name].to_numpy())) for name in keys]
     table = table.sort([*ranks, "item_id"], descending=[True, True, False])
     items = responses.items
-    texts = {name.rpartition(".")[2].casefold(): name for name in items.columns if items.schema[name] == pl.String}
-    text = next((texts[word] for word in TEXT_COLUMNS if word in texts), None)
+    text = text_column(items)
     if text is not None:
         table = table.join(items.select("item_id", text=text), on="item_id", how="left", maintain_order="left")
     return ItemAudit(responses.n_models, order, table, tuple(_cautions(panel, statistics)), labels, differential)

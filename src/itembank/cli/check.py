@@ -190,17 +190,19 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_for
         note(f"{asked['n_rows']} of {chosen.height} shown: --most N for more, -o FILE for all.")
     if isinstance(given, ib.Bank) and (words := ib.diagnostics.outlook(given).in_words):
         detail(words)
-    report_result(asked["report"], output_format, partial(_page, audit))
+    report_result(asked["report"], output_format, partial(_page, audit, given, sources))
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
     if found:
         click.echo(f"Failed: there are items flagged {', '.join(found)} (--fail-on).", err=True)
         click.get_current_context().exit(EXIT_FAILED)
 
 
-def _page(audit: "ItemAudit", typed: str) -> "Page":
+def _page(audit: "ItemAudit", given: "Bank | ResponseMatrix", sources: Sequence[Path], typed: str) -> "Page":
     from itembank.pages.audit_page import audit_page  # noqa: PLC0415
+    from itembank.pages.blocks import bank_title  # noqa: PLC0415
 
-    return audit_page(audit, command=typed)
+    name = bank_title(given) if isinstance(given, ib.Bank) else sources[0].stem
+    return audit_page(audit, title=f"Audit of {name}", command=typed)
 
 
 def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:

@@ -163,7 +163,16 @@ def estimate_command(
     if report is not None:
         from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415
 
-        write_report(estimates_page(loaded, matrix, estimates, chosen, command=typed_command()), report)
+        page = estimates_page(
+            loaded,
+            matrix,
+            estimates,
+            chosen,
+            files=[str(one) for one in responses],
+            selection_file="" if selection is None else str(selection),
+            command=typed_command(),
+        )
+        write_report(page, report)
     elif output_format == "table":
         note_report(report)
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))

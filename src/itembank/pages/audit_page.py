@@ -14,21 +14,21 @@ from itembank.pages.theme import count, percent, plural, points
 
 LONGEST_TEXT = 240
 """Characters of an item's text that a page shows."""
-BELOW_ZERO = "Correlation with the other items: below zero, better models fail more"
+BELOW_ZERO = "Correlation with the other questions: below zero, better models fail more often"
 COLUMNS = (
-    Column("item", "Item", "id"),
-    Column("scenario", "Scenario", has_menu=True),
-    Column("reason", "Reason", has_menu=True, explanation="The gravest; the evidence is of all"),
+    Column("item", "Question", "id"),
+    Column("probability", "P(defect)", "number", 2, "Probability that the question is faulty"),
+    Column("reason", "Reason", has_menu=True, explanation="The gravest; the evidence is for all reasons"),
     Column("evidence", "Evidence", "prose"),
     Column("text", "Text", "prose"),
-    Column("probability", "P(defect)", "number", 2, "Probability that the item is defective"),
-    Column("mean", "Mean", "number", 2, "Mean response of all models"),
     Column("item_rest", "Item-rest", "number", 2, BELOW_ZERO),
+    Column("mean", "Right", "percent", 0, "Mean answer of all models"),
+    Column("scenario", "Scenario", has_menu=True),
 )
 """What a page has room for beside the evidence; the written table (-o FILE.csv) has the rest."""
 MOST_ROWS = 5_000
 """Flagged items that the page lists, and items without a reason that it draws."""
-NO_REASON = "none"
+NO_REASON = "no reason"
 TONES = {
     "wrong-key": "@c1",
     "best-fail": "@c2",
@@ -44,17 +44,16 @@ TONES = {
 def audit_page(audit: ItemAudit, *, title: str = "", command: str = "") -> Page:
     """Return the page of an audit: counts, cautions, a picture of all items and a table to filter by reason."""
     counts, flagged = audit.counts, audit.flagged
-    main = ", ".join(f"{count(n)} {name}" for name, n in counts.items() if n and name not in SAME_FOR_ALL)
     answers = (
         Answer(
-            "Flagged items",
+            "Flagged as possibly faulty",
             count(flagged.height),
-            words=f"of {plural(audit.table.height, 'item')}{': ' if main else ''}{main}",
+            words=f"of {plural(audit.table.height, 'question')}",
         ),
         Answer(
-            "Items that tell nothing",
+            "All models answer alike",
             count(counts["dead"] + counts["saturated"]),
-            words=f"Nobody solves {count(counts['dead'])}, everybody {count(counts['saturated'])}",
+            words=f"No model solves {count(counts['dead'])} (dead), all {count(counts['saturated'])} (saturated)",
         ),
     )
     table = _items_table(audit)
@@ -62,10 +61,21 @@ def audit_page(audit: ItemAudit, *, title: str = "", command: str = "") -> Page:
     return Page(
         title=title or "Item audit",
         kind="Item audit",
-        lead=(Answers(answers), *(Caution(one) for one in audit.cautions)),
-        sections=(Section("Items", blocks), *_known(audit.labels), *_groups(audit.differential)),
-        provenance=(("Models", count(audit.n_models)), ("Items", count(audit.table.height))),
+        lead=(Text(_sentence(audit)), Answers(answers), *(Caution(one) for one in audit.cautions)),
+        sections=(Section("Questions", blocks), *_known(audit.labels), *_groups(audit.differential)),
+        provenance=(("Models", count(audit.n_models)), ("Questions", count(audit.table.height))),
         command=command,
+    )
+
+
+def _sentence(audit: ItemAudit) -> str:
+    counts = {name: n for name, n in audit.counts.items() if n and name not in SAME_FOR_ALL}
+    if not counts:
+        return "No question is flagged: the answers give no reason to doubt any of them."
+    gravest = max(counts, key=counts.__getitem__)
+    return (
+        f"{count(audit.flagged.height)} of {plural(audit.table.height, 'question')} may be faulty and should be read, "
+        f"most probable first. The most frequent reason is {gravest} ({count(counts[gravest])}): {REASONS[gravest]}."
     )
 
 
@@ -79,8 +89,8 @@ def _reasons_table(audit: ItemAudit) -> Table:
         for name, n in audit.counts.items()
         if name not in left_out
     ]
-    columns = (Column("reason", "Reason"), Column("items", "Items", "count"), Column("meaning", "What it means"))
-    return Table.of("Reasons to look at an item", "reasons", rows, columns)
+    columns = (Column("reason", "Reason"), Column("items", "Questions", "count"), Column("meaning", "What it means"))
+    return Table.of("Reasons to read a question", "reasons", rows, columns)
 
 
 def _items_table(audit: ItemAudit) -> Table:
@@ -97,13 +107,13 @@ def _items_table(audit: ItemAudit) -> Table:
         ]
         found["text"] = pl.Series(texts, dtype=pl.String)
     data = Data("audit", {name: one for name, one in found.items() if not one.null_count() == one.len() > 0})
-    words = f"In the order of {audit.order}. Answers alone were looked at: a person has to read what is flagged. "
+    words = f"In the order of {audit.order}. Only answers were examined: a person has to read what is flagged. "
     if "text" not in data.columns:
-        words += "No texts of items are shown, for none were given: itembank import --items FILE takes them in. "
+        words += "Texts are missing: itembank import --items FILE adds them. "
     left = audit.flagged.height - MOST_ROWS
-    words += f"{plural(left, 'flagged item')} did not fit in the page. " if left > 0 else ""
-    words += "All items stand in what -o FILE.csv writes, also those that nobody solves."
-    return Table("Flagged items", data, tuple(one for one in COLUMNS if one.name in data.columns), note=words)
+    words += f"{plural(left, 'flagged question')} did not fit in the page. " if left > 0 else ""
+    words += "itembank check -o FILE.csv writes all questions, flagged or not."
+    return Table("Flagged questions", data, tuple(one for one in COLUMNS if one.name in data.columns), note=words)
 
 
 def _chart(audit: ItemAudit, table: Table | None) -> Chart:
@@ -114,17 +124,17 @@ def _chart(audit: ItemAudit, table: Table | None) -> Chart:
     )
     n_negative = int((rows["item_rest"] < 0.0).sum())
     words = (
-        f"Of {plural(rows.height, 'item')}, better models fail more often on {count(n_negative)}: their item-rest "
-        "correlation is below zero."
+        f"Better models fail more often on {count(n_negative)} of {plural(rows.height, 'question')}: the item-rest "
+        "correlation of these is below zero."
     )
     left = rows.height - drawn.height
-    note = "Draw a rectangle to see its flagged items in the table below. " if table is not None else ""
-    note += f"{plural(left, 'item')} without a reason, the least suspicious, are not drawn." if left else ""
+    note = "Draw a rectangle to see its flagged questions in the table below. " if table is not None else ""
+    note += f"{plural(left, 'question')} without a reason, the least suspicious, are not drawn." if left else ""
     columns = {"item": drawn["item_id"], "reason": drawn["reason"], "evidence": drawn["evidence"]}
     columns |= {name: drawn[name].round(4) for name in ("probability", "item_rest")}
     there = set(drawn["reason"])
     tip = tips(
-        item="Item",
+        item="Question",
         reason="Reason",
         probability=("P(defect)", ".2f"),
         item_rest=("Item-rest", ".2f"),
@@ -139,28 +149,28 @@ def _chart(audit: ItemAudit, table: Table | None) -> Chart:
         opacity=when(IN_BRUSH, 0.75, 0.1),
         size=30,
     )
-    title = "Probability of a defect, and whether better models are right more often"
+    title = f"Better models fail more often on {count(n_negative)} of {plural(rows.height, 'question')}"
     spec = picture(brushed(points), height=300)
     return Chart(title, spec, (Data("drawn", columns),), words, note=note, filters=table)
 
 
 def _known(labels: LabelCheck | None) -> Iterator[Section]:
-    """How well known bad items are found, by what had not seen their group."""
+    """Say how well known bad items are found, cross-validated by group."""
     if labels is None:
         return
     first = ", ".join(f"{percent(share, 0)} of the first {n}" for n, share in labels.first.items())
     lead = (
-        f"{plural(labels.n_bad, 'item')} were known to be bad. A bad item is ranked before a good one with probability "
-        f"{labels.area:.3f}; bad are {first}."
+        f"{plural(labels.n_bad, 'question')} were known to be faulty. The audit ranks a faulty question before a good "
+        f"one with probability {labels.area:.3f}. Of its ranking, {first} are faulty."
     )
     columns = (
-        Column("said", "Probability said", "percent"),
-        Column("real", "Share that was bad", "percent"),
-        Column("items", "Items", "count"),
+        Column("said", "Predicted probability", "percent"),
+        Column("real", "Share that was faulty", "percent"),
+        Column("items", "Questions", "count"),
     )
     rows = {one.name: list(values) for one, values in zip(columns, zip(*labels.calibration, strict=True), strict=True)}
-    table = Table.of("What came true of the probabilities", "known_bad", rows, columns)
-    yield Section("Items known to be bad", (table,), lead)
+    table = Table.of("Predicted probabilities against the truth", "known_bad", rows, columns)
+    yield Section("Questions known to be faulty", (table,), lead)
 
 
 def _groups(found: DifferentialItems | None) -> Iterator[Section]:
@@ -172,13 +182,13 @@ def _groups(found: DifferentialItems | None) -> Iterator[Section]:
         Column("group", "Group", has_menu=True),
         Column("scenario", "Scenario"),
         Column("score_effect", "Points at equal ability", "points", 1, "How much higher the group scores"),
-        Column("n_flagged", "Items that differ", "count"),
-        Column("n_items", "Of items", "count"),
-        Column("flagged_effect", "Points by these", "points"),
+        Column("n_flagged", "Questions that differ", "count"),
+        Column("n_items", "Of", "count"),
+        Column("flagged_effect", "Points from these", "points"),
     )
     largest = scores[int(scores["score_effect"].abs().fill_nan(0.0).arg_max() or 0)].to_dicts() if scores.height else []
     lead = "".join(
-        f"At equal ability, models of {row['group']} differ most in {row['scenario']}: "
+        f"At equal ability, models of {row['group']} differ most from the others, in {row['scenario']}: "
         f"{points(row['score_effect'], is_signed=True)}."
         for row in largest
     )
@@ -189,13 +199,13 @@ def _groups(found: DifferentialItems | None) -> Iterator[Section]:
     flagged = found.flagged.head(MOST_ROWS).rename({"item_id": "item"})
     if flagged.height:
         columns = (
-            Column("item", "Item", "id"),
-            Column("scenario", "Scenario", has_menu=True),
+            Column("item", "Question", "id"),
             Column("group", "Group", has_menu=True),
             Column("effect", "Points at equal ability", "points"),
             Column("adjusted_p", "Adjusted p", "number", 4),
-            Column("mh_class", "Size", explanation="Of Mantel and Haenszel: A small, B middling, C large"),
+            Column("mh_class", "Size", explanation="By Mantel and Haenszel: A small, B medium, C large"),
+            Column("scenario", "Scenario", has_menu=True),
         )
-        caption = "Items easier or harder for a group than its ability says"
+        caption = "Questions easier or harder for a group than its ability predicts"
         blocks.insert(1, Table.of(caption, "differing", flagged, columns))
     yield Section(f"Models by {found.column}", tuple(blocks), lead)

@@ -5,15 +5,22 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.pages.blocks import Answer, Block, Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Answer, Block, Chart, Column, Data, Section, Table, Text, bank_argument
 from itembank.pages.grammar import PRECISE, Spec, equal, equals, marks, number, of, picture, score, span, tips, when
-from itembank.pages.theme import count, level_words, percent, plural, points, unit_words
+from itembank.pages.theme import count, level_words, percent, plural, points, share_interval_words, unit_words
 from itembank.planning.accuracy import Accuracy, can_be_measured
 
 TITLE = "How good estimates are"
 USUAL_SIZE = 100
 ROOM_FOR_LABELS = 3.2
 """How many times as far as the last number of items the axis goes, so that the lines' names stand behind them."""
+
+
+PRECISION = (
+    Column("error", "Mean error (points)", "number", 1),
+    Column("half_width", "Mean interval (± points)", "number", 1),
+    Column("coverage", "Coverage", "percent", 0, "Share of intervals that cover the true score"),
+)
 
 
 class Typical(NamedTuple):
@@ -35,10 +42,11 @@ def accuracy_answer(found: Accuracy) -> Answer:
     usual = typical(found)
     covered, error = found.coverage[usual.place, -1], found.mean_absolute_errors[usual.place, -1]
     return Answer(
-        f"A score from {count(usual.n_items)} items",
+        f"A score from {count(usual.n_items)} questions",
         f"± {points(usual.half_width)}",
-        f"{level_words(found.level)} interval; it held for {percent(covered, 0)} of past models left out",
-        f"Mean error {points(error)}. {percent(1.0 - usual.n_items / found.n_total, 1)} of the items need not be run.",
+        f"{level_words(found.level)} interval; it covers the true score of {percent(covered, 0)} of past models",
+        f"Mean error {points(error)}, cross-validated. {percent(1.0 - usual.n_items / found.n_total)} of the questions "
+        "need not be run.",
     )
 
 
@@ -48,23 +56,23 @@ def accuracy_section(bank: Bank, found: Accuracy | None) -> Section:
         return _measured(bank, found)
     if bank.published is not None:
         return Section(TITLE, _published(bank))
-    why = "This was not measured yet: itembank report BANK -o FILE does, unless --no-accuracy is given."
+    why = f"This was not measured yet: itembank report {bank_argument(bank)} -o bank.html measures it."
     if not can_be_measured(bank):
         why = (
-            "This cannot be measured with fewer than ten past models whose full scores are known: some have to be left "
-            "out to play the new ones. Intervals then rest on how items are drawn, or on the item model alone."
+            "Cross-validation needs at least ten past models whose full scores are known. Until then, intervals rest "
+            "on how questions are drawn, or on the item model alone."
         )
     return Section(TITLE, (Text(why),))
 
 
 def _measured(bank: Bank, found: Accuracy) -> Section:
     usual = typical(found)
-    low, high = (percent(one, 0) for one in (found.coverage[:, -1].min(), found.coverage[:, -1].max()))
+    covered = share_interval_words(found.coverage[:, -1].min(), found.coverage[:, -1].max())
     blocks: list[Block] = [
         Text(
-            "Each part of the past models in turn played the new models: items were chosen, estimates and intervals "
-            "made without them. Items are chosen as itembank select chooses that many where no method is named. "
-            "A point is a hundredth of the way from 0 % to 100 %."
+            "Cross-validated: each part of the past models was scored as if it were new, with questions, estimates and "
+            "intervals made without it. Questions are chosen as itembank select does by default. Scores are in points "
+            "from 0 to 100."
         ),
         _precision_chart(found),
         _left_out_chart(bank, found, usual),
@@ -72,9 +80,9 @@ def _measured(bank: Bank, found: Accuracy) -> Section:
     if bank.targets.n_scenarios > 1:
         blocks.append(_by_scenario(bank, found, usual))
     lead = (
-        f"{count(usual.n_items)} items place a new model's score within {points(usual.half_width)} up or down. "
-        f"{level_words(found.level)} intervals held for {low if low == high else f'{low} to {high}'} of past models, "
-        "by the number of items."
+        f"{count(usual.n_items)} questions give a new model's score within ± {points(usual.half_width)}. "
+        f"{level_words(found.level)} intervals cover the true score of {covered} of past models, depending on the "
+        "number of questions."
     )
     return Section(TITLE, tuple(blocks), lead)
 
@@ -98,20 +106,23 @@ def _precision_chart(found: Accuracy) -> Chart:
     )
     usual = typical(found)
     title = (
-        f"{count(usual.n_items)} items give an interval of ± {points(usual.half_width)}; the mean error is "
+        f"{count(usual.n_items)} questions give an interval of ± {points(usual.half_width)}; the mean error is "
         f"{points(error[usual.place])}"
     )
     first, last = (int(found.sizes[k]) for k in (0, -1))
     words = (
-        f"From {first} to {last} items the half-width of the {level_words(found.level)} interval falls from "
+        f"From {first} to {last} questions the half-width of the {level_words(found.level)} interval falls from "
         f"{points(half[0])} to {points(half[-1])}, the mean error from {points(error[0])} to "
         f"{points(error[-1])}."
     )
     scale = {"nice": False, "domain": [first, ROOM_FOR_LABELS * last]}
-    x = number("items", "Items run", "d", log=True, scale=scale, values=found.sizes.tolist())
+    x = number("items", "Questions run", "d", log=True, scale=scale, values=found.sizes.tolist())
     y = number("half_width", "Points of the score")
     tip = tips(
-        items=("Items", ",d"), half_width=("Half-width", ".2f"), error=("Mean error", ".2f"), coverage=("Held", ".0%")
+        items=("Questions", ",d"),
+        half_width=("Half-width", ".2f"),
+        error=("Mean error", ".2f"),
+        coverage=("Coverage (%)", ".0%"),
     )
     lines = (("half_width", "@main", "± interval"), ("error", "@other", "mean error"))
     label: Spec = {"align": "left", "dx": 8, "fontWeight": 600, "where": equals("items", last)}
@@ -121,27 +132,27 @@ def _precision_chart(found: Accuracy) -> Chart:
         (marks("text", x, of(y, one), color=tone, text=text, **label) for one, tone, text in lines),
         height=260,
     )
-    shows = "Between two models that run the same items; found significant with probability 80 %"
+    shows = "Between two models on the same questions, detected 80 % of the time"
     columns = (
-        Column("items", "Items", "count"),
-        Column("share", "Of all items", "percent"),
-        Column("half_width", "Interval, ± points", "number", 2),
-        Column("error", "Mean error, points", "number", 2),
-        Column("coverage", "Intervals that held", "percent", 1, "Of past models left out"),
-        Column("difference", "Difference that shows, points", "number", 2, shows),
+        Column("items", "Questions", "count"),
+        Column("half_width", "Interval (± points)", "number", 1),
+        Column("error", "Mean error (points)", "number", 1),
+        Column("coverage", "Coverage", "percent", 0, "Share of intervals that cover the true score, cross-validated"),
+        Column("share", "Of all", "percent"),
+        Column("difference", "Detectable difference (points)", "number", 1, shows),
         *(Column(f"cost_{k}", f"Cost, {unit_words(unit)}", "number", 2) for k, unit in enumerate(found.costs)),
     )
-    note = "Orange bars: mean error ± 2 standard errors, over past models left out."
+    note = "Orange bars: mean error ± 2 standard errors over past models, cross-validated."
     return Chart(title, spec, (data,), words, Table("Precision by number of items", data, columns), note)
 
 
 def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
-    """Estimates of models left out against their full scores."""
+    """Cross-validated estimates of past models against their full scores."""
     error, half = found.errors[usual.place, :, -1], found.half_widths[usual.place, :, -1]
     rows = np.flatnonzero(~np.isnan(error))
     error, half = error[rows], half[rows]
     true = bank.known_scores.value[rows, -1]
-    estimate, has_held = true + error, np.abs(error) <= half
+    estimate, is_covered = true + error, np.abs(error) <= half
     ids = bank.responses.model_ids
     data = Data(
         "left_out",
@@ -152,33 +163,33 @@ def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
             "low": np.clip(estimate - half, 0.0, 1.0),
             "high": np.clip(estimate + half, 0.0, 1.0),
             "error": error,
-            "held": has_held,
+            "covered": is_covered,
         },
     )
-    missed = int((~has_held).sum())
+    missed = int((~is_covered).sum())
     n_items, n_intervals = count(usual.n_items), count(rows.size)
-    title = f"From {n_items} items, {percent(has_held.mean(), 0)} of {n_intervals} intervals hold the full score"
+    title = f"From {n_items} questions, {percent(is_covered.mean(), 0)} of {n_intervals} intervals cover the true score"
     largest = int(np.argmax(np.abs(error)))
     words = (
-        f"Estimates lie {points(np.abs(error).mean())} from the full scores on the mean, at most "
+        f"Estimates are off by {points(np.abs(error).mean())} on average, by at most "
         f"{points(abs(float(error[largest])))} ({data.columns['model'][largest]}). {plural(missed, 'interval')} "
-        f"{'misses' if missed == 1 else 'miss'} the full score."
+        f"{'misses' if missed == 1 else 'miss'} the true score."
     )
     columns = (
         Column("model", "Past model", "id"),
-        Column("true", "Full score", "percent"),
-        Column("estimate", "Estimate", "percent"),
-        Column("low", "From", "percent"),
-        Column("high", "To", "percent"),
-        Column("error", "Error, points", "points"),
-        Column("held", "Held", "flag", has_menu=True),
+        Column("true", "True score", "score"),
+        Column("estimate", "Estimate", "score"),
+        Column("low", "From", "score"),
+        Column("high", "To", "score"),
+        Column("error", "Error", "points"),
+        Column("covered", "Covered", "flag", has_menu=True),
     )
-    table = Table(f"Past models left out, from {usual.n_items} items", data, columns)
-    x, y = score("true", "Full score"), score("estimate", "Estimate")
-    color = when(equals("held", True), "@main", "@other")
+    table = Table(f"Past models, cross-validated, from {usual.n_items} questions", data, columns)
+    x, y = score("true", "True score"), score("estimate", "Estimate")
+    color = when(equals("covered", True), "@main", "@other")
     tip = tips(
         model="Model",
-        true=("Full score", PRECISE),
+        true=("True score", PRECISE),
         estimate=("Estimate", PRECISE),
         low=("From", PRECISE),
         high=("To", PRECISE),
@@ -190,7 +201,7 @@ def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
         height=360,
     )
     note = (
-        "Each line is an interval; orange ones miss the full score. On the diagonal estimate and full score are equal."
+        "Each line is an interval; orange ones miss the true score. On the diagonal, estimate and true score are equal."
     )
     return Chart(title, spec, (data,), words, table, note)
 
@@ -205,12 +216,10 @@ def _by_scenario(bank: Bank, found: Accuracy, usual: Typical) -> Table:
     }
     columns = (
         Column("scenario", "Scenario"),
-        Column("items", "Items", "count"),
-        Column("error", "Mean error, points", "number", 2),
-        Column("half_width", "Mean interval, ± points", "number", 2),
-        Column("coverage", "Intervals that held", "percent"),
+        Column("items", "Questions", "count"),
+        *PRECISION,
     )
-    note = f"All from the same {count(usual.n_items)} items of all scenarios together."
+    note = f"All from the same {count(usual.n_items)} questions of all scenarios together."
     return Table.of("Scores of single scenarios", "accuracy_by_scenario", rows, columns, note=note)
 
 
@@ -219,7 +228,7 @@ def _published(bank: Bank) -> tuple[Block, ...]:
     subsets = () if bank.published is None else bank.published.subsets
     measured = sorted((one for one in subsets if one.measured), key=lambda one: one.selection.n_items)
     if not measured:
-        return (Text("The bank was published without past models' responses and without errors measured on them."),)
+        return (Text("The bank was published without past models' answers and without errors measured on them."),)
     found = {name: np.array([one.measured[name] for one in measured]) for name in ("error", "half_width", "coverage")}
     rows = {
         "items": [one.selection.n_items for one in measured],
@@ -228,16 +237,14 @@ def _published(bank: Bank) -> tuple[Block, ...]:
         "coverage": found["coverage"],
     }
     columns = (
-        Column("items", "Items to run", "count"),
-        Column("error", "Mean error, points", "number", 2),
-        Column("half_width", "Mean interval, ± points", "number", 2),
-        Column("coverage", "Intervals that held", "percent"),
+        Column("items", "Questions to run", "count"),
+        *PRECISION,
     )
     said = (
-        f"Before the bank was published, each of {count(measured[0].errors.shape[0])} past models in turn played the "
-        "new model. Below are the mean error of its overall score and the mean half-width of 95 % intervals."
+        f"Cross-validated on {count(measured[0].errors.shape[0])} past models before the bank was published: the mean "
+        "error of the overall score and the mean half-width of 95 % intervals."
     )
-    blocks: list[Block] = [Text(said), Table.of("Past models left out", "published_errors", rows, columns)]
+    blocks: list[Block] = [Text(said), Table.of("Past models, cross-validated", "published_errors", rows, columns)]
     if bank.targets.n_scenarios > 1:
         most = measured[-1]
         sizes = [float(np.abs(error[~np.isnan(error)]).mean()) for error in most.errors[:, :-1].T]
@@ -246,8 +253,8 @@ def _published(bank: Bank) -> tuple[Block, ...]:
                 "Scores of single scenarios",
                 "published_errors_by_scenario",
                 {"target": list(bank.targets.scenarios), "error": [100.0 * one for one in sizes]},
-                (Column("target", "Score"), columns[1]),
-                note=f"From {count(most.selection.n_items)} items of all scenarios together.",
+                (Column("target", "Score"), PRECISION[0]),
+                note=f"From {count(most.selection.n_items)} questions of all scenarios together.",
             )
         )
     return tuple(blocks)

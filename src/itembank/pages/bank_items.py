@@ -11,7 +11,7 @@ from itembank.irt.abilities import Difficulties, expected_difficulties
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
-from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, bank_argument
 from itembank.pages.grammar import (
     IN_BRUSH,
     Spec,
@@ -115,7 +115,7 @@ def items_section(bank: Bank) -> Section:
     known["right"] = np.round(bank.mean_responses, SHORT)
     if not bank.calibration.is_fitted:
         why = "Past models are too few for an item model, so there is no difficulty or discrimination yet."
-        return Section("Items", (Text(why), _table(bank, Data("items", known))))
+        return Section("Questions", (Text(why), _table(bank, Data("items", known))))
     axis = AbilityAxis.of(bank)
     place, slope = axis.difficulties(bank.calibration).value, axis.slopes(bank.calibration)
     grid = axis.grid(N_GRID)
@@ -133,30 +133,32 @@ def items_section(bank: Bank) -> Section:
         blocks.insert(-1, Text(said))
     against = int((slope < 0.0).sum())
     where = in_words(float(np.median(place)), 1, is_signed=True)
-    middle = f"The middle item lies at {where} standard deviations of ability"
+    middle = f"The median question has difficulty {where}, in standard deviations of ability"
     if axis.positions.size:
-        middle += f", the middle past model at {in_words(float(np.median(axis.positions)), 1, is_signed=True)}"
-    verb, number = "is" if against < 2 else "are", plural(against, "item") if against else "No item"
+        middle += f"; the median past model has ability {in_words(float(np.median(axis.positions)), 1, is_signed=True)}"
+    verb, number = "is" if against < 2 else "are", plural(against, "question") if against else "No question"
     lead = f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
     if bank.published is None:
-        lead += " What may be wrong with items: itembank check BANK --report FILE.html."
-    return Section("Items", tuple(blocks), lead)
+        lead += f" To find questions that may be faulty: itembank check {bank_argument(bank)} --report audit.html."
+    return Section("Questions", tuple(blocks), lead)
 
 
 def _table(bank: Bank, data: Data) -> Table:
     mean = "Right" if bank.n_models == 0 or bank.responses.is_binary else "Mean"
     columns = (
-        Column("item", "Item", "id"),
+        Column("item", "Question", "id"),
         Column("scenario", "Scenario", has_menu=bank.targets.n_scenarios > 1),
         Column("subscenario", "Part", has_menu=True),
-        Column("right", mean, "percent", 1, "Mean response of past models"),
-        Column("place", "Difficulty", "number", 2, "The ability at which the item is half solved, guessing apart"),
+        Column("right", mean, "percent", 0, "Mean answer of past models"),
+        Column(
+            "place", "Difficulty", "number", 2, "The ability at which half the models solve it, apart from guessing"
+        ),
         Column("slope", "Discrimination", "number", 2, "How fast the chance to solve it rises with ability"),
-        Column("information", "Information", "number", 3, "What an answer tells of a past model, on the mean"),
+        Column("information", "Information", "number", 3, "How much an answer tells about a past model, on average"),
     )
     held = tuple(one for one in columns if one.name in data.columns)
-    note = "Draw a rectangle in the map to see its items here." * ("place" in data.columns)
-    return Table("Items", data, held, note=note)
+    note = "Draw a rectangle in the map to see its questions here." * ("place" in data.columns)
+    return Table("Questions", data, held, note=note)
 
 
 def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Table) -> Chart:
@@ -174,28 +176,27 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
     is_dense = place.size > MOST_POINTS
     drawn = _cells(place, slope, reach) if is_dense else data
     names = sorted(bank.targets.scenarios) if 1 < bank.targets.n_scenarios <= MOST_IN_MENU and not is_dense else []
-    title = "Items by difficulty and discrimination"
+    title = "Questions by difficulty and discrimination"
     if axis.positions.size >= FEW_MODELS:
         within = np.mean((place >= axis.positions.min()) & (place <= axis.positions.max()))
-        title = f"{percent(float(within), 0)} of the items lie between the weakest and the strongest past model"
+        title = f"{percent(float(within), 0)} of the questions lie between the weakest and the strongest past model"
     best = int(np.argmin(told.columns["error"]))
     middle, where = in_words(float(np.median(slope))), in_words(float(grid[best]), 1)
     words = (
-        f"{title}. Discrimination is {middle} for the middle item and below zero for {count((slope < 0).sum())}. All "
-        f"items together tell most of abilities around {where}."
+        f"{title}. Median discrimination is {middle}; {count((slope < 0).sum())} are below zero. Together the "
+        f"questions tell most about abilities around {where}."
     )
     place_of_items = "Middle" if len(models) else "Top"
     notes = [
         "Top: past models by ability." * (len(models) > 0),
-        f"{place_of_items}: of more than {count(MOST_POINTS)} items, how many lie in each cell; the table has each."
+        f"{place_of_items}: how many questions lie in each cell; the table has each."
         if is_dense
-        else f"{place_of_items}: items; orange ones are solved less often by stronger models.",
-        "Bottom: the standard error of an ability by answers to all items, as the item model has it. All in standard "
-        "deviations of ability.",
+        else f"{place_of_items}: questions; orange ones are solved less often by stronger models.",
+        "Bottom: standard error of an ability estimated from all questions. All in standard deviations of ability.",
     ]
     if outside.any():
         verb = "is" if outside.sum() == 1 else "are"
-        notes.append(f"{plural(int(outside.sum()), 'item')} beyond ± {reach:.1f} {verb} not drawn.")
+        notes.append(f"{plural(int(outside.sum()), 'question')} beyond ± {reach:.1f} {verb} not drawn.")
     used = tuple(one for one in (drawn, models, told) if len(one))
     spec = _map_spec(reach, names, is_dense=is_dense, has_models=len(models) > 0)
     return Chart(title, spec, used, words, note=" ".join(filter(None, notes)), filters=table)
@@ -222,16 +223,16 @@ def _map_spec(reach: float, names: list[str], *, is_dense: bool, has_models: boo
     n_models = number("n", "Models", tickCount=2)
     models = marks("bar", {**span(bare), **binned}, n_models, tip=tip, data="model_counts", color="@soft")
     if is_dense:
-        tip = tips(n=("Items", ",d"), place=("Difficulty from", ".2f"), slope=("Discrimination from", ".2f"))
-        legend = {"title": "Items in a cell", "orient": "top", "format": "d"}
+        tip = tips(n=("Questions", ",d"), place=("Difficulty from", ".2f"), slope=("Discrimination from", ".2f"))
+        legend = {"title": "Questions in a cell", "orient": "top", "format": "d"}
         color = {"field": "n", "type": "quantitative", "scale": {"type": "log"}, "legend": legend}
         along, up = ({**span(one, one["field"], f"{one['field']}_end"), **binned} for one in (bare, y))
         items = brushed(marks("rect", along, up, tip=tip, color=color))
     else:
         tip = tips(
-            item="Item",
+            item="Question",
             scenario="Scenario",
-            right=("Mean of past models", ".1%"),
+            right=("Past models right (%)", ".0%"),
             place=("Difficulty", ".2f"),
             slope=("Discrimination", ".2f"),
             information=("Information", ".3f"),

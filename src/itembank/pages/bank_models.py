@@ -9,7 +9,7 @@ from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.bank_items import AbilityAxis
 from itembank.pages.blocks import Column, Data, Section, Table, Text
-from itembank.pages.theme import interval_words, percent, plural
+from itembank.pages.theme import interval_words, plural, points
 from itembank.responses.model_features import model_dates
 
 MOST_SCENARIOS = 12
@@ -23,12 +23,12 @@ def models_section(bank: Bank) -> Section | None:
     scores = bank.best_known_scores
     rows = np.flatnonzero(np.isfinite(scores[:, -1]))
     if rows.size == 0:
-        return Section("Past models", (Text("No past model answered enough items for an overall score."),))
+        return Section("Past models", (Text("No past model answered enough questions for an overall score."),))
     rows = rows[np.argsort(-scores[rows, -1], kind="stable")]
     models = bank.responses.models[rows.tolist()]
     told: list[tuple[Column, Any]] = [
         (Column("model", "Model", "id"), models["model_id"].to_list()),
-        (Column("score", "Score", "percent", 1, "The overall score"), scores[rows, -1]),
+        (Column("score", "Score", "score", 1, "The overall score"), scores[rows, -1]),
     ]
     if bank.calibration.is_fitted:
         axis, where = AbilityAxis.of(bank), "On the axis of the item map, in standard deviations"
@@ -41,9 +41,9 @@ def models_section(bank: Bank) -> Section | None:
         told.append((Column("date", dates.name), dates.cast(pl.String).to_list()))
     if 1 < bank.targets.n_scenarios <= MOST_SCENARIOS:
         names = enumerate(bank.targets.scenarios)
-        told += [(Column(f"score_{j}", name, "percent"), scores[rows, j]) for j, name in names]
+        told += [(Column(f"score_{j}", name, "score"), scores[rows, j]) for j, name in names]
     columns = {column.name: values for column, values in told}
-    note = "Scores are of all items. What a model did not answer counts as missing, not as wrong."
+    note = "Scores are of all questions. Answers that are missing count as missing, not as wrong."
     table = Table("Past models", Data("models", columns), tuple(column for column, _ in told), note=note)
     lead = (
         f"{plural(rows.size, 'past model')}, with {scores_in_words(scores[rows, -1])}. The best is "
@@ -53,6 +53,6 @@ def models_section(bank: Bank) -> Section | None:
 
 
 def scores_in_words(scores: FloatArray) -> str:
-    """Write the range of some scores: 'scores from 45.4 % to 83.9 %'."""
+    """Write the range of some scores: 'scores from 45.4 to 83.9 points'."""
     low, high = float(scores.min()), float(scores.max())
-    return f"scores from {interval_words(low, high)}" if high > low else f"a score of {percent(low)}"
+    return f"scores from {interval_words(low, high)} points" if high > low else f"a score of {points(low)}"

@@ -26,10 +26,11 @@ from itembank.pages.blocks import (
     Section,
     Table,
     bank_provenance,
+    bank_title,
 )
 from itembank.pages.grammar import marks, nominal, picture, score, span, tips
 from itembank.pages.render import Page
-from itembank.pages.theme import count, money, percent, plural, unit_words
+from itembank.pages.theme import count, money, percent, plural, points, unit_words
 from itembank.planning.accuracy import Accuracy, kept_accuracy
 from itembank.responses.model_features import model_dates
 
@@ -62,8 +63,8 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
         _history(bank),
     )
     return Page(
-        title=title or bank.name or f"Bank {bank.bank_id}",
-        kind="Item bank",
+        title=title or bank_title(bank),
+        kind="Item bank" if bank.newest is None else f"Item bank, newest past model {bank.newest!s}",
         lead=(Answers(tuple(_answers(bank, accuracy))), *_cautions(bank)),
         sections=tuple(section for section in sections if section is not None),
         provenance=(*bank_provenance(bank), *_made(bank), *_files(bank)),
@@ -74,20 +75,18 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
 def bank_summary(bank: Bank, title: str = "") -> Page:
     """Return what a notebook shows of a bank: how good estimates are, where that was measured, and what it holds."""
     lead = (Answers(tuple(_answers(bank, kept_accuracy(bank)))),)
-    return Page(title or bank.name or f"Bank {bank.bank_id}", "Item bank", lead, (contents_section(bank),))
+    return Page(title or bank_title(bank), "Item bank", lead, (contents_section(bank),))
 
 
 def _answers(bank: Bank, accuracy: Accuracy | None) -> Iterator[Answer]:
-    """Say how good estimates are, where that was measured, and how much the bank holds."""
+    """Say how good estimates are, if that was measured, and how much the bank has."""
     if accuracy is not None:
         yield accuracy_answer(accuracy)
     aside = f", {count(bank.n_aside)} more kept aside" if bank.n_aside else ""
-    yield Answer("Items", count(bank.n_total), words=f"in {plural(bank.targets.n_scenarios, 'scenario')}{aside}")
+    yield Answer("Questions", count(bank.n_total), words=f"in {plural(bank.targets.n_scenarios, 'scenario')}{aside}")
     overall = bank.best_known_scores[:, -1]
     overall = overall[np.isfinite(overall)]
     words = f"with {scores_in_words(overall)}" if overall.size else ""
-    if bank.newest is not None:
-        words = f"{words}, the newest of {bank.newest!s}".removeprefix(", ")
     yield Answer("Past models", count(bank.n_calibration_models), words=words)
 
 
@@ -96,21 +95,23 @@ def _cautions(bank: Bank) -> Iterator[Block]:
     if not calibration.is_fitted:
         models = plural(bank.n_models, "past model")
         yield Caution(
-            f"The bank was begun with {models}, too few for an item model. Estimates from it are means of the items "
-            "that were run, with the wide intervals of random draws; they get narrower as models are added."
+            f"The bank has only {models}, too few for an item model. Its estimates are means of the questions that "
+            "were run, with the wide intervals of random samples; intervals narrow as models are added."
         )
     elif calibration.method == KNOWN_PARAMETERS:
-        yield Caution("The bank was made of known item parameters, without past models: it is as good as they are.")
+        yield Caution(
+            "The bank was made from known item parameters, without past models: it is only as good as they are."
+        )
     elif not calibration.converged:
-        yield Caution(f"The calibration did not end where it should: {calibration.message}")
+        yield Caution(f"The calibration did not converge: {calibration.message}")
     if bank.published is not None:
         yield Caution(
             f"The bank was published without the answers of its {plural(bank.n_calibration_models, 'past model')}: "
-            "this page shows its items only."
+            "this page shows its questions only."
         )
     share = float(bank.responses.observed.mean()) if bank.n_models else 1.0
     if share < DENSE:
-        yield Caution(f"{percent(share, 0)} of the past models' answers are there; what is missing counts as unknown.")
+        yield Caution(f"{percent(share, 0)} of the past models' answers are known; the rest count as missing.")
 
 
 def contents_section(bank: Bank) -> Section:
@@ -133,23 +134,25 @@ def contents_section(bank: Bank) -> Section:
     if np.isfinite(bank.item_model_bias).any():
         known["bias"] = 100.0 * bank.item_model_bias
     data = Data("scenarios", known)
-    error = "Mean error of the score it predicts for models left out, points"
+    error = "Mean error of the score that the item model alone predicts, cross-validated, in points"
     columns = (
         Column("scenario", "Scenario"),
-        Column("items", "Items", "count"),
+        Column("items", "Questions", "count"),
         Column("weight", "Weight", "percent", 1, "In the overall score"),
-        Column("middle", "Middle score", "percent", 1, "Of past models"),
-        Column("lowest", "Lowest", "percent"),
-        Column("highest", "Highest", "percent"),
-        Column("same", "All answered alike", "count", explanation="Items that tell past models nothing"),
-        Column("bias", "Error of the item model", "number", 2, error),
+        Column("middle", "Median score", "score", 1, "Of past models"),
+        Column("lowest", "Lowest", "score"),
+        Column("highest", "Highest", "score"),
+        Column("same", "All answered alike", "count", explanation="Questions that do not tell past models apart"),
+        Column("bias", "Item model error", "number", 1, error),
     )
     blocks: list[Block] = [Table("Scenarios", data, tuple(one for one in columns if one.name in known), n_shown=20)]
     if has_scores and n_scenarios > 1:
         blocks.insert(0, _scores_chart(data))
     words = f" The overall score is {targets.overall_in_words}." if targets.overall_in_words else ""
     return Section(
-        "What it holds", tuple(blocks), f"{plural(bank.n_total, 'item')} in {plural(n_scenarios, 'scenario')}.{words}"
+        "What it contains",
+        tuple(blocks),
+        f"{plural(bank.n_total, 'question')} in {plural(n_scenarios, 'scenario')}.{words}",
     )
 
 
@@ -160,17 +163,19 @@ def _scores_chart(data: Data) -> Chart:
     known = order[np.isfinite(middle[order])]
     hardest, easiest = (names[int(known[k])] for k in (0, -1))
     title = f"Past models score least in {hardest} and most in {easiest}"
-    least, most = (percent(float(middle[k])) for k in (known[0], known[-1]))
-    words = f"The middle past model scores {least} in {hardest} and {most} in {easiest}."
+    least, most = (points(float(middle[k])) for k in (known[0], known[-1]))
+    words = f"The median past model scores {least} in {hardest} and {most} in {easiest}."
     x, y = score("middle", "Score"), nominal("scenario", [names[k] for k in order.tolist()], labelLimit=130)
-    tip = tips(scenario="Scenario", items=("Items", ",d"), middle=("Middle score", ".1%"), highest=("Highest", ".1%"))
+    tip = tips(
+        scenario="Scenario", items=("Questions", ",d"), middle=("Median score", ".1%"), highest=("Highest", ".1%")
+    )
     spec = picture(
         marks("rule", span(x, "lowest", "highest"), y, color="@soft"),
         marks("bar", span(x), y, color="@main", opacity=0.35, height=8),
         marks("point", x, y, tip=tip, color="@main", size=45),
         height=20 * len(names),
     )
-    note = "Dot: the middle past model, bar: the middle half, line: all of them."
+    note = "Dot: the median past model; bar: the middle half; line: all of them."
     return Chart(title, spec, (data,), words, note=note)
 
 
@@ -184,12 +189,12 @@ def _costs(bank: Bank) -> Section | None:
     rows = {"scenario": list(bank.targets.scenarios), "items": bank.targets.scenario_sizes, **totals}
     columns = (
         Column("scenario", "Scenario"),
-        Column("items", "Items", "count"),
+        Column("items", "Questions", "count"),
         *(Column(f"cost_{k}", unit_words(unit), "number") for k, unit in enumerate(costs)),
     )
     whole = "; ".join(money(float(cost.sum()), unit_words(unit)) for unit, cost in costs.items())
-    lead = f"A run of all {plural(bank.n_items, 'item')} is expected to cost {whole}."
-    note = "Sums of each item's mean cost over past models; where it is not known, the mean of the other items."
+    lead = f"A run of all {plural(bank.n_items, 'question')} is expected to cost {whole}."
+    note = "Sum of each question's mean cost over past models; if unknown, the mean of the other questions."
     return Section("Costs", (Table.of("Cost of a run by scenario", "costs", rows, columns, note=note),), lead)
 
 
@@ -215,7 +220,7 @@ def _history(bank: Bank) -> Section | None:
         rows = {one.name: [getattr(change, one.name) for change in changes] for one in columns}
         rows |= {one.name: [ids.n for ids in rows[one.name]] for one in columns if one.kind == "count"}
         blocks.append(Table.of("Changes of the bank", "changes", rows, columns))
-    return Section("How it came about", tuple(blocks)) if blocks else None
+    return Section("How it was made", tuple(blocks)) if blocks else None
 
 
 def _sources(bank: Bank) -> Iterator[Pair]:

@@ -1,5 +1,6 @@
 """What a page is made of: frozen pieces that say what to show, and not how it looks."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from itembank.bank.banks import Bank
 
 Pair = tuple[str, str]
-Kind = Literal["text", "prose", "id", "number", "percent", "points", "count", "flag"]
-"""How a cell is written: 'prose' is text of several words, which gets room; 'percent' takes fractions, 'points'
-fractions too and signs them, 'flag' true or false."""
+Kind = Literal["text", "prose", "id", "number", "score", "percent", "points", "count", "flag", "response"]
+"""How a cell is written: 'prose' is text of several words, which gets room; 'score', 'percent' and 'points' take
+fractions (a difference of scores is in 'points', with its sign), 'flag' true or false, 'response' is right or wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class Table:
     columns: tuple[Column, ...]
     n_shown: int = 15
     note: str = ""
+    entries: tuple["Facts", ...] = ()  # What the id of each of the first rows leads to
 
     def __post_init__(self) -> None:
         unknown = [one.name for one in self.columns if one.name not in self.data.columns]
@@ -82,6 +84,7 @@ class Table:
         *,
         n_shown: int = 15,
         note: str = "",
+        entries: tuple["Facts", ...] = (),
     ) -> Self:
         """Make a table with data of its own, of this name: from columns, a frame or records, which may hold more."""
         columns = tuple(columns)
@@ -89,7 +92,7 @@ class Table:
             one.name: [row[one.name] for row in rows] if isinstance(rows, Sequence) else rows[one.name]
             for one in columns
         }
-        return cls(caption, Data(name, own), columns, n_shown, note)
+        return cls(caption, Data(name, own), columns, n_shown, note, entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +171,7 @@ class Answer:
 
     label: str  # What it is of
     value: str
-    interval: str = ""  # In words: "73.9 % to 80.3 %, 95 % interval"
+    interval: str = ""  # In words: "73.9 to 80.3 points, 95 % interval"
     words: str = ""  # What it was made from
     citation: str = ""  # What the copy button copies: number, interval, items, bank and version in a line
 
@@ -186,6 +189,7 @@ class Facts:
 
     pairs: tuple[tuple[str, str], ...]
     title: str = ""
+    are_commands: bool = False
 
 
 Block = Text | Caution | Answer | Answers | Facts | Table | Chart
@@ -200,6 +204,20 @@ class Section:
     lead: str = ""
 
 
+def bank_title(bank: "Bank") -> str:
+    """Return what people call a bank: its name, where it comes from, the name of its folder, else what it has."""
+    folder = bank.cache.folder
+    source = bank.cache.source.partition("@")[0].rpartition("/")[2]
+    known = (bank.name, source, "" if folder is None else folder.resolve().name)
+    return next(filter(None, known), plural(bank.n_total, "question"))
+
+
+def bank_argument(bank: "Bank") -> str:
+    """Return how a command on this machine names a bank."""
+    folder = bank.cache.folder
+    return shlex.quote(bank.cache.source or ("BANK" if folder is None else str(folder)))
+
+
 def bank_provenance(bank: "Bank") -> tuple[Pair, ...]:
     """Return what says which bank the numbers are from."""
     named = f"{bank.name} {bank.version}, " if bank.name else ""
@@ -208,7 +226,7 @@ def bank_provenance(bank: "Bank") -> tuple[Pair, ...]:
         ("Bank", f"{named}{bank.bank_id}"),
         ("Score", bank.target_id),
         ("Past models", count(bank.n_calibration_models)),
-        ("Items", count(bank.n_total)),
+        ("Questions", count(bank.n_total)),
         *([] if bank.newest is None else [("Newest past model", str(bank.newest))]),
         ("Item model", f"{calibration.item_model}, {plural(calibration.n_dims, 'dimension')}, by {calibration.method}"),
     )

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from itembank.comparison.comparisons import Comparison
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.grammar import Spec, marks, nominal, number, picture, ruled, shade, span, tips
-from itembank.pages.theme import level_words, plural, points
+from itembank.pages.grammar import Spec, marks, nominal, number, picture, ruled, score, shade, span, tips
+from itembank.pages.theme import interval_words, level_words, plural, points
 
 SURE = 0.995
 """Probability from which no second decimal is left to say."""
@@ -84,7 +84,7 @@ class PairFinding:
         if not math.isfinite(self.detectable):
             return ""
         return (
-            f"On these items a true difference of {points(self.detectable)} would be found "
+            f"On these questions a true difference of {points(self.detectable)} would be detected "
             f"{level_words(self.power)} of the time."
         )
 
@@ -127,10 +127,10 @@ def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
     of_scenarios = [row for row in rows if row["target"] != comparison.last]
     ahead, behind = sum(row["low"] > 0.0 for row in of_scenarios), sum(row["high"] < 0.0 for row in of_scenarios)
     title = (
-        f"{pair.better} is clearly ahead in {ahead} and clearly behind in {behind} of "
-        f"{plural(len(of_scenarios), 'scenario')}"
+        f"Of {plural(len(of_scenarios), 'scenario')}, {pair.better} is clearly ahead in {ahead} and clearly behind in "
+        f"{behind}"
         if ahead or behind
-        else f"No scenario of {len(of_scenarios)} shows by itself which of the two is better"
+        else f"In none of {len(of_scenarios)} scenarios is either model clearly better"
     )
     words = "; ".join(
         f"{row['target']} {row['difference']:+.1f} ({row['low']:.1f} to {row['high']:.1f})"
@@ -138,7 +138,7 @@ def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
         if np.isfinite(row["difference"])
     )
     color = shade("clear", {"clear": "@main", "not clear": "@muted"}, is_told=False)
-    x, y = number("difference", f"Points that {pair.better} is ahead"), nominal("target", "place")
+    x, y = number("difference", "Difference (points)"), nominal("target", "place")
     tip = tips(target="Score", difference=("Difference (points)", "+.1f"), low=("From", ".1f"), high=("To", ".1f"))
     spec = picture(
         ruled("x", 0.0),
@@ -152,7 +152,8 @@ def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
         (data,),
         f"Points that {pair.better} is ahead of {pair.worse}, with {level} intervals: {words}.",
         table=Table("Differences by scenario", data, columns, n_shown=60),
-        note=f"Bars are {level} intervals, each by itself: with many scenarios, some are clear by chance alone.",
+        note=f"Right of zero {pair.better} is better. Bars are {level} intervals, each by itself: with many "
+        "scenarios, some are clear by chance alone.",
     )
 
 
@@ -162,8 +163,11 @@ def order_of(comparison: Comparison, target: int) -> IntArray:
     return result
 
 
-def models_table(comparison: Comparison, target: int) -> Table:
-    """Return all models in order, with tied groups and the difference to the best."""
+def models_table(comparison: Comparison, target: int, intervals: FloatArray | None = None) -> Table:
+    """Return all models in order, with tied groups and the difference to the best.
+
+    `intervals` are those of their scores, (n_models, 2), if known.
+    """
     order = order_of(comparison, target).tolist()
     rows: list[dict[str, Any]] = []
     for k, row in enumerate(order):
@@ -175,40 +179,67 @@ def models_table(comparison: Comparison, target: int) -> Table:
                 "model_id": comparison.model_ids[row],
                 "group": int(comparison.ranking.group[row, target]),
                 "score": float(comparison.ranking.score[row, target]),
+                **({} if intervals is None else {"from": float(intervals[row, 0]), "to": float(intervals[row, 1])}),
                 "behind": 0.0 if pair is None else 100.0 * pair.difference,
                 "low": None if pair is None else 100.0 * pair.low,
                 "high": None if pair is None else 100.0 * pair.high,
-                "standing": "the best" if pair is None else "behind" if pair.is_clear else "tied with the best",
+                "against": "the best" if pair is None else "behind" if pair.is_clear else "tied with the best",
                 "looks": "unlike past models" if flagged else "like past models",
             }
         )
     level = level_words(comparison.spec.level)
-    told_apart = "Models of a group cannot be told apart from its best"
-    care = "Intervals of models that answered unlike past ones deserve care"
+    told_apart = "Models of a group are tied with its best"
+    ends = () if intervals is None else (Column("from", "From", "score"), Column("to", "To", "score"))
+    care = "The interval of a model unlike past ones may be too narrow"
     columns = (
         Column("rank", "Rank", "count"),
         Column("model_id", "Model", "id"),
-        Column("group", "Group", "count", explanation=told_apart, has_menu=True),
-        Column("score", "Score", "percent"),
-        Column("behind", "Behind the best (points)", "number"),
+        Column("score", "Score", "score"),
+        *ends,
+        Column("group", "Tied group", "count", explanation=told_apart, has_menu=True),
+        Column("behind", "Points behind the best", "number"),
         Column("low", f"{level} from", "number"),
         Column("high", "to", "number"),
-        Column("standing", "Against the best", has_menu=True),
-        Column("looks", "Answered", has_menu=True, explanation=care),
+        Column("against", "Against the best", has_menu=True),
+        Column("looks", "Answers", has_menu=True, explanation=care),
     )
     return Table.of("Models in order", "ranking", rows, columns, n_shown=20)
 
 
+def score_chart(comparison: Comparison, table: Table) -> Chart:
+    """Draw the scores of a ranking with their intervals, the best first, in the colours of the tied groups."""
+    rows, color, note = _drawn(table)
+    x, y = score("score", "Score"), nominal("model_id", "rank")
+    tip = tips(
+        model_id="Model",
+        rank=("Rank", "d"),
+        shade="Tied",
+        score=("Score", ".1%"),
+        **{"from": ("From", ".1%")},
+        to=("To", ".1%"),
+    )
+    spec = picture(
+        marks("rule", span(x, "from", "to"), y, tip=tip, color=color, strokeWidth=2.5, opacity=0.5),
+        marks("point", x, y, tip=tip, stroke=color, fill=_hollow(color), **LOOK),
+        height=max(60, 15 * len(rows["rank"])),
+    )
+    names = zip(*(rows[name][:10] for name in ("model_id", "score", "from", "to")), strict=True)
+    words = "; ".join(f"{name} {points(value)} ({interval_words(low, high)})" for name, value, low, high in names)
+    level = level_words(comparison.spec.level)
+    return Chart(
+        _order_words(table),
+        spec,
+        (Data("scores-shown", rows),),
+        f"Scores in order with {level} intervals: {words}.",
+        note=f"Bars are {level} intervals. The colour changes at each new tied group.{note}",
+    )
+
+
 def order_chart(comparison: Comparison, table: Table) -> Chart:
     """Draw how far each model is behind the best, with its interval, in the colours of the tied groups."""
-    whole = table.data.columns
-    n_shown = min(MOST_MODELS, len(table.data))
-    rows = {name: list(values[:n_shown]) for name, values in whole.items()}
-    rows["shade"] = [f"group {group}" for group in rows["group"]]
-    rows["parity"] = [int(group) % 2 for group in rows["group"]]
-    color = {**shade("parity", {}, is_told=False), "scale": {"domain": [1, 0], "range": ["@main", "@other"]}}
-    best, level = whole["model_id"][0], level_words(comparison.spec.level)
-    x, y = number("behind", f"Points behind {best}"), nominal("model_id", "rank")
+    rows, color, note = _drawn(table)
+    best, level = rows["model_id"][0], level_words(comparison.spec.level)
+    x, y = number("behind", "Points behind the best"), nominal("model_id", "rank")
     tip = tips(
         model_id="Model",
         rank=("Rank", "d"),
@@ -217,33 +248,51 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         behind=("Points behind the best", ".1f"),
         low=("From", ".1f"),
         high=("To", ".1f"),
-        looks="Answered",
+        looks="Answers",
     )
-    fill = {**color, "condition": {"test": "datum.looks === 'unlike past models'", "value": "@paper"}}
-    look: Spec = {"filled": True, "size": 55, "opacity": 1, "strokeWidth": 1.5}
     spec = picture(
         ruled("x", 0.0),
         marks("rule", span(x), y, tip=tip, color=color, strokeWidth=2.5, opacity=0.5),
-        marks("point", x, y, tip=tip, stroke=color, fill=fill, **look),
-        height=max(60, 15 * n_shown),
+        marks("point", x, y, tip=tip, stroke=color, fill=_hollow(color), **LOOK),
+        height=max(60, 15 * len(rows["rank"])),
     )
-    tied = sum(one == "tied with the best" for one in whole["standing"])
     next_ones = zip(*(rows[name][1:11] for name in ("model_id", "behind", "low", "high")), strict=True)
     words = "; ".join(
         f"{name} {behind:.1f} ({low:.1f} to {high:.1f})"
         for name, behind, low, high in next_ones
         if low is not None and np.isfinite(behind)
     )
-    is_cut, is_unlike = n_shown < len(table.data), any(one.startswith("unlike") for one in rows["looks"])
-    cut = f" The {n_shown} best of {len(table.data)} models are drawn, the table has all." if is_cut else ""
-    hollow = " Hollow points: models that answered unlike past ones." if is_unlike else ""
     return Chart(
-        f"{best} leads; {plural(tied, 'model')} cannot be told apart from it"
-        if tied
-        else f"{best} leads, and no other model is tied with it",
+        f"How far each model is behind {best}",
         spec,
         (Data("ranking-shown", rows),),
         f"Points behind {best}, with {level} intervals, of the next models: {words}.",
-        note=f"Bars are {level} intervals of the difference to the best. The colour changes where a new tied group "
-        f"begins.{hollow}{cut}",
+        note=f"Bars are {level} intervals of the difference. The colour changes at each new tied group.{note}",
     )
+
+
+LOOK: Spec = {"filled": True, "size": 55, "opacity": 1, "strokeWidth": 1.5}
+
+
+def _drawn(table: Table) -> tuple[dict[str, Any], Spec, str]:
+    """Return the rows of the best models, the colour of tied groups, and what a note has to say of both."""
+    n_shown = min(MOST_MODELS, len(table.data))
+    rows: dict[str, Any] = {name: list(values[:n_shown]) for name, values in table.data.columns.items()}
+    rows["shade"] = [f"group {group}" for group in rows["group"]]
+    rows["parity"] = [int(group) % 2 for group in rows["group"]]
+    color = {**shade("parity", {}, is_told=False), "scale": {"domain": [1, 0], "range": ["@main", "@other"]}}
+    note = " Hollow: models that answered unlike past ones." if "unlike past models" in rows["looks"] else ""
+    if n_shown < len(table.data):
+        note += f" The {n_shown} best of {len(table.data)} models are drawn; the table has all."
+    return rows, color, note
+
+
+def _hollow(color: Spec) -> Spec:
+    return {**color, "condition": {"test": "datum.looks === 'unlike past models'", "value": "@paper"}}
+
+
+def _order_words(table: Table) -> str:
+    best, tied = table.data.columns["model_id"][0], list(table.data.columns["against"]).count("tied with the best")
+    if not tied:
+        return f"{best} leads, and no model is tied with it"
+    return f"{best} leads; {plural(tied, 'model')} {'is' if tied == 1 else 'are'} tied with it"

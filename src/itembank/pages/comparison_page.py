@@ -1,4 +1,4 @@
-"""The page of a comparison: which of two models is better, or the order of many and who is tied."""
+"""The page of a comparison: which of two models is better, or the order of many and which are tied."""
 
 import warnings
 from typing import Any
@@ -10,8 +10,10 @@ from itembank.bank.selections import Selection
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparisons import Comparison
 from itembank.errors import DataWarning, shown
-from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, RUN
+from itembank.estimation.estimate import estimate
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, RUN
 from itembank.estimation.observations import known_items
+from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import (
     Answer,
     Answers,
@@ -24,6 +26,7 @@ from itembank.pages.blocks import (
     Table,
     Text,
     bank_provenance,
+    bank_title,
 )
 from itembank.pages.comparison_charts import (
     PairFinding,
@@ -33,14 +36,20 @@ from itembank.pages.comparison_charts import (
     pair_number,
     probability_words,
     scenario_differences,
+    score_chart,
 )
+from itembank.pages.given_answers import item_entries
 from itembank.pages.render import Page
-from itembank.pages.theme import count, interval_words, level_words, percent, plural, points
+from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, plural, points, shortened
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
 MOST_IN_TABLE = 100
 """Models whose pairs a page lists, the best: 4,950 pairs."""
+LONGEST_HEAD = 18
+"""Letters of a model's name above a column."""
+SAME = 1e-9
+"""Difference up to which a ranking's scores are the estimates."""
 
 
 def comparison_page(
@@ -74,35 +83,40 @@ def comparison_page(
     if is_pair:
         lead, sections = _pair_lead(comparison, first, f"the {name} score"), _pair_sections(all_targets, first)
     else:
-        lead, sections = _ranking_lead(comparison, target), _ranking_sections(comparison, target)
+        intervals = None
+        if bank is not None and responses is not None:
+            intervals = _intervals(comparison, target, bank, responses, selection)
+        lead, sections = _ranking_lead(comparison, target), _ranking_sections(comparison, target, intervals)
     made_from: tuple[Pair, ...] = (("Bank", comparison.bank_id),)
     if bank is not None and responses is not None:
         pair = (first.better, first.worse)
-        sections += (_deciding_section(deciding_items(bank, responses, selection, pair, name), pair, name),)
+        items = deciding_items(bank, responses, selection, pair, name)
+        sections += (_deciding_section(bank, items, pair, name),)
         made_from = bank_provenance(bank)
+    on = "" if bank is None else f" on {bank_title(bank)}"
     spec = comparison.spec
-    chosen = "all answered" if selection is None else f"{plural(selection.n_items, 'item')} by {selection.method}"
+    chosen = "all answered" if selection is None else f"{plural(selection.n_items, 'question')} by {selection.method}"
     meaning = f"{level_words(spec.level)}, {comparison.interval_kind}, of {ESTIMANDS_IN_WORDS[spec.estimand]}"
-    how = (("Items compared on", chosen), ("Differences by", comparison.method), ("Intervals", meaning))
+    how = (("Questions compared on", chosen), ("Differences by", comparison.method), ("Intervals", meaning))
     found: list[Block] = []
     if comparison.flagged_models:
         found.append(
             Caution(
-                f"{shown(comparison.flagged_models)} answered unlike past models: take intervals of differences with "
-                "such a model with care."
+                f"{shown(comparison.flagged_models)} answered unlike past models: intervals of differences with such a "
+                "model may be too narrow."
             )
         )
     if comparison.interval_kind == "classical":
         found.append(
             Caution(
-                "Past models could not tell how large errors are here: the intervals take the items as a random sample."
+                "The errors of past models could not be used here: the intervals take the questions as a random sample."
             )
         )
     if comparison.spec.estimand != RUN:
         found.append(Text(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.spec.estimand]}."))
     found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in comparison.notes_on_items()]
     return Page(
-        title=title or (f"{first.better} against {first.worse}" if is_pair else f"{len(order)} models in order"),
+        title=title or f"{f'{first.better} against {first.worse}' if is_pair else f'{len(order)} models ranked'}{on}",
         kind="Comparison" if is_pair else "Ranking",
         lead=(*lead, *found),
         sections=sections,
@@ -114,16 +128,16 @@ def comparison_page(
 def _pair_lead(comparison: Comparison, pair: PairFinding, of_what: str) -> tuple[Block, ...]:
     value = points(pair.difference, is_signed=True)
     citation = (
-        f"{pair.better} less {pair.worse} on {of_what}: {value} ({pair.interval_words}), probability better "
-        f"{probability_words(pair.probability)}, {pair.n_items} shared items, itembank, bank {comparison.bank_id}, "
+        f"{pair.better} minus {pair.worse} on {of_what}: {value} ({pair.interval_words}), probability better "
+        f"{probability_words(pair.probability)}, {pair.n_items} shared questions, itembank, bank {comparison.bank_id}, "
         f"method {comparison.method}"
     )
     answer = Answer(
-        f"{pair.better} less {pair.worse}, {of_what}",
+        f"{pair.better} minus {pair.worse}, {of_what}",
         value,
         pair.interval_words,
         f"Probability that {pair.better} is better: {probability_words(pair.probability)}. From "
-        f"{plural(pair.n_items, 'item')} that both answered.",
+        f"{plural(pair.n_items, 'question')} that both answered.",
         citation,
     )
     return (Text(pair.sentence(of_what)), answer, Text(pair.detectable_words))
@@ -137,15 +151,15 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
     n_first = int(np.sum(groups == 1))
     known = comparison.ranking.score[:, target]
     known = known[np.isfinite(known)]
-    scores = interval_words(known.min(), known.max()) if known.size else percent(float("nan"))
+    scores = interval_words(known.min(), known.max()) if known.size else UNKNOWN
     second = PairFinding.of(comparison, pair_number(comparison, order[0], order[1]), target)
     ahead = f"{points(second.difference)} ahead of {comparison.model_ids[order[1]]} ({second.interval_words})"
     apart = f"{count(n_apart)} of {count(comparison.n_pairs)}, at {level_words(comparison.spec.level)}"
     answers = (
         Answer("First", best, words=f"{ahead}; scores from {scores}"),
-        Answer("Tied groups", count(int(groups.max())), words=f"{plural(n_first, 'model')} in the first group"),
+        Answer("Tied groups", count(int(groups.max())), words=f"{plural(n_first, 'model')} in the first"),
         Answer(
-            "Pairs that can be told apart",
+            "Pairs that differ clearly",
             percent(n_apart / max(comparison.n_pairs, 1), 0),
             words=f"{apart}, adjusted for their number (Holm)",
         ),
@@ -159,13 +173,37 @@ def _pair_sections(comparison: Comparison, pair: PairFinding) -> tuple[Section, 
     return (Section("Scenario by scenario", (scenario_differences(comparison, pair),)),)
 
 
-def _ranking_sections(comparison: Comparison, target: int) -> tuple[Section, ...]:
-    table = models_table(comparison, target)
+def _intervals(
+    comparison: Comparison, target: int, bank: Bank, responses: ResponseMatrix, selection: Selection | None
+) -> FloatArray | None:
+    """Return the intervals of the scores that a ranking goes by, (n_models, 2); None if they are not estimates."""
+    spec, name = comparison.spec, comparison.targets[target]
+    if comparison.method not in METHODS.names():
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # given when the models were compared
+        found = estimate(
+            bank,
+            responses.take(models=responses.model_indices(comparison.model_ids)),
+            selection=selection,
+            method=comparison.method,
+            level=spec.level,
+            estimand=spec.estimand,
+            ignore_unknown=True,
+        )
+    at = found.targets.index(name) if name in found.targets else 0
+    is_same = np.allclose(found.value[:, at], comparison.ranking.score[:, target], atol=SAME, equal_nan=True)
+    return np.column_stack([found.low[:, at], found.high[:, at]]) if is_same else None
+
+
+def _ranking_sections(comparison: Comparison, target: int, intervals: FloatArray | None) -> tuple[Section, ...]:
+    table = models_table(comparison, target, intervals)
+    scores = () if intervals is None else (score_chart(comparison, table),)
     order = Section(
         "Order and tied groups",
-        (order_chart(comparison, table), table),
-        "Models of a group do not differ clearly from the best of that group. Models of neighbouring groups may be "
-        "tied with each other, too.",
+        (*scores, table, order_chart(comparison, table)),
+        "Models of a group are not clearly worse than the best of that group. Models of neighbouring groups may be "
+        "tied, too.",
     )
     return (order, Section("Every pair", (_pairs_table(comparison, target),)))
 
@@ -188,9 +226,9 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
         Column("high", "to", "number"),
         Column("probability", "Probability", "number", 3, "That the first is better"),
         Column("p_holm", "p (Holm)", "number", 4, "Adjusted for the number of pairs"),
-        Column("clear", "Told apart", "flag", has_menu=True),
-        Column("detectable", "Detectable (points)", "number", 1, "True difference that these items would show"),
-        Column("n_items", "Shared items", "count"),
+        Column("clear", "Clear", "flag", 1, "Whether the two differ after the adjustment", has_menu=True),
+        Column("detectable", "Detectable (points)", "number", 1, "True difference that these questions would show"),
+        Column("n_items", "Questions", "count", explanation="That both answered"),
     )
     n_models = len(comparison.model_ids)
     cut = f"Pairs of the {MOST_IN_TABLE} best of {n_models} models." if n_models > MOST_IN_TABLE else ""
@@ -233,32 +271,34 @@ def deciding_items(
         "scenario": table["scenario"].to_list(),
         "past": easy,
         "contribution": contribution,
-        "speaks_for": [pair[0] if value > 0.0 else pair[1] for value in contribution],
     }
     chosen = {name: [values[k] for k in order.tolist()] for name, values in columns.items()}
     return Data("deciding", {**chosen, "first": answers[0], "second": answers[1]})
 
 
-def _deciding_section(items: Data, pair: tuple[str, str], target: str) -> Section:
+def _deciding_section(bank: Bank, items: Data, pair: tuple[str, str], target: str) -> Section:
     """Return the section on the items that decide between two models."""
     total = float(np.sum(items.columns["contribution"]))
     better, worse = (sum(sign * value > 0.0 for value in items.columns["contribution"]) for sign in (1.0, -1.0))
     lead = (
-        f"{pair[0]} did better than {pair[1]} on {better} items and worse on {worse}. "
-        f"Together they make a raw difference of {points(0.01 * total, is_signed=True)} on the {target} score; "
-        "the estimate above also uses what past models tell of these items."
+        f"{pair[0]} did better than {pair[1]} on {plural(better, 'question')} and worse on {worse}. Together they make "
+        f"a raw difference of {points(0.01 * total, is_signed=True)} on the {target} score. The estimate above also "
+        "uses past models' answers to these questions."
     )
     if not len(items):
-        return Section("Items that decide", (), lead)
+        return Section("Questions that decide", (), lead)
     columns = (
-        Column("item_id", "Item", "id"),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("speaks_for", "Speaks for", has_menu=True),
-        Column("contribution", "Points", "number", 2, f"Positive for {pair[0]}"),
-        Column("first", pair[0], "number", 2, "Its response, from 0 to 1"),
-        Column("second", pair[1], "number", 2, "Its response, from 0 to 1"),
+        Column("item_id", "Question", "id"),
+        *(
+            Column(side, shortened(name, LONGEST_HEAD), "response", explanation=f"Answer of {name}")
+            for side, name in zip(("first", "second"), pair, strict=True)
+        ),
+        Column("contribution", "Points", "number", 2, f"Of the raw difference; positive for {pair[0]}"),
         Column("past", "Past models right", "percent", 0),
+        Column("scenario", "Scenario", has_menu=True),
     )
-    note = "Items with the most say come first; of equal ones, those that surprise most."
-    table = Table("Items that the two answered differently", items, columns, note=note)
-    return Section("Items that decide", (table,), lead)
+    note = "Questions that count most come first; of equal ones, the most surprising answers."
+    answers = {name: np.asarray(items.columns[side]) for side, name in zip(("first", "second"), pair, strict=True)}
+    entries = item_entries(bank, bank.responses.item_indices(items.columns["item_id"]), answers)
+    table = Table("Questions that the two answered differently", items, columns, note=note, entries=entries)
+    return Section("Questions that decide", (table,), lead)

@@ -1,6 +1,7 @@
 """The page of estimates: the score of one model or many, and how far to trust it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from itembank.bank.selections import Selection
 from itembank.errors import shown
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING
+from itembank.numerics.arrays import IntArray
 from itembank.pages.blocks import (
     Answer,
     Answers,
@@ -21,18 +23,35 @@ from itembank.pages.blocks import (
     Pair,
     Section,
     Table,
-    Text,
+    bank_argument,
     bank_provenance,
+    bank_title,
 )
-from itembank.pages.grammar import PRECISE, intervals, marks, nominal, number, picture, score, span, tips
+from itembank.pages.grammar import (
+    PRECISE,
+    bare,
+    intervals,
+    marks,
+    nominal,
+    number,
+    picture,
+    ramp,
+    score,
+    span,
+    tips,
+    when,
+)
 from itembank.pages.model_details import Estimated, model_sections, next_blocks
 from itembank.pages.past_models import score_answer, score_words
 from itembank.pages.render import Page
-from itembank.pages.theme import ATYPICAL_WORDS, count, interval_words, percent, plural, points
+from itembank.pages.theme import ATYPICAL_WORDS, count, interval_words, level_words, plural, points
+from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
 
 MOST_NAMED = 60
 """Models that get a row with their name; more stand in order along the chart."""
+FEW_COLUMNS, MOST_WRITTEN = 6, 16
+"""Scenarios of a heat map up to which names are level, and cells have room for numbers."""
 MOST_DETAILED = 3
 """Models that are shown one by one; of more, all together."""
 
@@ -43,13 +62,15 @@ def estimates_page(
     estimates: ScoreEstimates,
     selection: Selection | None = None,
     *,
+    files: Sequence[str] = (),
+    selection_file: str = "",
     title: str = "",
     command: str = "",
 ) -> Page:
     """Return the page of what `estimate` found.
 
-    Of up to three models it shows each by itself: beside past models, scenario by scenario, where its answers are
-    typical and where not, every answer, and what to run next. Of more it shows all in order.
+    Of up to three models it shows each by itself: beside past models, scenario by scenario, how typical its answers
+    are, every answer, and what to run next. Of more it shows all in order, and a heat map of models and scenarios.
 
     Parameters
     ----------
@@ -59,6 +80,8 @@ def estimates_page(
     estimates : ScoreEstimates
     selection : Selection, optional
         The items that were run, as `estimate` took it.
+    files, selection_file : optional
+        Where responses and selection are, for the commands of "What to run next".
     title : str
     command : str
         That writes the page; '' in Python.
@@ -73,7 +96,7 @@ def estimates_page(
     >>> page = estimates_page(bank, responses, estimates, selection)  # doctest: +SKIP
     >>> page.save("estimates.html")  # doctest: +SKIP
     """
-    made = Estimated.of(bank, responses, estimates, selection)
+    made = Estimated.of(bank, responses, estimates, selection, files=files, selection_file=selection_file)
     few = made.n_models <= MOST_DETAILED
     return Page(
         title=title or _title(made),
@@ -89,9 +112,12 @@ def estimates_page(
 
 
 def _title(made: Estimated) -> str:
-    of = f" on {made.bank.name}" if made.bank.name else ""
     models = made.estimates.model_ids
-    return f"{models[0] if len(models) == 1 else plural(len(models), 'model')}{of}"
+    few = len(models) <= MOST_DETAILED
+    named = f"{', '.join(models[:-1])}{' and ' * (len(models) > 1)}{models[-1]}" if few else f"{len(models)} models"
+    dates = model_dates(made.responses.models) if len(models) == 1 else None
+    when = f" ({dates[0]!s})" if dates is not None and dates[0] is not None else ""
+    return f"{named}{when} on {bank_title(made.bank)}"
 
 
 def _lead(made: Estimated) -> Block:
@@ -120,18 +146,21 @@ def cautions(made: Estimated) -> Iterator[Caution]:
     known = set(bank.responses.model_ids) & set(estimates.model_ids)
     if known:
         yield Caution(
-            f"{shown(sorted(known))} helped to calibrate this bank: such an estimate is better than one of a new "
-            "model, and its interval too narrow."
+            f"{shown(sorted(known))} is among the past models of this bank: the estimate is better than that of a new "
+            "model would be, and its interval is too narrow."
+            if len(known) == 1
+            else f"{shown(sorted(known))} are among the past models of this bank: their estimates are better "
+            "than those of new models would be, and their intervals are too narrow."
         )
     unknown = [name for name, row in zip(estimates.model_ids, estimates.value, strict=True) if np.isnan(row).any()]
     if unknown:
-        yield Caution(f"{shown(unknown)}: some scores have nothing to go by. Run items of these scenarios.")
+        yield Caution(f"{shown(unknown)}: no answers for some scores. Run questions of these scenarios.")
     n_missing = int(estimates.n_missing.max(initial=0))
     if n_missing:
         who = "It lacks" if estimates.n_models == 1 else "Some models lack up to"
         yield Caution(
-            f"{who} {plural(n_missing, 'answer')} to the selection. What is missing counts as missing by chance: if "
-            "these were the items that the model fails, the estimate is too high."
+            f"{who} {plural(n_missing, 'answer')} to the selection. Missing answers are taken as missing at random: if "
+            "the model fails these questions, the estimate is too high."
         )
 
 
@@ -141,16 +170,16 @@ def _caveat_pairs(made: Estimated) -> Iterator[Pair]:
     if bank.targets.overall_in_words:
         yield "Overall score", f"{bank.targets.overall_in_words.capitalize()}."
     if bank.n_aside:
-        yield "Items that do not count", f"{plural(bank.n_aside, 'item')} of the bank count in no score."
+        yield "Not in the score", f"{plural(bank.n_aside, 'question')} of the bank count in no score."
     yield "Interval", MEANING[estimates.interval_kind]
     if estimates.explanation:
         yield "Method", f"Estimated by {estimates.explanation}"
     yield (
         "Atypical models",
-        "Typicality is the share of past models that answered as unusually. Below 0.10 a model counts as unlike past "
+        "Typicality is the share of past models that answered at least as unusually. Below 0.10 a model is unlike past "
         "ones: it is drawn hollow, and its interval may be too narrow.",
     )
-    yield "New prompts", "Prompt, harness and settings must be those of the bank; no statistic can tell that they are."
+    yield "New prompts", "Prompt, harness and settings must be those of the bank; statistics cannot check that."
 
 
 def _provenance(made: Estimated) -> Iterator[Pair]:
@@ -165,17 +194,22 @@ def many_lead(made: Estimated) -> Answers:
     value, low, high = (one[:, at] for one in (made.estimates.value, made.estimates.low, made.estimates.high))
     known = np.flatnonzero(~np.isnan(value))
     n_items = int(np.median(made.estimates.n_items[:, at]))
-    size = Answer("Models estimated", count(made.n_models), words=f"{plural(n_items, 'item')} each (median)")
+    size = Answer("Models estimated", count(made.n_models), words=f"{plural(n_items, 'question')} each (median)")
     if known.size == 0:
         return Answers((size,))
     first, last = (int(known[one(value[known])]) for one in (np.argmax, np.argmin))
+    level = f"{level_words(made.estimates.level)} interval"
     ends = (
-        Answer(f"{which} estimate", percent(value[k]), interval_words(low[k], high[k]), made.estimates.model_ids[k])
+        Answer(
+            f"{which} estimate",
+            points(value[k]),
+            f"{interval_words(low[k], high[k])} points, {level}",
+            made.estimates.model_ids[k],
+        )
         for which, k in (("Highest", first), ("Lowest", last))
     )
     half = 0.5 * float(np.median((high - low)[known]))
-    level = f"{100.0 * made.estimates.level:g} % intervals"
-    return Answers((size, *ends, Answer("Half-width", f"± {points(half)}", words=f"median of {level}")))
+    return Answers((size, *ends, Answer("Interval", f"± {points(half)}", words=f"median half-width, {level}")))
 
 
 def many_sections(made: Estimated) -> Iterator[Section]:
@@ -200,15 +234,12 @@ def many_sections(made: Estimated) -> Iterator[Section]:
     )
     blocks: list[Block] = [_chart(made, data), _table(data, has_missing=bool(np.any(made.estimates.n_missing)))]
     yield Section("All models", tuple(blocks))
-    table = _scenario_table(made)
-    if table is not None:
-        yield Section("Scenario by scenario", (table,))
-    following = next_blocks(made, range(made.n_models))
-    if following:
-        yield Section(
-            "What to run next",
-            (*following, Text("For all answers of one model: itembank estimate BANK ITS_RESULTS --report FILE.html")),
-        )
+    places = [k for k, name in enumerate(estimates.targets) if name in made.past.scenarios]
+    if len(places) > 1:
+        yield Section("Scenario by scenario", (_heat_map(made, order, places),))
+    ranking = f"itembank compare {bank_argument(made.bank)} {made.results}{made.chosen} --ranking --report ranking.html"
+    tied = Facts((("Find which models are tied", ranking),), are_commands=True)
+    yield Section("What to run next", (tied, *next_blocks(made, range(made.n_models))))
 
 
 def _chart(made: Estimated, data: Data) -> Chart:
@@ -249,12 +280,12 @@ def _words(data: Data) -> tuple[str, str]:
     if known.size == 0:
         return "No model has an estimate", "No model has an estimate."
     n_like_best = int(np.sum(high[known] >= low[known[0]])) - 1
-    title = (
-        f"Estimates from {percent(value[known[-1]])} to {percent(value[known[0]])}; intervals of "
-        f"{plural(n_like_best, 'other model')} reach that of the highest"
-    )
+    others = f"the intervals of {plural(n_like_best, 'other model')} overlap its own"
+    if n_like_best < 2:
+        others = f"{'one other interval overlaps' if n_like_best else 'no other interval overlaps'} its own"
+    title = f"{columns['model'][known[0]]} has the highest estimate; {others}"
     said = "; ".join(
-        f"{columns['model'][k]}: {percent(value[k])}, {interval_words(low[k], high[k])}" for k in known[:12].tolist()
+        f"{columns['model'][k]}: {points(value[k])}, {interval_words(low[k], high[k])}" for k in known[:12].tolist()
     )
     n_flagged = int(np.sum(columns["is_flagged"]))
     unlike = f" {plural(n_flagged, 'model')} {ATYPICAL_WORDS}." if n_flagged else ""
@@ -265,13 +296,13 @@ def _table(data: Data, *, has_missing: bool) -> Table:
     columns = [
         Column("rank", "Rank", "count"),
         Column("model", "Model", "id"),
-        Column("estimate", "Estimate", "percent"),
-        Column("low", "From", "percent"),
-        Column("high", "To", "percent"),
+        Column("estimate", "Estimate", "score"),
+        Column("low", "From", "score"),
+        Column("high", "To", "score"),
         Column("below", "Past models below", "percent", 0, "Share of past models whose score is lower"),
         Column("n_items", "Answered", "count"),
-        Column("n_missing", "Missing", "count", explanation="Items of the selection without an answer"),
-        Column("typicality", "Typicality", "number", 2, "Share of past models that answered as unusually, or more"),
+        Column("n_missing", "Missing", "count", explanation="Questions of the selection without an answer"),
+        Column("typicality", "Typicality", "number", 2, "Share of past models that answered at least as unusually"),
         Column("is_flagged", "Unlike past", "flag", explanation="Typicality below 0.10", has_menu=True),
     ]
     empty = {name for name in ("below", "typicality") if np.isnan(np.asarray(data.columns[name], dtype=float)).all()}
@@ -280,27 +311,52 @@ def _table(data: Data, *, has_missing: bool) -> Table:
     return Table("Models", data, tuple(one for one in columns if one.name not in empty), n_shown=25)
 
 
-def _scenario_table(made: Estimated) -> Table | None:
-    """List every model's estimate of every scenario."""
+def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
+    """Draw the scenario scores of the first models in this order, and list those of all below."""
     estimates = made.estimates
-    places = [k for k, name in enumerate(estimates.targets) if name in made.past.scenarios]
-    if len(places) < 2:
-        return None
-    names = [estimates.targets[k] for k in places]
-    data = Data(
-        "scenarios",
-        {
-            "model": [model for model in estimates.model_ids for _ in places],
-            "scenario": names * made.n_models,
-            **{name: getattr(estimates, name)[:, places].ravel() for name in ("value", "low", "high", "n_items")},
-        },
+    names, models = [estimates.targets[k] for k in places], [estimates.model_ids[k] for k in order.tolist()]
+    at = np.ix_(order, np.array(places))
+    found: dict[str, Any] = {name: getattr(estimates, name)[at].ravel() for name in ("value", "low", "high", "n_items")}
+    found |= {"model": [one for one in models for _ in places], "scenario": names * len(models)}
+    data = drawn = Data("scenarios", found)
+    models, cut = models[:MOST_NAMED], ""
+    if len(models) < made.n_models:
+        n_cells, cut = len(models) * len(places), f"The {len(models)} highest estimates are drawn; the table has all."
+        drawn = Data("scenarios-drawn", {name: values[:n_cells] for name, values in found.items()})
+    value = found["value"]
+    known = value[~np.isnan(value)]
+    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    tip = tips(
+        model="Model",
+        scenario="Scenario",
+        value=("Estimate", PRECISE),
+        low=("From", PRECISE),
+        high=("To", PRECISE),
+        n_items=("Answered", ","),
     )
+    x = nominal("scenario", names, orient="top", labelAngle=-45 if len(names) > FEW_COLUMNS else 0, labelLimit=110)
+    color = ramp("value", "Estimated score", tones="heatmap", legend={"format": "%"}, domain=[low, high])
+    layers = [marks("rect", tip=tip, stroke="@paper", color=color)]
+    if len(names) <= MOST_WRITTEN:
+        ink = when({"field": "value", "gt": low + 0.62 * (high - low)}, "@paper", "@ink")
+        text = {"field": "value", "type": "quantitative", "format": ".0%"}
+        layers.append(marks("text", text=text, color=ink, fontSize=10))
+    spec = picture(layers, encoding={"x": bare(x), "y": bare(nominal("model", models))}, height=20 * len(models) + 20)
     columns = (
         Column("model", "Model", "id", has_menu=True),
         Column("scenario", "Scenario", has_menu=True),
-        Column("value", "Estimate", "percent"),
-        Column("low", "From", "percent"),
-        Column("high", "To", "percent"),
+        Column("value", "Estimate", "score"),
+        Column("low", "From", "score"),
+        Column("high", "To", "score"),
         Column("n_items", "Answered", "count"),
     )
-    return Table("Scenarios of all models", data, columns)
+    middle = np.array(
+        [np.nanmedian(one) if np.isfinite(one).any() else np.nan for one in value.reshape(order.size, -1).T]
+    )
+    title = "No scenario has an estimate"
+    if known.size:
+        hardest, easiest = (names[int(one(middle))] for one in (np.nanargmin, np.nanargmax))
+        title = f"These models score least in {hardest} and most in {easiest}"
+    words = "; ".join(f"{name} {points(one)}" for name, one in zip(names, middle.tolist(), strict=True))
+    table = Table("Scenarios of all models", data, columns)
+    return Chart(title, spec, (drawn,), f"{title}. Median estimate of these models: {words}.", table, cut)

@@ -24,14 +24,14 @@ from itembank.pages.render import Page
 from itembank.pages.theme import count, level_words, percent, plural, points
 
 METHODS: Final[Mapping[str, str]] = {
-    "paired": "answers of both to the same items",
+    "paired": "answers of both to the same questions",
     "probabilities": "answers and probabilities of the right options of both",
-    "bank": "items chosen with a bank, and the errors of its past models",
+    "bank": "questions chosen with a bank, and the errors of its past models",
     "compare": "a comparison with the bank",
 }
 ESTIMANDS: Final[Mapping[str, str]] = {
-    "run": "one full run of each on these items",
-    "expected": "runs without end on items like these",
+    "run": "one full run of each on these questions",
+    "expected": "infinitely many runs on questions like these",
 }
 LINES: Final[Mapping[str, str]] = {"no change": "@muted", "tolerance": "@third", "margin": "@other"}
 HEIGHT = 70
@@ -69,7 +69,7 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
     sections = [
         Section("The difference", _difference_charts(found)),
         Section("What changed", (_changes_chart(found, rows[:MOST_SCENARIOS]), _scenarios(rows), *_flipped(found))),
-        *([Section("What next", (Facts(tuple(then)),))] if then else []),
+        *([Section("What next", (Facts(tuple(then), are_commands=True),))] if then else []),
     ]
     both = " either way" if spec.both_sides else ""
     errors = f"{level_words(spec.false_alarm)} of healthy candidates fail, {level_words(spec.miss)} of broken ones pass"
@@ -81,8 +81,8 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
         provenance=(
             ("Margin", f"{size(spec.margin)}{both}; a drop of up to {size(spec.healthy)} is healthy"),
             ("Errors", f"At most {errors}, over {plural(len(found.looks), 'look')} and all that may follow"),
-            ("Baseline", f"{found.baseline_id}, {percent(found.baseline_score)} on its items"),
-            ("Candidate", f"{found.candidate_id}, {count(look.n_items)} of {plural(found.n_total, 'item')}"),
+            ("Baseline", f"{found.baseline_id}, {points(found.baseline_score)} on its questions"),
+            ("Candidate", f"{found.candidate_id}, {count(look.n_items)} of {plural(found.n_total, 'question')}"),
             ("Difference by", METHODS.get(found.method, found.method)),
             ("Difference of", ESTIMANDS[found.estimand]),
             *((("Bank", found.bank_id),) if found.bank_id else ()),
@@ -100,10 +100,10 @@ def _lead(found: Gate) -> tuple[Block, ...]:
         else f"{signed(look.low)} to {signed(look.high)} points, {level_words(spec.level)} interval"
     )
     value = points(look.difference, is_signed=True)
-    of_items = f"{count(look.n_items)} of {plural(found.n_total, 'item')}"
+    of_items = f"{count(look.n_items)} of {plural(found.n_total, 'question')}"
     answers = (
         Answer("Verdict", found.verdict.upper(), words=f"Margin {size(spec.margin)}"),
-        Answer(f"{found.candidate_id} less {found.baseline_id}", value, interval, f"From {of_items}", found.sentence),
+        Answer(f"{found.candidate_id} minus {found.baseline_id}", value, interval, f"From {of_items}", found.sentence),
         Answer(
             "Answers changed",
             percent(changed / max(look.n_items, 1)),
@@ -127,7 +127,7 @@ def _looks(found: Gate, looks: Sequence[Look]) -> Data:
 
 
 def _lines(found: Gate) -> Data:
-    """Return what the difference is held against, in points."""
+    """Return what the difference is compared with, in points."""
     healthy, margin = 100.0 * found.spec.healthy, 100.0 * found.spec.margin
     at = {"no change": [0.0], "tolerance": [-healthy, healthy], "margin": [-margin, margin]}
     kept = [(name, value) for name, values in at.items() for value in values[: 1 + found.spec.both_sides]]
@@ -137,7 +137,7 @@ def _lines(found: Gate) -> Data:
 def _marks(value: Spec, items: Spec | None = None) -> list[Spec]:
     """Draw lines of reference, intervals, and in them the bounds that decide: from left to right, or above items."""
     tip = tips(
-        n_items=("Items", ",d"),
+        n_items=("Questions", ",d"),
         difference=("Difference (points)", "+.1f"),
         low=("From", "+.1f"),
         high=("To", "+.1f"),
@@ -162,7 +162,7 @@ def _marks(value: Spec, items: Spec | None = None) -> list[Spec]:
 def _difference_charts(found: Gate) -> tuple[Chart, ...]:
     """Draw the difference, and below it how it became known where there were several looks."""
     look, lines, level = found.last, _lines(found), level_words(found.spec.level)
-    value = number("difference", "Candidate less baseline (points)", zero=False, tickCount=8)
+    value = number("difference", "Candidate minus baseline (points)", zero=False, tickCount=8)
     against = f"margin {size(found.spec.margin)}, tolerance {size(found.spec.healthy)}"
     last = Chart(
         f"{found.verdict.capitalize()}: the difference is {signed(look.difference)} points, the margin "
@@ -182,9 +182,9 @@ def _difference_charts(found: Gate) -> tuple[Chart, ...]:
     if len(found.looks) == 1:
         return (last,)
     data = _looks(found, found.looks)
-    items = number("n_items", "Items answered", log=True, scale={"nice": False, "padding": 24}, labelSeparation=8)
+    items = number("n_items", "Questions answered", log=True, scale={"nice": False, "padding": 24}, labelSeparation=8)
     columns = (
-        Column("n_items", "Items", "count"),
+        Column("n_items", "Questions", "count"),
         Column("difference", "Difference (points)", "number"),
         Column("low", f"{level} from", "number"),
         Column("high", "to", "number"),
@@ -192,15 +192,16 @@ def _difference_charts(found: Gate) -> tuple[Chart, ...]:
         Column("upper", "Bound above", "number", 2),
     )
     told = "; ".join(
-        f"{one.n_items} items {signed(one.difference)} ({signed(one.low)} to {signed(one.high)})" for one in found.looks
+        f"{one.n_items} questions {signed(one.difference)} ({signed(one.low)} to {signed(one.high)})"
+        for one in found.looks
     )
     every = Chart(
-        f"{plural(len(found.looks), 'look')}, the last at {count(look.n_items)} of {plural(found.n_total, 'item')}",
+        f"{plural(len(found.looks), 'look')}, the last at {count(look.n_items)} of {plural(found.n_total, 'question')}",
         picture(*_marks(value, items), height=300),
         (data, lines),
         f"Difference with its interval at each look: {told}; {against}.",
         table=Table("Looks", data, columns, n_shown=30),
-        note="Error rates hold over all looks.",
+        note="Error rates are over all looks together.",
     )
     return last, every
 
@@ -235,14 +236,16 @@ def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
 def _scenarios(rows: Sequence[Mapping[str, Any]]) -> Table:
     columns = (
         Column("scenario", "Scenario"),
-        Column("change", "Change (points)", "points", explanation="On the items that both answered, by chance in part"),
+        Column(
+            "change", "Change (points)", "points", explanation="On the questions that both answered; partly by chance"
+        ),
         Column("fell", "Fell", "count"),
         Column("rose", "Rose", "count"),
-        Column("n_items", "Items", "count"),
-        Column("baseline", "Baseline", "percent"),
-        Column("candidate", "Candidate", "percent"),
+        Column("n_items", "Questions", "count"),
+        Column("baseline", "Baseline", "score"),
+        Column("candidate", "Candidate", "score"),
     )
-    return Table.of("Scenarios", "gate-scenarios", rows, columns, note="The verdict is about all items together.")
+    return Table.of("Scenarios", "gate-scenarios", rows, columns, note="The verdict is about all questions together.")
 
 
 def _flipped(found: Gate) -> tuple[Table, ...]:
@@ -255,12 +258,12 @@ def _flipped(found: Gate) -> tuple[Table, ...]:
         "candidate": [one.candidate for one in shown],
     }
     columns = (
-        Column("item_id", "Item", "id"),
-        Column("scenario", "Scenario", has_menu=True),
+        Column("item_id", "Question", "id"),
+        Column("baseline", "Baseline", "response"),
+        Column("candidate", "Candidate", "response"),
         Column("way", "Answer", has_menu=True),
-        Column("baseline", "Baseline", "number", 2, "Its response, from 0 to 1"),
-        Column("candidate", "Candidate", "number", 2, "Its response, from 0 to 1"),
+        Column("scenario", "Scenario", has_menu=True),
     )
-    cut = f"The first {MOST_FLIPPED} of {count(len(found.flipped))}; in Python all stand in `flipped` of the result."
+    cut = f"The first {MOST_FLIPPED} of {count(len(found.flipped))}; in Python, `flipped` of the result has all."
     note = cut if len(shown) < len(found.flipped) else ""
-    return (Table.of("Items whose answers changed", "gate-flipped", rows, columns, note=note),) if shown else ()
+    return (Table.of("Questions whose answers changed", "gate-flipped", rows, columns, note=note),) if shown else ()

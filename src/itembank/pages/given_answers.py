@@ -1,19 +1,27 @@
-"""Answers of one model beside what its other answers let expect."""
+"""Answers of one model beside those that its other answers predict."""
+
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from itembank.auditing.item_audit import text_column
 from itembank.bank.banks import Bank
 from itembank.estimation.response_summary import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Column, Table
-from itembank.pages.theme import plural
+from itembank.pages.blocks import Column, Facts, Pair, Table
+from itembank.pages.render import cell
+from itembank.pages.theme import percent, plural
 
 MOST_PARTS = 200
 """Answers are left out one by one up to so many; of more, in so many parts."""
 MOST_LISTED = 5000
 """Answers that a page lists: the most surprising."""
+MOST_ENTRIES = 200
+"""Items that a page tells the text of, and who answered what."""
+LONGEST_TEXT = 1500
+"""Letters of such a text."""
 
 
 def left_out_expectations(
@@ -37,40 +45,70 @@ def left_out_expectations(
 
 
 def answer_table(
-    bank: Bank, items: IntArray, given: FloatArray, key: str, *, n_trials: FloatArray | None = None
+    bank: Bank,
+    items: IntArray,
+    given: FloatArray,
+    key: str,
+    *,
+    n_trials: FloatArray | None = None,
+    beside: Sequence[str] = (),
 ) -> Table:
     """List the answers (n,) of one model to the items at these positions beside the expected ones.
 
-    The most surprising come first. Expected is what the item model says at the ability that the other answers give;
-    where there is no item model, what past models answered on average. `key` begins the name of the table's data.
+    The most surprising come first, and each of these leads to its text and to what the past models `beside` answered.
+    Expected is what the item model says at the ability that the other answers give; without an item model, what past
+    models answered on average. `key` begins the name of the table's data.
     """
     if bank.calibration.is_fitted:
-        expected, what = (
-            left_out_expectations(score_basis(bank), items, given, n_trials),
-            "its other answers let expect",
-        )
+        expected = left_out_expectations(score_basis(bank), items, given, n_trials)
+        what = "what its other answers predict"
     else:
-        expected, what = bank.mean_responses[items], "past models answered"
+        expected, what = bank.mean_responses[items], "the share of past models that are right"
     surprise = given - expected
     order = np.argsort(-np.nan_to_num(np.abs(surprise), nan=-1.0), kind="stable")[:MOST_LISTED]
     table = bank.responses.items
     rows = {
         "item": table["item_id"].gather(items[order]).to_list(),
-        "scenario": table["scenario"].gather(items[order]).to_list(),
-        "expected": expected[order],
         "given": given[order],
-        "surprise": surprise[order],
+        "expected": expected[order],
         "past": bank.mean_responses[items[order]],
+        "scenario": table["scenario"].gather(items[order]).to_list(),
     }
     n_more = items.size - order.size
     columns = (
-        Column("item", "Item", "id"),
+        Column("item", "Question", "id"),
+        Column("given", "Answer", "response"),
+        Column("expected", "Expected right", "percent", 0, f"Probability of a right answer: {what}"),
+        Column("past", "Past models right", "percent", 0, "Mean answer of past models"),
         Column("scenario", "Scenario", has_menu=True),
-        Column("expected", "Expected", "percent", 0, f"What {what}"),
-        Column("given", "Given", "percent", 0, "100 % is right, 0 % wrong"),
-        Column("surprise", "Difference", "points", 0, "Given less expected, in points"),
-        Column("past", "Past models", "percent", 0, "Mean answer of past models"),
     )
-    note = f"{n_more:,} answers that surprise less are left out." if n_more else ""
+    note = f"{n_more:,} less surprising answers are not listed." if n_more else ""
     caption = f"{plural(items.size, 'answer')}, the most surprising first"
-    return Table.of(caption, f"{key}-answers", rows, columns, note=note)
+    entries = item_entries(bank, items[order], {"This model": given[order]}, beside)
+    return Table.of(caption, f"{key}-answers", rows, columns, note=note, entries=entries)
+
+
+def item_entries(
+    bank: Bank, items: IntArray, given: Mapping[str, FloatArray], beside: Sequence[str] = ()
+) -> tuple[Facts, ...]:
+    """Tell of the first items at these positions (n,) their text and who answered what.
+
+    `given` are the answers (n,) of new models by name, `beside` names past models whose answers are told, too.
+    """
+    shown = items[:MOST_ENTRIES]
+    table = bank.responses.items[shown.tolist()]
+    column = text_column(table)
+    texts: list[str | None] = [None] * shown.size if column is None else table[column].to_list()
+    past = bank.responses.of_items(shown, models=bank.responses.model_indices(beside)) if beside else np.zeros((0, 0))
+    answers = [*given.items(), *zip(beside, past, strict=True)]
+    written = Column("answer", "", "response")
+    mean = bank.mean_responses[shown]
+
+    def pairs(place: int) -> Iterator[Pair]:
+        text = texts[place]
+        if text is not None:
+            yield "Text", text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+        yield from ((name, cell(float(values[place]), written)) for name, values in answers)
+        yield "Past models right", percent(float(mean[place]), 0)
+
+    return tuple(Facts(tuple(pairs(k)), item) for k, item in enumerate(table["item_id"].to_list()))

@@ -36,7 +36,7 @@ def number(
     scale: Spec | None = None,
     **axis: Any,
 ) -> Spec:
-    """Return a channel of numbers; `form` is how its axis writes them, as d3 does: '%', '.2f'."""
+    """Return a channel of numbers; `form` is how its axis writes them, as d3 does: '.2f', or '%' times 100."""
     scale = {
         **({"type": "log"} if log else {}),
         **({} if zero is None else {"zero": zero}),
@@ -48,7 +48,7 @@ def number(
 
 
 def score(field: str, title: str = "", *, zero: bool = False, **more: Any) -> Spec:
-    """Return a channel of scores between 0 and 1, in percent; its axis need not begin at zero."""
+    """Return a channel of scores between 0 and 1, in points; its axis need not begin at zero."""
     return number(field, title, "%", **{"tickCount": 6, **({"zero": zero} if "domain" not in more else {}), **more})
 
 

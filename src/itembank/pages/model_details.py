@@ -1,4 +1,4 @@
-"""What a page says of one model: where it stands, where it is typical, what it answered, what to run next."""
+"""What a page says of one model: its rank among past ones, how typical it is, its answers, what to run next."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -15,10 +15,10 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import Observations, found_items
 from itembank.estimation.past_errors import selection_or_published
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Block, Column, Facts, Section, Table, Text
+from itembank.pages.blocks import Block, Column, Facts, Pair, Section, Table, Text, bank_argument
 from itembank.pages.given_answers import answer_table
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, standing_chart
-from itembank.pages.theme import points
+from itembank.pages.theme import percent, points
 from itembank.readers.agreement import only_items
 from itembank.responses.responses import ResponseMatrix
 
@@ -35,10 +35,19 @@ class Estimated:
     observed: Observations  # The answers that count, in the bank's order
     estimates: ScoreEstimates
     past: PastScores
+    results: str  # The arguments of a command that name the responses
+    chosen: str  # The option that names the selection, with a space before it
 
     @classmethod
     def of(
-        cls, bank: Bank, responses: ResponseMatrix, estimates: ScoreEstimates, selection: Selection | None = None
+        cls,
+        bank: Bank,
+        responses: ResponseMatrix,
+        estimates: ScoreEstimates,
+        selection: Selection | None = None,
+        *,
+        files: Sequence[str] = (),
+        selection_file: str = "",
     ) -> Self:
         """Find the answers that the estimates were made from, as `estimate` does."""
         if tuple(responses.model_ids) != estimates.model_ids:
@@ -47,8 +56,10 @@ class Estimated:
                 f"{shown(responses.model_ids)}. Give what estimate was given."
             )
         known = only_items(responses, bank.responses.items["item_id"])[0]
+        option = f" --selection {shlex.quote(selection_file)}" if selection_file else ""
+        named = (shlex.join(files) or "RESULTS", option)
         chosen = selection_or_published(bank, None if selection is None else selection.whole, known.item_ids)
-        return cls(bank, known, found_items(bank, known, chosen), estimates, PastScores.of(bank))
+        return cls(bank, known, found_items(bank, known, chosen), estimates, PastScores.of(bank), *named)
 
     @property
     def n_models(self) -> int:
@@ -75,11 +86,13 @@ def model_sections(made: Estimated, row: int) -> Iterator[Section]:
     """Yield the sections of one model."""
     key, (items, given), trials = made.model(row).key, made.answered(row), made.observed.n_trials
     own = None if trials is None else trials[row][~np.isnan(made.observed.responses[row])]
+    beside = [made.past.model_ids[k] for k in past_rows(made, row).tolist()]
+    answers = answer_table(made.bank, items, given, key, n_trials=own, beside=beside)
     parts = (
-        ("Beside past models", past_blocks(made, row)),
+        ("Compared with past models", past_blocks(made, row)),
         ("Scenario by scenario", scenario_blocks(made.past, made.model(row)) or ()),
         ("Typical or not", typicality_blocks(made, row)),
-        ("Its answers", (answer_table(made.bank, items, given, key, n_trials=own),) if items.size else ()),
+        ("Its answers", (answers,) if items.size else ()),
         ("What to run next", next_blocks(made, [row])),
     )
     yield from (Section(title, tuple(blocks)) for title, blocks in parts if blocks)
@@ -87,16 +100,20 @@ def model_sections(made: Estimated, row: int) -> Iterator[Section]:
 
 def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     """Compare a model with all past ones, and with the nearest and the best of them by name."""
-    model = made.model(row)
-    chart = standing_chart(made.past, model)
+    chart, rows = standing_chart(made.past, made.model(row)), past_rows(made, row)
     if chart is None:
         return ()
+    return (chart, _past_table(made, row, rows)) if rows.size else (chart,)
+
+
+def past_rows(made: Estimated, row: int) -> IntArray:
+    """Rows of the past models that a new one is compared with by name."""
+    model = made.model(row)
+    if model.target not in made.past.targets:
+        return np.zeros(0, dtype=np.int64)
     scores = made.past.value[:, made.past.targets.index(model.target)]
     is_itself = np.array(made.past.model_ids) == model.model_id
-    rows = compared_rows(np.where(is_itself, np.nan, scores), float(model.value[model.at]))
-    if rows.size == 0:
-        return (chart,)
-    return (chart, _past_table(made, row, rows))
+    return compared_rows(np.where(is_itself, np.nan, scores), float(model.value[model.at]))
 
 
 def compared_rows(scores: FloatArray, score: float) -> IntArray:
@@ -118,54 +135,57 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
     is_better = ndtr(difference / error) if error > 0.0 else (difference > 0.0).astype(np.float64)
     rows_shown = {
         "model": [made.past.model_ids[k] for k in rows.tolist()],
-        "why": ["best", *["nearest"] * (rows.size - 1)],
         "score": scores,
         "difference": difference,
         "low": float(model.low[at]) - scores,
         "high": float(model.high[at]) - scores,
         "probability": is_better,
+        "why": ["best", *["nearest"] * (rows.size - 1)],
         "for_new": np.sum(given > theirs, axis=1),
         "for_past": np.sum(given < theirs, axis=1),
     }
     columns = (
         Column("model", "Past model", "id"),
-        Column("why", "Chosen as"),
-        Column("score", "Its score", "percent", 1, "Known from its full run, or a nearly full one"),
-        Column("difference", "Difference", "points", 1, "This model less the past one, in points"),
+        Column("score", "Its score", "score", 1, "Known from its full run, or a nearly full one"),
+        Column("difference", "Difference", "points", 1, "This model minus the past one, in points"),
         Column("low", "From", "points"),
         Column("high", "To", "points"),
         Column("probability", "Probably better", "percent", 0, "Probability that this model's score is higher"),
-        Column("for_new", "Items for this", "count", explanation="Items that this model answered better"),
-        Column("for_past", "Items for the past", "count", explanation="Items that the past model answered better"),
+        Column("for_new", "Only this right", "count", explanation="Questions that this model answered better"),
+        Column("for_past", "Only past right", "count", explanation="Questions that the past model answered better"),
+        Column("why", "Chosen as"),
     )
     note = (
-        f"Differences are in points, with {100 * model.level:g} % intervals. Scores of past models are known from full "
-        "runs, or nearly full ones, so the doubt is in this model's estimate."
+        f"Differences are in points, with {100 * model.level:g} % intervals. Past models' scores are from (nearly) "
+        "full runs, so all the uncertainty is in this model's estimate."
     )
-    caption = "Beside the best past model and the nearest ones"
+    caption = "Compared with the best past model and the nearest ones"
     return Table.of(caption, f"{model.key}-compared", rows_shown, columns, note=note)
 
 
 def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
-    """Say whether a model answers like past ones, and what says where it does not."""
+    """Say whether a model answers like past ones, and which command finds where it does not."""
     typicality = float(made.estimates.typicality.typicality[row])
     words = () if np.isnan(typicality) else (Text(typicality_words(typicality)),)
-    return (*words, Text("Whether it answers like past models, and where not: itembank check BANK RESULTS."))
+    check = Facts(
+        (("Where it differs", f"itembank check {bank_argument(made.bank)} {made.results}"),), are_commands=True
+    )
+    return (*words, check)
 
 
 def typicality_words(typicality: float) -> str:
     """Say in words how many past models answered as unusually."""
     if typicality == 0.0:
-        return "No past model answered as unusually as this one, given its score."
+        return "Typicality 0: no past model answered as unusually as this one, given its score."
     return (
-        f"Of 100 past models, {100.0 * typicality:.0f} answered as unusually as this one or more, given their scores "
-        f"(typicality {typicality:.2f})."
+        f"Typicality {typicality:.2f}: {percent(typicality, 0)} of past models answered at least as unusually, given "
+        "their scores. Below 0.10 a model is unlike past ones, and its interval may be too narrow."
     )
 
 
 def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
-    """Say which commands find how many items halve the interval."""
-    at = made.overall
+    """Say which commands find how many items halve the interval of these models."""
+    at, bank = made.overall, bank_argument(made.bank)
     widths = (made.estimates.high - made.estimates.low)[rows, at]
     widths = widths[~np.isnan(widths)]
     half = 0.5 * float(np.median(widths)) if widths.size else 0.0
@@ -173,10 +193,14 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
         return ()
     goal = f"{half / 2.0:.4f}"
     if made.bank.headline is not None:  # all items together may leave such a score open
-        command = f"itembank plan BANK --half-width {goal} --target {shlex.quote(made.bank.targets.last)}"
-        return (Facts((("How many items halve the interval, tried on past models", command),)),)
-    ways = [("Ask one at a time", f"itembank session start BANK -o run.jsonl --model-id MODEL --half-width {goal}")]
+        command = f"itembank plan {bank} --half-width {goal} --target {shlex.quote(made.bank.targets.last)}"
+        return (Facts((("How many questions halve the interval", command),), are_commands=True),)
+    ways: list[Pair] = []
     if made.bank.published is None:
-        ways = [("How many items, tried on past models", f"itembank plan BANK --half-width {goal}"), *ways]
-    whose = "The interval reaches" if len(rows) == 1 else "The middle interval reaches"
-    return (Text(f"{whose} {points(half)} to either side. To halve that:"), Facts(tuple(ways)))
+        ways.append(("Find how many questions it takes", f"itembank plan {bank} --half-width {goal}"))
+    if len(rows) == 1:
+        model = shlex.quote(made.estimates.model_ids[rows[0]])
+        command = f"itembank session start {bank} -o run.jsonl --model-id {model} --half-width {goal}"
+        ways.append(("Ask one question at a time", command))
+    which = "interval" if len(rows) == 1 else "median interval"
+    return (Text(f"The {which} is ± {points(half)}. To halve it:"), Facts(tuple(ways), are_commands=True))

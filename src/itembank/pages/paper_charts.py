@@ -69,7 +69,7 @@ def dimensionality_chart(found: Dimensionality) -> Chart:
     has_errors = len(found.candidates) > 1
     width = 170 if has_errors else 280
     x = number("component", "Component", tickMinStep=1)
-    share, value = number("share", "Share of variance", "%"), number("eigenvalue", "Eigenvalue")
+    share, value = number("share", "Share of variance (%)", "%"), number("eigenvalue", "Eigenvalue")
     zoom = f"datum.component > 1 && datum.component <= {ZOOM}"
     chance = marks("line", x, of(value, "threshold"), where=zoom, color="@muted", strokeDash=[5, 3])
     second = (marks("line", x, value, where=zoom), marks("point", x, value, where=zoom), chance)
@@ -85,12 +85,12 @@ def dimensionality_chart(found: Dimensionality) -> Chart:
         asked = [name for name in names for _ in found.candidates]
         data.append(Data("dims", {"asked": asked, "dims": list(found.candidates) * len(names), **errors}))
         dims: Spec = {"field": "dims", "type": "ordinal", "axis": {"title": "Dimensions", "labelAngle": 0}}
-        y = number("change", f"Change against {found.candidates[0]}", "+.0%")  # the smallest number of dimensions
+        y = number("change", f"Change against {found.candidates[0]} (%)", "+.0%")  # the smallest number of dimensions
         color = shade("asked", names, orient="bottom", columns=2, labelLimit=260)
         drawn = (("rule", span(y)), ("line", y), ("point", y))
         lines = [marks(kind, dims, along, color=color) for kind, along in drawn]
         parts.append(panel(width, 220, *lines, ruled("y", 0.0, strokeDash=SOLID), title="Held-out error", data="dims"))
-        note += " Bars: one standard error over models up and down."
+        note += " Bars: ± one standard error over models."
     words = f"{found.n_dims_parallel} dimensions tell more than chance"
     if found.n_dims is not None:
         words += f"; held-out answers are predicted with {found.n_dims}"
@@ -139,7 +139,7 @@ def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> C
         tuple(data for _, of_row in rows for data in of_row),
         f"{words}. {told}.",
         note="Spread: half the distance from the 16th to the 84th percentile; ‹ ›: items beyond the panel. "
-        f"Information: of one item on the mean; reliability: of {drawn[0].budget} items; grey: the middle nine tenths "
+        f"Information: of one item on average; reliability: of {drawn[0].budget} items; grey: the middle nine tenths "
         "of the models.",
     )
 
@@ -154,7 +154,7 @@ def _homogeneity_row(
     title = shortened(one.scenario if one.is_fit else f"{one.scenario} (!)", 20)
     exact = {"nice": False}
     legend = {"format": ".0%", "gradientLength": 160}
-    color = ramp("value", "Mean response" * is_last, tones="ramp", legend=legend, domain=domain, clamp=True)
+    color = ramp("value", "Mean response (%)" * is_last, tones="ramp", legend=legend, domain=domain, clamp=True)
     x = bare(number("column", "Items, easy to hard" * is_last, scale=exact, labels=False))
     y = bare(number("row", title, scale=exact, labels=False, titleFontWeight=700))
     cells = marks("rect", span(x, "column", "column_end"), span(y, "row", "row_end"), color=color)
@@ -191,7 +191,7 @@ def _bins(values: FloatArray) -> tuple[dict[str, Any], str]:
 
 
 def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] = ()) -> Chart:
-    """Draw responses of models left out against what the item model gives them, a panel a scenario.
+    """Draw responses of held-out models against what the item model gives them, a panel a scenario.
 
     IRSL Figures 4, 9, 16 and 24. Points are mean responses by predicted value, with two standard errors. Behind them
     lies the density of all responses; of right and wrong answers, which have none, the histogram of the predictions.
@@ -225,7 +225,10 @@ def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] =
     ]
     names = ("panel", "place", "x", "x_end", "y", "y_end", "n", "low", "high", "is_bin")
     data = Data("predictions", {name: [row.get(name) for row in rows] for name in names})
-    x, y = (number(name, title, "%", domain=[0.0, 1.0]) for name, title in (("x", "Predicted"), ("y", "Observed")))
+    x, y = (
+        number(name, title, "%", domain=[0.0, 1.0])
+        for name, title in (("x", "Predicted right (%)"), ("y", "Observed (%)"))
+    )
     density: Spec = {"field": "n", "type": "quantitative", "scale": {"type": "log", "range": "ramp"}, "legend": None}
     of_bins = equals("is_bin", 1)
     parts = [
@@ -307,7 +310,7 @@ def selection_weights_chart(found: SelectionWeights) -> Chart:
     )
     color = shade("selection", names, labelLimit=260, columns=3, symbolType="circle")
     x = number("rank", "Item, the largest weight first", tickMinStep=1)
-    weight, part = number("weight", "Weight in the overall score", "~%"), nominal("part", "place", labelLimit=230)
+    weight, part = number("weight", "Weight in the overall score (%)", "~%"), nominal("part", "place", labelLimit=230)
     alike = marks("rule", y=of(weight, "alike"), data="alike", strokeDash=[2, 2], color="@soft")
     curves = (alike, *(marks(kind, x, weight, color=color) for kind in ("line", "point")))
     first = equals("selection", names[0])
@@ -378,7 +381,7 @@ def task_costs_chart(found: TaskOverview) -> Chart:
         beside(panel(240, height, bars), panel(240, height, *scores)),
         (data,),
         f"{words}.",
-        note="Means over models. Bars of scores: one standard deviation between models to each side.",
+        note="Means over models. Bars of scores: ± one standard deviation between models.",
     )
 
 

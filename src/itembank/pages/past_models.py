@@ -14,7 +14,7 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Answer, Chart, Column, Data, Table
 from itembank.pages.grammar import PRECISE, Spec, intervals, marks, nominal, of, picture, score, span, tips
-from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, plural
+from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, plural, points
 from itembank.responses.score_names import OVERALL
 
 UNITS = {"cost_usd": "cost", "tokens": "tokens", "seconds": "time", "output_tokens": "output tokens"}
@@ -121,7 +121,7 @@ def standing_words(past: PastScores, model: OneModel) -> str:
         return ""
     shares = [past.share_below(model.target, float(one[at])) for one in (model.value, model.low, model.high)]
     return (
-        f"The estimate is higher than the score of {percent(shares[0], 0)} of {plural(n_known, 'past model')} "
+        f"The estimate is higher than the scores of {percent(shares[0], 0)} of {plural(n_known, 'past model')} "
         f"({percent(shares[1], 0)} at the lower end of the interval, {percent(shares[2], 0)} at the upper)."
     )
 
@@ -153,7 +153,7 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
         height=60,
     )
     title = f"Higher than {percent(past.share_below(model.target, value), 0)} of past models"
-    columns = (Column("model", "Past model", "id"), Column("score", "Score", "percent"))
+    columns = (Column("model", "Past model", "id"), Column("score", "Score", "score"))
     note = "" if chosen.size == rows.size else f"Of {rows.size:,} past models {chosen.size:,} are drawn, evenly chosen."
     return Chart(title, spec, (old, one), words, Table("Scores of past models", old, columns), note)
 
@@ -170,13 +170,13 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
     data = _scenario_data(past, model, names)
     columns = (
         Column("scenario", "Scenario"),
-        Column("estimate", "Estimate", "percent"),
-        Column("low", "From", "percent", 1, "Lower end of the interval"),
-        Column("high", "To", "percent", 1, "Upper end of the interval"),
-        Column("middle", "Past median", "percent"),
+        Column("estimate", "Estimate", "score"),
+        Column("low", "From", "score", 1, "Lower end of the interval"),
+        Column("high", "To", "score", 1, "Upper end of the interval"),
+        Column("middle", "Past median", "score"),
         Column("below", "Past models below", "percent", 0, "Share of past models whose score is lower"),
         Column("n_items", "Answered", "count"),
-        Column("n_total", "Items", "count"),
+        Column("n_total", "Questions", "count"),
     )
     has_past = any(past.known(name).size for name in names)
     rows, note = _drawn(data)
@@ -187,9 +187,9 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
         estimate=("Estimate", PRECISE),
         low=("From", PRECISE),
         high=("To", PRECISE),
-        **({"middle": ("Past median", PRECISE), "below": ("Past models below", ".0%")} if has_past else {}),
+        **({"middle": ("Past median", PRECISE), "below": ("Past models below (%)", ".0%")} if has_past else {}),
         n_items=("Answered", ","),
-        n_total=("Items", ","),
+        n_total=("Questions", ","),
     )
     x, y = score("estimate", "Score"), _row("scenario")
     of_past = (
@@ -200,7 +200,7 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
     marked = intervals(y, x, tip, data=drawn.name)
     spec = picture(of_past if has_past else (), marked, height=22 * len(rows))
     grey = (
-        "Grey: past models, their middle half (dark) and the middle eight in ten (light), with a line at the median. "
+        "Grey: the middle half of past models (dark), the middle 80 % (light) and their median (line). "
         if has_past
         else ""
     )
@@ -244,16 +244,16 @@ def _scenario_words(data: Data) -> tuple[str, str]:
         return "No scenario has an estimate", "No scenario has an estimate."
     best, worst = int(np.nanargmax(value)), int(np.nanargmin(value))
     said = "; ".join(
-        f"{columns['scenario'][k]}: {percent(value[k])}, {interval_words(columns['low'][k], columns['high'][k])}"
+        f"{columns['scenario'][k]}: {points(value[k])}, {interval_words(columns['low'][k], columns['high'][k])}"
         for k in range(min(len(data), 12))
     )
     below = np.asarray(columns["below"], dtype=np.float64)
     if np.isnan(below).all():
-        title = f"From {percent(value[worst])} on {columns['scenario'][worst]} to {percent(value[best])}"
+        title = f"From {points(value[worst])} on {columns['scenario'][worst]} to {points(value[best])}"
         return f"{title} on {columns['scenario'][best]}", f"Estimates by scenario. {said}."
     first, last = int(np.nanargmax(below)), int(np.nanargmin(below))
     title = (
-        f"Beside past models strongest on {columns['scenario'][first]} (above {percent(below[first], 0)} of them), "
+        f"Against past models strongest on {columns['scenario'][first]} (above {percent(below[first], 0)} of them) and "
         f"weakest on {columns['scenario'][last]} (above {percent(below[last], 0)})"
     )
     return title, f"{title}. {said}."
@@ -266,7 +266,7 @@ def score_answer(bank: Bank, model: OneModel, items: IntArray, *, method: str) -
     """
     at, target = model.at, model.target
     value, low, high = (float(one[at]) for one in (model.value, model.low, model.high))
-    used = f"{count(model.n_items[at])} of {plural(model.n_total[at], 'item')}"
+    used = f"{count(model.n_items[at])} of {plural(model.n_total[at], 'question')}"
     what = "Score on the full benchmark" if target == OVERALL else target.replace("_", " ").capitalize()
     if math.isnan(value):
         return Answer(f"{what}, {model.model_id}", UNKNOWN, words=f"From {used}.")
@@ -274,20 +274,20 @@ def score_answer(bank: Bank, model: OneModel, items: IntArray, *, method: str) -
     saved = saving_words(bank, items)
     return Answer(
         f"{what}, {model.model_id}",
-        percent(value),
-        f"{interval}, {level} interval" if high > low else "known exactly: every item was answered",
+        points(value),
+        f"{interval} points, {level} interval" if high > low else "known exactly: every question was answered",
         f"From {used}{f', {saved}' if saved else ''}.",
-        f"{model.model_id}: {percent(value)} ({level} interval {interval}), {target} score {bank.target_id} estimated "
+        f"{model.model_id}: {points(value)} ({level} interval {interval}), {target} score {bank.target_id} estimated "
         f"from {used} by {method}; item bank {bank.bank_id}, itembank {version('itembank')}",
     )
 
 
 def saving_words(bank: Bank, items: IntArray) -> str:
-    """Say what running these items saves of a full run: costs where the bank knows them, else items; '' for nothing."""
+    """Say what running these items saves of a full run: costs if they are known, else questions; '' for nothing."""
     rest = np.ones(bank.n_items, dtype=bool)
     rest[items] = False
     costs = costs_of_items(bank.responses)
     unit = next((one for one in UNITS if one in costs and costs[one].sum() > 0.0), None)
     weights = np.ones(bank.n_items) if unit is None else costs[unit]
     saved = math.floor(100.0 * float(weights[rest].sum() / weights.sum()) + 1e-9)
-    return f"which saves {saved} % of the {'items' if unit is None else UNITS[unit]}" if 0 < saved < 100 else ""
+    return f"which saves {saved} % of the {'questions' if unit is None else UNITS[unit]}" if 0 < saved < 100 else ""

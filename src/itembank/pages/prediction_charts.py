@@ -84,7 +84,7 @@ def errors_by_items_chart(drawn: AssessorCurves) -> Chart:
         spec,
         (drawn.data,),
         " ".join(best_words(one) for one in drawn.best),
-        note=f"Bars are a standard error up and down over partitions of models and items.{cut}",
+        note=f"Bars are ± one standard error over partitions of models and items.{cut}",
     )
 
 
@@ -248,7 +248,7 @@ def _pair(
         beside(panel(230, height, *left), panel(230, height, *right)),
         (data,),
         f"{words}.",
-        note=f"Left: error of {first} less that of {second}, with one standard error to each side. Right: both errors.",
+        note=f"Left: error of {first} minus that of {second}, ± one standard error. Right: both errors.",
     )
 
 
@@ -298,7 +298,7 @@ def _dims(result: PredictionResult, sets: Sequence[str], n_tasks: Sequence[int],
         (data,),
         f"{words}.",
         note="Error with so many abilities against that with one, from the same items; items of so many tasks "
-        "calibrated. Bars: one standard error over partitions to each side.",
+        "calibrated. Bars: ± one standard error over partitions.",
     )
 
 

@@ -93,7 +93,7 @@ def forecast_chart(
     ends = [row for row in forecasts if shown.get(row["scenario"]) == row["law"]]
     chosen = _recipe(law, recipe or _most_often_best(ends))
     words = "; ".join(
-        f"{row['scenario']} {percent(row['score'])} ({interval_words(row['low'], row['high'])})"
+        f"{row['scenario']} {points(row['score'])} ({interval_words(row['low'], row['high'])})"
         for row in ends
         if row["recipe"] == chosen and np.isfinite(row["score"])
     )
@@ -155,7 +155,7 @@ def ability_chart(law: PretrainingLaw, *, recipe: str = "", scenarios: Sequence[
         (_columns("abilities", rows),),
         "Mean slope over recipes, in standard deviations of ability for each factor of 2.7 in compute: "
         f"{'; '.join(slopes)}.",
-        note="Points are measured abilities of finished models, bars and bands a standard error up and down.",
+        note="Points are measured abilities of finished models, bars and bands ± one standard error.",
     )
 
 
@@ -219,7 +219,7 @@ def _recipe_panels(law: PretrainingLaw, chosen: str, y: Spec, n_panels: int, *, 
 
 
 def _score_axis() -> Spec:
-    return number("value", "Score", ".0%", domain=[0.0, 1.0])
+    return number("value", "Score", "%", domain=[0.0, 1.0])
 
 
 def _compute_axis() -> Spec:
@@ -227,14 +227,14 @@ def _compute_axis() -> Spec:
 
 
 def held_out_chart(held_out: HeldOutForecasts, name: str) -> Chart:
-    """Draw forecasts of sizes that were held out against what these models scored."""
+    """Draw forecasts of held-out sizes against what these models scored."""
     table = held_out.table.filter(law=name)
-    tones = {"held by its interval": "@main", "outside of it": "@other"}
+    tones = {"inside the interval": "@main", "outside": "@other"}
     inside, outside = tones
     columns = {one: table[one] for one in ("scenario", "recipe", "actual", "score", "low", "high", "beyond")}
-    data = Data("held-out-shown", {**columns, "held": [inside if one else outside for one in table["is_covered"]]})
+    data = Data("held-out-shown", {**columns, "covered": [inside if one else outside for one in table["is_covered"]]})
     x, y = score("actual", "Score of the model"), score("score", "Forecast")
-    color = shade("held", tones, columns=2)
+    color = shade("covered", tones, columns=2)
     told = {"actual": "Actual", "score": "Forecast", "low": "From", "high": "To"}
     of_score = {one: (title, PRECISE) for one, title in told.items()}
     tip = tips(recipe="Recipe", scenario="Scenario", **of_score, beyond=("Times the largest fitted", ".1f"))
@@ -245,14 +245,14 @@ def held_out_chart(held_out: HeldOutForecasts, name: str) -> Chart:
         marks("point", x, y, tip=tip, color=color, size=36, opacity=0.9),
         height=340,
     )
-    n_held, error = int(table["is_covered"].sum()), float(table["error"].abs().mean() or 0.0)  # type: ignore[arg-type]
+    n_covered, error = int(table["is_covered"].sum()), float(table["error"].abs().mean() or 0.0)  # type: ignore[arg-type]
     return Chart(
         f"Forecasts by the {LAW_WORDS.get(name, name)} were {100.0 * error:.1f} points off on average",
         spec,
         (data,),
-        f"{plural(table.height, 'forecast')} of sizes held out; {n_held} of the {level_words(held_out.level)} "
-        f"intervals held the score. Mean distance {100.0 * error:.1f} points.",
-        note="On the dashed line the forecast is right. Bars are intervals before they were widened by this check.",
+        f"{plural(table.height, 'forecast')} of held-out sizes; {n_covered} of the {level_words(held_out.level)} "
+        f"intervals cover the score. Mean error {100.0 * error:.1f} points.",
+        note="On the dashed line the forecast is right. Bars are intervals before this check widened them.",
     )
 
 
@@ -285,10 +285,12 @@ def decision_chart(decisions: pl.DataFrame) -> Chart:
             "n": means["n"],
         },
     )
-    x = number("share", "Share of the largest run's compute", ".0%", log=True, scale={"padding": 16})
-    y = number("accuracy", "Right decisions", ".0%", domain=[0.0, 1.0])
+    x = number("share", "Share of the largest run's compute (%)", ".0%", log=True, scale={"padding": 16})
+    y = number("accuracy", "Right decisions (%)", ".0%", domain=[0.0, 1.0])
     color = shade("law", list(dict.fromkeys(laws)), columns=3)
-    tip = tips(law="Law", share=("Share of compute", ".1%"), accuracy=("Right decisions", ".1%"), n=("Scenarios", "d"))
+    tip = tips(
+        law="Law", share=("Share of compute (%)", ".1%"), accuracy=("Right decisions (%)", ".0%"), n=("Scenarios", "d")
+    )
     spec = picture(
         ruled("y", 0.5),
         marks("line", x, y, color=color),
@@ -307,8 +309,7 @@ def decision_chart(decisions: pl.DataFrame) -> Chart:
         spec,
         (data,),
         f"Right decisions, mean over scenarios: {words}.",
-        note="A point is the mean over scenarios, its bar a standard error up and down over them. On the dashed line, "
-        "a coin would do as well.",
+        note="A point is the mean over scenarios, its bar ± one standard error over them. The dashed line is guessing.",
     )
 
 
@@ -342,7 +343,7 @@ def laws_chart(law: PretrainingLaw, recipe: str = "", *, scenarios: Sequence[str
     told = []
     for name in law.names:
         known = [law.forecast(one.scenario, name).score[number, 0] for one in drawn if name in one.fitted]
-        told.append(f"{LAW_WORDS.get(name, name)} {percent(float(np.nanmean(known)), 0)}")
+        told.append(f"{LAW_WORDS.get(name, name)} {points(float(np.nanmean(known)))}")
     words = f"{recipe} at {compute(law.target_flops)}, on average over scenarios: {', '.join(told)}"
     return Chart(
         words,
@@ -388,7 +389,7 @@ def item_curves_chart(law: PretrainingLaw, responses: ResponseMatrix, item_ids: 
             values = ([item_ids[place]] * n, [place] * n, [what] * n, along.tolist(), up.tolist())
             for name, own in zip(names, values, strict=True):
                 columns[name] += own
-    x, y = number("ability", "Ability"), number("response", "Response", "%", domain=[0.0, 1.0])
+    x, y = number("ability", "Ability"), number("response", "Right (%)", "%", domain=[0.0, 1.0])
     parts = (
         marks("point", x, y, where="datum.what === 'model'", color="@soft"),
         marks("line", x, y, where="datum.what === 'curve'", color="@main"),

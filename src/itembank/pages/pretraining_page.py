@@ -1,5 +1,6 @@
-"""The page of a pre-training law: what a larger training run would score, and what such forecasts were worth."""
+"""The page of a pre-training law: what a larger training run would score, and how good such forecasts were."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ MOST_ANSWERS = 3
 Rows = list[dict[str, Any]]
 """Of `PretrainingLaw.rows`, which take a while to make."""
 TOO_NARROW = 0.03
-"""How far below their level intervals may hold before a reader is told."""
+"""How far below its level coverage may be before a reader is told."""
 
 
 def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", command: str = "") -> Page:
@@ -37,32 +38,16 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
     name = name or law.best
     rows = law.rows()
     leading = _leading(law, name, rows)
-    found: list[Block] = []
-    worth = _worth(law, name)
-    if worth is None:
-        found.append(Caution("No sizes were held out: nobody knows how good these forecasts are."))
-    elif worth["coverage"] < law.level - TOO_NARROW:
-        found.append(
-            Caution(
-                f"Intervals that claim {level_words(law.level)} held only {percent(worth['coverage'])} of the sizes "
-                f"held out; those of the forecasts are therefore {worth['widening']:.1f} times as wide as the law says."
-            )
-        )
-    by_hand = law.closer_by_hand(name)
-    found += [Caution(f"The {by_hand}")] if by_hand else []
-    doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
-    if doubtful:
-        found.append(
-            Caution(
-                f"{plural(len(doubtful), 'forecast')} are doubtful: {shown(doubtful)}. The table says why, under Note."
-            )
-        )
-    found += [Text(law.message)] if law.message else []
+    what = "Scores"
+    if leading:
+        what = law.recipes[0] if len(law.recipes) == 1 else f"{len(law.recipes)} recipes"
+        what += f" on {law.scenarios[0].scenario}" if len(law.scenarios) == 1 else ""
+    notes = (Section("Notes on the fit", (Text(law.message),)),) if law.message else ()
     return Page(
-        title=title or f"Scores at {compute(law.target_flops)}",
+        title=title or f"{what} at {compute(law.target_flops)}",
         kind="Pre-training forecast",
-        lead=(*_lead(law, name, leading), *found),
-        sections=tuple(_sections(law, name, rows)),
+        lead=(*_lead(law, name, leading), *_cautions(law, name, rows)),
+        sections=(*_sections(law, name, rows), *notes),
         provenance=(
             ("Law shown", LAW_WORDS.get(name, name)),
             ("Laws fitted", ", ".join(LAW_WORDS.get(one, one) for one in law.names)),
@@ -73,6 +58,24 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
         ),
         command=command,
     )
+
+
+def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> Iterator[Caution]:
+    """Say what to know before relying on the forecasts."""
+    worth = _worth(law, name)
+    if worth is None:
+        yield Caution("No sizes were held out, so the error of these forecasts is unknown.")
+    elif worth["coverage"] < law.level - TOO_NARROW:
+        yield Caution(
+            f"{level_words(law.level)} intervals cover only {percent(worth['coverage'], 0)} of the scores of held-out "
+            f"sizes. Those of the forecasts are therefore widened {worth['widening']:.1f} times."
+        )
+    if by_hand := law.closer_by_hand(name):
+        yield Caution(f"The {by_hand}")
+    doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
+    if doubtful:
+        which = "1 forecast is" if len(doubtful) == 1 else f"{count(len(doubtful))} forecasts are"
+        yield Caution(f"{which} doubtful: {shown(doubtful)}. The table of forecasts says why, under Note.")
 
 
 def _leading(law: PretrainingLaw, name: str, rows: Rows) -> Rows:
@@ -87,19 +90,19 @@ def _leading(law: PretrainingLaw, name: str, rows: Rows) -> Rows:
 
 
 def _lead(law: PretrainingLaw, name: str, leading: Rows) -> tuple[Block, ...]:
-    """Say what the law says, and how far off it was on sizes held out."""
+    """Say what the law forecasts, and how far off it was on held-out sizes."""
     if not leading:
         return (Text("No recipe has enough finished sizes for a law."),)
     worth = _worth(law, name)
     first = leading[0]
     words = [
-        f"The {LAW_WORDS.get(name, name)} says that {first['recipe']} scores {percent(first['score'])} "
-        f"({interval_words(first['low'], first['high'])}) on {first['scenario']} at {compute(law.target_flops)}, "
-        f"{first['beyond']:.3g} times the compute of its largest run."
+        f"At {compute(law.target_flops)}, {first['beyond']:.3g} times the compute of its largest run, "
+        f"{first['recipe']} should score {points(first['score'])} "
+        f"({interval_words(first['low'], first['high'])}) on {first['scenario']}, by the {LAW_WORDS.get(name, name)}."
     ]
     if worth is not None:
         words.append(
-            f"Forecasts of the largest sizes, held out, were off by {points(worth['mean_absolute_error'])} on average."
+            f"Forecasts of the held-out largest sizes were off by {points(worth['mean_absolute_error'])} on average."
         )
     answers = [_answer(law, row) for row in leading[:MOST_ANSWERS]]
     more = len(leading) - len(answers)
@@ -109,11 +112,9 @@ def _lead(law: PretrainingLaw, name: str, leading: Rows) -> tuple[Block, ...]:
 
 def _answer(law: PretrainingLaw, row: dict[str, Any]) -> Answer:
     level = level_words(law.level)
-    value, interval = percent(row["score"]), f"{interval_words(row['low'], row['high'])}, {level} interval"
+    value, interval = points(row["score"]), f"{interval_words(row['low'], row['high'])} points, {level} interval"
     best = f", the best of {len(law.recipes)} recipes" if len(law.recipes) > 1 else ""
-    words = (
-        f"{row['recipe']}{best}, at {row['beyond']:.3g} times its largest run, from {plural(row['n_sizes'], 'size')}"
-    )
+    words = f"{row['recipe']}{best}; {row['beyond']:.3g} times its largest run, from {plural(row['n_sizes'], 'size')}"
     citation = (
         f"{row['recipe']} on {row['scenario']} at {compute(law.target_flops)}: {value} ({interval}), law {row['law']}, "
         "itembank"
@@ -129,34 +130,37 @@ def _sections(law: PretrainingLaw, name: str, rows: Rows) -> list[Section]:
     drawn = [one for one in law.scenarios if one.fitted]
     made = []
     if drawn:
-        made.append(Section("Forecasts", (forecast_chart(law, name, forecasts=rows), _forecasts(law, rows))))
+        made.append(Section("Forecasts", (_forecasts(law, name, rows), forecast_chart(law, name, forecasts=rows))))
     held_out = law.held_out
     if held_out is not None and not held_out.table.is_empty():
-        lead = "The largest sizes were left out and forecast from the smaller ones. Nothing was tuned on them."
+        lead = "The largest sizes were held out and forecast from the smaller ones. Nothing was tuned on them."
         blocks: list[Block] = [
             held_out_chart(held_out, name),
             _comparison(law),
             Text(law.best_reason),
             _held_out(held_out),
         ]
-        made.append(Section("Sizes held out", tuple(blocks), lead))
+        made.append(Section("Held-out sizes", tuple(blocks), lead))
     return made
 
 
-def _forecasts(law: PretrainingLaw, rows: Rows) -> Table:
+def _forecasts(law: PretrainingLaw, name: str, rows: Rows) -> Table:
+    """List all forecasts: of the law that is shown first, by scenario, the highest first."""
     columns = (
-        Column("scenario", "Scenario", has_menu=True),
         Column("recipe", "Recipe", has_menu=True),
+        Column("scenario", "Scenario", has_menu=True),
+        Column("score", "Score", "score"),
+        Column("low", f"{level_words(law.level)} from", "score"),
+        Column("high", "to", "score"),
         Column("law", "Law", has_menu=True),
-        Column("score", "Score", "percent"),
-        Column("low", f"{level_words(law.level)} from", "percent"),
-        Column("high", "to", "percent"),
         Column("beyond", "Beyond", "number", 1, "Compute over that of the recipe's largest run"),
         Column("n_sizes", "Sizes", "count", explanation="Finished models of the recipe"),
-        Column("residual", "Residual (points)", "number", 1, "Root mean square at the sizes fitted"),
+        Column("residual", "Residual (points)", "number", 1, "Root mean square error at the fitted sizes"),
         Column("note", "Note"),
     )
     rows = [row | {"residual": 100.0 * row["residual"]} for row in rows]
+    places = {one.scenario: place for place, one in enumerate(law.scenarios)}
+    rows.sort(key=lambda row: (row["law"] != name, places[row["scenario"]], -np.nan_to_num(row["score"], nan=-1.0)))
     return Table.of(f"Forecasts at {compute(law.target_flops)}", "forecasts", rows, columns)
 
 
@@ -165,7 +169,7 @@ def _comparison(law: PretrainingLaw) -> Table:
         Column("law", "Law"),
         Column("mean_absolute_error", "Mean error (points)", "number", 2),
         Column("mean_error", "Bias (points)", "number", 2, "Negative: forecasts were too low"),
-        Column("coverage", "Held", "percent", 1, "Share of intervals that held the score, before widening"),
+        Column("coverage", "Coverage", "percent", 0, "Share of intervals that cover the score, before widening"),
         Column("width", "Width (points)", "number", 1, "Mean width of the intervals before widening"),
         Column("widening", "Widened by", "number", 2, "Factor on the intervals of forecasts"),
         Column("decision_accuracy", "Right decisions", "percent"),
@@ -173,7 +177,7 @@ def _comparison(law: PretrainingLaw) -> Table:
     )
     in_points = ("mean_absolute_error", "mean_error", "width")
     rows = [row | {name: 100.0 * row[name] for name in in_points} for row in law.comparison()]
-    return Table.of("What laws were worth on the sizes held out", "laws", rows, columns)
+    return Table.of("Errors of the laws on held-out sizes", "laws", rows, columns)
 
 
 def _held_out(held_out: HeldOutForecasts) -> Table:
@@ -182,12 +186,12 @@ def _held_out(held_out: HeldOutForecasts) -> Table:
         Column("recipe", "Recipe", has_menu=True),
         Column("law", "Law", has_menu=True),
         Column("beyond", "Beyond", "number", 1, "Compute of the forecast over the largest fitted"),
-        Column("score", "Forecast", "percent"),
-        Column("low", "from", "percent"),
-        Column("high", "to", "percent"),
-        Column("actual", "Actual", "percent"),
+        Column("score", "Forecast", "score"),
+        Column("low", "From", "score"),
+        Column("high", "To", "score"),
+        Column("actual", "Actual", "score"),
         Column("error", "Error (points)", "number"),
-        Column("is_covered", "Held", "flag", has_menu=True),
+        Column("is_covered", "Covered", "flag", has_menu=True),
     )
     rows = held_out.table.with_columns(pl.col("error") * 100.0)
-    return Table.of("Every forecast of a size held out", "held-out", rows, columns)
+    return Table.of("Every forecast of a held-out size", "held-out", rows, columns)

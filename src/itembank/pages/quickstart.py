@@ -1,5 +1,6 @@
 """The whole job on built-in data: hold models out, calibrate, select, estimate, compare with the truth."""
 
+import shlex
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -307,15 +308,15 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
     chance, ours = (next(one for one in result.errors if one.strategy == strategy) for strategy in SHOWN)
     by_chance, by_ours = (points(one.mean_absolute_error / 100.0) for one in (chance, ours))
     answers = [
-        Answer(f"Mean error, {one.strategy.name}", error, words=f"At worst {points(one.worst_error / 100.0)}.")
+        Answer(f"Mean error, {one.strategy.name}", error, words=f"Largest error {points(one.worst_error / 100.0)}")
         for one, error in ((chance, by_chance), (ours, by_ours))
     ]
     level = level_words(ours.level)
     answers.append(
         Answer(
-            "True scores inside the intervals",
+            "Coverage of the intervals",
             percent(ours.coverage, 0),
-            words=f"Of {level} intervals by {ours.strategy.name}.",
+            words=f"Share of {level} intervals by {ours.strategy.name} that cover the true score",
         )
     )
     repeats = f" Errors are over {result.n_repeats} such splits, the picture is of one." if result.n_repeats > 1 else ""
@@ -324,11 +325,14 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
         f"{n_total} questions, and compared with their full runs. The models are tiny language models of our own; no "
         f"checkpoint of a held-out training run is in the bank.{repeats}"
     )
-    bank, selection, responses = (str(result.files[name]) for name in ("bank", "selection", "responses"))
+    bank, selection, responses = (shlex.quote(str(result.files[name])) for name in ("bank", "selection", "responses"))
     following = (
         ("Look at the bank", f"itembank report {bank} -o bank.html"),
-        ("Look at the estimates", f"itembank estimate {bank} {responses} --selection {selection} --report e.html"),
-        ("Take your own results", "itembank import LOGS -o responses.parquet"),
+        (
+            "Look at the estimates",
+            f"itembank estimate {bank} {responses} --selection {selection} --report estimates.html",
+        ),
+        ("Import your own results", "itembank import LOGS -o responses.parquet"),
     )
     drawn = [_panel([first], strategy) for strategy in SHOWN]
     means = f"On average {BY_CHANCE.name} is off by {by_chance}, {DEFAULT.name} by {by_ours}"
@@ -342,7 +346,7 @@ def quickstart_page(result: QuickstartResult, *, title: str = "", command: str =
                 (predicted_against_true_chart(drawn, title=means), _models(first.held_out.model_ids, drawn)),
             ),
             Section("Four ways to do it", (_strategies(result),)),
-            Section("What to do next", (Facts(following),)),
+            Section("What to do next", (Facts(following, are_commands=True),)),
         ),
         provenance=bank_provenance(first.bank),
         command=command,
@@ -362,11 +366,11 @@ def _models(model_ids: Sequence[str], drawn: Sequence[PredictionPanel]) -> Table
     columns = (
         Column("model", "Model", "id"),
         Column("way", "Way", has_menu=True),
-        Column("true", "True", "percent"),
-        Column("estimate", "Estimated", "percent"),
-        Column("low", "From", "percent"),
-        Column("high", "To", "percent"),
-        Column("error", "Error", "points", 1, "Estimated less true, in points"),
+        Column("true", "True", "score"),
+        Column("estimate", "Estimated", "score"),
+        Column("low", "From", "score"),
+        Column("high", "To", "score"),
+        Column("error", "Error", "points", 1, "Estimated minus true, in points"),
         Column("is_flagged", "Unlike past", "flag", explanation=ATYPICAL_WORDS.capitalize(), has_menu=True),
     )
     return Table.of("Held-out models", "models", rows, columns, n_shown=10)
@@ -387,11 +391,11 @@ def _strategies(result: QuickstartResult) -> Table:
     ]
     columns = (
         Column("way", "Way"),
-        Column("items_by", "Items by"),
+        Column("items_by", "Questions by"),
         Column("score_by", "Score by"),
         Column("mean", "Mean error", "number"),
         Column("worst", "Worst error", "number"),
         Column("order", "Rank correlation", "number", 3, "Of estimated and true scores"),
-        Column("coverage", "Inside intervals", "percent", 0, "True scores that lie inside their intervals"),
+        Column("coverage", "Coverage", "percent", 0, "Share of intervals that cover the true score"),
     )
     return Table.of("Errors of the overall score, in points", "strategies", rows, columns)

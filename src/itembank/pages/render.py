@@ -25,10 +25,12 @@ NO_BREAK = "\u00a0"
 ABSENT = "–"
 WRITTEN: dict[str, Callable[[Any, int], str]] = {
     "number": lambda value, digits: _minus(f"{value:.{digits}f}"),
+    "score": lambda value, digits: _minus(f"{100.0 * value:.{digits}f}"),
     "percent": lambda value, digits: f"{_minus(f'{100.0 * value:.{digits}f}')} %",
     "points": lambda value, digits: _minus(f"{100.0 * value:+.{digits}f}"),
     "count": lambda value, _: f"{value:,.0f}",
     "flag": lambda value, _: "yes" if value else "no",
+    "response": lambda value, _: {1.0: "right", 0.0: "wrong"}.get(value, f"{value:.2f}"),
 }
 
 
@@ -164,6 +166,7 @@ def page_html(page: Page) -> str:
                                 "data": table.data.name,
                                 "caption": table.caption,
                                 "shown": table.n_shown,
+                                "entries": len(table.entries),
                                 "columns": [
                                     {
                                         "name": one.name,
@@ -248,7 +251,7 @@ def _minus(text: str) -> str:
 
 def is_number(column: Column) -> bool:
     """Return whether the column's cells stand at the right."""
-    return column.kind in {"number", "percent", "points", "count"}
+    return column.kind in {"number", "score", "percent", "points", "count"}
 
 
 def _digest(text: str) -> str:

@@ -25,12 +25,13 @@ from itembank.pages.blocks import (
     Table,
     Text,
     bank_provenance,
+    bank_title,
 )
 from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
 from itembank.pages.model_details import typicality_words
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, score_answer, standing_chart
 from itembank.pages.render import Page
-from itembank.pages.theme import count, interval_words, money, percent, plural, points, unit_words
+from itembank.pages.theme import count, interval_words, money, plural, points, unit_words
 from itembank.selection.criteria import CRITERIA
 from itembank.sessions.events import Failed, Told
 from itembank.sessions.session import AdaptiveSession
@@ -68,13 +69,13 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     beside = (*(() if standing is None else (standing,)), *((Text(words),) if words else ()))
     sections = (
         Section("After each answer", tuple(_step_blocks(session))),
-        Section("Beside past models", (*beside, *(scenario_blocks(past, model) or ()))),
+        Section("Compared with past models", (*beside, *(scenario_blocks(past, model) or ()))),
         Section("How it was asked", (Facts(tuple(_settings(session, scores))),)),
     )
     items = np.array([session.pool.positions[item] for item in session.told], dtype=np.int64)
     answer = score_answer(bank, model, items, method=scores.method)
     return Page(
-        title=title or session.model_id,
+        title=title or f"{session.model_id} on {bank_title(bank)}",
         kind="Adaptive session",
         lead=(Answers((answer, _stop(session), _spent(session))), *_cautions(session, bank, scores)),
         sections=tuple(one for one in sections if one.blocks),
@@ -86,10 +87,10 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
 def _stop(session: AdaptiveSession) -> Answer:
     """Say whether the session is over, and why."""
     n_open = len(session.pending)
-    waiting = f"{plural(n_open, 'item')} asked and not answered yet." if n_open else ""
+    waiting = f"{plural(n_open, 'question')} asked and not answered yet." if n_open else ""
     reason = session.reason_stopped
     if reason is None:
-        return Answer("State", "Going on", words=waiting or "No rule of precision holds yet, and no limit is reached.")
+        return Answer("State", "Going on", words=waiting or "Neither precise enough yet nor at a limit.")
     value = "Precise enough" if session.is_precise else "Ended"
     return Answer("State", value, session.conclusion, waiting)
 
@@ -102,7 +103,9 @@ def _spent(session: AdaptiveSession) -> Answer:
     failed = f" {plural(n_failed, 'attempt')} failed." if n_failed else ""
     more = f"and {', '.join(costs[1:])}" if costs[1:] else ""
     if not costs:
-        return Answer("Spent", plural(session.n_items, "answer"), words=f"No costs were told.{failed} {words}".strip())
+        return Answer(
+            "Spent", plural(session.n_items, "answer"), words=f"No costs were reported.{failed} {words}".strip()
+        )
     told = f"For {plural(session.n_items, 'answer')}.{failed} {words}".strip()
     return Answer("Spent", costs[0], more, told)
 
@@ -113,10 +116,11 @@ def _budget_words(session: AdaptiveSession) -> Iterator[str]:
     if left:
         yield f"Left of the budget: {', '.join(left)}."
     for unit, amount in session.passed.items():
-        yield f"The maximum was passed by {money(amount, unit_words(unit))}: the last item cost more than expected."
+        spent = money(amount, unit_words(unit))
+        yield f"The maximum was exceeded by {spent}: the last question cost more than expected."
     for unit, (n_silent, amount) in session.assumed_costs.items():
         yield (
-            f"{count(n_silent)} of {plural(session.n_items, 'answer')} told no cost: "
+            f"{count(n_silent)} of {plural(session.n_items, 'answer')} reported no cost: "
             f"{money(amount / n_silent, unit_words(unit))} was assumed for each."
         )
     for unit, (value, low, high) in session.whole_costs.items():
@@ -129,12 +133,12 @@ def _cautions(session: AdaptiveSession, bank: Bank, scores: ScoreEstimates) -> I
     for words in scores.typicality.in_words(scores.model_ids, bank.n_compared_models):
         yield Caution(words)
     if session.model_id in set(bank.responses.model_ids):
-        yield Caution("This model helped to calibrate the bank: the interval is too narrow.")
+        yield Caution("This model is among the past models of the bank: the interval is too narrow.")
 
 
 def _step_blocks(session: AdaptiveSession) -> Iterator[Block]:
     if session.n_items == 0:
-        yield Text("Nothing was answered yet: the estimate is what is expected of any new model.")
+        yield Text("Nothing was answered yet: the estimate is that of any new model.")
         return
     data = steps_data(session)
     yield steps_chart(session, data)
@@ -146,11 +150,11 @@ def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair
     target = wanted_score(session)
     yield "Score wanted", f"{target}, {ESTIMANDS_IN_WORDS[scores.estimand]}"
     if target == CUSTOM:
-        yield "Custom score", "A weighted mean of items, with weights of its own."
-    yield "Items chosen by", CRITERIA.label(session.pool.criterion)
+        yield "Custom score", "A weighted mean of questions, with weights of its own."
+    yield "Questions chosen by", CRITERIA.label(session.pool.criterion)
     rules = spec.stopping
     for name, width in rules.half_widths.items():
-        yield "Stops when", f"the interval of {name} reaches {points(width)} or less to either side"
+        yield "Stops when", f"the interval of {name} is at most ± {points(width)}"
     if rules.decision is not None:
         against = rules.decision.model or f"{rules.decision.threshold:g}"
         yield (
@@ -160,11 +164,11 @@ def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair
     if rules.ability_error is not None:
         yield "Stops when", f"the standard error of ability is {rules.ability_error:g} or less"
     if spec.budget.n_items is not None:
-        yield "At most", plural(spec.budget.n_items, "item")
+        yield "At most", plural(spec.budget.n_items, "question")
     for unit, amount in spec.budget.costs.items():
         yield "At most", money(amount, unit_words(unit))
     yield "Interval", MEANING[scores.interval_kind]
-    yield "Items left", f"{count(session.n_unasked)} may still be asked"
+    yield "Questions left", f"{count(session.n_unasked)} may still be asked"
 
 
 def wanted_score(session: AdaptiveSession) -> str:
@@ -217,8 +221,7 @@ def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
     columns = data.columns
     tip = tips(
         number=("Answers", ","),
-        item="Item",
-        given=("Answer", ".0%"),
+        item="Question",
         estimate=("Estimate", PRECISE),
         low=("From", PRECISE),
         high=("To", PRECISE),
@@ -233,12 +236,12 @@ def steps_chart(session: AdaptiveSession, data: Data) -> Chart:
     )
     last = len(data) - 1
     title = (
-        f"After {columns['number'][last]:,} answers the interval reaches {points(columns['half_width'][last])} to "
-        f"either side; before the first it was {points(columns['half_width'][0])}"
+        f"After {columns['number'][last]:,} answers the interval is ± {points(columns['half_width'][last])}; before "
+        f"the first it was ± {points(columns['half_width'][0])}"
     )
     marked = sorted({0, last // 4, last // 2, 3 * last // 4, last})
     said = "; ".join(
-        f"after {columns['number'][k]:,}: {percent(columns['estimate'][k])}, "
+        f"after {columns['number'][k]:,}: {points(columns['estimate'][k])}, "
         f"{interval_words(columns['low'][k], columns['high'][k])}"
         for k in marked
     )
@@ -264,18 +267,20 @@ def telling_table(session: AdaptiveSession, data: Data) -> Table:
     unit = _shown_unit(session)
     digits = 0 if unit is None or session.costs[unit] >= 100.0 else 3
     return Table(
-        "Answers, those first that moved the estimate most",
+        "Answers that moved the estimate most",
         chosen,
         (
             Column("number", "Answer", "count"),
-            Column("item", "Item", "id"),
+            Column("item", "Question", "id"),
+            Column("given", "Answer", "response"),
+            Column("moved", "Moved", "points", 1, "Change of the estimate, in points"),
+            Column(
+                "expected", "Expected right", "percent", 0, "Probability of a right answer, from the answers before"
+            ),
+            Column("narrowed", "Narrowed", "points", 1, "Decrease of the interval's half-width, in points"),
+            Column("estimate", "Estimate after", "score"),
+            Column("half_width", "Interval (±)", "score", 1),
             Column("scenario", "Scenario", has_menu=True),
-            Column("expected", "Expected", "percent", 0, "What the answers before let expect"),
-            Column("given", "Given", "percent", 0, "100 % is right, 0 % wrong"),
-            Column("moved", "Moved", "points", 2, "Change of the estimate, in points"),
-            Column("narrowed", "Narrowed", "points", 2, "By how much the interval got narrower, to either side"),
-            Column("estimate", "Estimate after", "percent"),
-            Column("half_width", "Half-width", "percent", 2),
             *(() if unit is None else (Column("cost", f"{unit_words(unit)} so far", "number", digits),)),
         ),
         n_shown=15,

@@ -31,7 +31,7 @@ from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.quickstart import QuickstartResult, quickstart_page
 from itembank.pages.render import Page, pieces_html
 from itembank.pages.study_charts import charts_of_study
-from itembank.pages.theme import interval_words, level_words, percent, plural
+from itembank.pages.theme import interval_words, level_words, plural, points
 from itembank.pages.transfer_charts import charts_of_transfer, charts_of_validity
 from itembank.responses.score_names import without_only_scenario
 from itembank.scaling.pass_at_k.results import PassAtKLaw
@@ -107,18 +107,19 @@ def _estimates(estimates: ScoreEstimates) -> Page:
     columns = (
         Column("model_id", "Model", "id"),
         Column("target", "Score"),
-        Column("estimate", "Estimate", "percent"),
-        Column("low", "Low", "percent"),
-        Column("high", "High", "percent"),
-        Column("n_items", "Items run", "count"),
+        Column("estimate", "Estimate", "score"),
+        Column("low", "From", "score"),
+        Column("high", "To", "score"),
+        Column("n_items", "Questions run", "count"),
         Column("n_total", "Of", "count"),
         Column("typicality", "Typicality", "number", 2),
     )
     table = Table.of(
         f"Estimates with {level_words(estimates.level)} intervals", "estimates", rows, columns, n_shown=100
     )
+    ids = estimates.model_ids
     return Page(
-        f"Estimated scores of {plural(estimates.n_models, 'model')}",
+        f"Estimated scores of {ids[0] if len(ids) == 1 else f'{len(ids)} models'}",
         "Estimates",
         (Answers(tuple(_answer(row) for row in first)),),
         (Section("All scores", (table,)),),
@@ -127,22 +128,24 @@ def _estimates(estimates: ScoreEstimates) -> Page:
 
 def _answer(row: dict[str, Any]) -> Answer:
     is_known = row["estimate"] == row["estimate"]
-    interval = f"{interval_words(row['low'], row['high'])}, {level_words(row['level'])} interval" if is_known else ""
-    words = f"from {row['n_items']:,} of {plural(row['n_total'], 'item')}, by {row['method']}"
-    return Answer(row["model_id"], percent(row["estimate"]), interval, words)
+    interval = (
+        f"{interval_words(row['low'], row['high'])} points, {level_words(row['level'])} interval" if is_known else ""
+    )
+    words = f"from {row['n_items']:,} of {plural(row['n_total'], 'question')}, by {row['method']}"
+    return Answer(row["model_id"], points(row["estimate"]), interval, words)
 
 
 def _selection(selection: Selection) -> Page:
     rows = {"item": selection.item_ids, "scenario": selection.scenarios, "weight": selection.weights}
     columns = (
-        Column("item", "Item", "id"),
+        Column("item", "Question", "id"),
         Column("scenario", "Scenario"),
-        Column("weight", "Weight", "number", 4, "Of the item in the estimate of its scenario's score"),
+        Column("weight", "Weight", "number", 4, "In the estimate of its scenario's score"),
     )
-    table = Table.of("Chosen items", "chosen", rows, columns, n_shown=10)
-    words = f"By {selection.method}, from bank {selection.bank}."
+    table = Table.of("Chosen questions", "chosen", rows, columns, n_shown=10)
+    words = f"Chosen by {selection.method} from bank {selection.bank}."
     lead = (Text(words), Text(selection.explanation))
-    return Page(f"Selection of {plural(selection.n_items, 'item')}", "Selection", lead, (Section("", (table,)),))
+    return Page(f"Selection of {plural(selection.n_items, 'question')}", "Selection", lead, (Section("", (table,)),))
 
 
 def _of_charts(kind: str, draw: Callable[[Any], Chart | tuple[Chart, ...]]) -> Shown:

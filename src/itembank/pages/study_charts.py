@@ -22,7 +22,7 @@ from itembank.pages.grammar import (
     tips,
     when,
 )
-from itembank.pages.theme import interval_words, level_words, percent
+from itembank.pages.theme import level_words, percent, share_interval_words
 from itembank.responses.score_names import OVERALL
 from itembank.studies.results import StudyResult
 
@@ -236,26 +236,26 @@ def error_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -
         spec,
         (data,),
         f"Mean error of {first.method} on {first.split}, in points: {steps}.",
-        note=f"Bars are a standard error up and down over repeats.{grey}{cut}",
+        note=f"Bars are ± one standard error over repeats.{grey}{cut}",
     )
 
 
 def coverage_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -> Chart:
-    """Draw the share of intervals that held the truth against the level they claim."""
+    """Draw the share of intervals that cover the true score against the level they claim."""
     known = numbers.summary["coverage"].to_numpy()
     lowest = min(float(np.nanmin(known)), numbers.level)
     floor = max(0.0, np.floor(20.0 * (lowest - 0.03)) / 20.0)
-    y = number("coverage", "Intervals that held the truth", ".0%", domain=[floor, 1.0], zero=False)
+    y = number("coverage", "Intervals that cover the true score (%)", ".0%", domain=[floor, 1.0], zero=False)
     spec, grey = _curves(numbers, y, 230, "coverage", ruled("y", numbers.level))
     level = level_words(numbers.level)
     words = "; ".join(
         f"{one.method} on split {one.split}: {percent(one.coverage)}" for one in best if np.isfinite(one.coverage)
     )
     return Chart(
-        f"{level} intervals held the truth in {interval_words(np.nanmin(known), np.nanmax(known), 0)} of the cases",
+        f"{level} intervals cover {share_interval_words(np.nanmin(known), np.nanmax(known))} of the true scores",
         spec,
         (data,),
-        f"Claimed: {level}. Held with {size_words(numbers, numbers.size)}: {words}.",
+        f"Claimed: {level}. Coverage with {size_words(numbers, numbers.size)}: {words}.",
         note=f"The dashed line is what intervals claim, {level}. Below it, they are too narrow.{grey}",
     )
 
@@ -270,8 +270,7 @@ def width_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -
     )
     at_size = float(own.filter(budget=numbers.size)["half_width"][0])
     return Chart(
-        f"Intervals of {first.method} reach {at_size:.1f} points to either side with "
-        f"{size_words(numbers, numbers.size)}",
+        f"Intervals of {first.method} are ± {at_size:.1f} points with {size_words(numbers, numbers.size)}",
         spec,
         (data,),
         f"Median half-width of intervals of {first.method} on {first.split}, in points: {words}.",
@@ -286,11 +285,11 @@ def ranks_chart(numbers: StudyNumbers, data: Data, best: Sequence[BestMethod]) -
     own = numbers.summary.filter(split=first.split, method=first.method, budget=numbers.size)
     words = f"{first.method} on {first.split} with {size_words(numbers, numbers.size)}: {own['spearman'][0]:.3f}"
     return Chart(
-        "How well estimates keep the order of models (1 is the same order)",
+        "Rank correlation of estimated and true scores (1: the same order)",
         spec,
         (data,),
         f"Spearman's rank correlation of estimated and true scores. {words}.",
-        note=f"Spearman's rank correlation over the models left out.{grey}",
+        note=f"Spearman's rank correlation over the held-out models.{grey}",
     )
 
 
@@ -319,7 +318,7 @@ def spread_chart(numbers: StudyNumbers, best: Sequence[BestMethod]) -> Chart:
         Column("split", "Split", has_menu=True),
         Column("method", "Method", has_menu=True),
         Column("model_id", "Model", "id"),
-        Column("truth", "True score", "percent"),
+        Column("truth", "True score", "score"),
         Column("error", "Mean error (points)", "number", 2),
         Column("low", "5 % of errors below", "number"),
         Column("high", "5 % above", "number"),

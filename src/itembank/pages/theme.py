@@ -87,12 +87,12 @@ LONGEST = 30
 
 
 def points(difference: float, *, is_signed: bool = False) -> str:
-    """Write a difference of scores between 0 and 1 in points: 0.014 as '1.4 points'."""
+    """Write a score or a difference of scores, between 0 and 1, in points: 0.014 as '1.4 points'."""
     return f"{_decimals(100.0 * difference, 1, is_signed=is_signed)} points" if math.isfinite(difference) else UNKNOWN
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """Write a score or share between 0 and 1 in percent: 0.739 as '73.9 %'."""
+    """Write a share between 0 and 1 in percent: 0.739 as '73.9 %'."""
     return f"{_decimals(100.0 * share, decimals)} %" if math.isfinite(share) else UNKNOWN
 
 
@@ -101,9 +101,15 @@ def level_words(level: float) -> str:
     return f"{100.0 * level:g} %"
 
 
-def interval_words(low: float, high: float, decimals: int = 1) -> str:
-    """Write an interval of scores between 0 and 1: '73.9 % to 80.3 %'."""
-    return f"{percent(low, decimals)} to {percent(high, decimals)}"
+def interval_words(low: float, high: float) -> str:
+    """Write an interval of scores between 0 and 1 in points: '73.9 to 80.3'."""
+    return " to ".join(points(end).removesuffix(" points") for end in (low, high))
+
+
+def share_interval_words(low: float, high: float) -> str:
+    """Write a range of shares between 0 and 1: '93 % to 97 %', one that is a single number as '95 %'."""
+    ends = [percent(end, 0) for end in (low, high)]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def count(number: float) -> str:
@@ -161,6 +167,8 @@ def chart_config(is_dark: bool) -> dict[str, Any]:
     colour = {name: pair[is_dark] for name, pair in COLOURS.items()}
     return {
         "background": "transparent",
+        # the format "%" writes 0.739 as 74: scores are in points, and titles of shares say "(%)"
+        "locale": {"number": {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["$", ""], "percent": ""}},
         "font": FONTS,
         "view": {"stroke": None},
         "axis": {

@@ -79,7 +79,7 @@ def agreement_chart(found: Sequence[Transfer]) -> Chart:
         resolve={"scale": {"x": "independent", "y": "independent"}},
     )
     words = "; ".join(
-        f"{_name(one)}: mean error {points(_row(one)['error'])}, intervals held {percent(_row(one)['coverage'])}"
+        f"{_name(one)}: mean error {points(_row(one)['error'])}, coverage {percent(_row(one)['coverage'], 0)}"
         for one in drawn
     )
     return Chart(
@@ -167,7 +167,7 @@ def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Cha
         (data,),
         f"The highest: {'; '.join(highest)}. The median is {np.median(known):.2f}.",
         table=Table(TITLES[table], data, columns),
-        note=f"Most alike: {highest[0]}. Scenarios that agree stand side by side. Blue: positive; orange: "
+        note=f"Most alike: {highest[0]}. Scenarios that agree are side by side. Blue: positive; orange: "
         f"negative. Pale: not clearly above 0 at {level_words(found.level)}.",
     )
 
@@ -236,7 +236,7 @@ def ability_pair_chart(found: ConvergentValidity, first: str, second: str) -> Ch
     )
     low, value, high = (table[i, j] for table in (found.observed.lower, found.observed.value, found.observed.upper))
     words = f"{shortened(first)} and {shortened(second)} correlate {value:.2f} ({low:.2f} to {high:.2f}) over models"
-    note = f"Bars: one standard error to each side. In brackets: {level_words(found.level)} interval."
+    note = f"Bars: ± one standard error. In brackets: {level_words(found.level)} interval."
     return Chart(words, spec, (Data("abilities", columns),), f"{words}.", note=note)
 
 

@@ -20,12 +20,14 @@
   const fixed = (value, digits) => value.toFixed(digits).replace("-", "−");
   const written = {
     number: (v, d) => fixed(v, d),
+    score: (v, d) => fixed(100 * v, d),
     percent: (v, d) => `${fixed(100 * v, d)} %`,
     points: (v, d) => (v >= 0 ? "+" : "") + fixed(100 * v, d),
     count: (v) => Math.round(v).toLocaleString("en-US"),
     flag: (v) => (v ? "yes" : "no"),
+    response: (v) => ({ 1: "right", 0: "wrong" })[v] ?? fixed(v, 2),
   };
-  const isNumber = (column) => column.kind in written && column.kind !== "flag";
+  const isNumber = (column) => column.kind in written && !["flag", "response"].includes(column.kind);
   const cell = (value, column) =>
     value === null || value === undefined ? ABSENT : (written[column.kind] ?? String)(value, column.digits);
 
@@ -128,8 +130,13 @@
       const shown = this.rows.slice(first, first + this.spec.shown);
       this.body.replaceChildren(...shown.map((k) => {
         const row = make("tr");
-        for (const one of this.spec.columns)
-          row.append(make("td", { class: one.kind + (isNumber(one) ? " number" : "") }, cell(this.data[one.name][k], one)));
+        for (const one of this.spec.columns) {
+          const text = cell(this.data[one.name][k], one);
+          const place = make("td", { class: one.kind + (isNumber(one) ? " number" : "") });
+          const leads = one.kind === "id" && k < this.spec.entries;
+          place.append(leads ? make("a", { href: `#${this.spec.data}-${k + 1}` }, text) : text);
+          row.append(place);
+        }
         return row;
       }));
       if (this.back) {
@@ -166,11 +173,21 @@
     const names = Object.keys(columns);
     return columns[names[0]].map((_, k) => Object.fromEntries(names.map((name) => [name, columns[name][k]])));
   };
-  const NARROW = 520; // CSS pixels below which the entries of a legend above a picture stand one below the other
-  const stackLegends = (part) => {
+  const NARROW = 520; // CSS pixels below which a legend above a picture has one entry a line, and titles of axes wrap
+  const LINE = 30; // letters of such a title
+  const wrapped = (text) =>
+    text.split(" ").reduce((lines, word) => {
+      const last = lines[lines.length - 1];
+      if (last && last.length + word.length < LINE) return [...lines.slice(0, -1), `${last} ${word}`];
+      return [...lines, word];
+    }, []);
+  const fitNarrow = (part, width) => {
     if (!part || typeof part !== "object") return;
     if (part.legend?.orient === "top") part.legend.columns = 1;
-    for (const one of Object.values(part)) stackLegends(one);
+    if (typeof part.axis?.title === "string" && part.axis.title.length > LINE) part.axis.title = wrapped(part.axis.title);
+    if (part.axis?.orient === "top") part.axis.labelAngle = -45;
+    if (part.axis?.labelLimit) part.axis.labelLimit = Math.min(part.axis.labelLimit, Math.round(0.36 * width));
+    for (const one of Object.values(part)) fitNarrow(one, width);
   };
   const fitPanels = (spec, width) => {
     // labels: pixels at the left of a row; aside: beside each panel
@@ -191,7 +208,7 @@
       if (spec.width === "container") spec.width = width;
       if (spec.spec?.widthOf) fitPanels(spec, width);
       for (const part of [spec, ...(spec.vconcat ?? [])]) if (part?.widthOf) part.width = Math.max(90, width / part.widthOf - (part.aside ?? 60));
-      if (width < NARROW) stackLegends(spec);
+      if (width < NARROW) fitNarrow(spec, width);
       const datasets = Object.fromEntries(this.given.data.map((name) => [name, this.page.rows(name)]));
       const drawing = make("div");
       const autosize = spec.spec ? "pad" : { type: "fit-x", contains: "padding" };
@@ -303,7 +320,7 @@
   start().catch((error) => {
     root.dataset.ready = "failed";
     console.error(error);
-    const note = make("p", { class: "caution" }, "Charts could not be drawn: this browser is too old, or the file is cut. The words and tables stand.");
+    const note = make("p", { class: "caution" }, "Charts could not be drawn: this browser is too old, or the file is cut. Words and tables are complete.");
     document.querySelector("main").prepend(note);
   });
 })();
