@@ -203,7 +203,7 @@ TARGETS = {
     "study file": target("study.toml", RUN_STUDY, "study-data.parquet", "study"),
     "study manifest": target("study/manifest.json", f"study table study JSON\n{RUN_STUDY}", STUDY, "study"),
     "study part": target("study/parts/00000.parquet", f"{RUN_STUDY}\nstudy table study JSON", STUDY, "study"),
-    "study estimates": target("study/estimates.parquet", "study table study --against random weighted JSON", "study"),
+    "study estimates": target("study/estimates.parquet", "study table study --against random/weighted JSON", "study"),
     "study summary": target("study/summary.parquet", "study table study JSON\nreport study PAGE", "study", "page.html"),
     "prediction file": target("prediction.toml", PREDICT, "prediction-data.parquet", "prediction"),
     "prediction manifest": target("prediction/manifest.json", "study table prediction JSON", "prediction"),
