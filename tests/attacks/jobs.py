@@ -81,6 +81,12 @@ def answers_of_session(journal: Path) -> object:
     return [[one["item_id"], one["response"]] for one in events if one["event"] == "told"]
 
 
+def answers_of_gate(folder: Path) -> object:
+    """The plan, and every answer to it."""
+    answers = {path.name: answers_of_session(path) for path in folder.glob("*.jsonl")}
+    return [{name: one for name, one in contents(folder).items() if name not in answers}, answers]
+
+
 def records_but_ids(folder: Path) -> object:
     """What each record says but its own name and the time; None where there is none."""
     records = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
@@ -156,6 +162,20 @@ JOBS = {
         read=answers_of_session,
         goes_on=True,
     ),
+    "gate start": job("gate start new.csv --margin 0.4 -o gate-2", "new.csv", "gate-2"),
+    "gate next": job(
+        "gate next gate --command 'echo 1' --model-id n --format json",
+        "gate",
+        "gate",
+        read=answers_of_gate,
+        goes_on=True,
+    ),
+    "gate --report": job(
+        "gate new.csv other.csv --margin 0.4 --report page.html --junit gate.xml",
+        "new.csv other.csv",
+        "page.html gate.xml",
+    ),
+    "bank merge --force": job("bank merge retired named -o named --force", "retired named", "named", read=dateless),
     "report": job("report run.jsonl -o page.html", "bank run.jsonl", "page.html"),
     "estimate --report": job(f"{ESTIMATE} --report page.html", NEEDS, "bank page.html"),
     "check": job("check past.csv --report audit.html", "past.csv", "audit.html"),
