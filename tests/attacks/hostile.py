@@ -120,7 +120,6 @@ PAGES = (
     ("estimate", "bank", "new.jsonl", *FAST, "--report", "page.html"),
     ("compare", "bank", "new.jsonl", "--method", "p-irt", "--report", "page.html"),
     ("check", "bank", "--report", "page.html"),
-    ("check", "bank", "new.jsonl", "--report", "page.html"),
     ("gate", "base.jsonl", "cand.jsonl", "--margin", "0.6", "--estimand", "run", "--report", "page.html"),
 )
 ACTIVE = ("<script>alert", "<script>law", "<img src=x", "\x1b", "\x00", "\x07")
@@ -139,11 +138,13 @@ def problems(folder: Path) -> list[str]:
     for command in FIGURES:
         outcome = run_here(command, folder=folder)
         found += [f"{command}: {one}" for one in (*_of_message(outcome), _of_figure(folder / "figure.svg")) if one]
+    page = folder / "page.html"
     for command in PAGES:
-        found += [f"{command}: {one}" for one in _of_message(run_here(command, folder=folder)) if one]
-        page = (folder / "page.html").read_text(encoding="utf-8")
-        found += [f"{command}: a page with {one!r}" for one in ACTIVE if one in page]
-        (folder / "page.html").unlink()
+        outcome = run_here(command, folder=folder)
+        found += [f"{command}: {one}" for one in _of_message(outcome) if one]
+        text = page.read_text(encoding="utf-8") if page.is_file() else f"{ACTIVE[0]} no page: {outcome.err}"
+        found += [f"{command}: a page with {one!r}: {text[:300]}" for one in ACTIVE if one in text]
+        page.unlink(missing_ok=True)
     return found
 
 
