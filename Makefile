@@ -73,8 +73,10 @@ test-browser: $(STAMPS)/test $(STAMPS)/browser
 test-clusters: $(STAMPS)/test $(STAMPS)/clusters
 	$(BIN)/python -m pytest tests/clusters $(TESTS)
 
+# `make attack ITEMBANK_ATTACKS=8 ITEMBANK_ATTACKS_SEED=3` makes fewer attacks, and others than seed 0.
+attack: export ITEMBANK_ATTACKS ?= 100
 attack: $(STAMPS)/test
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 ITEMBANK_ATTACKS=100 $(BIN)/python -m pytest -m "" tests/attacks
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "" -rP tests/attacks
 
 mutations: $(STAMPS)/test
 	$(BIN)/python scripts/mutations.py

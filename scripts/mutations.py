@@ -249,7 +249,7 @@ def killed_by(copy: Path, mutation: Mutation, number: int) -> str | None:
 
 def scratch_copy(folder: str) -> Path:
     copy = Path(folder) / "copy"
-    ignored = shutil.ignore_patterns(".git", ".venv", "_build", ".hypothesis", "__pycache__")
+    ignored = shutil.ignore_patterns(".git", ".venv*", "_build", ".hypothesis", "__pycache__")
     shutil.copytree(ROOT, copy, ignore=ignored)
     return copy
 

@@ -61,6 +61,11 @@ def make_hostile(folder: Path) -> None:
         "".join(json.dumps({**row, "model_id": f"new {row['model_id']}"}) + "\n" for row in rows[: 2 * len(NAMES)]),
         encoding="utf-8",
     )
+    for name, which in (("base", 0), ("cand", 1)):
+        lines = [
+            json.dumps({key: row[key] for key in list(row)[:4]}) for row in rows if row["model_id"] == NAMES[which]
+        ]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     for words in (
         ("import", "all.jsonl", "-o", "all.parquet"),
         ("calibrate", "all.parquet", "-o", "bank", "--item-model", "2pl", "--no-folds"),
@@ -84,6 +89,11 @@ COMMANDS = (
     ("replay", "bank", "new.jsonl", "--max-items", "2", *FAST_SESSION),
     ("study", "homogeneity", "bank"),
     ("study", "weights", "bank", "selection.json"),
+    ("check", "bank"),
+    ("check", "bank", "new.jsonl"),
+    ("gate", "base.jsonl", "cand.jsonl", "--margin", "0.6", "--estimand", "run"),
+    ("gate", "start", "base.jsonl", "--margin", "0.6", "-o", "gate"),
+    ("gate", "next", "gate", "cand.jsonl"),
 )
 """With every `--format`."""
 MESSAGES = (
@@ -96,12 +106,24 @@ MESSAGES = (
     ("import", "all.jsonl", "new.jsonl", "--model-id", "\x1b[31mone", "-o", "one.parquet"),
     ("import", "\x1b[31mnot there", "-o", "one.parquet"),
     ("compare", "bank", "new.jsonl", "--model", "\x1b[31mnot there", "--model", "\u202eneither"),
+    ("gate", "next", "gate", "--command", "echo {item_id}", "--model-id", NAMES[0]),
+    ("gate", "base.jsonl", "cand.jsonl", "--margin", "0.6", "--github", "--junit", "gate.xml"),
 )
 """Whose words to people are looked at."""
 FIGURES = (
     ("study", "homogeneity", "bank", "--figure", "figure.svg"),
     ("study", "weights", "bank", "selection.json", "--figure", "figure.svg"),
 )
+PAGES = (
+    ("report", "bank", "-o", "page.html"),
+    ("report", "run.jsonl", "-o", "page.html"),
+    ("estimate", "bank", "new.jsonl", *FAST, "--report", "page.html"),
+    ("compare", "bank", "new.jsonl", "--method", "p-irt", "--report", "page.html"),
+    ("check", "bank", "--report", "page.html"),
+    ("gate", "base.jsonl", "cand.jsonl", "--margin", "0.6", "--estimand", "run", "--report", "page.html"),
+)
+ACTIVE = ("<script>alert", "<script>law", "<img src=x", "\x1b", "\x00", "\x07")
+"""What no page may hold as it stands."""
 
 
 def problems(folder: Path) -> list[str]:
@@ -116,6 +138,13 @@ def problems(folder: Path) -> list[str]:
     for command in FIGURES:
         outcome = run_here(command, folder=folder)
         found += [f"{command}: {one}" for one in (*_of_message(outcome), _of_figure(folder / "figure.svg")) if one]
+    page = folder / "page.html"
+    for command in PAGES:
+        outcome = run_here(command, folder=folder)
+        found += [f"{command}: {one}" for one in _of_message(outcome) if one]
+        text = page.read_text(encoding="utf-8") if page.is_file() else f"{ACTIVE[0]} no page: {outcome.err}"
+        found += [f"{command}: a page with {one!r}: {text[:300]}" for one in ACTIVE if one in text]
+        page.unlink(missing_ok=True)
     return found
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
+from itembank.gating.running import KIND as OF_GATE
+from itembank.sessions.journal import KIND as SESSION
 from itembank.sessions.journal import parse_journal
 from tests.attacks.judging import contents
 from tests.cli.session.loops import FAST as FAST_SESSION
@@ -75,10 +77,16 @@ def dateless(folder: Path) -> object:
     return {**{name: one for name, one in contents(folder).items() if name != "bank.json"}, "record": record}
 
 
-def answers_of_session(journal: Path) -> object:
+def answers_of_session(journal: Path, kind: str = SESSION) -> object:
     """Every answer in the order of the journal, without its time and costs: none twice, none too few."""
-    events = parse_journal(journal.read_bytes(), journal.name).events
+    events = parse_journal(journal.read_bytes(), journal.name, kind).events
     return [[one["item_id"], one["response"]] for one in events if one["event"] == "told"]
+
+
+def answers_of_gate(folder: Path) -> object:
+    """The plan, and every answer to it."""
+    answers = {path.name: answers_of_session(path, OF_GATE) for path in folder.glob("*.jsonl")}
+    return [{name: one for name, one in contents(folder).items() if name not in answers}, answers]
 
 
 def records_but_ids(folder: Path) -> object:
@@ -156,6 +164,20 @@ JOBS = {
         read=answers_of_session,
         goes_on=True,
     ),
+    "gate start": job("gate start new.csv --margin 0.4 -o gate-2", "new.csv", "gate-2"),
+    "gate next": job(
+        "gate next gate --command 'echo 1' --model-id n --format json",
+        "gate",
+        "gate",
+        read=answers_of_gate,
+        goes_on=True,
+    ),
+    "gate --report": job(
+        "gate new.csv other.csv --margin 0.4 --estimand run --report page.html --junit gate.xml",
+        "new.csv other.csv",
+        "page.html gate.xml",
+    ),
+    "bank merge --force": job("bank merge retired named -o named --force", "retired named", "named", read=dateless),
     "report": job("report run.jsonl -o page.html", "bank run.jsonl", "page.html"),
     "estimate --report": job(f"{ESTIMATE} --report page.html", NEEDS, "bank page.html"),
     "check": job("check past.csv --report audit.html", "past.csv", "audit.html"),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from itembank.files.documents import with_digest
 from itembank.sessions.journal import encode_line
-from tests.attacks.workplace import FAST
+from tests.attacks.workplace import FAST, GATE_ANSWERS
 from tests.bank.crafted_banks import sign
 from tests.readers.test_lighteval import DATE as LIGHTEVAL_DATE
 
@@ -81,6 +82,11 @@ def sign_journal(path: Path) -> None:
     path.write_bytes(content)
 
 
+def sign_gate(path: Path) -> None:
+    """Write the digest of a gate's plan anew."""
+    path.write_text(json.dumps(with_digest(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
+
+
 def sign_selection(path: Path) -> None:
     """Take the digest out of a selection."""
     content = json.loads(path.read_text(encoding="utf-8"))
@@ -116,6 +122,11 @@ CHECK = """\
 check bank new.csv JSON
 bank add-models bank new.csv --how random -o grown JSON
 bank recalibrate bank new.csv --how random -o anew JSON"""
+GATE = """\
+gate next gate other.csv JSON
+gate next gate other.csv --report page.html --junit gate.xml
+gate next gate --command 'echo 1' --model-id m JSON"""
+GATE_PLAN = "gate/gate.json"
 JSON_IMPORT = (
     "import deep.json --as json --column rows=rows --column item_id=doc.id --column response=marks.acc --model-id a TO"
 )
@@ -199,11 +210,21 @@ TARGETS = {
     "results to check": target("new.csv", CHECK, "bank", "grown anew"),
     "results on new items": target("late.csv", "bank add-items bank late.csv -o grown JSON", "bank", "grown"),
     "estimates": target("estimates.json", "export eee estimates.json -o records --organization us JSON", "", "records"),
+    "gate's baseline": target("gate/baseline.parquet", GATE, "other.csv", "page.html gate.xml gate"),
+    "gate's plan": target(GATE_PLAN, GATE, "other.csv", "page.html gate.xml gate"),
+    "gate's plan, signed": target(GATE_PLAN, GATE, "other.csv", "page.html gate.xml gate", sign=sign_gate),
+    "gate's answers": target(f"gate/{GATE_ANSWERS}", GATE, "other.csv", "page.html gate.xml gate"),
+    "results to gate": target(
+        "other.csv",
+        "gate new.csv other.csv --margin 0.4 JSON\ngate start other.csv --margin 0.4 -o begun JSON",
+        "new.csv",
+        "begun",
+    ),
     "excluded items": target("excluded.txt", "select bank -n 6 --method random --exclude excluded.txt JSON", "bank"),
     "study file": target("study.toml", RUN_STUDY, "study-data.parquet", "study"),
     "study manifest": target("study/manifest.json", f"study table study JSON\n{RUN_STUDY}", STUDY, "study"),
     "study part": target("study/parts/00000.parquet", f"{RUN_STUDY}\nstudy table study JSON", STUDY, "study"),
-    "study estimates": target("study/estimates.parquet", "study table study --against random weighted JSON", "study"),
+    "study estimates": target("study/estimates.parquet", "study table study --against random/weighted JSON", "study"),
     "study summary": target("study/summary.parquet", "study table study JSON\nreport study PAGE", "study", "page.html"),
     "prediction file": target("prediction.toml", PREDICT, "prediction-data.parquet", "prediction"),
     "prediction manifest": target("prediction/manifest.json", "study table prediction JSON", "prediction"),

@@ -39,6 +39,8 @@ A_PREDICTION = {
 }
 """What differs from the small studies of all tests."""
 FAST = ("--method", "p-irt", "--interval", "model-based")
+GATE_ANSWERS = "m.62c66a7a5dd7.answers.jsonl"
+"""Where a gate keeps what model m answered."""
 
 
 def make_workplace(folder: Path) -> None:
@@ -153,6 +155,8 @@ def _around_a_bank(folder: Path) -> None:
     )
     late = models.join(pl.DataFrame({"item_id": [f"late/{k}" for k in range(6)], "scenario": "law"}), how="cross")
     late.with_columns(response=pl.Series(rng.integers(0, 2, late.height))).write_csv(folder / "late.csv")
+    _run("gate", "start", folder / "new.csv", "--margin", 0.4, "-o", folder / "gate")
+    _run("gate", "next", folder / "gate", "--command", "echo 1", "--model-id", "m")
     outcome = run_here(("estimate", "bank", "new.csv", *FAST, "--format", "json"), folder=folder)
     (folder / "estimates.json").write_text(outcome.out, encoding="utf-8")
 

@@ -62,16 +62,6 @@ def test_orders_put_the_largest_first_and_faults_before_sound_items(audit):
         audit_items(make_faulty(), order="mean")
 
 
-def test_models_and_items_may_stand_in_any_order():
-    matrix = make_faulty()
-    turned = matrix.take(models=np.arange(matrix.n_models)[::-1], items=np.arange(matrix.n_items)[::-1])
-    first, second = (audit_items(one, duplicates=False).table for one in (matrix, turned))
-    both = first.join(second, on="item_id", suffix="_turned")
-    for name in ("probability", "suspicion", "key_ratio", "item_rest", "worth"):
-        assert both[name].to_numpy() == pytest.approx(both[f"{name}_turned"].to_numpy(), abs=1e-8)
-    assert first["reasons"].null_count() == second["reasons"].null_count()
-
-
 def test_what_faults_look_like_is_learnt_from_items_known_to_be_bad():
     rng = np.random.default_rng(0)
     values, _ = make_answers(n_models=60, n_items=300, seed=9)

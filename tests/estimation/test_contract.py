@@ -120,20 +120,6 @@ def test_a_scenario_answered_in_full_is_exact(bank, method):
 
 
 @ALL_METHODS
-def test_the_order_of_models_and_items_does_not_matter(bank, selections, method):
-    responses = with_gaps(new_models(bank, n_models=3), "scattered")
-    rng = np.random.default_rng(0)
-    models, items = rng.permutation(3), rng.permutation(30)
-    for selection in (None, selections["anchor-irt"]):
-        choices = {"method": method, "selection": selection}
-        one = estimated(bank, responses, **choices)
-        other = estimated(bank, responses.take(models=models, items=items), **choices)
-        for name in ("value", "standard_error", "low", "high", "abilities"):
-            np.testing.assert_allclose(getattr(other, name), getattr(one, name)[models], atol=1e-9, err_msg=name)
-        assert other.model_ids == tuple(one.model_ids[index] for index in models)
-
-
-@ALL_METHODS
 def test_other_models_in_the_file_change_nothing(bank, selections, method):
     selection = selections["v-optimal"]
     responses = with_gaps(new_models(bank, n_models=3), "uneven", item_ids=selection.item_ids)

@@ -70,25 +70,6 @@ def test_a_scenario_with_all_its_items_is_exact_beside_one_that_is_sampled(bank)
     np.testing.assert_allclose(estimates.standard_error[:, 2], estimates.standard_error[:, 1] / 2)
 
 
-@METHODS
-def test_order_of_models_and_items_does_not_matter(bank, method):
-    selection = select(bank, 30, method=method, rng=1)
-    rng = np.random.default_rng(0)
-    models, items, order = rng.permutation(20), rng.permutation(90), rng.permutation(30)
-    shuffled = Selection(
-        tuple(selection.item_ids[i] for i in order),
-        tuple(selection.scenarios[i] for i in order),
-        selection.weights[order],
-        selection.method,
-        selection.bank,
-        None,
-        selection.inclusion_probabilities[order],
-    )
-    one = design_based_estimates(bank, bank.responses, selection)
-    other = design_based_estimates(bank, bank.responses.take(models=models, items=items), shuffled)
-    np.testing.assert_allclose(np.array(other), np.array(one)[:, models], rtol=1e-6)
-
-
 def test_blocks_of_models_do_not_matter(bank, monkeypatch):
     selection = select(bank, 30, method="random", rng=1)
     whole = design_based_estimates(bank, bank.responses, selection)

@@ -129,6 +129,11 @@ def test_a_bank_does_not_differ_from_itself():
     assert (found.is_same_score, found.is_same_scale, found.is_descendant) == (True, True, True)
 
 
+def test_without_common_items_nothing_says_that_scales_are_the_same():
+    bank = measured_bank()
+    assert not diff(*(part(bank, items, np.arange(5)) for items in (np.arange(10), REST))).is_same_scale
+
+
 def test_every_kind_of_difference_is_named():
     bank = named_bank()
     whole = with_models(with_intercepts(with_items(bank, 2), 0.1), 1)

@@ -74,14 +74,6 @@ def test_the_order_of_models_and_items_chooses_nothing():
 
 
 @pytest.mark.slow
-def test_the_order_of_models_and_items_changes_no_estimate(found):
-    ids, values = chosen_and_estimated(shuffled_responses())
-    assert ids == found[0]
-    for name, value in values.items():
-        np.testing.assert_allclose(value, found[1][name], atol=1e-6, err_msg=name)
-
-
-@pytest.mark.slow
 def test_another_kernel_chooses_the_same_items_and_gives_the_same_estimates(found):
     other = kernels.second([(name, kernels.code_of(name)) for name in kernels.KNOWN], kernels.code_of(None))
     if other is None:

@@ -1,6 +1,7 @@
 import base64
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,8 @@ import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import BankError, DataError, ParameterError
 from itembank.publishing import PushSpec, publish_tiny, pull_bank, push
+from tests.attacks.conftest import SEED, TIMES
+from tests.attacks.mutating import mutate
 from tests.bank.banks import make_bank
 from tests.bank.hub_server import COMMIT
 
@@ -100,6 +103,35 @@ def test_a_damaged_bank_is_not_pulled(hub, folder, tmp_path, run):
     hub.put("me/bank", folder, **{"models.parquet": b"x" * len((folder / "models.parquet").read_bytes())})
     assert run("pull", "hf:me/bank", "-o", tmp_path / "mine").code == 4
     assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["../../escape", "cache/../../escape", "/escape", "cache/a/../../../escape", "-o", "a\x1b[31m"]
+)
+def test_no_name_in_a_repository_leaves_its_folder(hub, folder, tmp_path, run, name):
+    hub.put("me/bank", folder, **{name: b"x"})
+    done = run("pull", "hf:me/bank", "-o", tmp_path / "mine")
+    assert done.code in {0, 1, 4}
+    assert "--debug" not in done.err
+    assert "\x1b" not in done.err
+    assert [path for path in tmp_path.rglob("*escape*") if "hub-cache" not in path.parts] == []
+
+
+def test_a_repository_that_is_damaged_anyhow_is_refused_and_leaves_nothing(hub, folder, tmp_path, run):
+    hub.put("me/bank", folder)
+    good = dict(hub.repositories["me/bank"]["main"])
+    for seed in range(60 * TIMES):
+        rng = np.random.default_rng([seed, 3 + SEED])
+        name = sorted(good)[seed % len(good)]
+        damaged = mutate(good[name], rng, list(good.values()))
+        hub.repositories["me/bank"] = {f"v{seed}": {**good, name: damaged}}
+        hub.sizes = {name: int(rng.integers(2**40))} if seed % 5 == 0 else {}
+        done = run("pull", f"hf:me/bank@v{seed}", "-o", tmp_path / "mine")
+        assert (done.code == 0) <= (damaged == good[name] or name == "README.md"), (seed, name)
+        assert done.code in {0, 1, 4}, done.err
+        assert "--debug" not in done.err, done.err
+        assert (tmp_path / "mine").exists() == (done.code == 0)
+        shutil.rmtree(tmp_path / "mine", ignore_errors=True)
 
 
 def test_a_hub_that_is_gone_is_said_to_be(hub, folder):

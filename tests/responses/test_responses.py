@@ -116,6 +116,7 @@ def test_counts_that_cannot_be_are_refused(n_correct, n_trials, message):
     [
         ([[0, 0]], "at least 1 where there is a response, got 1 cells with less: 'model-1' item 'item-1' = 0"),
         ([[2, -1]], "got 1 cells with less: 'model-1' item 'item-2' = -1"),
+        ([[10**9, 0]], "must be below 1,000,000,000, got 1 cells with more: 'model-1' item 'item-1'"),
         ([[2.0, 0.0]], "n_trials must be whole numbers, got an array of float64"),
     ],
 )

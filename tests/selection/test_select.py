@@ -216,40 +216,6 @@ def test_standardised_parameters_do_not_depend_on_the_rotation_or_scale_of_abili
     assert not np.allclose(*(pdist(irt_features(each, pool, standardise=False)) for each in (bank, turned)))
 
 
-@ANCHORS
-def test_the_order_of_items_does_not_matter_to_well_separated_anchors(bank, method):
-    """Groups of equal items give one cluster each, whatever the order they come in."""
-    group = np.arange(60) % 12 // 3 * 3 + np.arange(60) % 3  # four groups in each of the three scenarios
-    parameters = dataclasses.replace(
-        bank.parameters,
-        loadings=bank.parameters.loadings[group],
-        intercept=3.0 * bank.parameters.intercept[group],
-    )
-    responses = dataclasses.replace(bank.responses, responses=bank.responses.responses[:, group])
-    grouped = dataclasses.replace(
-        bank, responses=responses, calibration=dataclasses.replace(bank.calibration, parameters=parameters)
-    )
-    order = np.random.default_rng(1).permutation(60)
-    shuffled_responses = responses.take(items=order)
-    shuffled = dataclasses.replace(
-        grouped,
-        responses=shuffled_responses,
-        calibration=dataclasses.replace(
-            grouped.calibration, parameters=parameters.take(order), is_degenerate=np.zeros(60, dtype=bool)
-        ),
-        targets=ScoreTargets.create(shuffled_responses.items),
-    )
-
-    def weight_by_group(choice):
-        position = {item: index for index, item in enumerate(bank.item_ids)}
-        pairs = zip(choice.item_ids, choice.weights, strict=True)
-        return sorted((int(group[position[item]]), round(weight, 9)) for item, weight in pairs)
-
-    one = select(grouped, 12, method=method, rng=0)
-    other = select(shuffled, 12, method=method, rng=0)
-    assert weight_by_group(one) == weight_by_group(other)
-
-
 @NOT_RANDOM
 @pytest.mark.parametrize("n_models", [1, 2, 4])
 def test_very_few_models_and_items_that_none_answered_are_allowed(method, n_models):

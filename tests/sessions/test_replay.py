@@ -112,12 +112,6 @@ def test_neither_processes_nor_the_order_of_models_change_a_number(bank, recorde
     assert shared.asked.sort("model_id", "step").equals(alone.asked)
 
 
-def test_neither_does_the_order_of_the_recorded_items(bank, recorded):
-    backwards = recorded.take(items=np.arange(recorded.n_items)[::-1])
-    one, other = (replayed(bank, responses, budget=Budget(n_items=7)) for responses in (recorded, backwards))
-    np.testing.assert_array_equal(one.estimates.value, other.estimates.value)
-
-
 def test_a_batch_is_what_the_session_asks_at_once(bank, recorded):
     result = replayed(bank, recorded, batch=6, budget=Budget(n_items=12))
     first = result.asked.filter(pl.col("step") <= 6).sort("model_id", "step")["item_id"].to_list()

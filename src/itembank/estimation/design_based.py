@@ -21,6 +21,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.splits import dealt_out, splits_of
+from itembank.numerics.ties import id_order
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import n_items_asked
 
@@ -329,12 +330,13 @@ def scores_of_sample(
 def _cross_fitted(known: Known) -> FloatArray:
     """Predict each drawn item from the ability that the other drawn items give, (n_models, n_columns).
 
-    Folds take every tenth of the drawn items of each scenario, in the order of the bank.
+    Folds take every tenth of the drawn items of each scenario, in the order of their ids.
     """
     observations, basis = known.observations, score_basis(known.bank)
     positions, drawn_items = observations.positions, observations.selected
     parameters, answers = basis.parameters.take(positions), basis.answers(observations.responses, positions)
-    by_scenario = np.argsort(basis.targets.scenario_index[drawn_items], kind="stable")
+    by_id = id_order([known.bank.item_ids[item] for item in drawn_items.tolist()])
+    by_scenario = by_id[np.argsort(basis.targets.scenario_index[drawn_items][by_id], kind="stable")]
     fold = dealt_out(by_scenario, N_FOLDS)[np.searchsorted(drawn_items, positions)]
     predicted = np.empty(answers.shape)
     for split in splits_of(fold):

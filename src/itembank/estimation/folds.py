@@ -21,6 +21,7 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.splits import Split, dealt_out, splits_of
+from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
@@ -168,7 +169,8 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> Folds:
 def _splits_beyond(bank: Bank) -> Iterator[Split]:
     """Leave the better models out, by their known overall scores."""
     tried, group, score = bank.distinct_models, bank.siblings, bank.known_scores.value[:, -1]
-    ascending = tried[np.argsort(score[tried], kind="stable")]
+    ascending = tried[order_by_answers(bank.responses, tried)]  # which says the order of equal scores
+    ascending = ascending[np.argsort(rounded(score[ascending]), kind="stable")]
     ascending = ascending[~np.isnan(score[ascending])]
     sizes = {max(FEWEST_BELOW, round(share * ascending.size)) for share in SHARES_BELOW}
     for size in sorted(size for size in sizes if ascending.size - size >= FEWEST_BEYOND):

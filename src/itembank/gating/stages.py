@@ -22,6 +22,7 @@ from itembank.gating.results import Gate, Look, points
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.looks import constant_boundary, lower_bound
 from itembank.numerics.parallel import one_blas_thread
+from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import only_items
 from itembank.readers.read import read_responses
@@ -272,6 +273,7 @@ def start_gate(
     given, loaded = as_responses(baseline), None if bank is None else as_bank(bank)
     if loaded is not None and given.n_items:
         given, _ = only_items(given, loaded.responses.items["item_id"])
+    given = given.take(items=id_order(given.item_ids))  # the order of a file must not draw other items
     pair = GatePair.of(given, given)  # the same checks
     complete = given.take(items=np.flatnonzero(~np.isnan(given.responses[0])))
     total = complete.n_items

@@ -289,7 +289,7 @@ class BankDiff(Tabular):
     is_same_score : bool
         Whether both give the score of the same items with the same weights, so that their scores can be compared.
     is_same_scale : bool
-        Whether abilities mean the same: same prior, same parameters of all common items.
+        Whether abilities are known to mean the same: same prior, common items, and same parameters of all of these.
     is_descendant : bool
         Whether the second came from the first.
     ids : mapping of what differs to the ids
@@ -357,7 +357,7 @@ def diff(first: GivenBank, second: GivenBank) -> BankDiff:
         versions=(first.version, second.version),
         targets=(first.target_id, second.target_id),
         is_same_score=first.target_digest == second.target_digest,
-        is_same_scale=is_same_prior(one, other) and not found["items with other parameters"],
+        is_same_scale=is_same_prior(one, other) and ours.size > 0 and not found["items with other parameters"],
         is_descendant=second.history is not None and first.bank_id in second.history.ancestors,
         ids=found,
     )

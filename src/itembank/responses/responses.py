@@ -13,6 +13,8 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.tabular import Compact
 
 DEFAULT_SCENARIO = "all"
+MOST_TRIALS = 10**9
+"""NumPy draws samples without replacement from fewer only."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -377,13 +379,20 @@ def _trial_problems(
         return []
     if not np.issubdtype(n_trials.dtype, np.integer):
         return [f"n_trials must be whole numbers, got an array of {n_trials.dtype}."]
-    wrong = (n_trials < 0) | ((n_trials == 0) & ~np.isnan(responses))
-    if not wrong.any():
-        return []
-    return [
-        f"n_trials must be at least 1 where there is a response, got {int(wrong.sum())} cells with less: "
-        f"{describe_cells(wrong, n_trials, model_ids, item_ids)}. Give their counts, or make the responses missing."
-    ]
+    problems = []
+    too_few, too_many = (n_trials < 0) | ((n_trials == 0) & ~np.isnan(responses)), n_trials >= MOST_TRIALS
+    if too_few.any():
+        problems.append(
+            f"n_trials must be at least 1 where there is a response, got {int(too_few.sum())} cells with less: "
+            f"{describe_cells(too_few, n_trials, model_ids, item_ids)}. Give their counts, or make the responses "
+            "missing."
+        )
+    if too_many.any():
+        problems.append(
+            f"n_trials must be below {MOST_TRIALS:,}, got {int(too_many.sum())} cells with more: "
+            f"{describe_cells(too_many, n_trials, model_ids, item_ids)}. Divide both counts by the same number."
+        )
+    return problems
 
 
 def column_of(table: pl.DataFrame, column: str, purpose: str) -> pl.Series:

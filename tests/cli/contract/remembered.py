@@ -29,8 +29,8 @@ class Remembered:
     def install(self, patch):
         """Put itself in the place of what it remembers."""
         import_everything()  # a module that is first imported later would keep what is patched
+        patch.setattr(itembank, "load_bank", self._bank)  # before what it is looked up in, else this would be kept
         patch.setattr(bank_files, "load_bank", self._bank)
-        patch.setattr(itembank, "load_bank", self._bank)
         patch.setattr(read, "read_rows", self._rows)
         patch.setattr(METHODS, "kernel", lambda spec: lambda data, _spec, *, progress: self._fit(data, spec))
 

@@ -81,6 +81,9 @@ def test_an_item_sampled_often_speaks_for_itself():
     posterior = cell_posterior(parameters, PRIOR, PrecisionPrior(1.0, 1.0), Counts(n_trials, n_correct), rng=rng)
     rates = posterior.weights @ (posterior.alpha / (posterior.alpha + posterior.beta))
     assert rates[0] == pytest.approx(0.123, abs=1e-4)
+    many = Counts(19_999 * n_trials, 19_999 * n_correct)  # whose log-likelihoods have few digits behind the point
+    posterior = cell_posterior(parameters, PRIOR, PrecisionPrior(1.0, 1.0), many, rng=rng)
+    assert posterior.weights.sum() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_precision_prior_finds_how_models_differ():

@@ -137,7 +137,8 @@ def cell_posterior(
     for _ in range(MOST_ROUNDS):
         points, log_proposal = _draws(centre, covariance, n_draws, rng)
         logs = _log_densities(problem, points) - log_proposal
-        weights = np.exp(logs - logsumexp(logs))
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()  # not by `logsumexp`: after many millions of trials they would not sum to one
         # effective sample size 1 / sum w^2 of importance sampling
         if 1.0 / np.sum(weights**2) >= ENOUGH_DRAWS * n_draws:
             break

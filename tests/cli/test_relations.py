@@ -1,0 +1,259 @@
+"""Relations that hold over every verb: what changes no number, and what changes all in a known way.
+
+Order of rows, models and items, other names, a file in parts, a copy of a model beside it, and wrong in place of right.
+Each is carried through all verbs, and whatever they print is compared with what they print of the tables as they are.
+"""
+
+import functools
+import json
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tests.attacks.running import run_here
+from tests.cli.session.loops import FAST
+from tests.scaling.simulated_suite import simulated_suite
+
+pytestmark = pytest.mark.usefixtures("few_folds")
+MARK, TWIN = "z~", "~twin"
+"""Before renamed ids, and behind the id of a copy."""
+IGNORED = {"last_event", "at", "sha256", "verdicts", "notes"}
+"""Keys of times, of digests, and of texts that name models in the order of their file."""
+DIGEST = re.compile("[0-9a-f]{12}")
+ORDERED = {"next_items"}
+"""Keys of lists whose order counts."""
+SESSION = shlex.join(FAST)
+SYMMETRIC = ("mean", "weighted", "p-irt", "task-mean", "ridge", "factor")
+"""Methods of estimation to which wrong is what right is; the others pool what is seen on a scale of their own."""
+BY_METHOD = "estimate bank new.parquet --selection random.json --interval model-based --method "
+VERBS = {
+    "import": "info past.parquet\ninfo samples.parquet",
+    "calibrate": "calibrate past.parquet -o bank --item-model 2pl",
+    "info": "info bank",
+    "select": "select bank -n 12 -o selection.json\nselect bank -n 12 --method random -o random.json",
+    "select by method": "\n".join(
+        f"select bank -n 12 --method {method}" for method in ("anchor-irt", "anchor-correctness", "v-optimal")
+    ),
+    "estimate": "estimate bank new.parquet --selection selection.json",
+    "estimate, symmetric": "\n".join(BY_METHOD + method for method in SYMMETRIC),
+    "estimate, others": "\n".join(BY_METHOD + method for method in ("gp-irt", "task-mean-eb")),
+    "estimate, design": "estimate bank new.parquet --selection random.json --interval design",
+    "compare": "compare bank new.parquet --model @new-a --model @new-b --model @new-c --target all",
+    "compare, paired": "compare bank new.parquet --selection random.json --method paired --model @new-a --model @new-b",
+    "compare, ranking": "compare bank new.parquet --selection random.json --ranking",
+    "plan": "plan bank --half-width 0.08",
+    "replay": f"replay bank new.parquet --max-items 6 {SESSION}",
+    "session": f"""\
+session start bank -o run.jsonl --model-id m --max-items 5 {SESSION}
+session run run.jsonl --command 'expr {{item_id}} : .*[02468]' --exit-code
+session status run.jsonl""",
+    "check items": "check bank",
+    "check models": "check bank new.parquet\ncheck bank new.parquet --only accuracy -n 12",
+    "bank add-models": "bank add-models bank new.parquet --how complete -o grown\ninfo bank grown\ninfo grown",
+    "bank merge": "bank merge grown bank -o merged\ninfo merged",
+    "gate": "gate base.parquet cand.parquet --margin 0.1",
+    "gate in stages": "gate start base.parquet --margin 0.1 -o gate\ngate next gate cand.parquet",
+    "scaling test-time": "scaling test-time samples.parquet --k 1,5,20 --method unbiased --method jeffreys",
+    "scaling pretrain": "scaling pretrain suite.parquet --law sigmoid",
+}
+"""Command lines by name; each may need what those before it wrote. @ stands before ids of models."""
+
+
+def answers(names, abilities, n_items, n_trials=None):
+    """Answers to items of two scenarios by a Rasch model, one a row; the first and the last item are of the first."""
+    difficulty, rng = np.random.default_rng(3).normal(size=n_items), np.random.default_rng(len(names))
+    chance = 1.0 / (1.0 + np.exp(difficulty - 1.5 * np.asarray(abilities)[:, None]))
+    right = rng.binomial(n_trials or 1, chance).ravel()
+    items = pl.DataFrame(
+        {
+            "item_id": [f"q{j:03d}" for j in range(n_items)],
+            "scenario": ["law" if j % 3 else "art" for j in range(n_items)],
+        }
+    )
+    rows = pl.DataFrame({"model_id": names}).join(items, how="cross", maintain_order="left_right")
+    counts = {"n_correct": right, "n_trials": n_trials}
+    return rows.with_columns(response=right) if n_trials is None else rows.with_columns(**counts)
+
+
+@functools.cache
+def tables():
+    """Past models, of which many have the same score, new ones, two runs of a model, samples and training runs."""
+    rng = np.random.default_rng(37)  # with which scores are equal where folds beyond divide models
+    suite = simulated_suite(np.random.default_rng(3), n_recipes=2, n_items=12, n_sizes=4, n_checkpoints=1)
+    items = suite.probability.items.select("item_id", "scenario")
+    runs = pl.DataFrame({"model_id": suite.probability.model_ids}).join(items, how="cross", maintain_order="left_right")
+    return {
+        "past": answers([f"past-{i:02d}" for i in range(22)], rng.normal(size=22), 25),
+        "new": answers(["new-a", "new-b", "new-c"], [-0.4, 0.3, 1.0], 25),
+        "base": answers(["model"], [0.5], 241),
+        "cand": answers(["model-int8"], [0.45], 241),
+        "samples": answers([f"s-{i}" for i in range(5)], rng.normal(size=5), 22, n_trials=6),
+        "suite": runs.with_columns(response=pl.Series(suite.probability.responses.ravel())),
+    }, suite.models
+
+
+def shuffled(frame):
+    """Rows by chance but the first two: scenarios count in the order in which they first appear."""
+    return [pl.concat([frame[:2], frame[2:].sample(fraction=1.0, shuffle=True, seed=4)])]
+
+
+def from_the_last(column):
+    return lambda frame: [frame.sort(column, descending=True, maintain_order=True)]
+
+
+def in_parts(frame):
+    place = pl.Series(np.random.default_rng(1).integers(0, 3, frame.height) * (np.arange(frame.height) > 1))
+    return [frame.filter(place == part) for part in range(3)]
+
+
+def renamed(frame):
+    return [frame.with_columns((MARK + pl.col(name)).alias(name) for name in ("model_id", "item_id", "scenario"))]
+
+
+def turned(frame):
+    """Wrong where right was."""
+    right = {"response": 1 - pl.col("response")} if "response" in frame.columns else {}
+    return [frame.with_columns(**right)]
+
+
+def with_twin(frame):
+    """A copy of the first new model after all others; past models and runs of one model stay alone."""
+    is_new = pl.col("model_id") == "new-a"
+    return [pl.concat([frame, frame.filter(is_new).with_columns(pl.col("model_id") + TWIN)])]
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How every table changes, the verbs that it is about, and what then becomes of what they print."""
+
+    change: Callable[[pl.DataFrame], list[pl.DataFrame]]
+    verbs: tuple[str, ...] = tuple(VERBS)
+    expected: Callable = lambda plain: plain
+    found: Callable = lambda printed: printed
+    mark: str = ""
+
+
+OTHER_END = {"low": "high", "high": "low", "only_a_right": "only_b_right", "only_b_right": "only_a_right"}
+
+
+def opposite(value):
+    """Scores from the other end, differences with the other sign, and ends of intervals in each other's place."""
+    if isinstance(value, list):
+        return [opposite(one) for one in value]
+    turned_over = {name: value[OTHER_END.get(name, name)] for name in value}
+    signed = {"difference", "raw_difference"} | ({"low", "high"} if "difference" in value else set())
+    from_one = {"estimate", "probability_b_better"} | ({"low", "high"} - signed)
+    of_sign = {name: -turned_over[name] for name in signed & value.keys()}
+    return turned_over | of_sign | {name: 1.0 - turned_over[name] for name in from_one & value.keys()}
+
+
+def without_twin(value):
+    """Rows of the twin must be those of the first model, and are left out."""
+    if isinstance(value, dict):
+        return {key: without_twin(one) for key, one in value.items()}
+    if isinstance(value, list):
+        rows = [without_twin(one) for one in value]
+        twins = [one for one in rows if is_of_twin(one)]
+        renamed_back = [{**one, "model_id": one["model_id"].removesuffix(TWIN)} for one in twins]
+        assert all(any(not differences(one, other) for other in rows) for one in renamed_back)
+        return [one for one in rows if one not in twins]
+    return value
+
+
+def is_of_twin(row):
+    return isinstance(row, dict) and str(row.get("model_id")).endswith(TWIN)
+
+
+RELATIONS = {
+    "rows in another order": Relation(shuffled),
+    "models from the last": Relation(from_the_last("model_id")),
+    "items from the last": Relation(from_the_last("item_id")),
+    "other names": Relation(renamed, mark=MARK),
+    "files in parts": Relation(in_parts),
+    "all at once": Relation(
+        lambda frame: in_parts(shuffled(renamed(from_the_last("item_id")(frame)[0])[0])[0]), mark=MARK
+    ),
+    "a copy beside": Relation(
+        with_twin,
+        ("estimate", "estimate, symmetric", "estimate, others", "estimate, design", "replay"),
+        found=without_twin,
+    ),
+    "wrong for right": Relation(
+        turned, ("estimate, symmetric", "estimate, design", "compare, paired"), expected=opposite
+    ),
+}
+QUICK = ("all at once", "a copy beside", "wrong for right")
+
+
+def carried_through(folder, relation):
+    """Write the tables, changed, and return what each verb prints, by verb."""
+    frames, models = tables()
+    for name, frame in frames.items():
+        for part, changed in enumerate(relation.change(frame)):
+            changed.write_csv(folder / f"{name}-{part}.csv")
+        files = sorted(path.name for path in folder.glob(f"{name}-?.csv"))
+        about = ("--models", "models.csv") if name == "suite" else ()
+        models.with_columns((relation.mark + pl.col("model_id")).alias("model_id")).write_csv(folder / "models.csv")
+        printed(folder, ("import", *files, *about, "-o", f"{name}.parquet"))
+    found = {}
+    for verb, lines in VERBS.items():
+        texts = [printed(folder, shlex.split(line.replace("@", relation.mark))) for line in lines.splitlines()]
+        found[verb] = [canonical(text) for text in texts]
+    return found
+
+
+def printed(folder, words):
+    """Run a command that must succeed, or judge; return what it says as JSON."""
+    has_forms = words[:2] != ["session", "start"] and words[0] != "import"
+    done = run_here((*words, *(("--format", "json") if has_forms else ())), folder=folder)
+    assert done.code in {0, 3} or words[0] == "gate", f"{words}: {done.err}{done.escaped}"
+    return json.loads(done.out) if has_forms else None
+
+
+def canonical(value, key=""):
+    """Say the same with names as they were, and rows and names in order."""
+    if isinstance(value, dict):
+        return {one.replace(MARK, ""): canonical(value[one], one) for one in value if one not in IGNORED}
+    if isinstance(value, list):
+        rows = [canonical(one) for one in value]
+        is_sorted = rows and isinstance(rows[0], dict | str) and key not in ORDERED
+        return sorted(rows, key=names_in) if is_sorted else rows
+    return DIGEST.sub("digest", value.replace(MARK, "")) if isinstance(value, str) else value
+
+
+def names_in(row):
+    return [row] if isinstance(row, str) else [str(one) for one in row.values() if isinstance(one, str)]
+
+
+def differences(one, other, place=""):
+    """Where two results differ. Sums in another order differ by 1e-12 or less, and fits pass that on."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        return [found for key in one for found in differences(one[key], other[key], f"{place}.{key}")]
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        pairs = zip(one, other, strict=True)
+        return [found for number, pair in enumerate(pairs) for found in differences(*pair, f"{place}[{number}]")]
+    if isinstance(one, float) and isinstance(other, float):
+        is_same = np.isclose(one, other, rtol=1e-9, atol=1e-9, equal_nan=True)
+        return [] if is_same else [f"{place}: {one} became {other}"]
+    return [] if one == other else [f"{place}: {one} became {other}"]
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory, few_folds):
+    """What is printed of the tables as they are."""
+    return carried_through(tmp_path_factory.mktemp("plain"), Relation(lambda frame: [frame]))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one not in QUICK)) for one in RELATIONS]
+)
+def test_every_number_is_as_the_relation_says(plain, tmp_path, name):
+    relation, found = RELATIONS[name], None
+    found = carried_through(tmp_path, relation)
+    for verb in relation.verbs:
+        assert differences(relation.expected(plain[verb]), relation.found(found[verb])) == [], verb
