@@ -71,7 +71,18 @@ def zip_of(packed):
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [("C", 1), ("I", 0), ("P", 0.5), ("N", 0), ("yes", 1), ("False", 0), ("0.75", 0.75), (True, 1), (0.5, 0.5)],
+    [
+        ("C", 1),
+        ("I", 0),
+        ("P", 0.5),
+        ("N", 0),
+        ("yes", 1),
+        ("False", 0),
+        ("0.75", 0.75),
+        (True, 1),
+        (0.5, 0.5),
+        (10**400, float("inf")),
+    ],
 )
 def test_scores_are_numbers_as_inspect_has_them(value, number):
     assert score_value(value) == number

@@ -63,6 +63,13 @@ def test_what_stands_with_the_responses_wins_with_a_warning_and_gaps_are_filled(
         assert read_responses(path, items=items).items["scenario"].to_list() == ["math", "code", "law"]
 
 
+def test_text_in_place_of_true_or_false_says_nothing(results, tmp_path):
+    known = write(tmp_path, "models.csv", "model_id,is_final\na,true\nb,false\n")
+    write_responses(read_responses(results, models=known), tmp_path / "r.parquet")
+    damaged = write(tmp_path, "damaged.csv", "model_id,is_final\na,true\nb,fal\n")
+    assert read_responses(tmp_path / "r.parquet", models=damaged).models["is_final"].to_list() == [True, False]
+
+
 def test_the_scenario_nobody_named_gives_way_to_the_table_of_items(results, tmp_path):
     write_responses(read_responses(results), tmp_path / "r.parquet")
     items = write(tmp_path, "items.csv", "item_id,scenario\nx,law\n007,math\n")

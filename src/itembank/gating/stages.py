@@ -14,7 +14,7 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_respo
 from itembank.errors import DataError, DataWarning, IntegrityError, ParameterError, shown, warn
 from itembank.estimation.estimator_specs import RUN
 from itembank.files.atomic import adding_to_folder, write_text
-from itembank.files.documents import digest_fits, read_json, with_digest
+from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.gating.gate import GatePair, look_of, verdict_at, verdict_of
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.paired import PairedLook, balanced_order, paired_look
@@ -206,7 +206,8 @@ class GatePlan(Compact):
                 f"{folder} must be the folder of a gate. Begin one: itembank gate start BASELINE -o FOLDER."
             )
         record = read_json(path)
-        if not isinstance(record, dict) or not digest_fits(record) or record.get("schema_version") != 1:
+        is_signed = isinstance(record, dict) and RECORD_KEY in record and digest_fits(record)
+        if not is_signed or record.get("schema_version") != 1:
             raise IntegrityError(f"{path} is not the gate that was written: it is damaged, or was changed. Start anew.")
         try:
             looks = record["looks"]

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from itembank.errors import DataError, did_you_mean, quoted, remedy, shown
-from itembank.readers.json_files import Record
+from itembank.readers.json_files import Record, as_float
 
 OWN_SCORER = "itembank"
 """Scorer of `itembank.harnesses.inspect`; its value is no response."""
@@ -31,7 +31,7 @@ def score_value(value: Any) -> float:
     if value is None:
         return math.nan
     if isinstance(value, bool | int | float):
-        return float(value)
+        return as_float(value)
     if isinstance(value, str):
         known = WORDS.get(value, WORDS.get(value.lower()))
         if known is not None:
@@ -144,7 +144,7 @@ def _sum(usage: Mapping[str, Any], *names: str) -> float:
 
 
 def _is_amount(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    return isinstance(value, int | float) and math.isfinite(as_float(value)) and value >= 0
 
 
 def content_hash(asked: Any, target: Any) -> str:

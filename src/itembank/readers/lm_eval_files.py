@@ -315,7 +315,7 @@ def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config
     """
     n_shots = next((one for one in (n_shot, config.get("num_fewshot")) if type(one) is int), None)
     n_shots = n_shots or _positive(_mapping(config.get("metadata")).get("num_fewshot")) or n_shots
-    is_number = isinstance(version, int | float) and not isinstance(version, bool)
+    is_number = isinstance(version, int | float) and not isinstance(version, bool) and abs(version) < 1e9
     text = f"{version:g}" if is_number else version if isinstance(version, str) else ""
     settings = {**general, "num_fewshot": n_shots, "version": text or None}
     if not n_shots:

@@ -75,17 +75,25 @@ def add_known(table: pl.DataFrame, known: pl.DataFrame, key: str, source: str) -
     joined = table.join(known, on=key, how="left", maintain_order="left", suffix=_SUFFIX)
     both = [name for name in known.columns if name != key and name in table.columns]
     for name in both:
-        _warn_of_difference(joined, name, key, word)
-    merged = [pl.coalesce(name, pl.col(name + _SUFFIX).cast(table.schema[name], strict=False)) for name in both]
-    return joined.with_columns(merged).drop(name + _SUFFIX for name in both)
+        other = _cast(joined[name + _SUFFIX], table.schema[name])
+        _warn_of_difference(joined, name, other, key, word)
+        joined = joined.with_columns(pl.coalesce(name, other))
+    return joined.drop(name + _SUFFIX for name in both)
+
+
+def _cast(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Values as another type; none of those that are none of it."""
+    try:
+        return values.cast(dtype, strict=False)
+    except pl.exceptions.InvalidOperationError:  # text is never true or false to Polars
+        return pl.Series(values.name, [None] * len(values), dtype)
 
 
 _SUFFIX = "\0known"
 
 
-def _warn_of_difference(joined: pl.DataFrame, name: str, key: str, word: str) -> None:
+def _warn_of_difference(joined: pl.DataFrame, name: str, other: pl.Series, key: str, word: str) -> None:
     """Warn when the table of known things says something else than the responses."""
-    other = pl.col(name + _SUFFIX).cast(joined.schema[name], strict=False)
     unequal = joined.filter(pl.col(name) != other)
     if unequal.height:
         first = unequal.row(0, named=True)

@@ -56,6 +56,7 @@ def test_impossible_assessors_are_refused(choices, message):
         ({"n_items": (4, 1)}, "n_items must rise, got '4', '1'"),
         ({"n_items": ()}, "n_items must be a list of at least one number"),
         ({"n_items": (0, 1)}, "n_items must be a whole number >= 1, got 0"),
+        ({"n_partitions": 2**32}, "n_partitions must be at most 10,000, got 4294967296"),
         ({"n_test": 0}, "n_test must be a whole number >= 1"),
         ({"n_train": 2}, "n_train must be a whole number >= 3"),
         ({"n_calibration_tasks": (2, 2)}, "n_calibration_tasks must differ"),
