@@ -117,7 +117,7 @@ import numpy as np
 chosen = ib.Selection(("item",), ("part",), np.ones(1), "random", "bank-id")
 assert "itembank.tabular" in sys.modules
 assert not [name for name in sys.modules if name.startswith("itembank.pages")]
-assert "Selection of 1 item" in chosen._repr_html_(), chosen._repr_html_()
+assert "Selection of 1 question" in chosen._repr_html_(), chosen._repr_html_()
 """)
     assert "jinja2" in loaded
 

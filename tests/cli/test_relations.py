@@ -145,6 +145,8 @@ def opposite(value):
     """Scores from the other end, differences with the other sign, and ends of intervals in each other's place."""
     if isinstance(value, list):
         return [opposite(one) for one in value]
+    if "rows" in value:
+        return value | {"rows": opposite(value["rows"])}
     turned_over = {name: value[OTHER_END.get(name, name)] for name in value}
     signed = {"difference", "raw_difference"} | ({"low", "high"} if "difference" in value else set())
     from_one = {"estimate", "probability_b_better"} | ({"low", "high"} - signed)

@@ -31,7 +31,7 @@ def test_options_that_do_not_go_together_are_refused(run, fitted_bank, tmp_path,
 def test_arguments_of_the_harness_without_the_dashes_are_told_where_they_stand(run, fitted_bank, tmp_path):
     outcome = run("run", "lm-eval", fitted_bank, "-n", 3, "-o", tmp_path / "run", "--model", "hf")
     assert outcome.code == 2
-    assert "Arguments of lm_eval stand last, after two dashes: -- --model" in outcome.err
+    assert "Arguments of lm_eval come last, after two dashes: -- --model" in outcome.err
 
 
 def test_a_model_must_have_a_name(run, fitted_bank, tmp_path):

@@ -141,7 +141,7 @@ def _show_bank(bank: Path, output_format: str) -> None:
 
 def _in_a_sentence(bank: "Bank") -> str:
     """Say how large a bank is, and if that was found before how good scores from few of its items are."""
-    from itembank.planning.accuracy import kept_half_width  # noqa: PLC0415
+    from itembank.bank.bank_views import kept_half_width  # noqa: PLC0415
 
     n_models = bank.n_calibration_models
     models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""

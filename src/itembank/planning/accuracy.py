@@ -6,6 +6,7 @@ import numpy as np
 
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.bank_cache import cache_name
+from itembank.bank.bank_views import keep_half_width
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction, check_whole
 from itembank.estimation.estimator_specs import Stacked
@@ -13,7 +14,7 @@ from itembank.estimation.folds import MINIMUM_FOR_FOLDS
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
 from itembank.numerics.parallel import one_blas_thread
-from itembank.planning.auto import AUTO, half_width_name
+from itembank.planning.auto import AUTO
 from itembank.planning.goals import ALWAYS_TRIED, Goal, PrecisionCurve, Trial, costs_of, estimates_of_size
 from itembank.planning.plan import LIMITS_OF_AUTO, USUAL_SIZE, check_folds, fewest_items, most_items, plan_sizes
 from itembank.planning.plan_spec import PlanSpec
@@ -105,32 +106,15 @@ def accuracy(bank: GivenBank, *, level: float = 0.95, progress: ProgressCallback
     arrays = bank.cache.arrays(
         _name(bank, level), lambda: _measured(bank, level, progress), fits=lambda one: _fits(one, bank)
     )
-    return _accuracy(bank, arrays, level)
+    found = _accuracy(bank, arrays, level)
+    keep_half_width(bank, USUAL_SIZE, lambda: float(found.curve.at(np.array(USUAL_SIZE))))
+    return found
 
 
 def kept_accuracy(bank: Bank, *, level: float = 0.95) -> Accuracy | None:
     """Return what `accuracy` measured before, None where it did not."""
     arrays = bank.cache.kept(_name(bank, level), fits=lambda one: _fits(one, bank))
     return None if arrays is None else _accuracy(bank, arrays, level)
-
-
-def kept_half_width(bank: Bank) -> tuple[int, float] | None:
-    """Return a number of items and the half-width of 95 % intervals from so many, if one was found before.
-
-    For those that the bank was published with; else for a hundred items if `accuracy` or `select` tried these.
-    """
-    for one in () if bank.published is None else bank.published.subsets:
-        if "half_width" in one.measured:
-            return one.selection.n_items, one.measured["half_width"]
-    measured = kept_accuracy(bank)
-    if measured is not None:
-        n_items = int(measured.sizes[np.argmin(np.abs(measured.sizes - USUAL_SIZE))])
-        return n_items, float(measured.curve.at(np.array(n_items)))
-    for n_items in (USUAL_SIZE, bank.n_items // 5, 50, 200, 30, 300, 20, 10, 500):
-        kept = bank.cache.kept(half_width_name(bank, n_items), fits=lambda one: one.keys() == {"half_width"})
-        if kept is not None and kept["half_width"].shape == (1,):
-            return n_items, float(kept["half_width"][0])
-    return None
 
 
 def can_be_measured(bank: Bank) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.bank.bank_cache import cache_name
+from itembank.bank.bank_views import keep_half_width
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import is_whole
@@ -99,15 +99,9 @@ def choose_selection(
         nothing = "no past model has both a score and a cross-validated estimate to judge them by"
         return replace(chosen, explanation=f"{label}: {nothing}.")
     if not (per_scenario or excluded or included):
-        usual = tried.found.typical_half_width(level=LEVEL)
-        bank.cache.arrays(half_width_name(bank, n_items), lambda: {"half_width": np.array([usual])})
+        keep_half_width(bank, n_items, lambda: tried.found.typical_half_width(level=LEVEL))
     words = f"{label}. Cross-validated mean error of {bank.targets.last_in_words}: {100.0 * tried.error:.2f} points."
     return replace(chosen, explanation=f"{words} {_widths_in_words(bank, tried, seed)}")
-
-
-def half_width_name(bank: Bank, n_items: int) -> str:
-    """Name under which the cache keeps the half-width of intervals from so many items by 'auto', (1,)."""
-    return cache_name("half-width", bank.targets.last, n_items)
 
 
 def _sizes_in_words(bank: Bank) -> str:
