@@ -153,7 +153,7 @@ def test_an_estimate_writes_the_same_numbers_into_its_page(run, fitted_bank, new
     assert "FILE.html" not in written.err
     first = next(line for line in plain.out.splitlines() if "new/a" in line and "overall" in line)
     assert f"{first.split()[2]} points" in words(page)
-    assert f"itembank estimate {fitted_bank} {new}" in words(page)
+    assert f"itembank -v estimate {fitted_bank} {new}" in words(page)
 
 
 def test_a_journal_makes_a_page(run, journal, tmp_path):

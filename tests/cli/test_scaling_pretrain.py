@@ -80,7 +80,7 @@ def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
     assert "Figure:" in result.stderr
     assert f"Report: {page}" in result.stderr
     text = page.read_text(encoding="utf-8")
-    assert "The item response law says that" in text
+    assert "by the item response law" in text
 
 
 def test_items_calibrated_on_recipes_of_the_past_with_few_items(files):

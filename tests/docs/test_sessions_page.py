@@ -38,7 +38,7 @@ def test_the_page_runs_and_its_two_loops_agree(tmp_path, monkeypatch):
     found, other = shell.estimate().scores, python.estimate().scores
     for name in ("value", "low", "high"):  # two processes may place arrays otherwise, which moves the last digits
         np.testing.assert_allclose(getattr(found, name), getattr(other, name), rtol=1e-9)
-    assert f"{shell.estimate().scores.rows()[-1]['estimate']:.4f}" in printed[1]
+    assert f"Score {100.0 * shell.estimate().scores.rows()[-1]['estimate']:.1f} ±" in printed[1]
     assert printed[-1].count('"event":"told"') == 3
     known = namespace["response"]
     assert {item: answer.response for item, answer in shell.told.items()} == {item: known[item] for item in shell.told}
