@@ -107,7 +107,9 @@ def accuracy(bank: GivenBank, *, level: float = 0.95, progress: ProgressCallback
         _name(bank, level), lambda: _measured(bank, level, progress), fits=lambda one: _fits(one, bank)
     )
     found = _accuracy(bank, arrays, level)
-    keep_half_width(bank, USUAL_SIZE, lambda: float(found.curve.at(np.array(USUAL_SIZE))))
+    usual = min(USUAL_SIZE, bank.n_items // 2)
+    n_items = int(found.sizes[np.argmin(np.abs(found.sizes - usual))])
+    keep_half_width(bank, n_items, lambda: float(found.curve.at(np.array(n_items))))
     return found
 
 

@@ -29,6 +29,7 @@ COMMANDS = (
     "calibrate past-known.parquet -o bank-2 --dims 2 --no-folds",
     "import one.csv -o new.parquet",
     "calibrate logs -o logs-bank --method map --dims 1 --no-folds",
+    "select bank -n 6 -o six.json",  # of which `info` then says how good they are, whatever else is tried
     "select bank -n 9 --method v-optimal -o selection.json",
     "select bank -n 12 --method random -o random.json",
     "select bank -n 9 --stages 2 --method v-optimal -o stage1.json",
