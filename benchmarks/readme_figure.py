@@ -36,7 +36,7 @@ def main() -> None:
     ]
     chance, ours = panels
     title = (
-        f"{N_ITEMS} of {bank.n_items:,} items give the full score to {points(ours.error)} on average, where "
+        f"{N_ITEMS} of {bank.n_items:,} questions give the full score to {points(ours.error)} on average, where "
         f"{chance.title} errs by {points(chance.error)}"
     )
     predicted_against_true_chart(panels, title=title).save(output)

@@ -267,7 +267,7 @@ def _figure(rounds: Sequence[Round]) -> Chart:
     chance, ours = (_panel(rounds, strategy) for strategy in SHOWN)
     n_items, n_total = rounds[0].selections[DEFAULT.selection].n_items, rounds[0].bank.n_items
     title = (
-        f"{count(n_items)} of {count(n_total)} items give the full score to {points(ours.error)} on average, where "
+        f"{count(n_items)} of {count(n_total)} questions give the full score to {points(ours.error)} on average, where "
         f"{chance.title} errs by {points(chance.error)}"
     )
     return predicted_against_true_chart([chance, ours], title=title)
