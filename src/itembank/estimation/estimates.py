@@ -116,7 +116,11 @@ class Typicality(NamedTuple):
                 "Look at the prompts and settings of the run first; itembank check BANK RESPONSES says what does not "
                 "fit, if the bank has past models' answers."
             )
-            said.append(f"{brief}may be too narrow; itembank check says more." if is_brief else f"{brief}{more}")
+            said.append(
+                f"{brief}may be too narrow; look at the run's prompts and settings first."
+                if is_brief
+                else f"{brief}{more}"
+            )
         return said
 
     def set_rows(self, rows: IntArray, other: "Typicality") -> None:
