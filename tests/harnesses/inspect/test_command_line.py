@@ -100,7 +100,7 @@ def test_our_command_prints_the_estimate_of_the_log_and_goes_on(environment, pla
         assert metrics[name]["value"] == pytest.approx(overall[key])
     again = called(environment, place, *words, "--", *MODEL)
     assert (again.returncode, len(list((place / "run").glob("*.eval")))) == (3, 1)
-    assert f"{overall['estimate']:.4f}" in again.stdout
+    assert f"{100.0 * overall['estimate']:.1f}" in again.stdout
     other = called(environment, place, *words, "--seed", "3", "--", *MODEL)
     assert other.returncode == 1
     assert "holds a run with other choices" in other.stderr

@@ -84,7 +84,7 @@ def test_a_selection(run, place, full):
     result = json.loads(done.out)
     assert result["overall_is"] == "macro"
     assert result["scores"][-1]["n_items"] == 12
-    assert "The overall score is macro" in done.err
+    assert "that weigh by size" in done.err
     (results,) = (place / "out").rglob("results_*.json")
     assert all(set(one) == {"alias", "name"} for one in json.loads(results.read_text())["results"].values())
     again = run("estimate", "bank", "out", "--selection", "selection.json", "--format", "json")
