@@ -161,7 +161,7 @@ def _known(labels: LabelCheck | None) -> Iterator[Section]:
     first = ", ".join(f"{percent(share, 0)} of the first {n}" for n, share in labels.first.items())
     lead = (
         f"{plural(labels.n_bad, 'question')} were known to be faulty. The audit ranks a faulty question before a good "
-        f"one with probability {labels.area:.3f}. Of its ranking, {first} are faulty."
+        f"one with probability {labels.area:.3f}.{f' Of its ranking, {first} are faulty.' if first else ''}"
     )
     columns = (
         Column("said", "Predicted probability", "percent"),

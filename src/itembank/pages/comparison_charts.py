@@ -209,7 +209,7 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
 def score_chart(comparison: Comparison, table: Table) -> Chart:
     """Draw the scores of a ranking with their intervals, the best first, in the colours of the tied groups."""
     rows, color, note = _drawn(table)
-    x, y = score("score", "Score"), nominal("model_id", "rank")
+    x = score("score", "Score")
     tip = tips(
         model_id="Model",
         rank=("Rank", "d"),
@@ -218,11 +218,7 @@ def score_chart(comparison: Comparison, table: Table) -> Chart:
         **{"from": ("From", ".1%")},
         to=("To", ".1%"),
     )
-    spec = picture(
-        marks("rule", span(x, "from", "to"), y, tip=tip, color=color, strokeWidth=2.5, opacity=0.5),
-        marks("point", x, y, tip=tip, stroke=color, fill=_hollow(color), **LOOK),
-        height=max(60, 15 * len(rows["rank"])),
-    )
+    spec = _in_rows(rows, x, span(x, "from", "to"), tip, color)
     names = zip(*(rows[name][:10] for name in ("model_id", "score", "from", "to")), strict=True)
     words = "; ".join(f"{name} {points(value)} ({interval_words(low, high)})" for name, value, low, high in names)
     level = level_words(comparison.spec.level)
@@ -239,7 +235,7 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
     """Draw how far each model is behind the best, with its interval, in the colours of the tied groups."""
     rows, color, note = _drawn(table)
     best, level = rows["model_id"][0], level_words(comparison.spec.level)
-    x, y = number("behind", "Points behind the best"), nominal("model_id", "rank")
+    x = number("behind", "Points behind the best")
     tip = tips(
         model_id="Model",
         rank=("Rank", "d"),
@@ -250,12 +246,7 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         high=("To", ".1f"),
         looks="Answers",
     )
-    spec = picture(
-        ruled("x", 0.0),
-        marks("rule", span(x), y, tip=tip, color=color, strokeWidth=2.5, opacity=0.5),
-        marks("point", x, y, tip=tip, stroke=color, fill=_hollow(color), **LOOK),
-        height=max(60, 15 * len(rows["rank"])),
-    )
+    spec = _in_rows(rows, x, span(x), tip, color, ruled("x", 0.0))
     next_ones = zip(*(rows[name][1:11] for name in ("model_id", "behind", "low", "high")), strict=True)
     words = "; ".join(
         f"{name} {behind:.1f} ({low:.1f} to {high:.1f})"
@@ -268,6 +259,17 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         (Data("ranking-shown", rows),),
         f"Points behind {best}, with {level} intervals, of the next models: {words}.",
         note=f"Bars are {level} intervals of the difference. The colour changes at each new tied group.{note}",
+    )
+
+
+def _in_rows(rows: dict[str, list[Any]], x: Spec, ends: Spec, tip: list[Spec], color: Spec, *below: Spec) -> Spec:
+    """Draw a row a model, the best first: its value, and the interval around it."""
+    y = nominal("model_id", "rank")
+    return picture(
+        *below,
+        marks("rule", ends, y, tip=tip, color=color, strokeWidth=2.5, opacity=0.5),
+        marks("point", x, y, tip=tip, stroke=color, fill=_hollow(color), **LOOK),
+        height=max(60, 15 * len(rows["rank"])),
     )
 
 
