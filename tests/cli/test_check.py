@@ -43,6 +43,14 @@ def test_prints_scores_verdicts_and_hints(run, bank_folder, full_run):
     assert found["suits"] == (outcome.code == 0)
 
 
+def test_a_bank_without_answers_cannot_check_a_run_of_few_items(run, tmp_path):
+    items = run("select", "bank:swebench-verified", "-n", 30, "--ids", "list").out.split()
+    pl.DataFrame({"model_id": "m", "item_id": items, "response": 1.0}).write_csv(tmp_path / "new.csv")
+    outcome = run("check", "bank:swebench-verified", tmp_path / "new.csv")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "Nothing could be checked" in outcome.err
+
+
 def test_checks_a_selection_that_is_given(run, bank_folder, full_run, tmp_path):
     run("select", bank_folder, "-n", 9, "--method", "random", "-o", tmp_path / "s.json")
     accuracy = ("check", bank_folder, full_run, "--only", "accuracy")

@@ -66,7 +66,7 @@ def test_a_bank_of_one_scenario_shows_it_once_and_says_how_good_scores_are(run, 
     assert "itembank plan" in run("info", tmp_path / "bank").err
     assert run("select", tmp_path / "bank", "-n", 6, "-q").code == 0
     shown = run("info", tmp_path / "bank").out
-    assert re.match(r"A bank of 20 past models and 30 items; scores from 6 items are good to ±\d+\.\d points\n", shown)
+    assert re.match(r"A bank of 20 past models and 30 items; scores from 6 items are good to ±\d+\.\d points", shown)
     assert "overall" in shown
     assert "all of it" not in shown
 

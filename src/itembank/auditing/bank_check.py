@@ -86,10 +86,10 @@ class CheckedScore:
 
     def in_words(self, level: float) -> str:
         """Say it in a sentence, in points."""
-        half = 50.0 * (self.high - self.low)
+        side = self.high - self.estimate if self.truth > self.estimate else self.estimate - self.low
         own = f"; cross-validated errors of past models average {100.0 * self.expected_error:.1f}"
         own = "" if math.isnan(self.expected_error) else own
-        bank_says = f"what the bank expects ({half:.1f} at {100.0 * level:g} %{own})"
+        bank_says = f"what the bank expects ({100.0 * side:.1f} at {100.0 * level:g} %{own})"
         start = f"{self.model_id}, {self.n_chosen} items: the error of {100.0 * abs(self.error):.1f} points is"
         if self.held:
             return f"{start} within {bank_says}."

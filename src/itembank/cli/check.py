@@ -35,7 +35,7 @@ from itembank.cli.options import (
     seed_option,
 )
 from itembank.cli.render import detail, is_verbose, note, print_record, print_rows, progress, warnings_as_notes
-from itembank.errors import visible
+from itembank.errors import DataError, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -363,7 +363,13 @@ def _examined(
             rng=asked["seed"],
             progress=report,
         )
-    return Checks(bank.bank_id, changes, fit, drift, scores)
+    found = Checks(bank.bank_id, changes, fit, drift, scores)
+    if not (found.parts or changes):
+        raise DataError(
+            "Nothing could be checked. Accuracy needs models that ran all items of a scenario; fit and drift need a "
+            "bank with past models' answers to the same items."
+        )
+    return found
 
 
 def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":

@@ -46,7 +46,7 @@ from itembank.cli.render import (
 )
 from itembank.errors import visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, IntervalKind
-from itembank.responses.score_names import without_only_scenario
+from itembank.responses.score_names import OVERALL, without_only_scenario
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -224,6 +224,8 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str, *, is_wide:
         if is_of_several and len({row["target"] for row in rows}) > 1 and not is_verbose():
             note("Scores of scenarios: --wide, or with their intervals -v.")
             rows = [row for row in rows if row["target"] == main]
+        if is_of_several and {row["target"] for row in rows} == {OVERALL}:
+            columns.remove("target")
     title = f"{_title(estimates)}, in points of 100, by {estimates.method}, bank {estimates.bank_id}"
     print_rows(rows, output_format, "estimate", title=title, columns=columns, least=("typicality", "items"))
 

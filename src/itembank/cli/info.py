@@ -146,8 +146,10 @@ def _in_a_sentence(bank: "Bank") -> str:
     n_models = bank.n_calibration_models
     models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""
     found = kept_half_width(bank)
-    good = f"; scores from {found[0]} items are good to ±{100.0 * found[1]:.1f} points" if found else ""
-    return f"A bank of {models}{bank.n_total:,} items{good}"
+    size = f"A bank of {models}{bank.n_total:,} items"
+    if found is None:
+        return size
+    return f"{size}; scores from {found[0]} items are good to ±{100.0 * found[1]:.1f} points for models like these"
 
 
 def _show_history(bank: "Bank", output_format: str) -> None:

@@ -53,6 +53,8 @@ class Scores(NamedTuple):
 FLAGGED = 0.1
 """A model is flagged if fewer of the past models than this answered at least as unusually."""
 
+UNLIKE = "is wider for that, and may still be too narrow: look at the run's prompts and settings first."
+
 BEYOND = 0.5
 """From here on (`Place.beyond`) a model counts as better than all past ones, and has the interval of such."""
 
@@ -109,18 +111,10 @@ class Typicality(NamedTuple):
         if rows:
             brief = (
                 f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike nearly all of the {n_past} past "
-                f"models (typicality below {FLAGGED:g}). The interval "
+                f"models (typicality below {FLAGGED:g}). The interval {UNLIKE}"
             )
-            more = (
-                "is wider for that, and may still be too narrow. "
-                "Look at the prompts and settings of the run first; itembank check BANK RESPONSES says what does not "
-                "fit, if the bank has past models' answers."
-            )
-            said.append(
-                f"{brief}may be too narrow; look at the run's prompts and settings first."
-                if is_brief
-                else f"{brief}{more}"
-            )
+            more = " If the bank has past models' answers, itembank check with the bank and this run says what differs."
+            said.append(brief if is_brief else f"{brief}{more}")
         return said
 
     def set_rows(self, rows: IntArray, other: "Typicality") -> None:
@@ -253,6 +247,7 @@ class ScoreEstimates(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each model and target, as the command line prints them."""
+        is_flagged = self.typicality.is_flagged.tolist()
         return [
             {
                 "model_id": model,
@@ -273,6 +268,7 @@ class ScoreEstimates(Tabular):
                 "method": self.method,
                 "bank": self.bank_id,
                 "target_id": self.target_id,
+                "note": f"answered unlike nearly all past models: the interval {UNLIKE}" if is_flagged[l] else "",
                 **({"parent": self.parents[l] or None} if self.parents else {}),
             }
             for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)

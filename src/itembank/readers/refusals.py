@@ -76,7 +76,7 @@ class NoTaskLeftError(DataError):
 def shortened(problems: Sequence[str]) -> list[str]:
     """Return the first problems, and how many more there are."""
     more = len(problems) - N_SHOWN
-    return [*problems[:N_SHOWN], *([f"and {more} more problems."] if more > 0 else [])]
+    return [*problems[:N_SHOWN], *([f"and {more} more problem{'s' * (more > 1)}."] if more > 0 else [])]
 
 
 def refuse(problems: Sequence[str]) -> None:

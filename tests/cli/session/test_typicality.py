@@ -19,6 +19,8 @@ def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp
     told = run("session", "status", journal)
     assert f"{found['typicality']:.4f}" in told.out
     assert "'new': answered unlike nearly all of the" in told.err
+    scores = json.loads(run("session", "status", journal, "--format", "json").out)["scores"]
+    assert (found["scores"][0]["note"], "may still be too narrow" in scores[0]["note"]) == ("", True)
     replayed = run("replay", fitted_bank, answers, *LIMIT)
     assert f"{found['typicality']:.2f}" in replayed.out
     assert "'new': answered unlike nearly all of the" in replayed.err

@@ -236,7 +236,7 @@ def closer_by_hand(name: str, held_out: HeldOutForecasts | None) -> str:
     closest = min(closer, key=lambda hand: closer[hand][1] / closer[hand][0])
     own, by_hand = closer[closest]
     times = _times(own, by_hand)
-    return f"{closest}, drawn by hand, was {times} than {name} on the held-out sizes ({_both(by_hand, own)})."
+    return f"The forecast by hand, {closest}, was {times} than {name} on the held-out sizes ({_both(by_hand, own)})."
 
 
 def _pairs(held_out: HeldOutForecasts, first: str, other: str) -> FloatArray:
