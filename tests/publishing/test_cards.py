@@ -7,16 +7,18 @@ import pytest
 import itembank as ib
 from itembank.errors import ParameterError
 from itembank.publishing.cards import CANARY, CardOptions, card, escaped, table
-from itembank.publishing.without_responses import HeldOutScores, held_out_scores, without_responses
+from itembank.publishing.without_responses import CrossValidatedScores, cross_validated_scores, without_responses
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 OPTIONS = CardOptions("bank", "hf:me/bank", "cc-by-4.0")
-HELD_OUT = HeldOutScores(30, np.array([0.5, 0.6]), np.array([0.52, 0.56]), np.array([0.45, 0.5]), np.array([0.6, 0.58]))
+SCORES = CrossValidatedScores(
+    30, np.array([0.5, 0.6]), np.array([0.52, 0.56]), np.array([0.45, 0.5]), np.array([0.6, 0.58])
+)
 
 
 def test_the_card_says_what_the_bank_holds():
-    text = card(make_bank(), OPTIONS, [HELD_OUT])
+    text = card(make_bank(), OPTIONS, [SCORES])
     front, _, body = text.removeprefix("---\n").partition("---\n")
     assert "license: cc-by-4.0\ntags:\n- itembank\nconfigs:\n- config_name: items\n  data_files: items.parquet" in front
     assert "data_files: models.parquet" in front
@@ -74,12 +76,13 @@ def test_a_license_is_an_identifier(license_name):
 
 def test_held_out_scores_are_those_of_models_the_bank_has_not_seen():
     bank = make_bank(n_models=24, n_items=36, n_dims=1, seed=3)
-    found = held_out_scores(bank, ib.select(bank, 12, method="v-optimal"))
+    found = cross_validated_scores(bank, ib.select(bank, 12, method="v-optimal"))
     np.testing.assert_allclose(found.true, bank.targets.with_overall(bank.scenario_scores)[:, -1])
     assert found.n_items == 12
     assert 0.0 < found.error < 0.2
     assert found.coverage > 0.7
-    assert held_out_scores(make_bank(n_models=8), ib.select(make_bank(n_models=8), 6, method="random", rng=0)) is None
+    few = make_bank(n_models=8)
+    assert cross_validated_scores(few, ib.select(few, 6, method="random", rng=0)) is None
 
 
 @pytest.mark.parametrize(

@@ -75,14 +75,14 @@ class CheckedScore:
         return not math.isnan(self.truth + self.low + self.high)
 
     @property
-    def held(self) -> bool:
+    def is_covered(self) -> bool:
         """Whether the interval covers the truth."""
         return self.low - ROUNDING <= self.truth <= self.high + ROUNDING
 
     @property
     def verdict(self) -> str:
         """What to make of it, in a word."""
-        return "unknown" if not self.is_known else "within" if self.held else "outside"
+        return "unknown" if not self.is_known else "within" if self.is_covered else "outside"
 
     def in_words(self, level: float) -> str:
         """Say it in a sentence, in points."""
@@ -91,7 +91,7 @@ class CheckedScore:
         own = "" if math.isnan(self.expected_error) else own
         bank_says = f"what the bank expects ({100.0 * side:.1f} at {100.0 * level:g} %{own})"
         start = f"{self.model_id}, {self.n_chosen} items: the error of {100.0 * abs(self.error):.1f} points is"
-        if self.held:
+        if self.is_covered:
             return f"{start} within {bank_says}."
         return (
             f"{start} outside {bank_says}. The bank does not suit this model: calibrate it with models like this one, "
@@ -102,7 +102,7 @@ class CheckedScore:
         """Return the record; scores and errors run from 0 to 1."""
         names = ("model_id", "target", "n_chosen", "n_items", "n_total", "truth", "estimate", "error", "expected_error")
         record = {name: getattr(self, name) for name in (*names, "low", "high")}
-        return {**record, "held": self.held if self.is_known else None, "verdict": self.verdict}
+        return {**record, "covered": self.is_covered if self.is_known else None, "verdict": self.verdict}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -140,7 +140,7 @@ class BankCheck(Tabular):
         """
         for size in {one.n_chosen for one in self.scores}:
             scores = [one for one in self._overall() if one.n_chosen == size]
-            n_outside = sum(not one.held for one in scores)
+            n_outside = sum(not one.is_covered for one in scores)
             # the binomial probability of so many misses or more
             by_chance = bdtrc(n_outside - 1, len(scores), max(1.0 - self.level, RARE)) if n_outside else 1.0
             if by_chance <= RARE + ROUNDING:

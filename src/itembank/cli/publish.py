@@ -101,13 +101,13 @@ def publish_tiny_command(
             overwrite=force,
             progress=report,
         )
-    held_out = tiny.held_out
+    cross_validated = tiny.cross_validated
     row = {
         "bank": tiny.bank.bank_id,
         "items": tiny.selection.n_items,
         "n_total": tiny.bank.n_items,
-        "mean_error": float("nan") if held_out is None else held_out.error,
-        "coverage": float("nan") if held_out is None else held_out.coverage,
+        "mean_error": float("nan") if cross_validated is None else cross_validated.error,
+        "coverage": float("nan") if cross_validated is None else cross_validated.coverage,
     }
     print_rows([row], output_format, "publish-tiny", title=f"Published in {output}; errors are cross-validated")
     note_files(file_sizes(output))

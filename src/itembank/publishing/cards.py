@@ -11,7 +11,7 @@ import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, quoted, visible
-from itembank.publishing.without_responses import HeldOutScores
+from itembank.publishing.without_responses import CrossValidatedScores
 from itembank.responses.model_features import model_dates
 from itembank.responses.prompts import prompts_in_words
 
@@ -74,22 +74,23 @@ class CardOptions:
 def card(
     bank: Bank,
     options: CardOptions,
-    held_out: Sequence[HeldOutScores],
+    cross_validated: Sequence[CrossValidatedScores],
     left_out: Sequence[str] = (),
     *,
     beside: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Write the card of a bank.
 
-    `held_out` are errors of the whole bank for some numbers of items, none where they could not be measured; `left_out`
-    columns of its tables that are not published; `beside` says what the files of a small subset hold, by their names.
+    `cross_validated` are errors of the whole bank for some numbers of items, none where they could not be measured;
+    `left_out` columns of its tables that are not published; `beside` says what the files of a small subset hold, by
+    their names.
     """
     parts = [
         _front_matter(bank, options, [name for name in beside if name == "selected.csv"]),
         f"# {escaped(options.name)}\n\n{_summary(bank)}",
         f"## Use it\n\n{_usage_of_subset(bank, options.place) if beside else _usage(options.place)}",
         f"## What it holds\n\n{_scenarios(bank)}\n\n{_columns(bank, left_out)}",
-        f"## How exact it is\n\n{_accuracy(held_out)}",
+        f"## How exact it is\n\n{_accuracy(cross_validated)}",
         *[f"![{escaped(holds)}]({name})" for name, holds in beside.items() if name.endswith(".png")],
         *_section("## The files", table(("file", "holds"), list(beside.items())) if beside else ""),
         *_section("## The past models", _dates(bank)),
@@ -120,13 +121,13 @@ def _front_matter(bank: Bank, options: CardOptions, tables: Sequence[str]) -> st
     return "---\n" + "\n".join(lines) + "\n---"
 
 
-def _accuracy(held_out: Sequence[HeldOutScores]) -> str:
+def _accuracy(cross_validated: Sequence[CrossValidatedScores]) -> str:
     """Say how well past models were estimated that the bank had not seen."""
-    if not held_out:
+    if not cross_validated:
         return "The bank has too few past models for cross-validation, so nobody knows: take its intervals with care."
     rows = [
         (one.n_items, one.true.size, f"{100.0 * one.error:.1f} points", f"{100.0 * one.coverage:.0f} %")
-        for one in held_out
+        for one in cross_validated
     ]
     heads = ("items answered", "models", "mean error of the overall score", "95 % intervals that cover the true score")
     return (

@@ -17,7 +17,7 @@ from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.cards import CardOptions, card
 from itembank.publishing.publishable import file_sizes, for_publication, left_out
-from itembank.publishing.without_responses import HeldOutScores, held_out_scores, without_responses
+from itembank.publishing.without_responses import CrossValidatedScores, cross_validated_scores, without_responses
 
 CARD = "README.md"
 SIZES = (30, 100)
@@ -129,24 +129,24 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
     has_card = bank.published is not None and old is not None and (old / CARD).is_file()
     if has_card and spec.license:
         raise ParameterError(f"the license must be in {CARD}, which exists already. Write it there, not here.")
-    held_out = [] if bank.published else measured(kept, SIZES, progress=progress)
+    cross_validated = [] if bank.published else measured(kept, SIZES, progress=progress)
     staged = kept if spec.with_responses or bank.published else without_responses(kept)
     save_bank(staged, folder)
     if has_card and old is not None:
         _copy_beside(old, folder, is_of_hub=is_hub_name(bank.cache.source))
     else:
         options = CardOptions(name.repository.partition("/")[2], str(HubName(name.repository)), spec.license)
-        (folder / CARD).write_text(card(staged, options, held_out, left_out(bank, staged)), encoding="utf-8")
+        (folder / CARD).write_text(card(staged, options, cross_validated, left_out(bank, staged)), encoding="utf-8")
     return staged
 
 
-def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = silent) -> list[HeldOutScores]:
+def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = silent) -> list[CrossValidatedScores]:
     """Find the cross-validated errors for some numbers of items that the bank can choose."""
     found = []
     fitting = [n for n in sizes if bank.targets.n_scenarios <= n <= bank.n_items // 2]
     for number, n_items in enumerate(fitting):
         report = part_of(progress, number / len(fitting), (number + 1) / len(fitting))
-        found.append(held_out_scores(bank, select(bank, n_items, rng=0, progress=report)))
+        found.append(cross_validated_scores(bank, select(bank, n_items, rng=0, progress=report)))
     return [one for one in found if one is not None]
 
 

@@ -17,7 +17,7 @@ from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.cards import CardOptions, card
 from itembank.publishing.publishable import for_publication, left_out
-from itembank.publishing.without_responses import HeldOutScores, held_out_scores, without_responses
+from itembank.publishing.without_responses import CrossValidatedScores, cross_validated_scores, without_responses
 from itembank.responses.prompts import words_of_items
 
 FIGURE = "accuracy.png"
@@ -62,7 +62,7 @@ class Tiny:
         Without past models' responses.
     selection : Selection
         The items to run.
-    held_out : HeldOutScores or None
+    cross_validated : CrossValidatedScores or None
         How well past models were estimated; None if there are too few.
     left_out : tuple of str
         Columns of items that stayed.
@@ -70,7 +70,7 @@ class Tiny:
 
     bank: Bank
     selection: Selection
-    held_out: HeldOutScores | None
+    cross_validated: CrossValidatedScores | None
     left_out: tuple[str, ...] = ()
 
 
@@ -122,7 +122,7 @@ def publish_tiny(
     published = without_responses(whole, selections=[chosen], progress=part_of(progress, 0.5, 0.9))
     subset = published.published.subset if published.published is not None else None
     items = chosen if subset is None else subset.selection
-    tiny = Tiny(published, items, held_out_scores(whole, chosen), left_out(given, published))
+    tiny = Tiny(published, items, cross_validated_scores(whole, chosen), left_out(given, published))
     options = CardOptions(spec.name or folder.resolve().name, folder.name, spec.license)
     with replacing_folder(folder) as new:
         _write(new, tiny, options)
@@ -136,13 +136,13 @@ def _write(folder: Path, tiny: Tiny, options: CardOptions) -> None:
     parameters = _parameters(tiny)
     parameters.write_csv(folder / "parameters.csv")
     parameters.filter(pl.col("weight").is_not_null()).write_csv(folder / "selected.csv")
-    held_out = tiny.held_out
-    if held_out is not None:
-        title = f"{held_out.true.size:,} past models, {held_out.n_items:,} items each"
-        panel = PredictionPanel(title, held_out.true, held_out.estimate, held_out.low, held_out.high)
+    scores = tiny.cross_validated
+    if scores is not None:
+        title = f"{scores.true.size:,} past models, {scores.n_items:,} items each"
+        panel = PredictionPanel(title, scores.true, scores.estimate, scores.low, scores.high)
         predicted_against_true_chart([panel]).save(folder / FIGURE)
     files = {name: holds for name, holds in FILES.items() if (folder / name).is_file()}
-    text = card(tiny.bank, options, [] if held_out is None else [held_out], tiny.left_out, beside=files)
+    text = card(tiny.bank, options, [] if scores is None else [scores], tiny.left_out, beside=files)
     write_text(folder / "README.md", text)
 
 

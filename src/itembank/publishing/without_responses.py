@@ -235,7 +235,7 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
         place = np.array([past.place.best, past.place.middle, *past.place.line])
         of_better = (weights.beyond, *_shuffled(far.error, far.standard_error, far.scale), place)
         beyond = {name: single(array) for name, array in zip(BEYOND, of_better, strict=True)}
-    held_out = held_out_scores(bank, selection)
+    cross_validated = cross_validated_scores(bank, selection)
     return PublishedSubset(
         moved,
         single(weights.usual),
@@ -246,7 +246,7 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
         beyond,
         explanation,
         stacked_methods(),
-        {} if held_out is None else {name: float(getattr(held_out, name)) for name in MEASURED},
+        {} if cross_validated is None else {name: float(getattr(cross_validated, name)) for name in MEASURED},
     )
 
 
@@ -260,7 +260,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOutScores:
+class CrossValidatedScores:
     """Overall scores of past models, each estimated by a bank that was calibrated without it."""
 
     n_items: int  # That were answered
@@ -288,7 +288,9 @@ class HeldOutScores:
 
 
 @one_blas_thread()
-def held_out_scores(bank: Bank, selection: Selection, *, progress: ProgressCallback = silent) -> HeldOutScores | None:
+def cross_validated_scores(
+    bank: Bank, selection: Selection, *, progress: ProgressCallback = silent
+) -> CrossValidatedScores | None:
     """Estimate each past model's overall score as if it were new; every fold chooses its items anew."""
     if not folds(bank, progress=progress):
         return None
@@ -299,4 +301,4 @@ def held_out_scores(bank: Bank, selection: Selection, *, progress: ProgressCallb
     known = ~(np.isnan(true) | np.isnan(value) | np.isnan(half))
     true, value, half = true[known], value[known], half[known]
     low, high = np.clip(value - half, 0.0, 1.0), np.clip(value + half, 0.0, 1.0)
-    return HeldOutScores(selection.n_items, true, value, low, high) if true.size else None
+    return CrossValidatedScores(selection.n_items, true, value, low, high) if true.size else None
