@@ -45,7 +45,7 @@ def test_shares_are_those_of_the_truth_at_the_abilities_of_past_models(simulated
     assert [one.models for one in found.ahead] == [row["models"] for row in found.rows()] == list(MODELS)
     assert found.n_never_solved == int((bank.responses.responses.max(axis=0) == 0.0).sum()) >= 7
     assert f"No past model solved {found.n_never_solved} of 400 items." in found.in_words
-    assert found.in_words.startswith(f"{found.ahead[0].open:.0%} of the score")
+    assert f"carry {100.0 * found.ahead[0].open:.0f} % of the score" in found.in_words
     assert (found.newest, found.months_old()) == (None, None)
 
 

@@ -330,7 +330,7 @@ def test_a_source_that_changed_is_refused_and_nothing_stands(own, places):
     own.write_text(own.read_text().replace('revision = "v2"', "least_models = 20").replace("least_models = 10", ""))
     with pytest.raises(DataError, match=r"could not be fetched.* built without a connection .*files='FOLDER'"):
         build_ready(own, overwrite=True)
-    with pytest.raises(DataError, match=r"at least 20 models with answers to 100% .* got 14 \(of 15 models"):
+    with pytest.raises(DataError, match=r"at least 20 models with answers to 100 % .* got 14 \(of 15 models"):
         build_ready(own, files=places / "files", overwrite=True)
     assert ib.load_bank("bank:ours").n_calibration_models == N_MODELS  # what stood there does still
 

@@ -460,6 +460,6 @@ def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
     best = np.sort(panel.scores)[-3:].mean()
     if best < WEAK:
         yield (
-            f"The best models are right on only {best:.0%} of the items: a wrong key then looks like a hard item. Add "
-            "stronger models."
+            f"The best models are right on only {100.0 * best:.0f} % of the items: a wrong key then looks like a hard "
+            "item. Add stronger models."
         )

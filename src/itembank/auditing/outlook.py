@@ -77,8 +77,9 @@ class Outlook(Tabular):
         now, later = self.ahead[0].open, self.ahead[-1].open
         never = f" No past model solved {self.n_never_solved} of {self.n_items} items." if self.n_never_solved else ""
         return (
-            f"{now:.0%} of the score is on items that tell typical past models apart, {later:.0%} on items that "
-            f"will tell apart models twice as far ahead as the best quarter.{never}"
+            f"Items that tell typical past models apart carry {100.0 * now:.0f} % of the score. Items that would still "
+            "tell apart models twice as far ahead of these as the best quarter is carry "
+            f"{100.0 * later:.0f} %.{never}"
         )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -240,7 +240,7 @@ def _known_words(audit: "ItemAudit") -> dict[str, str]:
     """Say how well known bad items are found."""
     if audit.labels is None:
         return {}
-    first = "".join(f", {share:.0%} of the first {n} flagged" for n, share in audit.labels.first.items())
+    first = "".join(f", {100.0 * share:.0f} % of the first {n} flagged" for n, share in audit.labels.first.items())
     return {"known to be bad": f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"}
 
 

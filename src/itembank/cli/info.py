@@ -450,7 +450,7 @@ def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":
     found, missing = kept_accuracy(bank), "--no-accuracy was given."
     if found is None and measures:
         found, missing = _measured(bank)
-    if found is None:
+    if found is None and bank.published is None:
         note(f"The page does not say how good estimates are: {missing}")
     return ib.pages.bank_page(bank, accuracy=found, **known)
 

@@ -43,7 +43,8 @@ def junit_xml(found: Gate) -> str:
         of = {"classname": "itembank gate scenarios", "name": visible(one.scenario)}
         told = ElementTree.SubElement(suite, "testcase", of)
         ElementTree.SubElement(told, "system-out").text = (
-            f"{signed(one.change)} points on {one.n_items} items, from {one.baseline:.1%} to {one.candidate:.1%}: "
+            f"{signed(one.change)} points on {one.n_items} items, from {100.0 * one.baseline:.1f} to "
+            f"{100.0 * one.candidate:.1f}: "
             f"{one.right_to_wrong} answers fell, {one.wrong_to_right} rose"
         )
     ElementTree.indent(root)
@@ -60,8 +61,8 @@ def step_summary(found: Gate) -> str:
     """Return a verdict as Markdown, for the summary of a job."""
     shown = found.by_change[:MOST_SCENARIOS]
     scenarios = [
-        f"| {_plain(one.scenario)} | {one.n_items} | {one.baseline:.1%} | {one.candidate:.1%} | {signed(one.change)} | "
-        f"{one.right_to_wrong} | {one.wrong_to_right} |"
+        f"| {_plain(one.scenario)} | {one.n_items} | {100.0 * one.baseline:.1f} | {100.0 * one.candidate:.1f} | "
+        f"{signed(one.change)} | {one.right_to_wrong} | {one.wrong_to_right} |"
         for one in shown
     ]
     cut = f", the {len(shown)} of {len(found.scenarios)} that changed most" if len(shown) < len(found.scenarios) else ""
@@ -75,7 +76,7 @@ def step_summary(found: Gate) -> str:
         "|---|---|",
         *(f"| {name} | {_plain(words)} |" for name, words in found.facts),
         "",
-        f"| Scenario{cut} | Items | Baseline | Candidate | Points | Fell | Rose |",
+        f"| Scenario{cut} | Items | Baseline | Candidate | Change (points) | Fell | Rose |",
         "|---|--:|--:|--:|--:|--:|--:|",
         *scenarios,
     ]

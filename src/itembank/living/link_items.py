@@ -240,8 +240,8 @@ def _warn(covered: float, anchors: Anchors) -> None:
     """Say what makes the link doubtful."""
     if covered < HALF:
         warn(
-            f"linking models should span at least half of the range of the bank's scores, got {covered:.0%}: curves of "
-            "the new items are guesses beyond it. Run models of other strength on them.",
+            f"linking models should span at least half of the range of the bank's scores, got {100.0 * covered:.0f} "
+            "%: curves of the new items are guesses beyond it. Run models of other strength on them.",
             DataWarning,
         )
     if anchors.unlinked:

@@ -10,8 +10,9 @@ from itembank.bank.banks import Bank, Calibration
 from itembank.irt.abilities import Difficulties, expected_difficulties
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, bank_argument
+from itembank.pages.given_answers import item_entries
 from itembank.pages.grammar import (
     IN_BRUSH,
     Spec,
@@ -108,14 +109,9 @@ def _gradient(bank: Bank) -> FloatArray:
 
 def items_section(bank: Bank) -> Section:
     """Return the item map and the table of items."""
-    items = bank.responses.items
-    known: dict[str, Any] = {"item": bank.item_ids, "scenario": items["scenario"].to_list()}
-    if items["subscenario"].drop_nulls().n_unique() > 1:
-        known["subscenario"] = items["subscenario"].to_list()
-    known["right"] = np.round(bank.mean_responses, SHORT)
     if not bank.calibration.is_fitted:
         why = "Past models are too few for an item model, so there is no difficulty or discrimination yet."
-        return Section("Questions", (Text(why), _table(bank, Data("items", known))))
+        return Section("Questions", (Text(why), _table(bank, np.arange(bank.n_items), {})))
     axis = AbilityAxis.of(bank)
     place, slope = axis.difficulties(bank.calibration).value, axis.slopes(bank.calibration)
     grid = axis.grid(N_GRID)
@@ -125,10 +121,10 @@ def items_section(bank: Bank) -> Section:
         step = grid[1] - grid[0]
         counts = np.histogram(axis.positions, np.append(grid - 0.5 * step, grid[-1] + 0.5 * step))[0]
         weights = counts.astype(np.float64)
-    numbers = {"place": place, "slope": slope, "information": (weights / weights.sum()) @ information}
-    data = Data("items", known | {name: np.round(values, SHORT) for name, values in numbers.items()})
-    table = _table(bank, data)
-    blocks: list[Block] = [_map(bank, axis, data, information.sum(axis=1), table), table]
+    told = (weights / weights.sum()) @ information
+    order = np.argsort(-told, kind="stable")
+    table = _table(bank, order, {"place": place[order], "slope": slope[order], "information": told[order]})
+    blocks: list[Block] = [_map(bank, axis, table.data, information.sum(axis=1), table), table]
     if said := outlook(bank).in_words:
         blocks.insert(-1, Text(said))
     against = int((slope < 0.0).sum())
@@ -143,11 +139,21 @@ def items_section(bank: Bank) -> Section:
     return Section("Questions", tuple(blocks), lead)
 
 
-def _table(bank: Bank, data: Data) -> Table:
+def _table(bank: Bank, order: IntArray, numbers: dict[str, FloatArray]) -> Table:
+    """List the items in this order; the first lead to their text and to who was right."""
+    items = bank.responses.items[order.tolist()]
+    known: dict[str, Any] = {"item": items["item_id"].to_list(), "scenario": items["scenario"].to_list()}
+    if items["subscenario"].drop_nulls().n_unique() > 1:
+        known["subscenario"] = items["subscenario"].to_list()
+    numbers = {"right": bank.mean_responses[order], **numbers}
+    data = Data("items", known | {name: np.round(values, SHORT) for name, values in numbers.items()})
+    scores = bank.targets.with_overall(bank.scenario_scores)[:, -1]
+    ranked = np.argsort(-scores, kind="stable")[: np.isfinite(scores).sum()].tolist()
+    spread = dict.fromkeys([*ranked[:1], *ranked[len(ranked) // 2 :][:1], *ranked[-1:]])  # best, middle and last
     mean = "Right" if bank.n_models == 0 or bank.responses.is_binary else "Mean"
     columns = (
         Column("item", "Question", "id"),
-        Column("scenario", "Scenario", has_menu=bank.targets.n_scenarios > 1),
+        *[Column("scenario", "Scenario", has_menu=True)] * (bank.targets.n_scenarios > 1),
         Column("subscenario", "Part", has_menu=True),
         Column("right", mean, "percent", 0, "Mean answer of past models"),
         Column(
@@ -158,7 +164,8 @@ def _table(bank: Bank, data: Data) -> Table:
     )
     held = tuple(one for one in columns if one.name in data.columns)
     note = "Draw a rectangle in the map to see its questions here." * ("place" in data.columns)
-    return Table("Questions", data, held, note=note)
+    entries = item_entries(bank, order, {}, [bank.responses.model_ids[k] for k in spread]) if spread else ()
+    return Table("Questions", data, held, note=note, entries=entries)
 
 
 def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Table) -> Chart:

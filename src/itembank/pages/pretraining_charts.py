@@ -299,7 +299,7 @@ def decision_chart(decisions: pl.DataFrame) -> Chart:
         height=280,
     )
     words = "; ".join(
-        f"{law} with {share:.0%} of the compute: {mean:.0%}"
+        f"{law} with {100.0 * share:.0f} % of the compute: {100.0 * mean:.0f} %"
         for law, share, mean in means.select("law", "share", "mean").rows()
     )
     first, share = max(means.select("law", "mean").rows(), key=lambda row: row[1], default=("", float("nan")))

@@ -174,7 +174,7 @@ def _checked(recipe: Recipe, found: PublicResponses) -> ResponseMatrix:
         and not any(fnmatchcase(name, pattern) for pattern in recipe.exclude_models)
     ]
     for what, n_found, least in (
-        (f"models with answers to {recipe.least_answered:.0%} of the items", len(kept), recipe.least_models),
+        (f"models with answers to {100.0 * recipe.least_answered:.0f} % of the items", len(kept), recipe.least_models),
         ("items", responses.n_items, recipe.least_items),
     ):
         if n_found < least:

@@ -151,7 +151,7 @@ def test_pass_at_k_of_hard_items_from_easy_ones():
 def test_no_correlation_is_refused_and_a_weak_one_warned_of():
     rng = np.random.default_rng(7)
     apart = simulated(rng, correlation=0.0)[0]
-    with pytest.raises(DataError, match=r"must be correlated for a transfer, got -?0\.\d\d \(95% interval"):
+    with pytest.raises(DataError, match=r"must be correlated for a transfer, got -?0\.\d\d \(95 % interval"):
         transfer(apart, "s0", "s1", spec=FEW_FOLDS)
     with pytest.warns(DataWarning) as caught:
         found = transfer(apart, "s0", "s1", spec=replace(FEW_FOLDS, is_forced=True))

@@ -92,7 +92,7 @@ def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -
         return
     text = (
         f"abilities on {sets.source_name!r} and {sets.target_name!r} must be correlated for a transfer, got "
-        f"{validity.correlation:.2f} ({spec.level:.0%} interval {validity.lower:.2f} to {validity.upper:.2f}, "
+        f"{validity.correlation:.2f} ({100.0 * spec.level:g} % interval {validity.lower:.2f} to {validity.upper:.2f}, "
         f"{validity.n_models} past models)."
     )
     if not spec.is_forced:

@@ -337,7 +337,7 @@ def warnings_of(
     if reliability < LEAST_RELIABILITY:
         warnings.append(
             f"{budget} items measure ability poorly (reliability {reliability:.2f}, below {LEAST_RELIABILITY:g}): they "
-            f"order {share_ordered(reliability):.0%} of pairs of models correctly"
+            f"order {100.0 * share_ordered(reliability):.0f} % of pairs of models correctly"
         )
     return tuple(warnings)
 
