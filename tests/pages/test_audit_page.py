@@ -51,7 +51,7 @@ def test_the_table_holds_flagged_items_and_no_others(audit, page):
 def test_one_number_of_flagged_items_stands_everywhere(audit, page):
     (first, second) = answers(page)
     assert (first.value, second.value) == (str(audit.flagged.height), "2")
-    assert second.words == "No model solves 1 (dead), all 1 (saturated)"
+    assert second.words == "1 solved by no model (dead), 1 by all (saturated)"
 
 
 def test_every_reason_is_counted_and_explained(audit, page):

@@ -86,7 +86,7 @@ def test_harder_items_stand_to_the_right_and_negative_ones_are_counted(bank, pag
     place, right = (np.asarray(items.data.columns[name]) for name in ("place", "right"))
     assert np.corrcoef(place, right)[0, 1] < -0.7
     negative = int((np.asarray(items.data.columns["slope"]) < 0.0).sum())
-    assert (f"{negative} question" if negative else "No question") in section(page, "Questions").lead
+    assert (f"{negative} question" if negative else "no question") in section(page, "Questions").lead
 
 
 def test_many_items_are_counted_in_cells_and_all_stand_in_the_table(bank, monkeypatch):

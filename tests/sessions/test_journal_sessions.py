@@ -286,7 +286,7 @@ def test_a_session_that_is_over_goes_on_with_a_larger_budget(journal, bank):
     ("limits", "message"),
     [
         ({"n_items": 8}, "raised above 8 items, got 8"),
-        ({"costs": {"tokens": 5}}, "has no limit of tokens"),
+        ({"costs": {"tokens": 5}}, "limited by items"),
         ({}, "got none"),
     ],
 )

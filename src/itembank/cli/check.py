@@ -250,7 +250,7 @@ def _audit_row(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "item_id": row["item_id"],
         "reason": row["reasons"],
-        "P(defect)": f"{row['probability']:.2f}",
+        "P(defect)": "-" if row["reasons"] == "duplicate" else f"{row['probability']:.2f}",
         "mean": row["mean"],
         "item-rest": f"{row['item_rest']:.2f}",
         "evidence": row["evidence"],

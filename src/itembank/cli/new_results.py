@@ -145,5 +145,8 @@ def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
 
 def note_flagged(result: "ScoreEstimates | Comparison", n_past: int) -> None:
     """Say which models are better than all past ones, and which answered unlike them; with --verbose what follows."""
-    for words in result.typicality.in_words(result.model_ids, n_past, is_brief=not is_verbose()):
+    from itembank.estimation.estimates import ScoreEstimates  # noqa: PLC0415
+
+    is_exact = result.is_exact if isinstance(result, ScoreEstimates) else None
+    for words in result.typicality.in_words(result.model_ids, n_past, is_exact, is_brief=not is_verbose()):
         note(words)

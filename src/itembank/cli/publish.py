@@ -107,6 +107,7 @@ def publish_tiny_command(
         "items": tiny.selection.n_items,
         "n_total": tiny.bank.n_items,
         "mean_error": float("nan") if cross_validated is None else cross_validated.error,
+        "half_width": float("nan") if cross_validated is None else cross_validated.half_width,
         "coverage": float("nan") if cross_validated is None else cross_validated.coverage,
     }
     print_rows([row], output_format, "publish-tiny", title=f"Published in {output}; errors are cross-validated")

@@ -53,7 +53,8 @@ class Scores(NamedTuple):
 FLAGGED = 0.1
 """A model is flagged if fewer of the past models than this answered at least as unusually."""
 
-UNLIKE = "is wider for that, and may still be too narrow: look at the run's prompts and settings first."
+UNLIKE = "The interval is wider for that, and may still be too narrow."
+LOOK = "Look at the run's prompts and settings first."
 
 BEYOND = 0.5
 """From here on (`Place.beyond`) a model counts as better than all past ones, and has the interval of such."""
@@ -88,13 +89,16 @@ class Typicality(NamedTuple):
         result: BoolArray = self.typicality < FLAGGED
         return result
 
-    def in_words(self, model_ids: Sequence[str], n_past: int, *, is_brief: bool = False) -> list[str]:
+    def in_words(
+        self, model_ids: Sequence[str], n_past: int, is_exact: BoolArray | None = None, *, is_brief: bool = False
+    ) -> list[str]:
         """Say which of the models are better than all past ones, and which answered unlike them; [] if none does.
 
-        Briefly in a sentence each, else with what follows from it.
+        Briefly in a sentence each, else with what follows from it. `is_exact` (n_models,) are those whose scores are
+        known exactly.
         """
-        said = []
-        better = np.flatnonzero(self.beyond >= BEYOND)
+        said, is_exact = [], np.zeros(len(model_ids), dtype=bool) if is_exact is None else is_exact
+        better = np.flatnonzero((self.beyond >= BEYOND) & ~is_exact)
         if better.size:
             months = float(np.fmax.reduce(self.months_ahead[better]))
             newer = f" Newer than these by {months:.0f} months." if months >= 1.0 else ""
@@ -111,7 +115,7 @@ class Typicality(NamedTuple):
         if rows:
             brief = (
                 f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike nearly all of the {n_past} past "
-                f"models (typicality below {FLAGGED:g}). The interval {UNLIKE}"
+                f"models (typicality below {FLAGGED:g}). {'' if is_exact[rows].all() else f'{UNLIKE} '}{LOOK}"
             )
             more = " If the bank has past models' answers, itembank check with the bank and this run says what differs."
             said.append(brief if is_brief else f"{brief}{more}")
@@ -236,6 +240,13 @@ class ScoreEstimates(Tabular):
         return tuple(self.model_ids[row] for row in np.flatnonzero(self.typicality.is_flagged).tolist())
 
     @property
+    def is_exact(self) -> BoolArray:
+        """Models whose main score is known without error, (n_models,)."""
+        at = self.targets.index(self.main_target)
+        result: BoolArray = self.low[:, at] == self.high[:, at]
+        return result
+
+    @property
     def main_target(self) -> str:
         """Name of the score above those of scenarios: 'overall', or the headline score in its place."""
         return OVERALL if OVERALL in self.targets else self.targets[-1]
@@ -247,7 +258,9 @@ class ScoreEstimates(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each model and target, as the command line prints them."""
-        is_flagged = self.typicality.is_flagged.tolist()
+        unlike = "Answered unlike nearly all past models."
+        texts = np.where(self.is_exact, f"{unlike} {LOOK}", f"{unlike} {UNLIKE} {LOOK}")
+        notes = np.where(self.typicality.is_flagged, texts, "").tolist()
         return [
             {
                 "model_id": model,
@@ -268,7 +281,7 @@ class ScoreEstimates(Tabular):
                 "method": self.method,
                 "bank": self.bank_id,
                 "target_id": self.target_id,
-                "note": f"answered unlike nearly all past models: the interval {UNLIKE}" if is_flagged[l] else "",
+                "note": notes[l],
                 **({"parent": self.parents[l] or None} if self.parents else {}),
             }
             for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)

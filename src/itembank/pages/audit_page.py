@@ -53,7 +53,7 @@ def audit_page(audit: ItemAudit, *, title: str = "", command: str = "") -> Page:
         Answer(
             "All models answer alike",
             count(counts["dead"] + counts["saturated"]),
-            words=f"No model solves {count(counts['dead'])} (dead), all {count(counts['saturated'])} (saturated)",
+            words=f"{count(counts['dead'])} solved by no model (dead), {count(counts['saturated'])} by all (saturated)",
         ),
     )
     table = _items_table(audit)

@@ -124,12 +124,12 @@ def _precision_chart(found: Accuracy) -> Chart:
         error=("Mean error", ".2f"),
         coverage=("Coverage (%)", ".0%"),
     )
-    lines = (("half_width", "@main", "± interval"), ("error", "@other", "mean error"))
+    lines = (("half_width", "@main", "± interval", -6), ("error", "@other", "mean error", 8))  # apart where both are 0
     label: Spec = {"align": "left", "dx": 8, "fontWeight": 600, "where": equals("items", last)}
     spec = picture(
         marks("rule", x, span(y, "error_low", "error_high"), color="@other"),
-        (marks("line", x, of(y, one), tip=tip, color=tone, point={"color": tone}) for one, tone, _ in lines),
-        (marks("text", x, of(y, one), color=tone, text=text, **label) for one, tone, text in lines),
+        (marks("line", x, of(y, one), tip=tip, color=tone, point={"color": tone}) for one, tone, *_ in lines),
+        (marks("text", x, of(y, one), color=tone, text=text, dy=dy, **label) for one, tone, text, dy in lines),
         height=260,
     )
     shows = "Between two models on the same questions, detected 80 % of the time"

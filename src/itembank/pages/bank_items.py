@@ -132,8 +132,8 @@ def items_section(bank: Bank) -> Section:
     middle = f"The median question has difficulty {where}, in standard deviations of ability"
     if axis.positions.size:
         middle += f"; the median past model has ability {in_words(float(np.median(axis.positions)), 1, is_signed=True)}"
-    verb, number = "is" if against < 2 else "are", plural(against, "question") if against else "No question"
-    lead = f"{middle}. {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
+    verb, number = "is" if against < 2 else "are", plural(against, "question") if against else "no question"
+    lead = f"{middle}. By the item model {number} of {count(bank.n_items)} {verb} solved less often by stronger models."
     if bank.published is None:
         lead += f" To find questions that may be faulty: itembank check {bank_argument(bank)} --report audit.html."
     return Section("Questions", tuple(blocks), lead)

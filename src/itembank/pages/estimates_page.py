@@ -141,7 +141,7 @@ def _few(made: Estimated) -> Iterator[Section]:
 def cautions(made: Estimated) -> Iterator[Caution]:
     """Yield what a reader must not miss."""
     estimates, bank = made.estimates, made.bank
-    for words in estimates.typicality.in_words(estimates.model_ids, bank.n_compared_models):
+    for words in estimates.typicality.in_words(estimates.model_ids, bank.n_compared_models, estimates.is_exact):
         yield Caution(words)
     known = set(bank.responses.model_ids) & set(estimates.model_ids)
     if known:

@@ -167,10 +167,10 @@ def typicality_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
     """Say whether a model answers like past ones, and which command finds where it does not."""
     typicality = float(made.estimates.typicality.typicality[row])
     words = () if np.isnan(typicality) else (Text(typicality_words(typicality)),)
-    check = Facts(
-        (("Where it differs", f"itembank check {bank_argument(made.bank)} {made.results}"),), are_commands=True
-    )
-    return (*words, check)
+    if made.bank.published is not None:
+        return words
+    check = f"itembank check {bank_argument(made.bank)} {made.results}"
+    return (*words, Facts((("Where it differs", check),), are_commands=True))
 
 
 def typicality_words(typicality: float) -> str:
@@ -195,9 +195,12 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
     if made.bank.headline is not None:  # all items together may leave such a score open
         command = f"itembank plan {bank} --half-width {goal} --target {shlex.quote(made.bank.targets.last)}"
         return (Facts((("How many questions halve the interval", command),), are_commands=True),)
-    ways: list[Pair] = []
-    if made.bank.published is None:
-        ways.append(("Find how many questions it takes", f"itembank plan {bank} --half-width {goal}"))
+    if made.bank.published is not None:
+        run = int(np.median(made.estimates.n_items[rows, at]))
+        more = sorted(size for one in made.bank.published.subsets if (size := one.selection.n_items) > run)
+        command = f"itembank select {bank} -n {more[0]} -o selection.json" if more else ""
+        return (Facts((("Narrow the interval", command),), are_commands=True),) if more else ()
+    ways: list[Pair] = [("Find how many questions it takes", f"itembank plan {bank} --half-width {goal}")]
     if len(rows) == 1:
         model = shlex.quote(made.estimates.model_ids[rows[0]])
         command = f"itembank session start {bank} -o run.jsonl --model-id {model} --half-width {goal}"

@@ -90,7 +90,7 @@ def _stop(session: AdaptiveSession) -> Answer:
     waiting = f"{plural(n_open, 'question')} asked and not answered yet." if n_open else ""
     reason = session.reason_stopped
     if reason is None:
-        return Answer("State", "Going on", words=waiting or "Neither precise enough yet nor at a limit.")
+        return Answer("State", "Going on", words=waiting or "Not precise enough yet, and within its limits.")
     value = "Precise enough" if session.is_precise else "Ended"
     return Answer("State", value, session.conclusion, waiting)
 
@@ -130,7 +130,7 @@ def _budget_words(session: AdaptiveSession) -> Iterator[str]:
 
 
 def _cautions(session: AdaptiveSession, bank: Bank, scores: ScoreEstimates) -> Iterator[Caution]:
-    for words in scores.typicality.in_words(scores.model_ids, bank.n_compared_models):
+    for words in scores.typicality.in_words(scores.model_ids, bank.n_compared_models, scores.is_exact):
         yield Caution(words)
     if session.model_id in set(bank.responses.model_ids):
         yield Caution("This model is among the past models of the bank: the interval is too narrow.")

@@ -22,7 +22,7 @@ from itembank.responses.prompts import words_of_items
 
 FIGURE = "accuracy.png"
 FILES = {
-    "selected.csv": "the items to run, with their weights in the estimate and their parameters",
+    "selected.csv": "the items to run, with parameters, and weights for a weighted mean: `itembank estimate` errs less",
     "parameters.csv": "all items, with their weights in the full score and their parameters",
     "selection.json": "the items to run, as itembank keeps a selection",
     FIGURE: "cross-validated estimates against true scores of past models",

@@ -166,8 +166,8 @@ def raised(budget: Budget, n_items: int | None, costs: Mapping[str, float]) -> B
         limit = now.get(unit)
         if limit is None:
             raise ParameterError(
-                f"a session's budget is raised in what it is in, got {amount:g} {unit}, and it has no "
-                f"limit of {unit}. Leave it out."
+                f"only a limit that the session has can be raised, got {amount:g} {unit}. It is limited by "
+                f"{' and '.join(name for name, most in now.items() if most is not None) or 'nothing'}."
             )
         if not amount > limit:
             raise ParameterError(f"a session's budget must be raised above {limit:g} {unit}, got {amount:g}.")
