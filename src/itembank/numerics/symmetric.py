@@ -38,7 +38,7 @@ def inverse_and_log_determinant(matrices: FloatArray) -> tuple[FloatArray, Float
     inverse, log_determinant = np.empty(matrices.shape), np.zeros(n)
     for first in range(0, n, MATRICES_AT_ONCE):
         part = slice(first, first + MATRICES_AT_ONCE)
-        swept = np.ascontiguousarray(matrices[part].transpose(1, 2, 0))
+        swept = np.array(matrices[part].transpose(1, 2, 0), order="C")
         for k in range(size):
             pivot = swept[k, k].copy()
             log_determinant[part] += np.log(np.abs(pivot))
