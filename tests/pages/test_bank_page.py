@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.bank.ability_axis import AbilityAxis
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import note, start
 from itembank.irt.bernoulli import logit, probability
@@ -14,7 +15,6 @@ from itembank.irt.families import information_weights
 from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
-from itembank.pages.bank_items import AbilityAxis
 from itembank.pages.blocks import Chart
 from itembank.planning.accuracy import Accuracy
 from itembank.planning.goals import PrecisionCurve

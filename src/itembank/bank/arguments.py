@@ -13,9 +13,6 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, remedy
 from itembank.numerics.arrays import FloatArray
-from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses
-from itembank.readers.reading_specs import ReadingSpec
-from itembank.responses.prompts import how_to_mix
 from itembank.responses.responses import ResponseMatrix
 
 ONE_MODEL = "model"
@@ -70,15 +67,19 @@ def as_new_responses(
     in_memory = _in_memory(bank, responses, selection)
     if in_memory is not None:
         return in_memory
+    from itembank.readers import agreement  # noqa: PLC0415 (most verbs are given responses, or none)
+    from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
+    from itembank.responses.prompts import how_to_mix  # noqa: PLC0415
+
     spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts)
-    matrix = read_new_responses(_paths(responses), bank.responses.items, spec=spec)
+    matrix = agreement.read_new_responses(_paths(responses), bank.responses.items, spec=spec)
     if selection is not None:
-        matrix, _ = only_items(matrix, selection.item_ids)
+        matrix, _ = agreement.only_items(matrix, selection.item_ids)
     if same_content:
-        check_same_content(matrix.items, bank.responses.items)
+        agreement.check_same_content(matrix.items, bank.responses.items)
         if not allow_mixed_prompts:
             advice = "To take them anyway, give what read_responses(...) returns in place of the path."
-            check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
+            agreement.check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
     return matrix
 
 
@@ -105,6 +106,7 @@ def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None)
             )
     elif _is_table(responses):
         from itembank.readers.read import responses_from_frame, to_polars  # noqa: PLC0415
+        from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
         from itembank.readers.table import of_one_model  # noqa: PLC0415
 
         table = to_polars(responses)

@@ -16,6 +16,8 @@ PREFIX = "bank:"
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 PACKAGED = Path(__file__).resolve().parents[1] / "ready"
 """Recipes, ``name.toml``, and the banks that come with the package, in folders of their names."""
+BESIDE_BANK = "recipe.toml"
+"""The recipe that a bank was built by, in the bank's folder; with the state of the source that was read."""
 VARIABLE = "ITEMBANK_BANKS"
 
 

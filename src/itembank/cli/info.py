@@ -12,6 +12,7 @@ from itembank.cli.command import Command
 from itembank.cli.options import (
     NEW_FILE,
     BankPath,
+    bank_option,
     checked_report_path,
     format_option,
     option,
@@ -20,7 +21,6 @@ from itembank.cli.options import (
     write_report,
 )
 from itembank.cli.render import is_verbose, note, print_record, print_rows, progress, warnings_as_notes
-from itembank.cli.session_options import bank_option, loaded_bank
 from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
@@ -245,11 +245,15 @@ def _response_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
 
 def _about(bank: "Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
-    from itembank.pages.bank_items import AbilityAxis  # noqa: PLC0415
-    from itembank.publishing.recipes import origin_of  # noqa: PLC0415
+    from itembank.bank.ability_axis import AbilityAxis  # noqa: PLC0415
+    from itembank.bank.bank_places import BESIDE_BANK  # noqa: PLC0415
     from itembank.responses.prompts import prompts_in_words  # noqa: PLC0415
 
-    calibration, asked = bank.calibration, prompts_in_words(bank.responses.items)
+    calibration, asked, origin = bank.calibration, prompts_in_words(bank.responses.items), {}
+    if bank.cache.folder is not None and (bank.cache.folder / BESIDE_BANK).is_file():
+        from itembank.publishing.recipes import origin_of  # noqa: PLC0415 (most banks have none)
+
+        origin = origin_of(bank.cache.folder)
     n_negative = int((AbilityAxis.of(bank).slopes(calibration) < 0.0).sum())  # along the axis of the bank's page
     return {
         "bank": bank.bank_id,
@@ -258,7 +262,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "n_items": bank.n_total,
         **({} if bank.rest is None else {"n_items_in_bank": bank.n_items}),
         **_about_responses(bank),
-        **origin_of(bank.cache.folder),
+        **origin,
         **({"prompts": asked} if asked else {}),
         "method": calibration.method,
         "item_model": calibration.item_model,
@@ -472,7 +476,7 @@ def _measured(bank: "Bank") -> "tuple[Accuracy | None, str]":
 def _of_session(journal: Path, bank: Path | None, known: Mapping[str, str]) -> "Page":
     from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
 
-    loaded = bank_of_session(journal, loaded_bank(bank))
+    loaded = bank_of_session(journal, None if bank is None else ib.load_bank(bank))
     with progress("report") as advance:
         session = ib.read_session(journal, loaded, progress=advance)
         return ib.pages.session_page(session, loaded, **known)

@@ -117,7 +117,9 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 failed, 2 usage, 3 precision not reached, 4 integrity check failed."""
-    # or Python would look through all objects for cycles once more before it ends, a fifth of a short command's time
+    # or Python would look through all objects for cycles, while libraries load and once more before it ends: a third of
+    # a short command's time
+    gc.set_threshold(200_000)
     atexit.register(gc.freeze)
     asked: dict[str, bool] = {}  # --verbose, --quiet and --debug, wherever they are
     try:

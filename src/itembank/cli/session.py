@@ -9,12 +9,20 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Group
-from itembank.cli.options import ANY_PATH, COUNT, bank_argument, format_option, option, refuse_unused, seed_option
+from itembank.cli.options import (
+    ANY_PATH,
+    COUNT,
+    bank_argument,
+    bank_option,
+    format_option,
+    option,
+    refuse_unused,
+    seed_option,
+)
 from itembank.cli.render import note, print_ids, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import (
     WAIT,
     amounts,
-    bank_option,
     budget_of,
     exit_if_imprecise,
     in_words,

@@ -12,7 +12,7 @@ import itembank as ib
 from itembank.cli.command import SESSION, gathered, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import note_flagged
-from itembank.cli.options import FILE, BankPath, level_option, option, refuse_unused, typed
+from itembank.cli.options import FILE, level_option, option, refuse_unused, typed
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.sessions.limits import Budget, Decision, Stopping
@@ -164,7 +164,6 @@ def _number(text: str) -> float | None:
 
 
 journal_argument = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-bank_option = option("--bank", "Where the bank is now.  [default: where the journal says]", BankPath())
 WAIT = 60.0
 """Seconds to wait for another command that has the journal open."""
 wait_option = option(

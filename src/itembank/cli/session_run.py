@@ -15,11 +15,10 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Command, Decorator, gathered, headed
-from itembank.cli.options import COUNT, FOLDER, format_option, option
+from itembank.cli.options import COUNT, FOLDER, bank_option, format_option, option
 from itembank.cli.render import note, progress, versioned, warnings_as_notes
 from itembank.cli.session_options import (
     WAIT,
-    bank_option,
     cost_words,
     exit_if_imprecise,
     item_rows,

@@ -18,6 +18,8 @@ LEAST_DISTANCE = 0.02
 FARTHEST = (-4.0, 3.0)
 """Places that count as such: -1 is the middle of past models, 0 the best one, 1 as far beyond."""
 RIDGE, STEPS = 1.0, 30
+SMALLEST_STEP = 1e-10
+"""Of Newton's, after which the next would be rounding."""
 
 
 class Place(NamedTuple):
@@ -100,5 +102,8 @@ def learn_line(usual: FloatArray, beyond: FloatArray) -> FloatArray:
         probability = expit(columns @ line)
         slope = columns.T @ (weights * (is_beyond - probability)) - penalty @ line
         curvature = (columns * (weights * probability * (1.0 - probability))[:, None]).T @ columns + penalty
-        line = line + np.linalg.solve(curvature + 1e-9 * np.eye(2), slope)
+        step = np.linalg.solve(curvature + 1e-9 * np.eye(2), slope)
+        line = line + step
+        if np.abs(step).max() < SMALLEST_STEP:
+            break
     return np.array([line[0] - line[1] * centre / unit, line[1] / unit])

@@ -1,7 +1,7 @@
 """Estimates of each past model as if it were new: fits, weights and errors out of fold, and what was kept."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -180,6 +180,7 @@ class MembersOutOfFold:
     # Of better models, by fits to worse ones alone: fold after fold, so that a model may be here twice
     beyond: Self | None = None
     everyone: FloatArray | None = None  # (n,): Overall scores of all past models, where those above are some of them
+    _found: dict[tuple[float, bytes], FloatArray] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def errors(self) -> FloatArray:
@@ -246,11 +247,20 @@ class MembersOutOfFold:
 
     def _taught(self, spec: Stacked, rows: BoolArray, far_rows: BoolArray) -> StackWeights:
         """Learn weights from some of the models, and of the better ones left out."""
-        usual, far = _weights(self.errors[:, rows], spec), self.beyond
+        usual, far = self._stack_weights(spec, rows), self.beyond
         if far is None or not far_rows.any():
             return StackWeights(usual)
         line = self._line(combined(self.values, usual), combined(far.values, usual), rows, far_rows)
-        return StackWeights(usual, _weights(far.errors[:, far_rows], spec), line)
+        return StackWeights(usual, far._stack_weights(spec, far_rows), line)
+
+    def _stack_weights(self, spec: Stacked, rows: BoolArray) -> FloatArray:
+        """Stack weights of every target from some of the models, (n_members, n_targets): found once."""
+        key, errors = (spec.prior_models, rows.tobytes()), self.errors[:, rows]
+        if key not in self._found:
+            self._found[key] = np.column_stack(
+                [stack_weights(errors[:, :, j].T, prior_models=spec.prior_models) for j in range(errors.shape[2])]
+            )
+        return self._found[key]
 
     def _line(self, value: FloatArray, far_value: FloatArray, rows: BoolArray, far_rows: BoolArray) -> FloatArray:
         """Learn the place of models that are better than all that judge them."""
@@ -284,13 +294,6 @@ class MembersOutOfFold:
         return OutOfFold(
             self.truth, value, expected.standard_error(value), expected.error_scale(value), self.truth_variance
         )
-
-
-def _weights(errors: FloatArray, spec: Stacked) -> FloatArray:
-    """Stack weights of every target, (n_members, n_targets), from errors (n_members, n_models, n_targets)."""
-    return np.column_stack(
-        [stack_weights(errors[:, :, target].T, prior_models=spec.prior_models) for target in range(errors.shape[2])]
-    )
 
 
 def members_out_of_fold(

@@ -7,8 +7,6 @@ are in `itembank.irt.logistic`.
 import numpy as np
 
 # ruff: noqa: ARG002 (a family takes no notice of what it does not need)
-from scipy.special import expit
-
 from itembank.irt import logistic
 from itembank.irt.families import ResponseModel
 from itembank.irt.logistic import Asymptotes, LikelihoodTerms, asymptotes_of
@@ -25,7 +23,8 @@ def logit(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
 
 def probability(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
     """Probability of a correct response, (n_models, n_items), for theta (n_models, n_dims)."""
-    sigmoid: FloatArray = expit(logit(parameters, theta))
+    with np.errstate(over="ignore"):  # expit loads scipy.special, which takes a third of showing a bank
+        sigmoid: FloatArray = 1.0 / (1.0 + np.exp(-logit(parameters, theta)))
     if _asymptotes(parameters) is None:
         return sigmoid
     return parameters.lower_asymptote + (parameters.upper_asymptote - parameters.lower_asymptote) * sigmoid

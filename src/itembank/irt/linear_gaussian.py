@@ -197,7 +197,8 @@ def _fit_weighted(responses: Columns, weights: FloatArray, most: int) -> FactorM
     products = np.zeros((responses.n_models, responses.n_models))
     for place, part in responses.parts():
         mean[place] = np.average(part, axis=0, weights=None if (weights == 1.0).all() else weights)
-        centred = root * (part - mean[place])
+        centred = part - mean[place]
+        centred *= root
         variance[place] = np.einsum("li,li->i", centred, centred) / freedom
         # of many models, in half the time: sums of parts are added up in float64
         centred = centred if responses.is_one_part else centred.astype(np.float32)
@@ -213,10 +214,10 @@ def _fit_weighted(responses: Columns, weights: FloatArray, most: int) -> FactorM
     noise = _bulk_noise(eigenvalues, total, n_items, freedom)
     strength = _shrunken(eigenvalues, noise, n_items / freedom)
     is_used = strength > 0.0
+    scaled = root * vectors[:, is_used] * np.sqrt(strength[is_used] / (eigenvalues[is_used] * freedom))
     loadings = np.empty((n_items, int(is_used.sum())))
     for place, part in responses.parts():
-        directions = (root * (part - mean[place])).T @ vectors[:, is_used] / np.sqrt(eigenvalues[is_used] * freedom)
-        loadings[place] = directions * np.sqrt(strength[is_used])
+        loadings[place] = (part - mean[place]).T @ scaled
     item_noise = np.maximum(variance - np.einsum("ik,ik->i", loadings, loadings), SMALLEST_NOISE * noise)
     return FactorModel(mean, loadings, (1.0 - NOISE_SHRINKAGE) * item_noise + NOISE_SHRINKAGE * noise)
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
@@ -95,6 +94,8 @@ def log_likelihood_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymp
 
 def score_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
     """First derivative of the log-likelihood terms in the logit."""
+    from scipy.special import expit  # noqa: PLC0415 (a bank is shown without it)
+
     if asymptotes is None:
         result: FloatArray = responses - expit(x)
         return result
@@ -138,6 +139,8 @@ def information_slopes(x: FloatArray, asymptotes: Asymptotes | None) -> tuple[Fl
 
     ``log w`` is a sum of log-sigmoids, so ``w' = w l`` and ``w'' = w (l^2 + l')`` with ``l = (log w)'``.
     """
+    from scipy.special import expit  # noqa: PLC0415 (a bank is shown without it)
+
     weights = information_weights(x, asymptotes)
     log_curvature = 2.0 * sigmoid_slope(x)
     if asymptotes is None:

@@ -10,14 +10,43 @@ from itembank.numerics.arrays import FloatArray, IntArray
 def packed_products(vectors: FloatArray) -> FloatArray:
     """Pack the unique entries of ``v v'`` for vectors (n, n_dims): (n, n_dims (n_dims + 1) / 2)."""
     first, second = triangle(vectors.shape[1])
-    result: FloatArray = vectors[:, first] * vectors[:, second]
+    result: FloatArray = vectors.take(first, axis=1)  # in rows, unlike vectors[:, first], which takes ten times as long
+    result *= vectors.take(second, axis=1)
     return result
 
 
 def unpack(packed: FloatArray, n_dims: int) -> FloatArray:
     """Full symmetric matrices (..., n_dims, n_dims) from their packed upper triangles."""
-    result: FloatArray = packed[..., _positions(n_dims)]
+    result: FloatArray = packed.take(_positions(n_dims), axis=-1)
     return result
+
+
+MATRICES_AT_ONCE = 1024
+"""They stay in the cache of a processor."""
+LARGEST_SWEPT = 8
+"""Rows up to which sweeping is faster than LAPACK, by two to ten times."""
+
+
+def inverse_and_log_determinant(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Inverses (n, size, size) and log determinants (n,) of positive definite matrices (n, size, size).
+
+    By sweeping pivot after pivot (Beaton 1964), of many small matrices at once.
+    """
+    n, size = matrices.shape[:2]
+    if size > LARGEST_SWEPT:
+        return np.linalg.inv(matrices), np.linalg.slogdet(matrices)[1]
+    inverse, log_determinant = np.empty(matrices.shape), np.zeros(n)
+    for first in range(0, n, MATRICES_AT_ONCE):
+        part = slice(first, first + MATRICES_AT_ONCE)
+        swept = np.array(matrices[part].transpose(1, 2, 0), order="C")
+        for k in range(size):
+            pivot = swept[k, k].copy()
+            log_determinant[part] += np.log(np.abs(pivot))
+            ratio = swept[k] / pivot
+            swept -= swept[k][:, None] * ratio
+            swept[k], swept[:, k], swept[k, k] = ratio, ratio, -1.0 / pivot
+        inverse[part] = -swept.transpose(2, 0, 1)
+    return inverse, log_determinant
 
 
 @lru_cache(maxsize=64)

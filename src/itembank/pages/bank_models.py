@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from itembank.bank.ability_axis import AbilityAxis
 from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray
-from itembank.pages.bank_items import AbilityAxis
 from itembank.pages.blocks import Column, Data, Section, Table, Text
 from itembank.pages.theme import interval_words, plural, points
 from itembank.responses.model_features import model_dates

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from itembank.bank.bank_files import check_bank_destination, load_bank, save_bank
-from itembank.bank.bank_places import built_folder
+from itembank.bank.bank_places import BESIDE_BANK, built_folder
 from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
@@ -19,7 +19,7 @@ from itembank.files.documents import read_document
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.publishing.publishable import for_publication, question_columns
-from itembank.publishing.recipes import BESIDE_BANK, Recipe, find_recipe, read_recipe
+from itembank.publishing.recipes import Recipe, find_recipe, read_recipe
 from itembank.publishing.without_responses import has_simple_curves, without_responses
 from itembank.readers.public.fetch import fetch_public, fetched_state, hub_models, public_folder
 from itembank.readers.public.read_public import PublicResponses, read_public

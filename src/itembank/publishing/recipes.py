@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from itembank.bank.bank_places import NAME, PREFIX, built_folder, packaged_recipes, ready_banks
+from itembank.bank.bank_places import BESIDE_BANK, NAME, PREFIX, built_folder, packaged_recipes, ready_banks
 from itembank.bank.bank_records import read_record
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ItembankError, ParameterError, did_you_mean, quoted
@@ -16,8 +16,6 @@ from itembank.readers.public.sources import Archive, Fetched, HubFiles, PublicSo
 from itembank.readers.reading_specs import FORMATS, ReadingSpec
 from itembank.responses.score_names import Across, Within
 
-BESIDE_BANK = "recipe.toml"
-"""The recipe that a bank was built by, in the bank's folder; with the state of the source that was read."""
 MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 """What a record raises that is not laid out as one of ours."""
 REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -251,10 +249,8 @@ def _of_recipe(name: str, recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def origin_of(folder: Path | None) -> dict[str, Any]:
-    """Return title, licence, source, revision, harnesses and notes of the ready bank in a folder; nothing of others."""
-    if folder is None or not (folder / BESIDE_BANK).is_file():
-        return {}
+def origin_of(folder: Path) -> dict[str, Any]:
+    """Return title, licence, source, revision, harnesses and notes of the ready bank in a folder."""
     about = _of_recipe(folder.name, read_recipe(folder / BESIDE_BANK))
     return {name: about[name] for name in ("title", "licence", "source", "revision", "harnesses", "notes")}
 

@@ -8,7 +8,7 @@ responses is a factor model of its own. Together they say which items tell most 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -20,7 +20,9 @@ from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
-from itembank.selection.selector_specs import VOptimal
+
+if TYPE_CHECKING:
+    from itembank.selection.selector_specs import VOptimal
 
 SCATTER = "scatter"
 SMALLEST_NOISE = 0.02
@@ -39,12 +41,12 @@ class LocalModel:
     scatter: FloatArray
 
     @classmethod
-    def of_bank(cls, bank: Bank, spec: VOptimal) -> Self:
+    def of_bank(cls, bank: Bank, spec: "VOptimal") -> Self:
         """Fit the residuals of the past models, which the bank must hold; once for a bank in memory."""
         return bank.cache.remember(("local model", spec.n_factors, spec.discrepancy), lambda: cls._of_bank(bank, spec))
 
     @classmethod
-    def _of_bank(cls, bank: Bank, spec: VOptimal) -> Self:
+    def _of_bank(cls, bank: Bank, spec: "VOptimal") -> Self:
         def fit() -> dict[str, FloatArray]:
             scatter = np.empty(bank.n_items)
 
@@ -106,7 +108,7 @@ PLACES_AHEAD = (0.0, 0.5, 1.0, 1.5, 2.0)
 """Where V-optimal items are to tell models apart besides: 0 is the middle half of past models, 1 their best quarter."""
 
 
-def models_ahead(bank: Bank, spec: VOptimal) -> tuple[FactorModel, ...]:
+def models_ahead(bank: Bank, spec: "VOptimal") -> tuple[FactorModel, ...]:
     """Linear-Gaussian models from the middle of past models to twice as far as the mean of their best quarter.
 
     None where the bank holds no past models' answers, or no item model. Models that come after a bank was made are

@@ -267,8 +267,10 @@ def extended(ability_mean: FloatArray) -> FloatArray:
 
 def _upper(matrices: FloatArray) -> FloatArray:
     """Upper triangles of symmetric matrices, (n, size, size) to (n, size (size + 1) / 2)."""
-    rows, columns = triangle(matrices.shape[1])
-    return matrices[:, rows, columns]
+    size = matrices.shape[1]
+    rows, columns = triangle(size)
+    result: FloatArray = matrices.reshape(-1, size**2).take(rows * size + columns, axis=1)
+    return result
 
 
 def _doubled(packed: FloatArray, size: int) -> FloatArray:

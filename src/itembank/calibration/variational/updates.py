@@ -32,7 +32,7 @@ from itembank.calibration.variational.state import (
     bounded_rate,
 )
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.numerics.symmetric import unpack
+from itembank.numerics.symmetric import inverse_and_log_determinant, unpack
 
 ROUNDS = 4
 """Alternations of the centres with their mean and precisions; the next sweep goes on from there."""
@@ -244,16 +244,15 @@ def _normal(
     short = np.flatnonzero(step < 1.0)
     if short.size:
         # Part of the way in natural parameters, along which the objective at first rises.
-        old_precision = np.linalg.inv(old_covariance[short])
+        old_precision, _ = inverse_and_log_determinant(old_covariance[short])
         old_linear = np.einsum("ijk,ik->ij", old_precision, old_mean[short])
         weight = step[short, None]
         precision, linear = precision.copy(), linear.copy()
         linear[short] = old_linear + weight * (linear[short] - old_linear)
         precision[short] = old_precision + weight[:, :, None] * (precision[short] - old_precision)
-    covariance = np.linalg.inv(precision)
+    covariance, log_determinant = inverse_and_log_determinant(precision)
     covariance = 0.5 * (covariance + covariance.swapaxes(1, 2))  # rounding makes an inverse slightly unsymmetric
-    log_determinant: FloatArray = -np.linalg.slogdet(precision)[1]
-    return np.einsum("ijk,ik->ij", covariance, linear), Covariances(covariance, log_determinant)
+    return np.einsum("ijk,ik->ij", covariance, linear), Covariances(covariance, -log_determinant)
 
 
 def divergence(posterior: Posterior) -> float:
@@ -280,14 +279,15 @@ def item_divergence(posterior: Posterior) -> FloatArray:
     n_items = posterior.n_items
     spread = (mean - prior.centre) ** 2 + np.einsum("ijj->ij", covariance) + prior.centre_variance
     # E[u (beta - mu)^2] - E[log u] - 1 for each parameter, with E[log u] = psi(shape) - log rate.
-    terms = prior.precision * spread - (digamma(prior.shape) - np.log(prior.rate)) - 1.0
-    log_determinant = posterior.items_spread.log_determinant
+    constants, log_determinant = digamma(prior.shape) - np.log(prior.rate) + 1.0, posterior.items_spread.log_determinant
     if posterior.has_common_slope:
         slope, variance = mean[0, 0], covariance[0, 0, 0]
         log_determinant = log_determinant - (1.0 - 1.0 / n_items) * np.log(variance)  # its entropy counts once
         penalty = (slope**2 + variance) / HYPER_MEAN_VARIANCE + np.log(HYPER_MEAN_VARIANCE) - 1.0
-        terms[:, 0] = penalty / n_items
-    result: FloatArray = 0.5 * (terms.sum(axis=1) - log_determinant)
+        terms = spread[:, 1] * prior.precision[1] - constants[1] + penalty / n_items
+    else:
+        terms = spread @ prior.precision - constants.sum()
+    result: FloatArray = 0.5 * (terms - log_determinant)
     return result
 
 
