@@ -60,6 +60,16 @@ def test_raw_errors_on_items_drawn_by_chance_are_those_of_the_scenario_means(ban
     np.testing.assert_allclose(found.standard_errors[0], np.sqrt(np.mean(found.errors**2, axis=0)))
 
 
+def test_of_many_models_500_from_first_to_last_are_taken():
+    many = make_bank(n_models=600, n_items=60)
+    drawn = select(many, 60, method="random", rng=0)
+    answers = many.responses.of_items(sample_of(many, drawn).positions)
+    places = [np.flatnonzero((answers == row).all(axis=1))[0] for row in errors_of(many, drawn).responses]
+    assert len(places) == 500
+    assert (places[0], places[-1]) == (0, 599)
+    assert np.diff(places).max() == 2
+
+
 def test_every_fold_chooses_its_own_items_where_the_selection_says_how():
     few = make_bank(n_models=30, n_items=150, seed=2)
     chosen = select(few, 20, method="v-optimal", rng=0)

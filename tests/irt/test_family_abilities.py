@@ -35,7 +35,7 @@ def make_case(family: str, **choices) -> Case:
     return draw_case(family, **choices)[:3]
 
 
-def draw_case(family: str, *, n_models=5, n_items=20, n_dims=1, kind="plain", missing=0.2, seed=0):
+def draw_case(family: str, *, n_models=5, n_items=20, n_dims=1, kind="plain", missing=0.2, spread=1.0, seed=0):
     """The same with the true abilities, (n_models, n_dims)."""
     rng = np.random.default_rng([seed, n_dims])
     precision = rng.uniform(2.0, 30.0, n_items) if family in WITH_PRECISION else None
@@ -46,7 +46,7 @@ def draw_case(family: str, *, n_models=5, n_items=20, n_dims=1, kind="plain", mi
         family=family,  # type: ignore[arg-type]
         precision=precision,
     )
-    theta = rng.normal(size=(n_models, n_dims))
+    theta = spread * rng.normal(size=(n_models, n_dims))
     p = probability(parameters, theta)
     if precision is not None:
         p = rng.beta(p * precision, (1.0 - p) * precision)
@@ -154,6 +154,17 @@ def test_map_in_many_dimensions_is_the_mode(family):
         best = minimize(loss, found.theta[model] + 0.2, args=(model,), method="BFGS")
         assert loss(found.theta[model], model) <= best.fun + 1e-7
         np.testing.assert_allclose(found.theta[model], best.x, atol=2e-3)
+
+
+@pytest.mark.parametrize("method", [ml_abilities, wle_abilities])
+@pytest.mark.parametrize("family", ["beta", "beta-binomial"])
+def test_abilities_far_from_the_items_are_found_in_two_dimensions(family, method):
+    parameters, responses, n_trials, truth = draw_case(family, n_models=100, n_items=60, n_dims=2, spread=3.0)
+    found = method(parameters, responses, n_trials=n_trials)
+    assert found.converged.all()
+    z = ((found.theta - truth) / found.standard_errors)[~found.at_bound]
+    assert len(z) > 90
+    assert np.sqrt(np.mean(z**2)) == pytest.approx(1.0, abs=0.2)
 
 
 @pytest.mark.parametrize("method", METHODS.kinds)

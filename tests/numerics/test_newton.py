@@ -164,5 +164,26 @@ def test_what_is_negative_without_bounds_may_be_positive_with_them():
     np.testing.assert_allclose(non_negative_minimum(matrix, linear), [0.0, 0.1, 0.0], atol=1e-15)
 
 
+def test_a_search_that_could_go_in_circles_ends():
+    """As it does when steps go further than to the first coefficient that is zero; the optimum is known by its slopes."""
+    columns = np.array(
+        [
+            [-20.0, -3.0, -6.0, 2.0, 9.0, 9.0],
+            [10.0, -1.0, -9.0, -3.0, 6.0, 3.0],
+            [10.0, -1.0, -6.0, 1.0, 6.0, 3.0],
+            [10.0, 0.0, 3.0, -3.0, 9.0, -9.0],
+            [-10.0, -1.0, 6.0, 3.0, -3.0, -6.0],
+            [10.0, 1.0, 3.0, -1.0, -9.0, -6.0],
+            [-20.0, 2.0, 9.0, 0.0, 9.0, 0.0],
+        ]
+    )
+    linear = np.array([150.0, -18.0, -153.0, 13.0, -30.0, 114.0])
+    found = non_negative_minimum(columns.T @ columns, linear)
+    slope = linear - columns.T @ (columns @ found)
+    assert found.min() >= 0.0
+    assert slope.max() < 1e-9
+    np.testing.assert_allclose(slope[found > 0.0], 0.0, atol=1e-9)
+
+
 def test_where_every_slope_points_down_all_are_zero():
     assert not non_negative_minimum(np.eye(3), np.array([-1.0, -2.0, 0.0])).any()
