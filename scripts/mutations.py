@@ -56,8 +56,8 @@ EQUIVALENT = {
     "src/itembank/comparison/comparisons.py: which = flagged[self.pairs.first] + 2 * flagged[self.pairs.second]: "
     "+ -> -": "-2 and -1 name the same texts, counted from the end",
     "src/itembank/irt/beta_binomial.py: left, right = 1.0 / a + 1.0 / (n * p), 1.0 / b + 1.0 / (n * (1.0 - p)): "
-    "1.0 -> 0.5": "of all but the last: 9 standard deviations of the range become 6.4 at least, and what lies beyond is "
-    "under 1e-9",
+    "1.0 -> 0.5": "of all but the last: the range reaches 6.4 standard deviations instead of 9, and what lies beyond "
+    "is under 1e-9",
     "src/itembank/selection/greedy.py: if step + 1 == n_steps:: + -> -": "spares work that nothing uses any more",
     "src/itembank/comparison/pairs.py: return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, "
     "1e-9), errors.shape[0] - 1.0), level): 1e-9 -> 5e-10": "either gives the number of models less one",

@@ -165,7 +165,7 @@ def test_what_is_negative_without_bounds_may_be_positive_with_them():
 
 
 def test_a_search_that_could_go_in_circles_ends():
-    """As it does when steps go further than to the first coefficient that is zero; the optimum is known by its slopes."""
+    """As it goes when steps are not cut at the first coefficient that gets zero; slopes tell the optimum."""
     columns = np.array(
         [
             [-20.0, -3.0, -6.0, 2.0, 9.0, 9.0],
