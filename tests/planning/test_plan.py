@@ -180,8 +180,10 @@ def test_the_chance_of_the_run_stays_however_many_items_are_run(bank):
 
 def test_a_plan_by_default_methods_says_whether_stages_pay(bank):
     found = plan(bank, max_items=100)
-    compared = compare_stages(bank, select(bank, 100, rng=0), select(bank, 100, stages=2, rng=0))
-    assert compared is not None
+    routing, drawn = select(bank, 100, stages=2, rng=0), select(bank, 100, method="stratified", rng=0)
+    compared = compare_stages(bank, select(bank, 100, rng=0), routing)
+    by_hand = try_methods(bank, sample_of(bank, drawn), drawn, Stacked().members).by(Stacked())
+    np.testing.assert_array_equal(compare_stages(bank, drawn, routing).batch.found.error, by_hand.error)
     errors = [f"{100.0 * tried.error:.2f}" for tried in (compared.batch, compared.stages)]
     assert sorted(re.findall(r"\d+\.\d\d", found.stages_advice)) == sorted(errors)
     assert ("Two stages pay" in found.stages_advice) == compared.stages_pay
