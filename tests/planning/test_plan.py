@@ -194,7 +194,11 @@ def test_a_plan_by_default_methods_says_whether_stages_pay(bank):
 def test_a_plan_begins_where_the_selector_can(monkeypatch):
     made = make_bank(n_models=20, n_items=60)
     monkeypatch.setattr("itembank.planning.plan.grid_sizes", lambda *_: np.array([2, 20, 50]))
-    assert plan(made, selector="random", method="weighted").table.sizes.tolist() == [3, 20, 50]
+    told = {}
+    found = plan(made, selector="random", method="weighted", progress=told.__setitem__)
+    assert found.table.sizes.tolist() == [3, 20, 50]
+    tried = [(text, done) for text, done in told.items() if text.startswith("trying")]
+    assert tried == [("trying 50 items", 0.0), ("trying 20 items", 1 / 3), ("trying 3 items", 2 / 3)]
     assert plan(made, selector="v-optimal", method="weighted").table.sizes[0] == 3
     assert plan(made, selector="v-optimal").table.sizes[0] == 2
 
