@@ -63,8 +63,8 @@ EQUIVALENT = {
     "1e-9), errors.shape[0] - 1.0), level): 1e-9 -> 5e-10": "either gives the number of models less one",
     "src/itembank/calibration/start.py: first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  "
     "# fixed, so that results repeat: * -> /": "any vector begins the search for the eigenvectors",
-    "src/itembank/calibration/start.py: if weights.shape[0] <= weights.shape[1]:: <= -> >": "either side solves the same "
-    "equations, the larger one in more time",
+    "src/itembank/calibration/start.py: if weights.shape[0] <= weights.shape[1]:: <= -> >": "either side solves the "
+    "same equations, the larger one in more time",
     "src/itembank/scaling/pretraining/curve_laws.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "
     "300.0 -> 150.0": "keeps numbers from overflowing",
 }
