@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from itembank.comparison.compare import compare
-from itembank.comparison.differences import ItemCounts, TargetErrors, calibration_errors, error_variance, least_variance
+from itembank.comparison.differences import (
+    ItemCounts,
+    TargetErrors,
+    calibration_errors,
+    error_variance,
+    least_variance,
+    raw_standard_errors,
+)
 from itembank.comparison.pairs import PairedDifferences, PairErrorModel
 from itembank.estimation.estimator_specs import GPIRT, Factor
 from itembank.estimation.method_trials import sample_of
@@ -25,6 +32,12 @@ def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_it
         pairs = PairedDifferences(nothing, np.full((1, 1), variance), nothing, number, number, nothing, nothing)
         counts = ItemCounts(np.array([[10], [10]]), np.array([10]), np.array([100]))
         assert error_variance(pairs, counts, sizes, errors, 0) == pytest.approx([expected])
+
+
+def test_standard_errors_go_with_the_number_of_items_as_those_of_samples_do():
+    errors, observed = TargetErrors(PairErrorModel(0.5, 2.0, 1.9, 8.0, 0.95), 0.05), np.array([[10], [40], [100], [0]])
+    found = raw_standard_errors([errors], ItemCounts(observed, np.array([40]), np.array([100])))
+    np.testing.assert_allclose(found[:, 0], [0.05 * np.sqrt(0.09 / 0.015), 0.05, 0.0, np.nan])
 
 
 def test_a_difference_that_no_item_shows_is_not_impossible():
