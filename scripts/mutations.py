@@ -55,11 +55,16 @@ EQUIVALENT = {
     "or -> and": "blocks have sums where the rule is that of the Beta family, and only there",
     "src/itembank/comparison/comparisons.py: which = flagged[self.pairs.first] + 2 * flagged[self.pairs.second]: "
     "+ -> -": "-2 and -1 name the same texts, counted from the end",
+    "src/itembank/irt/beta_binomial.py: left, right = 1.0 / a + 1.0 / (n * p), 1.0 / b + 1.0 / (n * (1.0 - p)): "
+    "1.0 -> 0.5": "of all but the last: the range reaches 6.4 standard deviations instead of 9, and what lies beyond "
+    "is under 1e-9",
     "src/itembank/selection/greedy.py: if step + 1 == n_steps:: + -> -": "spares work that nothing uses any more",
     "src/itembank/comparison/pairs.py: return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, "
     "1e-9), errors.shape[0] - 1.0), level): 1e-9 -> 5e-10": "either gives the number of models less one",
     "src/itembank/calibration/start.py: first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  "
     "# fixed, so that results repeat: * -> /": "any vector begins the search for the eigenvectors",
+    "src/itembank/calibration/start.py: if weights.shape[0] <= weights.shape[1]:: <= -> >": "either side solves the "
+    "same equations, the larger one in more time",
     "src/itembank/scaling/pretraining/curve_laws.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "
     "300.0 -> 150.0": "keeps numbers from overflowing",
 }

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import chi2
@@ -130,16 +131,17 @@ def test_planted_differences_are_found_with_their_direction():
 
 
 def test_numbers_are_one_covariate_and_dates_are_numbers():
-    values, theta = make_answers(n_models=120, n_items=60, seed=8)
+    values, _ = make_answers(n_models=120, n_items=60, seed=8)
     size = np.exp(np.random.default_rng(3).uniform(0.0, 5.0, 120))
     values[:, 4] = size > np.median(size)  # right for large models, whatever their ability
     found = differential_items(_with(values, size=size), "size")
     assert found.flagged.row(0, named=True)["item_id"] == "item-5"
     assert set(found.table["group"]) == {"size"}
     assert found.table["mh_delta"].null_count() == 60
-    dates = pl.Series(np.argsort(np.argsort(size))).cast(pl.Int32).cast(pl.Date)
-    assert differential_items(_with(values, day=dates), "day").flagged["item_id"][0] == "item-5"
-    assert theta.size == 120
+    rank = np.argsort(np.argsort(size))
+    by_day = differential_items(_with(values, when=pl.Series(rank).cast(pl.Int32).cast(pl.Date)), "when")
+    assert by_day.flagged["item_id"][0] == "item-5"
+    assert_frame_equal(by_day.table, differential_items(_with(values, when=rank / 1000.0), "when").table)
 
 
 def test_what_cannot_be_compared_is_refused():

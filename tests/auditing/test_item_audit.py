@@ -84,6 +84,20 @@ def test_what_faults_look_like_is_learnt_from_items_known_to_be_bad():
         audit_items(matrix, known=known[:2])
 
 
+@pytest.mark.parametrize(("n_scenarios", "n_folds"), [(1, 5), (2, 5), (3, 3)])
+def test_what_is_learnt_for_an_item_rests_on_no_label_of_its_fold(n_scenarios, n_folds):
+    """Two items of one fold, places 7 and 37, change their labels. Few scenarios are folds by place instead."""
+    values, _ = make_answers(n_models=30, n_items=300, seed=9)
+    matrix = ResponseMatrix.create(values, scenarios=[f"s{j % n_scenarios}" for j in range(300)])
+    found = []
+    for place in (7, 37):
+        known = [matrix.item_ids[j] for j in (place, *range(0, 300, 11))]
+        table = audit_items(matrix, known=known, duplicates=False).table.select("item_id", "probability")
+        found.append(pl.DataFrame({"item_id": matrix.item_ids}).join(table, on="item_id", maintain_order="left"))
+    is_same = np.isclose(*(one["probability"].to_numpy() for one in found), rtol=1e-9)
+    np.testing.assert_array_equal(is_same, np.arange(300) % n_folds == 7 % n_folds)
+
+
 def test_answers_given_name_the_rival_of_the_key():
     matrix = make_faulty()
     right = matrix.responses.ravel() == 1.0

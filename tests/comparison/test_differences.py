@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from itembank.comparison.compare import compare
-from itembank.comparison.differences import ItemCounts, TargetErrors, calibration_errors, error_variance, least_variance
+from itembank.comparison.differences import (
+    ItemCounts,
+    TargetErrors,
+    calibration_errors,
+    error_variance,
+    least_variance,
+    raw_standard_errors,
+)
 from itembank.comparison.pairs import PairedDifferences, PairErrorModel
 from itembank.estimation.estimator_specs import GPIRT, Factor
 from itembank.estimation.method_trials import sample_of
@@ -25,6 +32,12 @@ def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_it
         pairs = PairedDifferences(nothing, np.full((1, 1), variance), nothing, number, number, nothing, nothing)
         counts = ItemCounts(np.array([[10], [10]]), np.array([10]), np.array([100]))
         assert error_variance(pairs, counts, sizes, errors, 0) == pytest.approx([expected])
+
+
+def test_standard_errors_go_with_the_number_of_items_as_those_of_samples_do():
+    errors, observed = TargetErrors(PairErrorModel(0.5, 2.0, 1.9, 8.0, 0.95), 0.05), np.array([[10], [40], [100], [0]])
+    found = raw_standard_errors([errors], ItemCounts(observed, np.array([40]), np.array([100])))
+    np.testing.assert_allclose(found[:, 0], [0.05 * np.sqrt(0.09 / 0.015), 0.05, 0.0, np.nan])
 
 
 def test_a_difference_that_no_item_shows_is_not_impossible():
@@ -58,6 +71,16 @@ def test_raw_errors_on_items_drawn_by_chance_are_those_of_the_scenario_means(ban
         mean = bank.responses.responses[:, columns[scenarios == scenario]].mean(axis=1)
         np.testing.assert_allclose(found.errors[:, number], mean - bank.known_scores.value[:, number], atol=1e-12)
     np.testing.assert_allclose(found.standard_errors[0], np.sqrt(np.mean(found.errors**2, axis=0)))
+
+
+def test_of_many_models_500_from_first_to_last_are_taken():
+    many = make_bank(n_models=600, n_items=60)
+    drawn = select(many, 60, method="random", rng=0)
+    answers = many.responses.of_items(sample_of(many, drawn).positions)
+    places = [np.flatnonzero((answers == row).all(axis=1))[0] for row in errors_of(many, drawn).responses]
+    assert len(places) == 500
+    assert (places[0], places[-1]) == (0, 599)
+    assert np.diff(places).max() == 2
 
 
 def test_every_fold_chooses_its_own_items_where_the_selection_says_how():

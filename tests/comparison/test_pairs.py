@@ -152,6 +152,17 @@ def test_scale_puts_the_quantile_at_the_level(rng):
     assert model.scale * student.ppf(0.95, model.degrees) == pytest.approx(model.quantile)
 
 
+def test_the_quantile_is_that_of_as_many_independent_errors_as_say_as_much(rng):
+    errors, (first, second) = rng.standard_t(3, 30), model_pairs(30)
+    sizes = np.abs(errors[first] - errors[second])
+    inside = sizes <= np.quantile(sizes, 0.7)
+    of_models = [inside[(first == model) | (second == model)].mean() for model in range(30)]
+    n = 0.7 * 0.3 / (4.0 * np.var(of_models, ddof=1) / 30)
+    assert 30 / 4 < n < 60
+    expected = np.quantile(sizes, 0.7 * (n + 1.0) / n)
+    assert finite_quantile(sizes, first, second, 30, level=0.7) == pytest.approx(expected, rel=1e-9)
+
+
 def test_few_models_widen_the_quantile(rng):
     errors, _, first, second = independent_errors(20, rng)
     absolute = np.abs(errors[first] - errors[second])

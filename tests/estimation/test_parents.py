@@ -10,7 +10,7 @@ from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
-from itembank.estimation.parents import kin_weights, squared_differences
+from itembank.estimation.parents import error_sizes, kin_weights, squared_differences
 from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import full_scores, new_models, shared_bank
 
@@ -145,6 +145,15 @@ def test_a_parent_must_have_answered_everything():
     gaps = bank_of(past)
     with pytest.raises(DataError, match=r"answered all 300 items .* answered 296"):
         estimate(gaps, asked(new), parent="founder-0")
+
+
+def test_sizes_of_errors_are_those_that_they_were_drawn_with(rng):
+    parts = rng.lognormal(size=(2, 20_000, 1))
+    true = np.sqrt(2.0 * parts[0] + 0.5 * parts[1])
+    errors = true * rng.standard_normal(true.shape)
+    errors[:9] = np.nan
+    for found in error_sizes(errors, parts, parts):
+        np.testing.assert_allclose(found, true, rtol=0.05)
 
 
 def test_weights_fall_by_the_answers_that_differ(rng):

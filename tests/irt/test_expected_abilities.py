@@ -51,10 +51,16 @@ def test_a_posterior_outside_the_common_grid_is_followed(rng):
 
 
 def test_a_grid_that_was_asked_for_is_kept_and_says_when_it_is_too_coarse(rng):
-    parameters, responses = simulate(rng, 2, 2000, 1)
-    responses[1, 5:] = np.nan
-    found = eap_abilities(parameters, responses, AbilityPrior.standard(1), n_quadrature=41)
-    np.testing.assert_array_equal(found.converged, [False, True])
+    parameters, responses = simulate(rng, 3, 2000, 1)
+    responses[1, 5:], responses[2, 80:] = np.nan, np.nan
+    prior = AbilityPrior.standard(1)
+    found = eap_abilities(parameters, responses, prior, n_quadrature=41)
+    np.testing.assert_array_equal(found.converged, [False, True, True])
+    # of the last the standard deviation is about one spacing, which is enough
+    assert 0.8 < found.standard_errors[2, 0] / 0.3 < 1.2
+    exact = eap_abilities(parameters, responses, prior)
+    np.testing.assert_allclose(found.theta[1:], exact.theta[1:], atol=1e-4)
+    assert abs(found.theta[0, 0] - exact.theta[0, 0]) > 1e-3
 
 
 def test_own_nodes_in_two_dimensions_agree_with_a_fine_grid(rng):

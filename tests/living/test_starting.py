@@ -91,14 +91,16 @@ def test_scenario_that_all_solved_is_not_taken_to_be_solved_for_ever():
     )
 
 
-@pytest.mark.parametrize("n_models", [0, 1, 2, FEWEST_TO_FIT - 1])
+@pytest.mark.parametrize("n_models", [0, 1, 2, FEWEST_TO_FIT - 1, None])
 def test_bank_comes_back_from_its_folder_the_same(tmp_path, rng, n_models):
-    bank = start(ITEMS, answers(n_models, rng) if n_models else None)
+    is_known = n_models is None
+    table = ITEMS.with_columns(difficulty=0.5, discrimination=1.5) if is_known else ITEMS
+    bank = start(table, answers(n_models, rng) if n_models else None, parameters=is_known)
     ib.save_bank(bank, tmp_path / "bank")
     loaded = ib.load_bank(tmp_path / "bank")
     assert loaded.bank_id == bank.bank_id
-    assert loaded.n_models == n_models
-    assert not loaded.calibration.is_fitted
+    assert loaded.n_models == (n_models or 0)
+    assert loaded.calibration.is_fitted == is_known
     np.testing.assert_array_equal(loaded.parameters.intercept, bank.parameters.intercept)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import betaln, digamma, gammaln, polygamma
+from scipy.special import bernoulli, betaln, digamma, gammaln, polygamma
 
 from itembank.numerics import gamma
 from itembank.numerics.gamma import (
@@ -29,6 +29,14 @@ def test_rests_are_the_functions_less_their_growth():
     np.testing.assert_allclose(digamma_rest(A), digamma(A) - np.log(A), atol=1e-14, rtol=1e-14)
     np.testing.assert_allclose(trigamma(A), polygamma(1, A), rtol=1e-14)
     np.testing.assert_allclose(trigamma_rest(A), trigamma(A) - 1.0 / A, atol=1e-15, rtol=1e-14)
+
+
+def test_series_have_the_numbers_of_bernoulli():
+    k = np.arange(1, 8)
+    numbers = bernoulli(14)[2 * k]
+    np.testing.assert_allclose(gamma.LOG_GAMMA_SERIES, numbers / (2 * k * (2 * k - 1)), rtol=1e-11)
+    np.testing.assert_allclose(gamma.DIGAMMA_SERIES, -numbers / (2 * k), rtol=1e-11)
+    np.testing.assert_allclose(gamma.TRIGAMMA_SERIES, numbers, rtol=1e-11)
 
 
 def test_log_beta_is_finite_where_the_library_loses_it_to_subnormal_numbers(monkeypatch):

@@ -167,7 +167,7 @@ def test_models_that_answered_everything_neither_spoil_nor_get_a_width(rng):
     errors[:3], scale[:3] = 1e-16, 0.0
     found = calibrated_half_widths(errors, scale, np.array([[0.02], [0.0]]), level=0.95)
     assert 0.02 < found[0, 0] < 0.08
-    assert found[1, 0] < 1e-3 * found[0, 0] * 1.01
+    assert found[1, 0] == pytest.approx(1e-3 * found[0, 0])  # the scale counts as a thousandth of the typical one
 
 
 def test_rounding_alone_gives_no_width():
@@ -175,12 +175,6 @@ def test_rounding_alone_gives_no_width():
     for n_models in (12, 40):
         errors, scale = np.full((n_models, 1), 1e-16), np.zeros((n_models, 1))
         assert np.all(calibrated_half_widths(errors, scale, np.zeros((2, 1)), level=0.95) < 1e-14)
-
-
-def test_for_many_normal_errors_it_is_the_normal_quantile(rng):
-    scale = rng.lognormal(-4.0, 0.3, (20_000, 1))
-    found = calibrated_half_widths(scale * rng.standard_normal((20_000, 1)), scale, np.ones((1, 1)), level=0.95)
-    assert found[0, 0] == pytest.approx(norm.ppf(0.975), rel=0.03)
 
 
 def test_intervals_are_cut_to_what_the_answered_items_leave():

@@ -1,8 +1,10 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itembank.planning.goals import detectable_difference, grid_sizes, precision_curve
+from itembank.planning.goals import detectable_difference, grid_sizes, precision_curve, try_grid
 
 
 def sampling_error(sizes, n_total, scale=1.0):
@@ -63,6 +65,12 @@ def test_the_sizes_that_are_tried_are_the_same_for_all_banks():
     assert grid_sizes(1100).tolist() == [10, 20, 30, 50, 100, 200, 300, 500, 1100]
     assert grid_sizes(10).tolist() == [10]
     assert grid_sizes(7).tolist() == [7]
+
+
+def test_more_than_500_items_are_tried_until_the_goal_is_reached_twice():
+    goal = SimpleNamespace(value=0.05, measure=lambda n_items: 100.0 / n_items)
+    tried = try_grid(lambda n_items: n_items, np.array([10, 500, 1000, 2000, 5000, 10_000]), goal)  # type: ignore[arg-type]
+    assert tried == [10, 500, 1000, 2000, 5000]
 
 
 def test_a_detectable_difference_is_found_with_its_power(rng):

@@ -180,8 +180,10 @@ def test_the_chance_of_the_run_stays_however_many_items_are_run(bank):
 
 def test_a_plan_by_default_methods_says_whether_stages_pay(bank):
     found = plan(bank, max_items=100)
-    compared = compare_stages(bank, select(bank, 100, rng=0), select(bank, 100, stages=2, rng=0))
-    assert compared is not None
+    routing, drawn = select(bank, 100, stages=2, rng=0), select(bank, 100, method="stratified", rng=0)
+    compared = compare_stages(bank, select(bank, 100, rng=0), routing)
+    by_hand = try_methods(bank, sample_of(bank, drawn), drawn, Stacked().members).by(Stacked())
+    np.testing.assert_array_equal(compare_stages(bank, drawn, routing).batch.found.error, by_hand.error)
     errors = [f"{100.0 * tried.error:.2f}" for tried in (compared.batch, compared.stages)]
     assert sorted(re.findall(r"\d+\.\d\d", found.stages_advice)) == sorted(errors)
     assert ("Two stages pay" in found.stages_advice) == compared.stages_pay
@@ -192,7 +194,11 @@ def test_a_plan_by_default_methods_says_whether_stages_pay(bank):
 def test_a_plan_begins_where_the_selector_can(monkeypatch):
     made = make_bank(n_models=20, n_items=60)
     monkeypatch.setattr("itembank.planning.plan.grid_sizes", lambda *_: np.array([2, 20, 50]))
-    assert plan(made, selector="random", method="weighted").table.sizes.tolist() == [3, 20, 50]
+    told = {}
+    found = plan(made, selector="random", method="weighted", progress=told.__setitem__)
+    assert found.table.sizes.tolist() == [3, 20, 50]
+    tried = [(text, done) for text, done in told.items() if text.startswith("trying")]
+    assert tried == [("trying 50 items", 0.0), ("trying 20 items", 1 / 3), ("trying 3 items", 2 / 3)]
     assert plan(made, selector="v-optimal", method="weighted").table.sizes[0] == 3
     assert plan(made, selector="v-optimal").table.sizes[0] == 2
 

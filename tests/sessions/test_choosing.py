@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from itembank.bank.bank_views import with_target
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import information_weights
 from itembank.selection.greedy import Constraints
@@ -253,6 +254,17 @@ def test_a_decision_against_a_calibration_model_takes_its_score():
     against = stopped(Stopping(decision=Decision(model=ids[best], confidence=0.9)))
     number = stopped(Stopping(decision=Decision(threshold=score, confidence=0.9)))
     assert against.history == number.history
+
+
+def test_a_decision_on_win_rates_takes_that_of_the_model_and_on_a_scenario_its_score():
+    bank, scores = with_target(BANK, "mean_win_rate"), BANK.scenario_scores
+    others = np.delete(scores, 3, axis=0)
+    rates = np.mean(scores[3] > others, axis=0) + 0.5 * np.mean(scores[3] == others, axis=0)
+    of_math = scores[3, BANK.targets.scenarios.index("math")]
+    for target, known in (("mean_win_rate", rates.mean()), ("math", of_math)):
+        decision = Decision(target, model=bank.responses.model_ids[3])
+        spec = SessionSpec(target="mean_win_rate", stopping=Stopping(decision=decision))
+        assert SessionPool.create(bank, spec).threshold == pytest.approx(known)
 
 
 def test_a_score_that_is_known_decides_without_doubt():

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from itembank.sessions.pool import LEAST_NOISE, LEAST_SPREAD, NOISE, SPREAD, PastPrices
 
@@ -64,6 +65,7 @@ def test_few_models_and_models_that_cost_alike_leave_room_for_others():
     assert (alike.spread, alike.noise) == (LEAST_SPREAD, LEAST_NOISE)
     one = PastPrices.of_costs(np.ones((1, 5)))
     assert (one.spread, one.noise) == (SPREAD, NOISE)
+    assert 2.0 * norm.sf(1.0 / np.sqrt([SPREAD, NOISE])) == pytest.approx(1.0 / 3.0, abs=0.02)  # beyond a factor of e
     free = PastPrices.of_costs(np.ones((10, 5))).level(np.arange(5), np.zeros(5))
     assert 0.0 < free.value < 0.5
     holes = np.ones((10, 5))

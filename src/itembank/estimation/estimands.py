@@ -76,8 +76,8 @@ def past_ratio(bank: Bank) -> float:
             return float("nan")
         trials = bank.responses.n_trials.astype(np.float64)
         ratio, expected = attempt_ratio(bank.parameters, bank.responses.responses, trials, bank.calibration.abilities)
-        known = expected > 0.0
-        return float(np.average(ratio[known], weights=expected[known])) if known.any() else float("nan")
+        with np.errstate(invalid="ignore"):  # NaN where no model has repeated attempts
+            return float(np.nansum(ratio * expected) / expected.sum())
 
     ratio = bank.cache.remember("attempt ratio", find)
     if np.isnan(ratio):

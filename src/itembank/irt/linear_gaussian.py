@@ -141,9 +141,10 @@ def fit_factor_model(responses: FloatArray | Columns, *, n_factors: int | Litera
     for _ in range(FILLING_ROUNDS):
         filled = _filled(columns, model, expected_factors(model, filled))
         model = _fit_weighted(filled, answered, most)
-    # what was filled in lies on the factors and so seems to have no noise
+    # what was filled in lies on the factors and so seems to have no noise; an item that nobody answered counts as
+    # answered by the model with the fewest answers
     known = [answered @ ~np.isnan(part) for _, part in columns.parts()]
-    fraction_observed = np.maximum(np.concatenate(known) / answered.sum(), 1.0 / columns.n_models)
+    fraction_observed = np.maximum(np.concatenate(known), answered.min()) / answered.sum()
     return FactorModel(model.mean, model.loadings, model.noise / fraction_observed)
 
 

@@ -223,7 +223,7 @@ class Goal:
     def least(self, trials: list[Trial]) -> float:
         """Return the measure with all items: 0 but for the chance of another run, or of an external score."""
         if not self.is_exact:
-            return float(self.curve(trials).values[-1])
+            return float(self.curve(trials).values.min())
         return float(self._with_chance(np.zeros(()), of_pairs=self.half_width is None))
 
     def _measured(self, trial: Trial, *, of_pairs: bool) -> float:

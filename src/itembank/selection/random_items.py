@@ -101,10 +101,10 @@ def expected_counts(
 
 def rounded_counts(expected: FloatArray, capacities: IntArray) -> IntArray:
     """Round expected counts to integers of the same sum: the remainder goes to the largest parts first."""
-    # 1e-9: a count that is whole in exact arithmetic may come out a little below it
-    counts: IntArray = np.floor(expected + 1e-9).astype(np.int64)
+    counts: IntArray = np.floor(expected).astype(np.int64)
     remainder = round(float(expected.sum())) - int(counts.sum())
-    # rounded to six digits: fractions that are equal in exact arithmetic must tie
+    # rounded to six digits: fractions that are equal in exact arithmetic must tie, and a count a little below a whole
+    # one comes first
     # by fraction, then by size: with equal shares all fractions agree and the larger part gets one more
     fraction = np.round(expected - counts, 6)
     order = np.lexsort((-capacities, -fraction))
@@ -135,7 +135,7 @@ def random_counts(expected: FloatArray, rng: np.random.Generator) -> IntArray:
     Systematic sampling over the parts in random order: every count is the expected one rounded up or down.
     """
     total = round(float(expected.sum()))
-    # 1e-9 as in `rounded_counts`: without it a whole count could lose one and gain it back with probability nearly one
+    # 1e-9: a count that is whole in exact arithmetic may come out a little below it, and could lose one
     floors = np.floor(expected + 1e-9)
     fractions = np.clip(expected - floors, 0.0, 1.0)
     order = rng.permutation(expected.shape[0])

@@ -248,15 +248,15 @@ def _measured(
     truth = scores.copy()
     if headline is not None:
         truth[:, bank.targets.n_scenarios] = headline.past
-    better = left_out(bank, scores[:, -1], beyond=True).rows if of_better.shape[2] else None
-    of_them = None if better is None else truth[better]
+    better = [fold.held_out for fold in folds_beyond(bank)]
+    of_them = truth[np.concatenate(better)] if better else None
     result = PastSessions.create(checkpoints[:n_kept].astype(np.float64), truth, of_them)
     # columns of targets whose last is the weighted mean of the others, and the weights; a custom one alone
     groups = [(np.arange(n_targets), bank.targets.scenario_weights)]
     groups += [(np.array([n_targets]), np.zeros(0))] * (truth.shape[1] - n_targets)
     for columns, scenario_weights in groups:
         about = partial(_members, scores[:, columns], columns, scenario_weights, headline)
-        usual, beyond = (left_out(bank, scores[:, columns[-1]], beyond=kind) for kind in (False, better is not None))
+        usual, beyond = (left_out(bank, scores[:, columns[-1]], beyond=kind) for kind in (False, bool(better)))
         for checkpoint in range(n_kept):
             models = np.flatnonzero(has_reached[checkpoint])
             far = np.flatnonzero(~np.all(np.isnan(of_better[:, checkpoint]), axis=(0, 2)))

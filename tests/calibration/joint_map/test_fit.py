@@ -1,8 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
+from itembank.calibration.joint_map import ascent
 from itembank.calibration.joint_map.fit import ascend, fit_joint_map
 from itembank.calibration.joint_map.steps import (
     ability_derivatives,
@@ -114,6 +117,27 @@ def test_a_penalty_that_leaves_no_loading_is_survived():
     fit = fit_joint_map(simulate(30, 20).data, JointMAP(l1=1000.0))
     np.testing.assert_array_equal(fit.loadings, 0.0)
     assert np.all(np.isfinite(fit.item_covariance))
+
+
+def test_a_jump_along_sweeps_of_one_rate_of_convergence_ends_at_the_top(rng):
+    """``x + c r^k`` at k = 0, 1, 2 gives x (Aitken's formula): after two sweeps, of which each goes 0.3 of the way."""
+    top = ascent.Point(rng.random((4, 3)) + 0.5, rng.normal(size=(5, 2)))
+
+    def derivatives(point):
+        return SimpleNamespace(log_likelihood=1.0 - sum(np.sum((a - b) ** 2) for a, b in zip(point, top, strict=True)))
+
+    problem = SimpleNamespace(
+        item_derivatives=derivatives,
+        ability_derivatives=derivatives,
+        item_step=lambda point, _: 0.3 * (top.items - point.items),
+        ability_step=lambda point, _: 0.3 * (top.abilities - point.abilities),
+        settled=lambda point: point,
+        log_prior=lambda _: 0.0,
+    )
+    start = ascent.Point(2.0 * top.items, rng.normal(size=(5, 2)))
+    history = ascent.ascend(problem, start, max_iterations=9, tolerance=1e-10).history
+    assert history[2] < 0.9
+    assert history[3] == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize(("item_model", "n_dims"), [("1pl", 1), ("2pl", 1), ("mirt", 3)])

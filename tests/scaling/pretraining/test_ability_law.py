@@ -39,6 +39,12 @@ def test_alone_all_sizes_of_a_recipe_weigh_alike(rng):
         assert laws.slope_error[number] ** 2 == pytest.approx(variance, rel=1e-9)
 
 
+def test_recipes_that_err_alike_at_every_size_count_as_one(rng):
+    x, true, _, _ = simulated(rng, residual_sd=0.0)
+    laws = fit_ability_laws(x, true + 0.1 * rng.standard_normal(7), np.zeros(x.shape), pooling="none", shape="line")
+    assert laws.degrees_of_freedom == pytest.approx(7 - 2)
+
+
 def test_known_errors_that_explain_the_residuals_leave_no_variance(rng):
     x, _, y, _ = simulated(rng, residual_sd=0.0, error_sd=0.01)
     assert fit_ability_laws(x, y, np.full(y.shape, 0.1**2), pooling="none").residual_variance == 0.0

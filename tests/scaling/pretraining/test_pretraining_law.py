@@ -1,3 +1,4 @@
+import itertools
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,12 +69,14 @@ def true_scores(suite, flops):
     return np.stack([p[:, :40].mean(axis=1), p[:, 40:].mean(axis=1)], axis=1)
 
 
-def test_forecasts_of_ten_times_the_compute_come_near_the_truth(suite, law):
+def test_forecasts_of_ten_times_the_compute_come_near_the_truth(suite, compute, law):
     truth = true_scores(suite, law.target_flops)
-    for number, scenario in enumerate(("easy", "hard")):
-        found = law.forecast(scenario)
+    trends = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=("trend",), n_checked=0))
+    for (number, scenario), by in itertools.product(enumerate(("easy", "hard")), (law, trends)):
+        found = by.forecast(scenario)
         assert np.abs(found.score[:, 0] - truth[:, number]).mean() < 0.02
         assert ((found.low[:, 0] < truth[:, number]) & (truth[:, number] < found.high[:, 0])).mean() > 0.8
+    assert trends.of_scenario("easy").fitted["trend"].origin < trends.log_flops[trends.is_final].min()
 
 
 def test_abilities_lie_on_the_lines_that_made_them(suite, law):

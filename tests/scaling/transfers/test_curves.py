@@ -49,7 +49,7 @@ def test_a_source_known_worse_widens_the_prediction():
 
 
 def test_the_spread_may_change_along_the_line(rng):
-    x = rng.uniform(-2, 2, size=4000)
+    x = rng.uniform(-1, 3, size=4000)
     y = 1.0 + x + np.exp(0.5 * x) * rng.normal(size=4000)
     link = fit_line(x, y, np.zeros(4000))
     assert link.log_variance_slope == pytest.approx(1.0, abs=0.1)
