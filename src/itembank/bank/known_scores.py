@@ -69,8 +69,7 @@ class KnownScores:
     @property
     def is_known(self) -> BoolArray:
         """Whether each score is known, (n_models, n_targets)."""
-        result: BoolArray = ~np.isnan(self.value)
-        return result
+        return ~np.isnan(self.value)
 
     @property
     def models(self) -> IntArray:

@@ -164,5 +164,4 @@ def _normalised(log_weights: FloatArray) -> FloatArray:
 
 
 def _outer(vectors: FloatArray) -> FloatArray:
-    result: FloatArray = vectors[:, :, None] * vectors[:, None, :]
-    return result
+    return vectors[:, :, None] * vectors[:, None, :]

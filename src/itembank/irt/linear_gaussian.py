@@ -170,8 +170,7 @@ def expected_factors(model: FactorModel, responses: Columns) -> FloatArray:
     sums = np.zeros((responses.n_models, model.n_factors))
     for place, part in responses.parts():
         sums += (part - model.mean[place]) @ scaled[place]
-    result: FloatArray = sums @ np.linalg.inv(np.eye(model.n_factors) + model.loadings.T @ scaled)
-    return result
+    return sums @ np.linalg.inv(np.eye(model.n_factors) + model.loadings.T @ scaled)
 
 
 def _fractions_answered(responses: Columns) -> FloatArray:

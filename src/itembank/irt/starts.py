@@ -118,5 +118,4 @@ def fitted_points(answers: Answers, mean: FloatArray | float = 0.0, precision: F
     weights = only_answered(answers, answers.model.information_weights(target, answers.n_trials))
     gram = sum_products(answers, weights) + precision
     weighted_sum = sum_loadings(answers, weights * (target - answers.intercept)) + np.dot(precision, mean)
-    result: FloatArray = np.linalg.solve(gram, weighted_sum[..., None])[..., 0]
-    return result
+    return np.linalg.solve(gram, weighted_sum[..., None])[..., 0]

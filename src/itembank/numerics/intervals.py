@@ -86,8 +86,7 @@ def interval_scores(errors: FloatArray, scale: FloatArray, *, level: float = 0.9
         As for `calibrated_half_widths`, of one target.
     """
     half = calibrated_half_widths(errors[:, None], scale[:, None], scale[:, None], level=level)[:, 0]
-    result: FloatArray = 2.0 * half + 2.0 / (1.0 - level) * np.maximum(np.abs(errors) - half, 0.0)
-    return result
+    return 2.0 * half + 2.0 / (1.0 - level) * np.maximum(np.abs(errors) - half, 0.0)
 
 
 def _typical(scale: FloatArray) -> float:

@@ -10,14 +10,12 @@ from itembank.numerics.arrays import FloatArray, IntArray
 def packed_products(vectors: FloatArray) -> FloatArray:
     """Pack the unique entries of ``v v'`` for vectors (n, n_dims): (n, n_dims (n_dims + 1) / 2)."""
     first, second = triangle(vectors.shape[1])
-    result: FloatArray = vectors[:, first] * vectors[:, second]
-    return result
+    return vectors[:, first] * vectors[:, second]
 
 
 def unpack(packed: FloatArray, n_dims: int) -> FloatArray:
     """Full symmetric matrices (..., n_dims, n_dims) from their packed upper triangles."""
-    result: FloatArray = packed[..., _positions(n_dims)]
-    return result
+    return packed[..., _positions(n_dims)]
 
 
 @lru_cache(maxsize=64)

@@ -52,8 +52,7 @@ def id_order(ids: Sequence[str]) -> IntArray:
 def average_ranks(values: FloatArray) -> FloatArray:
     """Ranks from 1 of values (n,); equal values share the mean of their ranks."""
     ordered = np.sort(values)
-    result: FloatArray = 0.5 * (np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right") + 1.0)
-    return result
+    return 0.5 * (np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right") + 1.0)
 
 
 def rounded(values: FloatArray) -> FloatArray:

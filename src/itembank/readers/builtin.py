@@ -175,8 +175,7 @@ def builtin_bits_per_byte() -> FloatArray:
     True
     """
     known = builtin_choices()
-    result: FloatArray = np.maximum(bits_per_byte(known.log_likelihoods, known.correct, known.n_bytes), 1e-3)
-    return result
+    return np.maximum(bits_per_byte(known.log_likelihoods, known.correct, known.n_bytes), 1e-3)
 
 
 def multiple_choice(response: str) -> ResponseMatrix:

@@ -228,8 +228,7 @@ def _from_accuracy(log_likelihood: FloatArray, is_right: BoolArray, accuracy: Fl
     is_pair = np.count_nonzero(exists, axis=-1) == 2
     filled = np.equal(accuracy, 1.0)[:, np.newaxis] & is_chosen
     filled |= (np.equal(accuracy, 0.0) & is_pair)[:, np.newaxis] & exists & ~is_chosen
-    result: BoolArray = np.where(unknown[:, np.newaxis], filled, is_right)
-    return result
+    return np.where(unknown[:, np.newaxis], filled, is_right)
 
 
 def _differs(log_likelihood: FloatArray, n_characters: FloatArray, is_right: BoolArray, logged: Logged) -> BoolArray:

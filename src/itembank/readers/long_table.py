@@ -151,8 +151,7 @@ def _from_counts(
         lambda row: f"{correct[row]:g} of {trials[row]:g}, response {response[row]:g}",
         "response must be n_correct / n_trials where all three are given",
     )
-    result: FloatArray = np.where(has_counts, ratio, response)
-    return result
+    return np.where(has_counts, ratio, response)
 
 
 def _add(problems: list[str], mask: BoolArray, ids: RowIds, text: Callable[[int], str], what: str) -> None:

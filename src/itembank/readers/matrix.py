@@ -180,8 +180,7 @@ def _stands_alone(rows: ResponseRows, is_answered: BoolArray) -> BoolArray:
         tells_more |= ~np.isnan(cost)
     if rows.n_trials is not None:
         tells_more |= rows.n_trials != 0
-    result: BoolArray = is_present | (tells_more & ~is_answered)
-    return result
+    return is_present | (tells_more & ~is_answered)
 
 
 def _of_rows(rows: ResponseRows, cell: IntArray, chosen: IntArray) -> Cells:

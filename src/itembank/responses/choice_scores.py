@@ -88,5 +88,4 @@ def _best(scaled: FloatArray, is_right: BoolArray) -> FloatArray:
 
 def _where_known(values: FloatArray, is_right: BoolArray) -> FloatArray:
     """Put NaN where no right option has a log-likelihood."""
-    result: FloatArray = np.where(is_right.any(axis=-1), values, values.dtype.type(np.nan))
-    return result
+    return np.where(is_right.any(axis=-1), values, values.dtype.type(np.nan))

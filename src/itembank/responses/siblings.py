@@ -86,8 +86,7 @@ def order_by_answers(responses: ResponseMatrix, models: IntArray) -> IntArray:
     values, weights = np.where(known, values, 0.0), np.random.default_rng(SEED).random(values.shape[1])
     by_id = id_order([responses.model_ids[row] for row in models.tolist()])
     keys = [rounded(part) for part in (values @ weights, known @ weights, _mean_responses(responses, models))]
-    result: IntArray = by_id[np.lexsort([key[by_id] for key in keys])]
-    return result
+    return by_id[np.lexsort([key[by_id] for key in keys])]
 
 
 def _mean_responses(responses: ResponseMatrix, models: IntArray) -> FloatArray:
@@ -124,8 +123,7 @@ def residuals_of(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _expit(x: FloatArray) -> FloatArray:
-    result: FloatArray = 1.0 / (1.0 + np.exp(-np.clip(x, -15.0, 15.0)))
-    return result
+    return 1.0 / (1.0 + np.exp(-np.clip(x, -15.0, 15.0)))
 
 
 def _compared(responses: ResponseMatrix) -> FloatArray:

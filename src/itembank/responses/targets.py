@@ -120,8 +120,7 @@ class ScoreTargets(Compact):
     @property
     def overall_weights(self) -> FloatArray:
         """Weight of each item in the overall score, (n_items,), summing to one."""
-        result: FloatArray = self.weights * self.scenario_weights[self.scenario_index]
-        return result
+        return self.weights * self.scenario_weights[self.scenario_index]
 
     @property
     def overall_in_words(self) -> str:

@@ -68,8 +68,7 @@ def correctness_features(
     if not standardise:
         return features
     scale = spread(features, pool)
-    result: FloatArray = features / np.where(scale > NO_SPREAD, scale, 1.0)
-    return result
+    return features / np.where(scale > NO_SPREAD, scale, 1.0)
 
 
 def irt_features(

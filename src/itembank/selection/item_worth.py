@@ -77,8 +77,7 @@ class DesignItems:
 
     def logit(self, theta: FloatArray) -> FloatArray:
         """Logit of every item at ability theta (n_dims,), (n_items,)."""
-        result: FloatArray = self.loadings @ theta + self.intercept
-        return result
+        return self.loadings @ theta + self.intercept
 
     def weights(self, theta: FloatArray) -> FloatArray:
         """Fisher information w in the logit of every item at theta (n_dims,), (n_items,); of counts, of one trial."""
@@ -131,8 +130,7 @@ def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: floa
     # rank-one update: O(n_dims^2), where inverting the updated precision matrix would take O(n_dims^3) at each step
     direction = covariance @ loading
     shrink = weight / (1.0 + weight * float(loading @ direction))
-    result: FloatArray = covariance - shrink * np.outer(direction, direction)
-    return result
+    return covariance - shrink * np.outer(direction, direction)
 
 
 def _information(
@@ -156,8 +154,7 @@ def _information(
             # so that numerator and denominator are quadratic forms of the same packed products
             matrix = identity if goal is None or isinstance(criterion, AOptimality) else goal
             reduction, variance = _quadratic_forms(items, covariance @ matrix @ covariance, covariance)
-            result: FloatArray = weights * reduction / (1.0 + weights * variance)
-            return result
+            return weights * reduction / (1.0 + weights * variance)
 
 
 def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> list[FloatArray]:

@@ -44,8 +44,7 @@ def item_costs(bank: Bank, unit: str) -> FloatArray:
             f"a study of cost {unit!r} needs that column with the responses, which have "
             f"{shown(sorted(known)) or 'no costs'}."
         )
-    result: FloatArray = np.where(np.isnan(costs), np.nanmean(costs), costs)
-    return result
+    return np.where(np.isnan(costs), np.nanmean(costs), costs)
 
 
 def selection_cost(bank: Bank, selection: Selection, costs: FloatArray) -> float:
@@ -181,8 +180,7 @@ def _true_headline(view: Bank, new: ResponseMatrix, scenario_scores: FloatArray)
     """Headline scores of the new models, (n_models,)."""
     if view.targets.last == WIN_RATE and view.headline is not None:
         return view.headline.win_rates(scenario_scores)
-    external: FloatArray = new.models[f"{EXTERNAL}{view.targets.last}"].fill_null(np.nan).to_numpy()
-    return external
+    return new.models[f"{EXTERNAL}{view.targets.last}"].fill_null(np.nan).to_numpy()
 
 
 def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:

@@ -181,8 +181,7 @@ def plug_in_rates(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
     logit = parameters.loadings @ theta + parameters.intercept
     lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
     # exp overflows beyond 709
-    result: FloatArray = lower + (upper - lower) / (1.0 + np.exp(-np.clip(logit, -700.0, 700.0)))
-    return result
+    return lower + (upper - lower) / (1.0 + np.exp(-np.clip(logit, -700.0, 700.0)))
 
 
 def _item_model(

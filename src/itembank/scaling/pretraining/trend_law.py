@@ -55,8 +55,7 @@ class TrendPoints:
 def integrated_wiener(first: FloatArray, second: FloatArray) -> FloatArray:
     """Covariance of an integrated Wiener process that starts at zero: ``m^2 (3 M - m) / 6``, m the smaller."""
     smaller, larger = np.minimum(first, second), np.maximum(first, second)
-    result: FloatArray = smaller**2 * (3.0 * larger - smaller) / 6.0
-    return result
+    return smaller**2 * (3.0 * larger - smaller) / 6.0
 
 
 def covariance_parts(first: TrendPoints, second: TrendPoints) -> FloatArray:
@@ -344,8 +343,7 @@ class TrendPosterior:
     def mean_scores(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Mean score, (n_points,), of normal z with means and variances (n_parts, n_points)."""
         p, normal = self._spread_scores(mean, variance)
-        result: FloatArray = self.weights @ (p @ normal)
-        return result
+        return self.weights @ (p @ normal)
 
     def interval(self, mean: FloatArray, variance: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Find the ends of the interval of a score with the noise of a new model, each (n_points,), by halving."""

@@ -229,8 +229,7 @@ def logit_curves(
 def _logit(probability: FloatArray) -> FloatArray:
     # log(p) and log(1 - p) stay finite; 1 - 1e-16 is the largest double below one
     inside = np.clip(probability, 1e-300, 1.0 - 1e-16)
-    result: FloatArray = np.log(inside) - np.log1p(-inside)
-    return result
+    return np.log(inside) - np.log1p(-inside)
 
 
 @dataclass(frozen=True, slots=True)

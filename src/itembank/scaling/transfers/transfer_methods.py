@@ -134,5 +134,4 @@ def _half_an_answer(responses: ResponseMatrix, columns: IntArray, k: tuple[int, 
     if responses.n_trials is None:
         return np.full(len(k), 0.5 / columns.size)
     total = max(float(np.median(responses.n_trials[:, columns].sum(axis=1))), 1.0)
-    result: FloatArray = np.minimum(0.5 * np.asarray(k) / total, 0.5 / columns.size)
-    return result
+    return np.minimum(0.5 * np.asarray(k) / total, 0.5 / columns.size)
