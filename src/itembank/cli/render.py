@@ -148,19 +148,14 @@ def print_ids(ids: Sequence[str]) -> None:
     DataError
         When an id has a line break.
     """
-    check_one_a_line(ids)
-    if ids:
-        print_exactly("\n".join(ids) + "\n")
-
-
-def check_one_a_line(ids: Sequence[str]) -> None:
-    """Raise `DataError` when ids cannot be printed one a line."""
     broken = [one for one in ids if "\n" in one or "\r" in one]
     if broken:
         raise DataError(
             f"an item's id must have no line break to be printed on a line of its own, got {shown(broken)}. Take "
             "--format json."
         )
+    if ids:
+        print_exactly("\n".join(ids) + "\n")
 
 
 def note(message: str) -> None:

@@ -350,7 +350,10 @@ def _by_answers(
         group = known.take(models=rows, columns=columns)
         if number >= MOST_KEPT:
             progress("estimating models that were each asked other items", number / len(groups))
-            group = replace(group, bank=_forgetful(bank))
+            # A group finds what this bank does, and keeps what it finds itself.
+            copy = replace(bank)
+            copy.cache.memory.update(bank.cache.memory)
+            group = replace(group, bank=copy)
         scores, typicality, kin = _of_group(
             *(group, selection, spec, parent, [ids[row] for row in rows.tolist()]),
             level=estimates.level,
@@ -399,13 +402,6 @@ def _same_items(known: Known) -> list[IntArray]:
     )
     which = which.ravel()
     return [answered[which == group] for group in np.argsort(-counts, kind="stable")]
-
-
-def _forgetful(bank: Bank) -> Bank:
-    """Return a bank that knows what this one has found so far, and takes what it finds itself with it."""
-    copy = replace(bank)
-    copy.cache.memory.update(bank.cache.memory)
-    return copy
 
 
 def _of_group(

@@ -182,7 +182,7 @@ def _integrated(a: FloatArray, b: FloatArray, n: float) -> FloatArray:
         (middle * inner).sum(axis=1)
         + low_edge[:, :-1].sum(axis=1)
         + high_edge[:, :-1].sum(axis=1)
-        + _correction(low_edge, high_edge)
+        + ((low_edge[:, -1] - low_edge[:, -2]) + (high_edge[:, -1] - high_edge[:, -2])) / 24.0
         for inner, low_edge, high_edge in zip(inside, first, last, strict=True)
     )
     result: FloatArray = squares / total
@@ -211,11 +211,6 @@ def _mass(a: FloatArray, b: FloatArray, n: float, k: FloatArray) -> tuple[FloatA
     probability = np.exp(terms - log_beta(k + 1.0, n - k + 1.0)) / (n + 1.0)
     d = digamma_difference(a, k) - digamma_difference(b, n - k)
     return probability, probability * d**2
-
-
-def _correction(first: FloatArray, last: FloatArray) -> FloatArray:
-    """``(h'(begin) - h'(end)) / 24`` of the midpoint rule, from the counts on both sides of each edge."""
-    return ((first[:, -1] - first[:, -2]) + (last[:, -1] - last[:, -2])) / 24.0
 
 
 class BetaBinomialModel(ResponseModel):

@@ -105,18 +105,13 @@ def measure_discrepancy(
     for split in splits_of(random_folds(columns.n_models, N_FOLDS, np.random.default_rng(SEED))):
         model, new = fit_factor_model(filled.of_models(split.train)), filled.of_models(split.test)
         # Squared group means have the expectation scale^2 plus the noise of a weighted mean.
-        excess[split.test] = _mean_residuals(model, new, weights) ** 2 - model.noise @ weights**2
+        factors = expected_factors(model, new)
+        result = np.zeros((new.n_models, weights.shape[1]))
+        for place, part in new.parts():
+            result += (part - model.mean[place] - factors @ model.loadings[place].T) @ weights[place]
+        excess[split.test] = result**2 - model.noise @ weights**2
     scales = np.split(excess, [bins.size.size], axis=1)
     return Discrepancy(_scale(scales[0], bins), _scale(scales[1], of_subgroups))
-
-
-def _mean_residuals(model: FactorModel, responses: Columns, weights: FloatArray) -> FloatArray:
-    """Means over groups of items, by weights (n_items, n_groups), of what the factors leave, (n_models, n_groups)."""
-    factors = expected_factors(model, responses)
-    result = np.zeros((responses.n_models, weights.shape[1]))
-    for place, part in responses.parts():
-        result += (part - model.mean[place] - factors @ model.loadings[place].T) @ weights[place]
-    return result
 
 
 class _Large(NamedTuple):

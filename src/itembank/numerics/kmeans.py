@@ -214,11 +214,7 @@ class _Assignment:
         # Distances within RELATIVE of the largest count as equal, and none that `_find` compares is above farthest^2
         # (they lack |x|^2): the squared bounds must differ by more. Twice leaves room for their own rounding.
         certain = (self.other > 0.0) & (self.other**2 - self.own**2 > 2.0 * RELATIVE * farthest**2)
-        self._find(np.flatnonzero(~certain), centroids)
-        return self.labels.copy()
-
-    def _find(self, rows: IntArray, centroids: FloatArray) -> None:
-        """Find the nearest centroids of some points, the first of equals, and set their bounds to the distances."""
+        rows = np.flatnonzero(~certain)
         squared = _relative_distances(self.points[rows], centroids)
         labels = first_smallest(squared)
         places, lengths = np.arange(rows.size), self.lengths[rows] ** 2
@@ -226,6 +222,7 @@ class _Assignment:
         self.own[rows] = np.sqrt(np.maximum(squared[places, labels] + lengths, 0.0))
         squared[places, labels] = np.inf
         self.other[rows] = np.sqrt(np.maximum(squared.min(axis=1) + lengths, 0.0))
+        return self.labels.copy()
 
 
 def _fill_empty(labels: IntArray, distances: FloatArray, n_clusters: int) -> None:

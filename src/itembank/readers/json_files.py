@@ -146,15 +146,10 @@ def _reason(error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def read_json_table(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Table:
-    """Read objects as rows: those keys that `keep` chooses of the first block's, the columns `text` as text."""
-    return table_of_records(path, read_records(path), keep=keep, text=text)
-
-
 def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterator[tuple[Table, int]]:
-    """Give the rows that `read_json_table` reads a part at a time, each with the bytes before it.
+    """Give the rows of `table_of_records` a part at a time, each with the bytes before it.
 
-    A `ValueError` says that a column holds text in one part and numbers in another, which `read_json_table` settles.
+    A `ValueError` says that a column holds text in one part and numbers in another, which `table_of_records` settles.
     """
     n_before = 0
     is_text: dict[str, bool] = {}
@@ -175,7 +170,7 @@ def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterato
 
 
 def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, text: Sequence[str] = ()) -> Table:
-    """Make a table of flat objects that come in blocks; see `read_json_table`."""
+    """Make a table of flat objects in blocks: those keys that `keep` chooses of the first, the columns `text` as text."""
     kinds: dict[str, set[type]] = {name: set() for name in text}
     frames = [_frame(records, keep, kinds) for records in blocks if records]
     if not frames:

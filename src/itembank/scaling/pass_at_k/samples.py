@@ -134,10 +134,6 @@ class ScenarioItemModel:
     prior: AbilityPrior
     precision: PrecisionPrior  # Of a model's phi: how far its pass rates lie from the item model's
 
-    def parameters_of(self, columns: IntArray) -> ItemParameters:
-        """Return the parameters of some of its items."""
-        return self.parameters.take(np.searchsorted(self.columns, columns))
-
 
 def item_model_of_bank(bank: Bank, columns: IntArray) -> ScenarioItemModel:
     """Take the items at `columns` of a bank; precisions as its past models show them."""

@@ -202,7 +202,8 @@ class TrendComponents:
 
     def solved(self, number: int, scenarios: IntArray) -> tuple[FloatArray, FloatArray]:
         """Inverse of K, (n_taken, n_points, n_points), and ``K^-1 r``, (n_taken, n_points)."""
-        inverse = inverted(self.covariance(number, scenarios))
+        inverse_factor = np.linalg.inv(cholesky(self.covariance(number, scenarios)))
+        inverse = np.matmul(inverse_factor.transpose(0, 2, 1), inverse_factor)
         return inverse, np.einsum("sij,sj->si", inverse, self.residual(number, scenarios))
 
     def residual(self, number: int, scenarios: IntArray) -> FloatArray:
@@ -275,13 +276,6 @@ def _slopes_of_priors(components: TrendComponents, weights: FloatArray) -> Float
         squares = (np.log(grid) / np.exp(log_sd)) ** 2
         found.append(float(weights @ squares[places] - weights.sum() * (np.exp(prior) @ squares)))
     return np.array(found)
-
-
-def inverted(covariance: FloatArray) -> FloatArray:
-    """Inverse of covariances (n_scenarios, n_points, n_points)."""
-    inverse_factor = np.linalg.inv(cholesky(covariance))
-    result: FloatArray = np.matmul(inverse_factor.transpose(0, 2, 1), inverse_factor)
-    return result
 
 
 def cholesky(covariance: FloatArray) -> FloatArray:
