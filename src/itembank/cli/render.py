@@ -73,13 +73,7 @@ def print_side_by_side(rows: Sequence[Row], title: str) -> None:
 def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
     """Raise `DataError` when a number is missing from rows that have been printed: nobody must take that for success.
 
-    Parameters
-    ----------
-    rows : rows
-    column : str
-        Of the number.
-    owners : column names
-        What the message calls a row by.
+    The message names a row by its columns `owners`.
     """
     empty = [" on ".join(str(row[name]) for name in owners) for row in rows if not math.isfinite(row[column])]
     if empty:
@@ -143,10 +137,7 @@ def print_exactly(text: str) -> None:
 def print_ids(ids: Sequence[str]) -> None:
     """Print item ids one a line.
 
-    Raises
-    ------
-    DataError
-        When an id has a line break.
+    Raises `DataError` when an id has a line break.
     """
     broken = [one for one in ids if "\n" in one or "\r" in one]
     if broken:

@@ -91,10 +91,7 @@ def check_items(
 
     A bank that was published with its items needs none. `has_batches` says whether `--batch` means something.
 
-    Raises
-    ------
-    click.UsageError
-        When it was not.
+    Raises `click.UsageError` when it was not.
     """
     n_ways = (selection is not None) + (n_chosen is not None) + adaptive + (gate is not None)
     if n_ways > 1 or (n_ways == 0 and _own_items(bank) is None):

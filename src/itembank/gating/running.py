@@ -202,12 +202,8 @@ def open_gate_run(
 ) -> Iterator[GateRun]:
     """Begin a candidate's way through a gate, or go on with the answers that a file keeps.
 
-    Raises
-    ------
-    DataError
-        When the file is of another gate or candidate.
-    JournalError
-        When another process writes it, or it cannot be written.
+    Raises `DataError` when the file is of another gate or candidate; `JournalError` when another process writes it, or
+    it cannot be written.
     """
     plan = GatePlan.load(gate)
     header = {"gate": read_json(gate / PLAN)[RECORD_KEY], "model_id": check_model_id(model_id)}

@@ -149,23 +149,12 @@ ML_TOLERANCE = 1e-7
 def ml_abilities(parameters: ItemParameters, responses: FloatArray, *, n_trials: FloatArray | None = None) -> Abilities:
     """Find the ability under which the responses are most likely.
 
-    Parameters
-    ----------
-    parameters : ItemParameters
-    responses : (n_models, n_items)
-        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
-    n_trials : (n_models, n_items), optional
-        Trials behind each response of a family of counts; one by default.
-
-    Returns
-    -------
-    Abilities
-        Where the likelihood rises for ever along some direction (all right, all wrong, or in more
-        dimensions responses that a plane separates), `at_bound` is set, the dimensions that grow are
-        infinite, the others are at their limit, and the covariance is NaN. A model whose responses do
-        not measure every dimension is NaN and at the bound too. With asymptotes, and with probabilities or
-        over-dispersed counts, the likelihood can have several maxima: in one dimension the highest is found, in
-        more the one uphill of a start near the responses (with asymptotes: of the items' centre).
+    Responses and trials are as for `map_abilities`. Where the likelihood rises for ever along some direction (all
+    right, all wrong, or in more dimensions responses that a plane separates), `at_bound` is set, the dimensions that
+    grow are infinite, the others are at their limit, and the covariance is NaN. A model whose responses do not measure
+    every dimension is NaN and at the bound too. With asymptotes, and with probabilities or over-dispersed counts, the
+    likelihood can have several maxima: in one dimension the highest is found, in more the one uphill of a start near
+    the responses (with asymptotes: of the items' centre).
     """
     runs = gather_blocks(parameters, responses, n_trials)
     return join([_where_identified(answers, "ml", _ml_identified) for answers in runs])
@@ -177,15 +166,9 @@ def wle_abilities(
     """Find the weighted likelihood estimate of ability: finite for every pattern, bias of second order.
 
     ``argmax log L(theta) + log det I(theta) / 2``: Warm's (1989) estimator for 1PL and 2PL in one
-    dimension; with asymptotes it is the Jeffreys-penalised form, which then differs from Warm's.
-
-    Arguments are those of `ml_abilities`.
-
-    Returns
-    -------
-    Abilities
-        Covariance is the inverse of minus the Hessian of the penalised objective. A model whose
-        responses do not measure every dimension is NaN and at the bound.
+    dimension; with asymptotes it is the Jeffreys-penalised form, which then differs from Warm's. The covariance is the
+    inverse of minus the Hessian of the penalised objective. A model whose responses do not measure every dimension is
+    NaN and at the bound.
     """
     runs = gather_blocks(parameters, responses, n_trials)
     return join([_where_identified(answers, "wle", _wle_identified) for answers in runs])

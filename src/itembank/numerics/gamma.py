@@ -92,13 +92,7 @@ def log_gamma_second_difference(x: Numbers, s: Numbers, t: Numbers) -> FloatArra
 
     with r = `log_gamma_rest`.
 
-    Parameters
-    ----------
-    x, s, t : arrays that broadcast
-
-    Returns
-    -------
-    array of the broadcast shape
+    The result has the shape to which all three are broadcast.
     """
     x, s, t = (np.asarray(values, dtype=np.float64) for values in (x, s, t))
     B, C = x + s, x + t

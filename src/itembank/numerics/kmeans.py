@@ -32,27 +32,16 @@ class Clustering:
 
 @one_blas_thread()
 def weighted_kmeans(
-    points: FloatArray,
-    weights: FloatArray,
-    n_clusters: int,
+    points: FloatArray,  # (n_points, n_features)
+    weights: FloatArray,  # (n_points,): Positive; only their ratios matter
+    n_clusters: int,  # Fewer come back when there are fewer distinct points
     rng: np.random.Generator,
     *,
-    n_restarts: int = 10,
+    n_restarts: int = 10,  # Starts to try; the smallest inertia wins
 ) -> Clustering:
     """Cluster points by weighted k-means, the best of several starts.
 
     Starts are k-means++ with a few trials a centre (Arthur and Vassilvitskii 2007), iterations Lloyd's.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-    weights : (n_points,)
-        Positive; only their ratios matter.
-    n_clusters : int
-        Fewer come back when there are fewer distinct points.
-    rng : Generator
-    n_restarts : int
-        Starts to try; the smallest inertia wins.
     """
     if not _has_more(points, n_clusters):
         distinct, distinct_labels = np.unique(points, axis=0, return_inverse=True)

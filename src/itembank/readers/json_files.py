@@ -170,7 +170,7 @@ def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterato
 
 
 def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, text: Sequence[str] = ()) -> Table:
-    """Make a table of flat objects in blocks: those keys that `keep` chooses of the first, the columns `text` as text."""
+    """Make a table of flat objects: those keys that `keep` chooses of the first block, the columns `text` as text."""
     kinds: dict[str, set[type]] = {name: set() for name in text}
     frames = [_frame(records, keep, kinds) for records in blocks if records]
     if not frames:

@@ -46,21 +46,12 @@ NO_GROUP = "(none)"
 class Fold(Split):
     """Past models and new models.
 
-    Attributes
-    ----------
-    train, test
-        As in `Split`: rows of the responses.
-    split : str
-        Name in the results.
-    repeats : tuple of int
-        The repeats it serves: one, or all where the split is not random, since the bank is the same.
-    fold : int
-        Number among the folds of the same split and repeat.
+    `repeats` are those that it serves: one, or all where the split is not random, since the bank is the same.
     """
 
-    split: str
+    split: str  # Name in the results
     repeats: tuple[int, ...]
-    fold: int
+    fold: int  # Number among the folds of the same split and repeat
 
     @property
     def division(self) -> bytes:

@@ -47,21 +47,11 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True)
 class Partition(Split):
-    """One random division of models and items.
-
-    Attributes
-    ----------
-    train, test
-        As in `Split`: rows of the responses.
-    number : int
-    is_held_out : (n_items,)
-    task_order : (n_tasks,)
-        The first T of them are the interpolation tasks where there are T.
-    """
+    """One random division of models and items."""
 
     number: int
-    is_held_out: BoolArray
-    task_order: IntArray
+    is_held_out: BoolArray  # (n_items,)
+    task_order: IntArray  # (n_tasks,): The first T of them are the interpolation tasks where there are T
 
     @property
     def division(self) -> bytes:
