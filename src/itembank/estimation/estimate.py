@@ -21,7 +21,6 @@ from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.covariates import (
-    explain_alone,
     explain_forecast,
     forecast_alone,
     forecast_scores,
@@ -50,7 +49,7 @@ from itembank.estimation.observations import known_items, observe, usual_attempt
 from itembank.estimation.parents import ByParents, by_parents, check_parent, said_of_parents
 from itembank.estimation.past_errors import Expectations, Past, answers_to_items, published_past, published_subset
 from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score, point_scores, stacked_scores
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import model_dates, months_between
@@ -179,7 +178,9 @@ def estimate(
     if interval == "design":
         estimates = replace(_by_design(estimates, known, selection), explanation=(why + estimates.explanation).strip())
     elif forecast is not None and known.summary.is_silent.all():
-        scores, why = forecast_alone(bank, forecast, level=level), explain_alone(bank, forecast)
+        error = 100.0 * float(mean_where_known(np.abs(forecast.past - bank.known_scores.value))[-1])
+        names, scores = " and ".join(forecast.columns), forecast_alone(bank, forecast, level=level)
+        why = f"{names} alone. Cross-validated mean error of the overall score: {error:.2f} points."
         estimates = replace(estimates, scores=scores, method="covariates", explanation=why, interval_kind="calibrated")
     else:
         estimates = _by_answers(estimates, known, selection, spec, parent, progress=progress)

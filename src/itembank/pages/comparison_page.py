@@ -81,7 +81,10 @@ def comparison_page(
     all_targets = comparison if by_scenario is None else by_scenario
     is_pair = len(comparison.model_ids) == 2
     if is_pair:
-        lead, sections = _pair_lead(comparison, first, f"the {name} score"), _pair_sections(all_targets, first)
+        lead = _pair_lead(comparison, first, f"the {name} score")
+        # two targets are the overall score, and an only scenario whose score it is
+        differences = (scenario_differences(all_targets, first),) if len(all_targets.targets) > 2 else ()
+        sections = tuple(Section("Scenario by scenario", (one,)) for one in differences)
     else:
         intervals = None
         if bank is not None and responses is not None:
@@ -165,12 +168,6 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
         ),
     )
     return (Answers(answers),)
-
-
-def _pair_sections(comparison: Comparison, pair: PairFinding) -> tuple[Section, ...]:
-    if len(comparison.targets) < 3:  # the overall score, and an only scenario whose score it is
-        return ()
-    return (Section("Scenario by scenario", (scenario_differences(comparison, pair),)),)
 
 
 def _intervals(

@@ -28,12 +28,9 @@ def escaped(text: object, most: int = MOST_CHARACTERS) -> str:
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a table; its cells are escaped, numbers as they are."""
-    lines = [heads, ["---"] * len(heads), *([_cell(one) for one in row] for row in rows)]
+    cells = [[f"{one:,}" if isinstance(one, int) else escaped(one) for one in row] for row in rows]
+    lines = [heads, ["---"] * len(heads), *cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else escaped(value)
 
 
 CANARY = "6f0d6bb6-0f0e-4f0b-9a52-9b2f5f6a3c5e"

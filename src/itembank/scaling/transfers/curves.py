@@ -302,14 +302,6 @@ def by_line(
     return CurvePrediction(value, lower, upper)
 
 
-def by_common_ability(
-    parameters: ItemParameters, predictive: Predictive, counted: BoolArray, k: tuple[int, ...], level: float
-) -> CurvePrediction:
-    """Put the ability itself into the target's curve (IRSL 3.4), and the ends of its interval too."""
-    value, low, high = (mean_curves(parameters, theta, k, counted) for theta in quantiles(predictive, level))
-    return CurvePrediction(value, np.minimum(low, high), np.maximum(low, high))
-
-
 def clipped_logit(score: FloatArray, smallest: FloatArray) -> FloatArray:
     """Logit of scores moved to at least `smallest` from 0 and 1; NaN stays NaN."""
     result: FloatArray = logit(np.clip(score, smallest, 1.0 - smallest))
