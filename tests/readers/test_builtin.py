@@ -149,10 +149,10 @@ def test_numbers_come_back_from_their_bytes(rng, tmp_path, monkeypatch):
     (tmp_path / "builtin_files").mkdir()
     log_likelihoods = rng.integers(-3000, 3000, (6, 7)).astype(np.int16)
     choices = ["no", "b", "yes", "b", "no", "a", "no"]
-    packing = load("bytelms_packing")
+    packing, exact = load("bytelms_packing"), rng.normal(size=(6, 4))
     kept = {
         "choices": (packing.as_differences(log_likelihoods, 3, choices), "<i2"),
-        "exact": (rng.normal(size=(6, 4)), "<f4"),
+        "exact": (exact, "<f4"),
     }
     for part, (numbers, dtype) in kept.items():
         (tmp_path / "builtin_files" / f"toy_{part}.xz").write_bytes(packing.packed_numbers(numbers, dtype))

@@ -59,9 +59,10 @@ def add_known(table: pl.DataFrame, known: pl.DataFrame, key: str, source: str) -
             f"{shown(known[key].to_list())}. Check that both use the same ids."
         )
     if absent:
-        _warn(
+        warn(
             f"{len(absent)} of {len(ids)} {word}s are not in the table of {word}s and have empty columns: "
-            f"{shown(absent)}."
+            f"{shown(absent)}.",
+            DataWarning,
         )
     joined = table.join(known, on=key, how="left", maintain_order="left", suffix=_SUFFIX)
     both = [name for name in known.columns if name != key and name in table.columns]
@@ -70,9 +71,10 @@ def add_known(table: pl.DataFrame, known: pl.DataFrame, key: str, source: str) -
         unequal = joined.filter(pl.col(name) != other)
         if unequal.height:
             first = unequal.row(0, named=True)
-            _warn(
+            warn(
                 f"{name} of {unequal.height} {word}s differs between the responses ({first[name]!r} for {first[key]!r})"
-                f" and the table of {word}s ({first[name + _SUFFIX]!r}); those with the responses are used."
+                f" and the table of {word}s ({first[name + _SUFFIX]!r}); those with the responses are used.",
+                DataWarning,
             )
         joined = joined.with_columns(pl.coalesce(name, other))
     return joined.drop(name + _SUFFIX for name in both)
@@ -87,12 +89,6 @@ def _cast(values: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 _SUFFIX = "\0known"
-
-
-def _warn(message: str) -> None:
-    warn(message, DataWarning)
-
-
 SAME = 1e-6
 """Responses that differ by less are equal: files of the same results in float32 and as text differ by 6e-8."""
 
