@@ -181,11 +181,7 @@ def estimate_command(
 
 
 def _new_results(
-    bank: "Bank",
-    responses: tuple[Path, ...],
-    selection: "Selection | None",
-    models: Path | None,
-    **choices: Any,
+    bank: "Bank", responses: tuple[Path, ...], selection: "Selection | None", models: Path | None, **choices: Any
 ) -> "ResponseMatrix":
     """Read what the new models answered, or only what is known of them."""
     if responses:

@@ -18,16 +18,7 @@ from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.output_keys import outputs
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
-from itembank.tables import (
-    column_names,
-    columns_of,
-    fits,
-    has_points,
-    plain,
-    table_lines,
-    title_lines,
-    upright_lines,
-)
+from itembank.tables import column_names, columns_of, fits, has_points, plain, table_lines, title_lines, upright_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -177,11 +177,7 @@ def raw_standard_errors(errors: list[TargetErrors | None], counts: ItemCounts) -
 
 
 def error_variance(
-    pairs: PairedDifferences,
-    counts: ItemCounts,
-    standard_errors: FloatArray,
-    errors: TargetErrors | None,
-    target: int,
+    pairs: PairedDifferences, counts: ItemCounts, standard_errors: FloatArray, errors: TargetErrors | None, target: int
 ) -> FloatArray:
     """Return the expected squared error of each pair's difference on one target, (n_pairs,).
 

@@ -6,13 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from itembank.bank.arguments import (
-    GivenBank,
-    GivenSelection,
-    NewResponses,
-    as_bank,
-    as_whole_selection,
-)
+from itembank.bank.arguments import GivenBank, GivenSelection, NewResponses, as_bank, as_whole_selection
 from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
@@ -20,12 +14,7 @@ from itembank.checks import check_fraction, check_one_of
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import with_intervals
-from itembank.estimation.covariates import (
-    explain_forecast,
-    forecast_alone,
-    forecast_scores,
-    with_forecast,
-)
+from itembank.estimation.covariates import explain_forecast, forecast_alone, forecast_scores, with_forecast
 from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
 from itembank.estimation.estimands import linking_variance, run_variance, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
@@ -285,13 +274,7 @@ def _best_interval(
 
 
 def _unknown(
-    known: Known,
-    responses: ResponseMatrix,
-    *,
-    level: float,
-    interval: IntervalKind,
-    estimand: Estimand,
-    parent: str,
+    known: Known, responses: ResponseMatrix, *, level: float, interval: IntervalKind, estimand: Estimand, parent: str
 ) -> ScoreEstimates:
     """Return what is known of the estimates before any is made; the scores are filled in afterwards."""
     bank, summary, sizes = known.bank, known.summary, known.bank.targets.scenario_sizes
@@ -467,12 +450,7 @@ def _of_group(
 
 
 def _past(
-    known: Known,
-    selection: Selection | None,
-    spec: PointSpec | Stacked,
-    *,
-    needed: bool,
-    progress: ProgressCallback,
+    known: Known, selection: Selection | None, spec: PointSpec | Stacked, *, needed: bool, progress: ProgressCallback
 ) -> Past | None:
     """Say how the method did in cross-validation, where that is needed and can be known."""
     kept = published_subset(known.bank, selection, spec)

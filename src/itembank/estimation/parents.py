@@ -15,17 +15,7 @@ import numpy as np
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import (
-    N_SHOWN,
-    DataError,
-    DataWarning,
-    ParameterError,
-    did_you_mean,
-    remedy,
-    shown,
-    visible,
-    warn,
-)
+from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, remedy, shown, visible, warn
 from itembank.estimation.calibrated_scores import ALLOWANCE, with_intervals
 from itembank.estimation.estimates import BEYOND, Scores
 from itembank.estimation.estimator_specs import PIRT

@@ -6,13 +6,7 @@ import numpy as np
 
 from itembank.errors import ParameterError
 from itembank.irt.abilities import Abilities, join
-from itembank.irt.answers import (
-    Answers,
-    gather_blocks,
-    log_likelihood_at,
-    logits,
-    only_answered,
-)
+from itembank.irt.answers import Answers, gather_blocks, log_likelihood_at, logits, only_answered
 from itembank.irt.newton import map_of_answers
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray

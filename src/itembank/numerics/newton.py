@@ -53,12 +53,7 @@ class Problem(Protocol):
 
 
 def maximise(
-    problem: Problem,
-    start: FloatArray,
-    *,
-    is_concave: bool,
-    tolerance: float = TOLERANCE,
-    max_iterations: int = 200,
+    problem: Problem, start: FloatArray, *, is_concave: bool, tolerance: float = TOLERANCE, max_iterations: int = 200
 ) -> Maximum:
     """Maximise every row from its start (n, n_dims); the objective of a row never falls.
 

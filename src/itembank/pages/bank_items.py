@@ -12,17 +12,7 @@ from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, bank_argument
-from itembank.pages.grammar import (
-    IN_BRUSH,
-    Spec,
-    below,
-    brushed,
-    marks,
-    number,
-    span,
-    tips,
-    when,
-)
+from itembank.pages.grammar import IN_BRUSH, Spec, below, brushed, marks, number, span, tips, when
 from itembank.pages.theme import count, in_words, percent, plural
 
 MOST_MODELS = 60

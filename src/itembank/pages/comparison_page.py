@@ -233,11 +233,7 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
 
 
 def deciding_items(
-    bank: Bank,
-    responses: ResponseMatrix,
-    selection: Selection | None,
-    pair: tuple[str, str],
-    target: str = OVERALL,
+    bank: Bank, responses: ResponseMatrix, selection: Selection | None, pair: tuple[str, str], target: str = OVERALL
 ) -> Data:
     """Return the items that two models answered differently, those with the most say first.
 

@@ -8,12 +8,7 @@ import polars as pl
 
 from itembank.errors import shown
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Section, Table, Text
-from itembank.pages.pretraining_charts import (
-    LAW_WORDS,
-    drawn_law,
-    forecast_chart,
-    held_out_chart,
-)
+from itembank.pages.pretraining_charts import LAW_WORDS, drawn_law, forecast_chart, held_out_chart
 from itembank.pages.render import Page
 from itembank.pages.theme import compute, count, interval_words, level_words, percent, plural, points
 from itembank.scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw

@@ -20,10 +20,7 @@ _LARGEST = 2**63
 
 
 def read_records(
-    path: Path,
-    *,
-    shorten: Shorten | None = None,
-    passed: Callable[[int], None] | None = None,
+    path: Path, *, shorten: Shorten | None = None, passed: Callable[[int], None] | None = None
 ) -> Iterator[list[Record]]:
     """Give the objects of a JSON Lines file (or of one JSON array of objects) in blocks.
 
@@ -84,12 +81,7 @@ def _document(path: Path, content: bytes, *, is_array: bool) -> list[Record]:
 
 
 def _block(
-    path: Path,
-    lines: list[bytes],
-    lines_before: int,
-    bytes_before: int,
-    *,
-    shorten: Shorten | None,
+    path: Path, lines: list[bytes], lines_before: int, bytes_before: int, *, shorten: Shorten | None
 ) -> list[Record]:
     """Read some lines at once; one by one when something is wrong, to say where."""
     content = b"".join(lines)

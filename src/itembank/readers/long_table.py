@@ -80,11 +80,7 @@ def settle_counts(
 
 
 def _check_trials(
-    response: FloatArray,
-    correct: FloatArray | None,
-    trials: FloatArray,
-    ids: RowIds,
-    problems: list[str],
+    response: FloatArray, correct: FloatArray | None, trials: FloatArray, ids: RowIds, problems: list[str]
 ) -> None:
     """Refuse trials that are no counts; rows of zero trials that say nothing else are missing, with a note."""
     with np.errstate(invalid="ignore"):

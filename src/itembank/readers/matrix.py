@@ -300,11 +300,7 @@ _DROP_IN_FILE = "empty = 'drop' in the file of itembank import --spec"
 
 
 def to_matrix(
-    rows: ResponseRows,
-    spec: ReadingSpec,
-    *,
-    models: pl.DataFrame | None = None,
-    items: pl.DataFrame | None = None,
+    rows: ResponseRows, spec: ReadingSpec, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None
 ) -> ResponseMatrix:
     """Make the response matrix of these rows."""
     shape = (rows.models.n_names, rows.items.n_names)

@@ -224,11 +224,7 @@ def _read_as(source_format: Format, paths: Paths, arguments: dict[str, Any]) -> 
 
 
 def read_rows(
-    found: Found,
-    spec: ReadingSpec,
-    *,
-    item_ids: Sequence[str] | None = None,
-    progress: ProgressCallback = silent,
+    found: Found, spec: ReadingSpec, *, item_ids: Sequence[str] | None = None, progress: ProgressCallback = silent
 ) -> list[ResponseRows]:
     """Read each source; every source that cannot be read is named in one error.
 

@@ -231,12 +231,7 @@ def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Pl
 
 
 def _estimated(
-    prepared: PreparedFold,
-    answers: ResponseMatrix,
-    selection: Selection,
-    choice: MethodChoice,
-    *,
-    spec: StudySpec,
+    prepared: PreparedFold, answers: ResponseMatrix, selection: Selection, choice: MethodChoice, *, spec: StudySpec
 ) -> tuple[tuple[ScoreEstimates, ...], str]:
     """Estimate new models' scores, then each further target; nothing, and why, where data do not carry the method.
 

@@ -17,15 +17,7 @@ import polars as pl
 from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import (
-    DataError,
-    DataWarning,
-    MissingDependencyError,
-    did_you_mean,
-    missing_package,
-    quoted,
-    shown,
-)
+from itembank.errors import DataError, DataWarning, MissingDependencyError, did_you_mean, missing_package, quoted, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.drive import check_same_content

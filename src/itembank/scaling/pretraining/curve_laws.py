@@ -139,11 +139,7 @@ def _finite(values: FloatArray) -> FloatArray:
 
 
 def _step(
-    residual: FloatArray,
-    slopes: FloatArray,
-    damping: FloatArray,
-    at_bounds: tuple[BoolArray, BoolArray],
-    delta: float,
+    residual: FloatArray, slopes: FloatArray, damping: FloatArray, at_bounds: tuple[BoolArray, BoolArray], delta: float
 ) -> FloatArray:
     """Damped Gauss-Newton step, (n, n_parameters); zero along bounds that the gradient pushes against."""
     # iteratively reweighted least squares: Huber's loss has the gradient min(1, delta / |r|) r
