@@ -68,11 +68,7 @@ def digamma_rest(a: FloatArray) -> FloatArray:
 
 def trigamma_rest(a: FloatArray) -> FloatArray:
     """``T(a) = psi1(a) - 1 / a``, elementwise, a > 0."""
-    return _piecewise(
-        a,
-        lambda small: _shifted_trigamma(small) - 1.0 / small,
-        _trigamma_series,
-    )
+    return _piecewise(a, lambda small: _shifted_trigamma(small) - 1.0 / small, _trigamma_series)
 
 
 def log_gamma_difference(a: FloatArray, k: FloatArray) -> FloatArray:
