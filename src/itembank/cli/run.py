@@ -438,7 +438,7 @@ def _run_gate(
     from itembank.cli.gate import look_teller  # noqa: PLC0415
     from itembank.gating.running import open_gate_run  # noqa: PLC0415
     from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import rows_path, run_gate  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import rows_path, run_adaptively  # noqa: PLC0415
 
     journal = output / GATE_ANSWERS
     with open_gate_run(journal, gate, model_id=model_id, bank=bank) as run:
@@ -447,7 +447,9 @@ def _run_gate(
             run.look_with(lambda: option_probabilities(rows, model_id))
         if _is_to_run(run, journal, output, rows):
             with says_how_to_go_on():
-                run_gate(launch, bank, run, rows, batch=batch, prompts=prompts, match=match, after_answer=look_teller())
+                run_adaptively(
+                    launch, bank, run, rows, batch=batch, prompts=prompts, match=match, after_answer=look_teller()
+                )
         return run.result
 
 

@@ -4,12 +4,12 @@ Kernels over all items at once. Quadratic forms of all loadings are one product:
 ``a'Sa`` for several symmetric S is ``products @ [pack(S), ...]``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from itembank.bank.banks import Bank
+from itembank.bank.banks import Bank, Calibration
 from itembank.bank.costs import CostUnit, expected_cost
 from itembank.irt.families import ResponseModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -46,24 +46,30 @@ class DesignItems:
     cost: FloatArray
 
     @classmethod
-    def of_bank(cls, bank: Bank, is_candidate: BoolArray, *, cost: CostUnit | str | None = None) -> Self:
-        """Take the arrays from a bank, once for many choices, with expected costs in a unit where one is given."""
-        parameters = bank.parameters
-        costs = np.full(bank.n_items, np.nan)
-        if cost is not None:
-            costs = np.where(is_candidate, expected_cost(bank, cost, needed=is_candidate), np.nan)
+    def of(cls, calibration: Calibration, is_candidate: BoolArray, cost: FloatArray | None = None) -> Self:
+        """Take the arrays from a calibration, with all items in one scenario."""
+        parameters = calibration.parameters
         return cls(
             # logits of one model are a matrix times a vector: twice as quick down the columns in five dimensions
             np.asfortranarray(parameters.loadings),
             parameters.intercept,
             ResponseModel.of(parameters),
             packed_products(parameters.loadings),
-            bank.targets.scenario_index,
-            bank.targets.n_scenarios,
+            np.zeros(parameters.n_items, dtype=np.int64),
+            1,
             is_candidate,
-            bank.calibration.is_degenerate,
-            costs,
+            calibration.is_degenerate,
+            np.full(parameters.n_items, np.nan) if cost is None else cost,
         )
+
+    @classmethod
+    def of_bank(cls, bank: Bank, is_candidate: BoolArray, *, cost: CostUnit | str | None = None) -> Self:
+        """Take the arrays from a bank, once for many choices, with expected costs in a unit where one is given."""
+        costs = None
+        if cost is not None:
+            costs = np.where(is_candidate, expected_cost(bank, cost, needed=is_candidate), np.nan)
+        items, targets = cls.of(bank.calibration, is_candidate, costs), bank.targets
+        return replace(items, scenario_index=targets.scenario_index, n_scenarios=targets.n_scenarios)
 
     @property
     def n_items(self) -> int:
