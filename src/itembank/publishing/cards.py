@@ -19,10 +19,10 @@ MOST_CHARACTERS = 80
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#!|~$])|([<>&:/@]|(?<=www)\.)")
 
 
-def escaped(text: object, most: int = MOST_CHARACTERS) -> str:
-    """Return text that Markdown shows as it is: control characters as escapes, text longer than `most` cut."""
+def escaped(text: object) -> str:
+    """Return text that Markdown shows as it is: control characters as escapes, text that is too long cut."""
     plain = visible(" ".join(str(text).split()))
-    cut = plain if len(plain) <= most else f"{plain[: most - 1]}…"
+    cut = plain if len(plain) <= MOST_CHARACTERS else f"{plain[: MOST_CHARACTERS - 1]}…"
     return _SPECIAL.sub(lambda found: f"\\{found[1]}" if found[1] else f"&#{ord(found[2])};", cut)
 
 
