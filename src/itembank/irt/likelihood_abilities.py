@@ -184,7 +184,11 @@ def _ml_identified(answers: Answers, frame: Frame) -> Abilities:
     is_flat = np.abs(values) < FLAT  # (n_models, n_dims)
     at_bound = is_flat.any(axis=1)
     growth = frame.scale @ (vectors * is_flat[:, None, :]) @ vectors.transpose(0, 2, 1) @ maximum.theta[..., None]
-    theta = _with_infinities(problem.to_theta(maximum.theta), growth[..., 0])
+    sizes = np.abs(growth[..., 0])
+    largest = sizes.max(axis=1, keepdims=True, initial=0.0)
+    # Relative to the largest: dimensions outside the growth hold only rounding of it.
+    grows = (sizes > 1e-6 * largest) & (largest > 0.0)
+    theta = np.where(grows, np.copysign(np.inf, growth[..., 0]), problem.to_theta(maximum.theta))
     return Abilities(theta, _covariance(maximum, frame, at_bound), at_bound, maximum.converged, "ml")
 
 
@@ -206,14 +210,6 @@ def _start(answers: Answers, frame: Frame, *, with_ends: bool) -> FloatArray:
     points = item_points(answers)
     theta = best_points(answers, points if with_ends else points[:-2])
     return (theta - frame.centre) / frame.scale[:, 0]
-
-
-def _with_infinities(theta: FloatArray, growth: FloatArray) -> FloatArray:
-    """Make infinite the dimensions that take part in the growth (n_models, n_dims)."""
-    largest = np.abs(growth).max(axis=1, keepdims=True, initial=0.0)
-    # Relative to the largest: dimensions outside the growth hold only rounding of it.
-    grows = (np.abs(growth) > 1e-6 * largest) & (largest > 0.0)
-    return np.where(grows, np.copysign(np.inf, growth), theta)
 
 
 def _covariance(maximum: Maximum, frame: Frame, at_bound: BoolArray) -> FloatArray:

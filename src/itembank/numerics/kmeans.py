@@ -65,14 +65,9 @@ def _has_more(points: FloatArray, n: int) -> bool:
 
 
 class ClusterMeans:
-    """Weighted means of the points of each cluster, for one labelling after the other of the same points.
+    """Weighted means of the points (n_points, n_features) of each cluster, for one labelling of them after the other.
 
-    Parameters
-    ----------
-    points : (n_points, n_features)
-    weights : (n_points,)
-    n_clusters : int
-        None of them may be empty.
+    No cluster may be empty.
     """
 
     def __init__(self, points: FloatArray, weights: FloatArray, n_clusters: int) -> None:
