@@ -45,7 +45,7 @@ def print_rows(
     if output_format == "json":
         print_object({"rows": list(rows)}, schema)
     elif output_format == "csv":
-        print_exactly(_as_csv(rows, _exactly if is_read_back else guarded))
+        print_exactly(_as_csv(rows, (lambda value: value) if is_read_back else guarded))
     else:
         _print_table(rows, title, list(columns) or column_names(rows), schema, least=least)
 
@@ -253,10 +253,6 @@ def _as_csv(rows: Sequence[Row], written: Callable[[Any], Any]) -> str:
             for row in rows
         )
     return text.getvalue()
-
-
-def _exactly(value: Any) -> Any:
-    return value
 
 
 def _width() -> int:
