@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from bytelms_packing import as_differences, packed_numbers
 from bytelms_tasks import Item, Suite
 from bytelms_training import N_SAMPLES, SHARES, Run
-
-from itembank.readers.builtin import as_differences, packed_numbers
 
 STEPS_PER_NAT = 100.0  # log-likelihoods are kept as whole hundredths
 MODEL_COLUMNS = (

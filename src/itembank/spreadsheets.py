@@ -24,7 +24,7 @@ def guarded(value: Any) -> Any:
     >>> guarded("=1+1"), guarded("-0.5"), guarded("plain")
     ("'=1+1", '-0.5', 'plain')
     """
-    if not isinstance(value, str) or not value.startswith(FORMULA) or _is_number(value):
+    if not isinstance(value, str) or not value.startswith(FORMULA) or is_number(value):
         return value
     return APOSTROPHE + value
 
@@ -53,7 +53,8 @@ def write_guarded_csv(table: "pl.DataFrame", path: Path) -> None:
     table.with_columns(texts).rename(guarded).write_csv(path)
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a text is a number."""
     try:
         float(text)
     except ValueError:

@@ -13,13 +13,12 @@ from sklearn import datasets
 from itembank.errors import DataError, ParameterError
 from itembank.readers.builtin import (
     IN_CHECKOUT_ONLY,
-    as_differences,
     from_differences,
     load_builtin,
-    packed_numbers,
     read_builtin_numbers,
 )
 from itembank.responses.responses import ResponseMatrix
+from tests.scripts.bytelms import load
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 FILES = REPOSITORY / "src" / "itembank" / "readers" / "builtin_files"
@@ -150,9 +149,13 @@ def test_numbers_come_back_from_their_bytes(rng, tmp_path, monkeypatch):
     (tmp_path / "builtin_files").mkdir()
     log_likelihoods = rng.integers(-3000, 3000, (6, 7)).astype(np.int16)
     choices = ["no", "b", "yes", "b", "no", "a", "no"]
-    kept = {"choices": (as_differences(log_likelihoods, 3, choices), "<i2"), "exact": (rng.normal(size=(6, 4)), "<f4")}
+    packing, exact = load("bytelms_packing"), rng.normal(size=(6, 4))
+    kept = {
+        "choices": (packing.as_differences(log_likelihoods, 3, choices), "<i2"),
+        "exact": (exact, "<f4"),
+    }
     for part, (numbers, dtype) in kept.items():
-        (tmp_path / "builtin_files" / f"toy_{part}.xz").write_bytes(packed_numbers(numbers, dtype))
+        (tmp_path / "builtin_files" / f"toy_{part}.xz").write_bytes(packing.packed_numbers(numbers, dtype))
     read = read_builtin_numbers("toy", "choices", "<i2", 3)
     np.testing.assert_array_equal(from_differences(read, 3, choices), log_likelihoods)
-    np.testing.assert_array_equal(read_builtin_numbers("toy", "exact", "<f4", 6), kept["exact"][0].astype("<f4"))
+    np.testing.assert_array_equal(read_builtin_numbers("toy", "exact", "<f4", 6), exact.astype("<f4"))

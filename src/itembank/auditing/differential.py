@@ -82,7 +82,11 @@ def score_test(
     p_value = np.full(z.shape, np.nan)
     if n_free >= 2.0:
         p_value = 2.0 * stdtr(n_free if np.isfinite(n_free) else 1e10, -np.abs(z))
-    return ScoreTest(z, p_value, _effect(residual, known, covariate))
+    total = np.maximum(known.sum(axis=0), 1e-12)
+    centred = covariate[:, None] - np.sum(known * covariate[:, None], axis=0) / total
+    square = np.sum(known * centred**2, axis=0)
+    effect = np.divide(np.sum(centred * residual, axis=0), square, out=np.zeros(total.shape), where=square > 1e-9)
+    return ScoreTest(z, p_value, effect)
 
 
 def _null_fit(answers: FloatArray, known: FloatArray, design: FloatArray) -> FloatArray:
@@ -105,16 +109,6 @@ def _curvature(information: FloatArray, design: FloatArray) -> FloatArray:
     n_columns = design.shape[1]
     products = (design[:, :, None] * design[:, None, :]).reshape(design.shape[0], -1)
     return np.asarray((information.T @ products).reshape(-1, n_columns, n_columns) + RIDGE * np.eye(n_columns))
-
-
-def _effect(residual: FloatArray, known: FloatArray, covariate: FloatArray) -> FloatArray:
-    """Slope of the residual on the covariate over the models that answered, (n_items,); of a group, a difference."""
-    total = np.maximum(known.sum(axis=0), 1e-12)
-    centred = covariate[:, None] - np.sum(known * covariate[:, None], axis=0) / total
-    square = np.sum(known * centred**2, axis=0)
-    return np.asarray(
-        np.divide(np.sum(centred * residual, axis=0), square, out=np.zeros(total.shape), where=square > 1e-9)
-    )
 
 
 def mantel_haenszel_delta(

@@ -53,8 +53,7 @@ def surest_variance(n_models: IntArray) -> FloatArray:
     ``p (1 - p)`` with ``p = 1 / (n + 2)``, Laplace's chance of the answer that none of n models gave.
     """
     p = 1.0 / (n_models + 2.0)
-    result: FloatArray = p * (1.0 - p)
-    return result
+    return p * (1.0 - p)
 
 
 class Drift(NamedTuple):

@@ -108,8 +108,7 @@ def duplicate_pairs(
 
 
 def _clipped(probability: FloatArray) -> FloatArray:
-    result: FloatArray = np.clip(probability, NEAREST, 1.0 - NEAREST)
-    return result
+    return np.clip(probability, NEAREST, 1.0 - NEAREST)
 
 
 def _runs_of_models(shape: tuple[int, ...]) -> Iterator[slice]:

@@ -15,7 +15,6 @@ from itembank.auditing.item_evidence import (
     SIMULATED,
     ItemEvidence,
     ItemStatistics,
-    defect_features,
     item_evidence,
     item_statistics,
     out_of_fold,
@@ -361,7 +360,10 @@ def audit_items(
     progress("abilities and statistics", 0.0)
     panel = panel_of(responses)
     statistics, evidence = item_statistics(panel), item_evidence(panel)
-    features = defect_features(evidence, statistics)
+    # A likelihood ratio grows with the number of models; its inverse hyperbolic sine is linear near 0 and a logarithm
+    # further out, so that a hundred models do not outweigh what else is known.
+    best_fail = 1.0 - statistics.n_best_right / np.maximum(statistics.n_best, 1)
+    features = np.stack([evidence.suspicion, -evidence.slope, np.arcsinh(evidence.key_ratio), best_fail], axis=1)
     probability = SIMULATED.probability(features)
     if is_bad is not None:
         n_groups, in_turn = panel.group.max() + 1, np.arange(panel.group.size) % N_FOLDS

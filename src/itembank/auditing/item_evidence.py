@@ -288,16 +288,6 @@ SIMULATED: Final = DefectModel(-2.229, np.array([0.647, 2.316, 0.653, 0.516]))
 """Learnt from planted faults in simulated answers, with no real label."""
 
 
-def defect_features(evidence: ItemEvidence, statistics: ItemStatistics) -> FloatArray:
-    """Features of the model, (n_items, 4): suspicion, falling slope, the ratio of the keys, best models that fail.
-
-    A likelihood ratio grows with the number of models; its inverse hyperbolic sine is linear near 0 and a logarithm
-    further out, so that a hundred models do not outweigh what else is known.
-    """
-    best_fail = 1.0 - statistics.n_best_right / np.maximum(statistics.n_best, 1)
-    return np.stack([evidence.suspicion, -evidence.slope, np.arcsinh(evidence.key_ratio), best_fail], axis=1)
-
-
 def fit_defect_model(
     features: FloatArray,  # (n_items, n_features)
     is_bad: BoolArray,  # (n_items,): Labels; both kinds must occur

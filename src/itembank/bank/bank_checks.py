@@ -302,8 +302,7 @@ def _unless(
 
 
 def _is_some(values: FloatArray) -> BoolArray:
-    result: BoolArray = np.isfinite(values) & (values >= 0.0)
-    return result
+    return np.isfinite(values) & (values >= 0.0)
 
 
 CHECKS: dict[str, Callable[[FloatArray], BoolArray]] = {

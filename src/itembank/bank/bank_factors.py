@@ -32,7 +32,11 @@ def bank_factor_model(
     fitted = fitted_factor_model(bank, n_factors)
 
     def make() -> FactorModel:
-        scales = _discrepancy(bank, discrepancy)
+        if discrepancy == "auto":
+            measured = measured_discrepancy(bank)
+            scales = Discrepancy(max(measured.level, LEAST_LEVEL), measured.subgroup)
+        else:
+            scales = Discrepancy(float(discrepancy))
         if bank.rest is not None:
             return with_columns(fitted, bank.rest.shifts, scales, bank.rest.subgroups)
         return with_discrepancy(fitted, bank.targets.scenario_index, scales, subgroups=subscenarios(bank))
@@ -104,13 +108,6 @@ def columns_of(responses: ResponseMatrix) -> Columns:
         return responses.of_items(np.arange(place.start, place.stop))
 
     return Columns(responses.n_models, responses.n_items, read, width)
-
-
-def _discrepancy(bank: Bank, wanted: float | Literal["auto"]) -> Discrepancy:
-    if wanted != "auto":
-        return Discrepancy(float(wanted))
-    measured = measured_discrepancy(bank)
-    return Discrepancy(max(measured.level, LEAST_LEVEL), measured.subgroup)
 
 
 def subscenarios(bank: Bank) -> IntArray | None:

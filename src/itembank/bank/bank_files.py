@@ -224,16 +224,24 @@ def _schema_version(bank: Bank) -> int:
     return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
 
 
-def _item_table(bank: Bank) -> pl.DataFrame:
-    """Item table with parameters, score weights and expected cost."""
-    parameters, error = bank.parameters, bank.calibration.log_precision_error
-    own = {
+def parameter_columns(bank: Bank) -> dict[str, FloatArray]:
+    """Columns of the items' weights in the score and of their parameters, each (n_items,)."""
+    parameters = bank.parameters
+    return {
         "score_weight": bank.targets.weights,
         "intercept": parameters.intercept,
         **{f"loading_{k + 1}": parameters.loadings[:, k] for k in range(parameters.n_dims)},
         "lower_asymptote": parameters.lower_asymptote,
         "upper_asymptote": parameters.upper_asymptote,
         **({} if parameters.precision is None else {"precision": parameters.precision}),
+    }
+
+
+def _item_table(bank: Bank) -> pl.DataFrame:
+    """Item table with parameters, score weights and expected cost."""
+    error = bank.calibration.log_precision_error
+    own = {
+        **parameter_columns(bank),
         **({} if error is None else {"log_precision_error": error}),
         "is_degenerate": bank.calibration.is_degenerate,
         **({} if bank.history is None else history_columns(bank.history)),

@@ -200,8 +200,7 @@ class BankHistory(Compact):
     @property
     def counted(self) -> BoolArray:
         """Whether each item counts in the score by its status, (n_whole_items,)."""
-        result: BoolArray = np.isin(self.status, [STATUSES.index(name) for name in COUNTED])
-        return result
+        return np.isin(self.status, [STATUSES.index(name) for name in COUNTED])
 
     @property
     def gives_what_counts(self) -> bool:

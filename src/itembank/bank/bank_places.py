@@ -63,12 +63,8 @@ def packaged_recipes() -> dict[str, Path]:
 def ready_folder(place: str | Path) -> Path:
     """Return the folder of a ready bank.
 
-    Raises
-    ------
-    ParameterError
-        When the name is none, or there is neither a bank nor a recipe of it.
-    BankError
-        When there is a recipe, and nobody has built the bank yet.
+    Raises `ParameterError` when the name is none, or there is neither a bank nor a recipe of it; `BankError` when there
+    is a recipe, and nobody has built the bank yet.
     """
     name = str(place).removeprefix(PREFIX)
     known, recipes = ready_banks(), packaged_recipes()

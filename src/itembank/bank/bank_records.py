@@ -151,12 +151,7 @@ def _leads_out(path: str) -> bool:
 
 def is_file_of_bank(path: str) -> bool:
     """Whether a file of a repository, or of a bank's folder, is one that a bank may have."""
-    return path in BESIDE or is_own_file(path)
-
-
-def is_own_file(path: str) -> bool:
-    """Whether a file of a bank's folder is part of the bank itself."""
-    return path in {RECORD, *FILES} or _CACHE.fullmatch(path) is not None
+    return path in {*BESIDE, RECORD, *FILES} or _CACHE.fullmatch(path) is not None
 
 
 def _check_sizes(name: HubName, record: Mapping[str, Any], sizes: Mapping[str, int]) -> None:

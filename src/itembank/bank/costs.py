@@ -75,11 +75,6 @@ def response_costs(responses: ResponseMatrix, unit: CostUnit | str) -> FloatArra
     return costs[OUTPUT_TOKENS] + tokens_read if OUTPUT_TOKENS in costs else tokens_read
 
 
-def mean_cost(responses: ResponseMatrix, unit: CostUnit | str = TOKENS) -> FloatArray:
-    """Mean cost of each item over the models for which it is known (WILD eq. 10), (n_items,); NaN where for none."""
-    return mean_where_known(response_costs(responses, unit))
-
-
 def costs_of_items(responses: ResponseMatrix) -> dict[str, FloatArray]:
     """Return the expected cost of each item by unit, each (n_items,); where it is not known, the mean of the others.
 
@@ -92,7 +87,7 @@ def costs_of_items(responses: ResponseMatrix) -> dict[str, FloatArray]:
 def expected_cost(
     source: Bank | ResponseMatrix, unit: CostUnit | str = TOKENS, *, needed: BoolArray | None = None
 ) -> FloatArray:
-    """`mean_cost` of items that information is to be divided by, or whose cost a budget must bear, (n_items,).
+    """Mean cost of items that information is to be divided by, or whose cost a budget must bear, (n_items,).
 
     Raises `DataError` for costs of items that are needed (all by default) which are unknown, negative, infinite or
     zero: information could not be divided by them. The others' may be anything, NaN included.

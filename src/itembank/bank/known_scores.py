@@ -69,8 +69,7 @@ class KnownScores:
     @property
     def is_known(self) -> BoolArray:
         """Whether each score is known, (n_models, n_targets)."""
-        result: BoolArray = ~np.isnan(self.value)
-        return result
+        return ~np.isnan(self.value)
 
     @property
     def models(self) -> IntArray:
@@ -222,7 +221,15 @@ def with_external_scores(models: pl.DataFrame, table: pl.DataFrame, names: Seque
 
     A column with a number above 1 is taken to hold points (hundredths).
     """
-    _check_columns(table, names)
+    absent = [name for name in ("model_id", *names) if name not in table.columns]
+    if absent:
+        raise DataError(
+            f"a table of external scores must have the columns model_id and {shown(list(names))}, got no "
+            f"{shown(absent)}; there are {shown(table.columns)}.{did_you_mean(absent, table.columns)}"
+        )
+    twice = table.filter(table["model_id"].is_duplicated())["model_id"].unique(maintain_order=True).to_list()
+    if twice:
+        raise DataError(f"a table of external scores must have one line a model, got more for {shown(twice)}.")
     scores = table.select("model_id", **{f"{EXTERNAL}{name}": _fractions(table[name], name) for name in names})
     scores = scores.with_columns(pl.col("model_id").cast(pl.String))
     known = set(models["model_id"].to_list())
@@ -244,18 +251,6 @@ def check_external_names(names: Sequence[str], scenarios: Sequence[str]) -> None
             f"an external score needs a name of its own, got {shown(taken)}, which the bank's items make. Rename the "
             "column."
         )
-
-
-def _check_columns(table: pl.DataFrame, names: Sequence[str]) -> None:
-    absent = [name for name in ("model_id", *names) if name not in table.columns]
-    if absent:
-        raise DataError(
-            f"a table of external scores must have the columns model_id and {shown(list(names))}, got no "
-            f"{shown(absent)}; there are {shown(table.columns)}.{did_you_mean(absent, table.columns)}"
-        )
-    twice = table.filter(table["model_id"].is_duplicated())["model_id"].unique(maintain_order=True).to_list()
-    if twice:
-        raise DataError(f"a table of external scores must have one line a model, got more for {shown(twice)}.")
 
 
 def _fractions(column: pl.Series, name: str) -> pl.Series:

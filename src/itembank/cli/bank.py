@@ -30,7 +30,6 @@ from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
-    from itembank.living.link_items import LinkedItems
     from itembank.progress import ProgressCallback
     from itembank.responses.responses import ResponseMatrix
 
@@ -235,8 +234,17 @@ def add_items(
         nothing = "a bank that is written, not with --dry-run"
         refuse_unused(*((name, False, nothing) for name in ("output", "force", "status", "how", "note")))
         linked = ib.banks.link_items(bank, _read(bank, responses, allow_mixed_prompts), progress=progress)
+        facts = {
+            "bank": linked.bank_id,
+            "linking_models": linked.n_models,
+            "range_covered": linked.covered,
+            "old_items": len(linked.anchors.item_ids),
+            "unlinked": list(linked.anchors.unlinked),
+            "linking_error": linked.linking_error,
+            "further_models": list(linked.further_models),
+        }
         print_record(
-            _facts(linked),
+            facts,
             "items",
             linked.rows(),
             output_format,
@@ -255,19 +263,6 @@ def add_items(
             f"{100 * made.linking_error:.2f} points to scores."
         )
     return changed
-
-
-def _facts(linked: "LinkedItems") -> dict[str, Any]:
-    """Sum up the link as a whole."""
-    return {
-        "bank": linked.bank_id,
-        "linking_models": linked.n_models,
-        "range_covered": linked.covered,
-        "old_items": len(linked.anchors.item_ids),
-        "unlinked": list(linked.anchors.unlinked),
-        "linking_error": linked.linking_error,
-        "further_models": list(linked.further_models),
-    }
 
 
 @_changing(

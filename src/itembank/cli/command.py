@@ -173,12 +173,6 @@ ANYWHERE = {"--debug", "--quiet", "-q", "--verbose", "-v"}
 """Flags that are taken before a command or after it."""
 
 
-def to_the_front(args: Sequence[str]) -> list[str]:
-    """Put the options that every command takes first, but for what comes after two dashes."""
-    end = args.index("--") if "--" in args else len(args)
-    return [*sorted(args[:end], key=lambda word: word not in ANYWHERE), *args[end:]]
-
-
 def name_variables(command: click.Command, prefix: str) -> None:
     """Name the environment's variables of a command and those below it: after the option, not its parameter."""
     for name, part in command.commands.items() if isinstance(command, click.Group) else ():

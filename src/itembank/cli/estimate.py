@@ -147,7 +147,9 @@ def estimate_command(
         with progress("estimate") as advance:
             estimates = ib.estimate(loaded, matrix, selection=chosen, parent=parent or "", progress=advance, **choices)
     print_estimates(estimates, output_format, is_wide=is_wide)
-    note(_method_in_words(estimates))
+    points = 100.0 * estimates.cross_validated_error
+    error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
+    note(f"Method: {estimates.method}{error}; {RESTS_ON[estimates.interval_kind]}.")
     is_asked_for = bool(parent or choices["covariates"])  # what these were worth is told with the methods' errors
     if estimates.explanation and (is_asked_for or is_verbose()):
         note(f"Estimated by {estimates.explanation}")
@@ -179,11 +181,7 @@ def estimate_command(
 
 
 def _new_results(
-    bank: "Bank",
-    responses: tuple[Path, ...],
-    selection: "Selection | None",
-    models: Path | None,
-    **choices: Any,
+    bank: "Bank", responses: tuple[Path, ...], selection: "Selection | None", models: Path | None, **choices: Any
 ) -> "ResponseMatrix":
     """Read what the new models answered, or only what is known of them."""
     if responses:
@@ -197,13 +195,6 @@ def _new_results(
     from itembank.readers.matrix import read_known  # noqa: PLC0415
 
     return unanswered(bank, read_known(models, "model_id")[0])
-
-
-def _method_in_words(estimates: "ScoreEstimates") -> str:
-    """Say in a line how scores were estimated, and what intervals rest on."""
-    points = 100.0 * estimates.cross_validated_error
-    error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
-    return f"Method: {estimates.method}{error}; {RESTS_ON[estimates.interval_kind]}."
 
 
 def print_estimates(estimates: "ScoreEstimates", output_format: str, *, is_wide: bool = False) -> None:

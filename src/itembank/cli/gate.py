@@ -221,12 +221,7 @@ def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None
 
 
 def read_run(
-    paths: Sequence[Path],
-    bank: "Bank | None",
-    match: str,
-    *,
-    allow_mixed_prompts: bool,
-    repeats: bool = False,
+    paths: Sequence[Path], bank: "Bank | None", match: str, *, allow_mixed_prompts: bool, repeats: bool = False
 ) -> "ResponseMatrix":
     """Read the results of one model, without the warning that they are of some items only."""
     from itembank.cli.new_results import read_new_results  # noqa: PLC0415

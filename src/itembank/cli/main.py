@@ -9,7 +9,7 @@ import sys
 import click
 from click.shell_completion import CompletionItem
 
-from itembank.cli.command import Group, name_variables, shared_options, to_the_front, write_sections
+from itembank.cli.command import ANYWHERE, Group, name_variables, shared_options, write_sections
 from itembank.errors import command_line_words
 
 SECTIONS = {
@@ -63,7 +63,8 @@ class LazyGroup(Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options of the whole program, wherever they are."""
-        return super().parse_args(ctx, to_the_front(args))
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [*sorted(args[:end], key=lambda word: word not in ANYWHERE), *args[end:]])
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         """Names in the order of the work."""

@@ -342,15 +342,9 @@ def typed(choices: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def figure_option(what: str = "it", *, required: bool = False) -> Decorator:
+def figure_option(what: str = "it") -> Decorator:
     """Make `--figure`; a name that no figure can have is refused before any work."""
-    return option(
-        "--figure FILE",
-        f"{'Draw' if required else 'Also draw'} {what}: a PNG, SVG or PDF file.",
-        NEW_FILE,
-        callback=_checked_figure,
-        required=required,
-    )
+    return option("--figure FILE", f"Also draw {what}: a PNG, SVG or PDF file.", NEW_FILE, callback=_checked_figure)
 
 
 def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:

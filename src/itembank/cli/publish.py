@@ -126,13 +126,7 @@ def publish_tiny_command(
 @option("--message", "Message of the commit.", default="Push a bank of itembank")
 @format_option
 def push_command(
-    *,
-    bank: Path,
-    place: str,
-    no_responses: bool,
-    license_name: str,
-    output_format: str,
-    **choices: Any,
+    *, bank: Path, place: str, no_responses: bool, license_name: str, output_format: str, **choices: Any
 ) -> None:
     """Push a bank to the Hugging Face Hub, with a card that says what is in it and how precise it is.
 

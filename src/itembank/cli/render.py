@@ -18,16 +18,7 @@ from itembank.errors import DataError, ItembankWarning, shown, visible
 from itembank.output_keys import outputs
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
-from itembank.tables import (
-    column_names,
-    columns_of,
-    fits,
-    has_points,
-    plain,
-    table_lines,
-    title_lines,
-    upright_lines,
-)
+from itembank.tables import column_names, columns_of, fits, has_points, plain, table_lines, title_lines, upright_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -54,7 +45,7 @@ def print_rows(
     if output_format == "json":
         print_object({"rows": list(rows)}, schema)
     elif output_format == "csv":
-        print_exactly(_as_csv(rows, _exactly if is_read_back else guarded))
+        print_exactly(_as_csv(rows, (lambda value: value) if is_read_back else guarded))
     else:
         _print_table(rows, title, list(columns) or column_names(rows), schema, least=least)
 
@@ -73,13 +64,7 @@ def print_side_by_side(rows: Sequence[Row], title: str) -> None:
 def refuse_empty(rows: Sequence[Row], column: str, owners: Sequence[str]) -> None:
     """Raise `DataError` when a number is missing from rows that have been printed: nobody must take that for success.
 
-    Parameters
-    ----------
-    rows : rows
-    column : str
-        Of the number.
-    owners : column names
-        What the message calls a row by.
+    The message names a row by its columns `owners`.
     """
     empty = [" on ".join(str(row[name]) for name in owners) for row in rows if not math.isfinite(row[column])]
     if empty:
@@ -143,24 +128,16 @@ def print_exactly(text: str) -> None:
 def print_ids(ids: Sequence[str]) -> None:
     """Print item ids one a line.
 
-    Raises
-    ------
-    DataError
-        When an id has a line break.
+    Raises `DataError` when an id has a line break.
     """
-    check_one_a_line(ids)
-    if ids:
-        print_exactly("\n".join(ids) + "\n")
-
-
-def check_one_a_line(ids: Sequence[str]) -> None:
-    """Raise `DataError` when ids cannot be printed one a line."""
     broken = [one for one in ids if "\n" in one or "\r" in one]
     if broken:
         raise DataError(
             f"an item's id must have no line break to be printed on a line of its own, got {shown(broken)}. Take "
             "--format json."
         )
+    if ids:
+        print_exactly("\n".join(ids) + "\n")
 
 
 def note(message: str) -> None:
@@ -276,10 +253,6 @@ def _as_csv(rows: Sequence[Row], written: Callable[[Any], Any]) -> str:
             for row in rows
         )
     return text.getvalue()
-
-
-def _exactly(value: Any) -> Any:
-    return value
 
 
 def _width() -> int:

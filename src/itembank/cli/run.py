@@ -91,10 +91,7 @@ def check_items(
 
     A bank that was published with its items needs none. `has_batches` says whether `--batch` means something.
 
-    Raises
-    ------
-    click.UsageError
-        When it was not.
+    Raises `click.UsageError` when it was not.
     """
     n_ways = (selection is not None) + (n_chosen is not None) + adaptive + (gate is not None)
     if n_ways > 1 or (n_ways == 0 and _own_items(bank) is None):
@@ -441,7 +438,7 @@ def _run_gate(
     from itembank.cli.gate import look_teller  # noqa: PLC0415
     from itembank.gating.running import open_gate_run  # noqa: PLC0415
     from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import rows_path, run_gate  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import rows_path, run_adaptively  # noqa: PLC0415
 
     journal = output / GATE_ANSWERS
     with open_gate_run(journal, gate, model_id=model_id, bank=bank) as run:
@@ -450,7 +447,9 @@ def _run_gate(
             run.look_with(lambda: option_probabilities(rows, model_id))
         if _is_to_run(run, journal, output, rows):
             with says_how_to_go_on():
-                run_gate(launch, bank, run, rows, batch=batch, prompts=prompts, match=match, after_answer=look_teller())
+                run_adaptively(
+                    launch, bank, run, rows, batch=batch, prompts=prompts, match=match, after_answer=look_teller()
+                )
         return run.result
 
 

@@ -38,19 +38,9 @@ responses_or_builtin = together(
 def read_responses_or_builtin(
     responses: Sequence[Path], builtin: str | None, *, prefers: "BuiltinResponse" = "correct"
 ) -> "ResponseMatrix":
-    """Read the responses, from files or from the package.
+    """Read the responses, from files or from the package; `click.UsageError` unless one of both was given.
 
-    Parameters
-    ----------
-    responses, builtin
-        What the command was given.
-    prefers : {'correct', 'probability'}
-        What of a built-in data set to take where it is not said and the data set has it; else, right or wrong.
-
-    Raises
-    ------
-    click.UsageError
-        Unless exactly one of `responses` and `builtin` was given.
+    Of a built-in data set `prefers` is taken where nothing is said and the data set has it; else, right or wrong.
     """
     from itembank.readers.builtin import BUILTIN_RESPONSES  # noqa: PLC0415
 

@@ -78,12 +78,7 @@ running_options = gathered(
 @bank_option
 @format_option
 def run(
-    *,
-    journal: Path,
-    how: Mapping[str, Any],
-    running: Mapping[str, Any],
-    bank: Path | None,
-    output_format: str,
+    *, journal: Path, how: Mapping[str, Any], running: Mapping[str, Any], bank: Path | None, output_format: str
 ) -> None:
     """Run the items of a session by a command, one process an item, until the session is over.
 

@@ -202,9 +202,7 @@ def _prediction_table(
     )
     if figure is not None:
         check_kind(kind, PREDICTION_KINDS)
-        refuse_unused(
-            ("size", kind not in {"items", "cost", "dims"}, "--kind tasks or models"),
-        )
+        refuse_unused(("size", kind not in {"items", "cost", "dims"}, "--kind tasks or models"))
         budget = None if drawn["size"] is None else int(drawn["size"])
         plot_prediction(study, kind, figure, **which, assessors=asked["assessors"], budget=budget)
     if against is not None:

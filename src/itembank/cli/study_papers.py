@@ -159,13 +159,7 @@ PREDICTIONS_LEAST = (
 @seed_option
 @format_option
 def predictions_command(
-    *,
-    bank: Path,
-    show: str,
-    figure: Path | None,
-    scenarios: tuple[str, ...],
-    seed: int,
-    output_format: str,
+    *, bank: Path, show: str, figure: Path | None, scenarios: tuple[str, ...], seed: int, output_format: str
 ) -> None:
     """Compare each response with the probability that the item model gives it, for held-out models.
 

@@ -103,15 +103,13 @@ class ComparedModels:
     def target_weights(self) -> FloatArray:
         """Weight of each scenario in each target asked for, (n_targets, n_scenarios)."""
         targets = self.bank.targets
-        result: FloatArray = np.vstack([np.eye(targets.n_scenarios), targets.scenario_weights])[self.index]
-        return result
+        return np.vstack([np.eye(targets.n_scenarios), targets.scenario_weights])[self.index]
 
     @property
     def is_of_items(self) -> BoolArray:
         """Whether each target is a weighted mean of items, (n_targets,), as headline scores are not."""
         is_last = self.index == self.bank.targets.n_scenarios
-        result: BoolArray = ~is_last if self.bank.headline is not None else np.ones_like(is_last)
-        return result
+        return ~is_last if self.bank.headline is not None else np.ones_like(is_last)
 
     def if_of_items(self, values: FloatArray) -> FloatArray:
         """Keep values (..., n_targets) that answers to shared items give; NaN for a headline score."""

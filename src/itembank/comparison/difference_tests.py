@@ -31,18 +31,14 @@ def paired_t(difference: FloatArray, variance: FloatArray, degrees: IntArray) ->
 
 def two_sided(difference: FloatArray, scale: FloatArray, degrees: FloatArray) -> FloatArray:
     """Two-sided p-value of a Student variable; with scale 0 it is 1 where the difference is 0, else 0."""
-    result: FloatArray = np.where(
-        np.isnan(difference), np.nan, 2.0 * stdtr(degrees, -np.abs(standardised(difference, scale)))
-    )
-    return result
+    return np.where(np.isnan(difference), np.nan, 2.0 * stdtr(degrees, -np.abs(standardised(difference, scale))))
 
 
 def standardised(difference: FloatArray, scale: FloatArray) -> FloatArray:
     """``difference / scale``; with scale 0 it is 0 where the difference is 0, else infinite."""
     # 1e-12: a difference of two means of the same responses is zero but for rounding
     exact = np.where(np.abs(difference) > 1e-12, np.copysign(np.inf, difference), 0.0)
-    result: FloatArray = np.divide(difference, scale, out=exact, where=scale > 0.0)
-    return result
+    return np.divide(difference, scale, out=exact, where=scale > 0.0)
 
 
 def holm(p_values: FloatArray) -> FloatArray:

@@ -177,11 +177,7 @@ def raw_standard_errors(errors: list[TargetErrors | None], counts: ItemCounts) -
 
 
 def error_variance(
-    pairs: PairedDifferences,
-    counts: ItemCounts,
-    standard_errors: FloatArray,
-    errors: TargetErrors | None,
-    target: int,
+    pairs: PairedDifferences, counts: ItemCounts, standard_errors: FloatArray, errors: TargetErrors | None, target: int
 ) -> FloatArray:
     """Return the expected squared error of each pair's difference on one target, (n_pairs,).
 
@@ -212,5 +208,4 @@ def least_variance(n_shared: IntArray, n_total: int) -> FloatArray:
     ``(1 - n / N) 2 / (n + 2)^2``: that of n items answered alike with one more on which each model is better, as in
     the adjusted interval of Bonett and Price (2012, J. Educ. Behav. Stat. 37), for a finite population.
     """
-    result: FloatArray = np.maximum(1.0 - n_shared / n_total, 0.0) * 2.0 / (n_shared + 2.0) ** 2
-    return result
+    return np.maximum(1.0 - n_shared / n_total, 0.0) * 2.0 / (n_shared + 2.0) ** 2

@@ -61,8 +61,7 @@ class StackWeights(NamedTuple):
         share = share_beyond(self.line, places(value[:, -1], *reference))[:, None]
         share = np.where(np.isnan(share), 0.0, share)
         far = combined(values, self.beyond)
-        result: FloatArray = np.where(np.isnan(far), value, (1.0 - share) * value + share * far)
-        return result
+        return np.where(np.isnan(far), value, (1.0 - share) * value + share * far)
 
 
 def best_and_middle(scores: FloatArray) -> tuple[float, float]:
@@ -73,8 +72,7 @@ def best_and_middle(scores: FloatArray) -> tuple[float, float]:
 
 def places(score: FloatArray, best: FloatArray, middle: FloatArray) -> FloatArray:
     """Where scores lie: -1 at the middle of past models, 0 at the best one."""
-    result: FloatArray = np.clip((score - best) / np.maximum(best - middle, LEAST_DISTANCE), *FARTHEST)
-    return result
+    return np.clip((score - best) / np.maximum(best - middle, LEAST_DISTANCE), *FARTHEST)
 
 
 def share_beyond(line: FloatArray, place: FloatArray) -> FloatArray:

@@ -86,13 +86,6 @@ def explain_forecast(members: MembersOutOfFold, forecast: Forecast, spec: Stacke
     return f" Knowing {names} does not count: errors would be {with_it:.2f} instead of {without:.2f} points."
 
 
-def explain_alone(bank: Bank, forecast: Forecast) -> str:
-    """Say the cross-validated error of forecasts without any answer."""
-    error = 100.0 * float(mean_where_known(np.abs(forecast.past - bank.known_scores.value))[-1])
-    names = " and ".join(forecast.columns)
-    return f"{names} alone. Cross-validated mean error of the overall score: {error:.2f} points."
-
-
 def _mean_error(members: MembersOutOfFold, spec: Stacked) -> float:
     """Mean absolute error of the overall score by 'stacked', out of fold."""
     errors = np.abs(members.by(spec).error[:, -1])

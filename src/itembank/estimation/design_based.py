@@ -233,8 +233,7 @@ class Drawn:
     @property
     def expansion(self) -> FloatArray:
         """``omega_i / pi_i``, 0 where missing, (n_models, n_columns)."""
-        result: FloatArray = self.observed * self.weights / self.probabilities
-        return result
+        return self.observed * self.weights / self.probabilities
 
     @property
     def n_observed(self) -> FloatArray:
@@ -264,8 +263,7 @@ class Drawn:
 
     def spread_out(self, values: FloatArray) -> FloatArray:
         """Repeat for each item what belongs to its scenario: (n_models, n_scenarios) to (n_models, n_columns)."""
-        result: FloatArray = values[:, self.scenario_index]
-        return result
+        return values[:, self.scenario_index]
 
 
 def drawn(
@@ -486,14 +484,12 @@ def overall_variances(
 def _reference(sample: Drawn, values: FloatArray, noise_ratio: FloatArray) -> FloatArray:
     """V_0, the variance if predictions explained nothing, (n_models, n_scenarios)."""
     expansion = sample.sums((1.0 - sample.probabilities) * sample.expansion**2)
-    result: FloatArray = noise_ratio * unit_variances(values, sample.n_observed, np.zeros(values.shape)) * expansion
-    return result
+    return noise_ratio * unit_variances(values, sample.n_observed, np.zeros(values.shape)) * expansion
 
 
 def _informative(sample: Drawn, freedom: FloatArray) -> FloatArray:
     """m: few degrees of freedom say as little about V as few outcomes of the rarer kind, (n_models, n_scenarios)."""
-    result: FloatArray = np.minimum(n_rarer(sample.n_right, sample.n_observed), freedom)
-    return result
+    return np.minimum(n_rarer(sample.n_right, sample.n_observed), freedom)
 
 
 def _mixed(variances: FloatArray, reference: FloatArray, n_informative: FloatArray) -> FloatArray:
@@ -515,8 +511,7 @@ def unit_variances(values: FloatArray, n_observed: FloatArray, rarer: FloatArray
     mean = np.clip(values, 0.0, 1.0)
     smoothed = (n_observed * mean + 2.0) / (n_observed + 4.0)  # Agresti and Coull: two successes, two failures
     total = rarer * mean * (1.0 - mean) + PSEUDO_OUTCOMES * smoothed * (1.0 - smoothed)
-    result: FloatArray = total / (rarer + PSEUDO_OUTCOMES)
-    return result
+    return total / (rarer + PSEUDO_OUTCOMES)
 
 
 def score_intervals(
@@ -547,8 +542,7 @@ def score_intervals(
 
 def _centred(sample: Drawn, values: FloatArray, weights: FloatArray, total: FloatArray) -> FloatArray:
     """Values less their weighted mean in each scenario, (n_models, n_columns)."""
-    result: FloatArray = values - sample.spread_out(_ratio(sample.sums(weights * values), total))
-    return result
+    return values - sample.spread_out(_ratio(sample.sums(weights * values), total))
 
 
 def _ratio(top: FloatArray | float, bottom: FloatArray, *, otherwise: float = 0.0) -> FloatArray:

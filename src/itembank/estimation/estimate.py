@@ -6,13 +6,7 @@ from typing import get_args
 
 import numpy as np
 
-from itembank.bank.arguments import (
-    GivenBank,
-    GivenSelection,
-    NewResponses,
-    as_bank,
-    as_whole_selection,
-)
+from itembank.bank.arguments import GivenBank, GivenSelection, NewResponses, as_bank, as_whole_selection
 from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
@@ -20,13 +14,7 @@ from itembank.checks import check_fraction, check_one_of
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import with_intervals
-from itembank.estimation.covariates import (
-    explain_alone,
-    explain_forecast,
-    forecast_alone,
-    forecast_scores,
-    with_forecast,
-)
+from itembank.estimation.covariates import explain_forecast, forecast_alone, forecast_scores, with_forecast
 from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
 from itembank.estimation.estimands import linking_variance, run_variance, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
@@ -50,7 +38,7 @@ from itembank.estimation.observations import known_items, observe, usual_attempt
 from itembank.estimation.parents import ByParents, by_parents, check_parent, said_of_parents
 from itembank.estimation.past_errors import Expectations, Past, answers_to_items, published_past, published_subset
 from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score, point_scores, stacked_scores
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import model_dates, months_between
@@ -179,7 +167,9 @@ def estimate(
     if interval == "design":
         estimates = replace(_by_design(estimates, known, selection), explanation=(why + estimates.explanation).strip())
     elif forecast is not None and known.summary.is_silent.all():
-        scores, why = forecast_alone(bank, forecast, level=level), explain_alone(bank, forecast)
+        error = 100.0 * float(mean_where_known(np.abs(forecast.past - bank.known_scores.value))[-1])
+        names, scores = " and ".join(forecast.columns), forecast_alone(bank, forecast, level=level)
+        why = f"{names} alone. Cross-validated mean error of the overall score: {error:.2f} points."
         estimates = replace(estimates, scores=scores, method="covariates", explanation=why, interval_kind="calibrated")
     else:
         estimates = _by_answers(estimates, known, selection, spec, parent, progress=progress)
@@ -284,13 +274,7 @@ def _best_interval(
 
 
 def _unknown(
-    known: Known,
-    responses: ResponseMatrix,
-    *,
-    level: float,
-    interval: IntervalKind,
-    estimand: Estimand,
-    parent: str,
+    known: Known, responses: ResponseMatrix, *, level: float, interval: IntervalKind, estimand: Estimand, parent: str
 ) -> ScoreEstimates:
     """Return what is known of the estimates before any is made; the scores are filled in afterwards."""
     bank, summary, sizes = known.bank, known.summary, known.bank.targets.scenario_sizes
@@ -350,7 +334,10 @@ def _by_answers(
         group = known.take(models=rows, columns=columns)
         if number >= MOST_KEPT:
             progress("estimating models that were each asked other items", number / len(groups))
-            group = replace(group, bank=_forgetful(bank))
+            # A group finds what this bank does, and keeps what it finds itself.
+            copy = replace(bank)
+            copy.cache.memory.update(bank.cache.memory)
+            group = replace(group, bank=copy)
         scores, typicality, kin = _of_group(
             *(group, selection, spec, parent, [ids[row] for row in rows.tolist()]),
             level=estimates.level,
@@ -399,13 +386,6 @@ def _same_items(known: Known) -> list[IntArray]:
     )
     which = which.ravel()
     return [answered[which == group] for group in np.argsort(-counts, kind="stable")]
-
-
-def _forgetful(bank: Bank) -> Bank:
-    """Return a bank that knows what this one has found so far, and takes what it finds itself with it."""
-    copy = replace(bank)
-    copy.cache.memory.update(bank.cache.memory)
-    return copy
 
 
 def _of_group(
@@ -470,12 +450,7 @@ def _of_group(
 
 
 def _past(
-    known: Known,
-    selection: Selection | None,
-    spec: PointSpec | Stacked,
-    *,
-    needed: bool,
-    progress: ProgressCallback,
+    known: Known, selection: Selection | None, spec: PointSpec | Stacked, *, needed: bool, progress: ProgressCallback
 ) -> Past | None:
     """Say how the method did in cross-validation, where that is needed and can be known."""
     kept = published_subset(known.bank, selection, spec)

@@ -86,8 +86,7 @@ class Typicality(NamedTuple):
     @property
     def is_flagged(self) -> BoolArray:
         """Models that answered unlike the past models, (n_models,)."""
-        result: BoolArray = self.typicality < FLAGGED
-        return result
+        return self.typicality < FLAGGED
 
     def in_words(
         self, model_ids: Sequence[str], n_past: int, is_exact: BoolArray | None = None, *, is_brief: bool = False
@@ -253,8 +252,7 @@ class ScoreEstimates(Tabular):
 
     def column(self, target: str) -> FloatArray:
         """Estimates of one target, (n_models,)."""
-        result: FloatArray = self.value[:, self.targets.index(target)]
-        return result
+        return self.value[:, self.targets.index(target)]
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each model and target, as the command line prints them."""

@@ -1,7 +1,7 @@
 """Choices of an estimation: one frozen spec a method, the table of the methods, and the words for what scores mean."""
 
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, TypeAlias, get_args
 
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError
@@ -37,15 +37,13 @@ Towards = Literal["weights", "zero"]
 class PointSpec:
     """What the specs of all methods are derived from that give an estimate by themselves."""
 
+    learns_scores: ClassVar[bool] = False
+    """Whether it learns each score from the answers themselves, whatever the score is: then also external ones."""
+
     @property
     def members(self) -> tuple["PointSpec", ...]:
         """Methods whose estimates it takes, as those of `Stacked`: itself."""
         return (self,)
-
-    @property
-    def learns_scores(self) -> bool:
-        """Whether it learns each score from the answers themselves, whatever the score is: then also external ones."""
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +89,7 @@ class GPIRT(PointSpec):
 class TaskMean(PointSpec):
     """The past models' mean score, whatever the new model did: the floor every method must beat."""
 
-    @property
-    def learns_scores(self) -> bool:
-        """It does."""
-        return True
+    learns_scores: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +123,7 @@ class Ridge(PointSpec):
         (WILD). With few past models the former is mostly more accurate, with hundreds it makes no difference.
     """
 
+    learns_scores: ClassVar[bool] = True
     penalty: float | Literal["leave-one-out"] = "leave-one-out"
     towards: Towards = "weights"
 
@@ -135,11 +131,6 @@ class Ridge(PointSpec):
         """Check the choices."""
         check_positive("penalty", self.penalty, word="leave-one-out")
         check_one_of("towards", self.towards, get_args(Towards))
-
-    @property
-    def learns_scores(self) -> bool:
-        """It does."""
-        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,7 @@ import numpy as np
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import (
-    N_SHOWN,
-    DataError,
-    DataWarning,
-    ParameterError,
-    did_you_mean,
-    remedy,
-    shown,
-    visible,
-    warn,
-)
+from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, remedy, shown, visible, warn
 from itembank.estimation.calibrated_scores import ALLOWANCE, with_intervals
 from itembank.estimation.estimates import BEYOND, Scores
 from itembank.estimation.estimator_specs import PIRT
@@ -111,8 +101,7 @@ def squared_differences(answers: FloatArray, past: FloatArray) -> FloatArray:
     """Squared differences of answers, added up over the items that both gave, (n_models, n_past)."""
     seen, of_past = (np.asarray(~np.isnan(each), dtype=np.float64) for each in (answers, past))
     y, a = np.nan_to_num(answers), np.nan_to_num(past)
-    result: FloatArray = np.maximum(y**2 @ of_past.T - 2.0 * y @ a.T + seen @ (a**2).T, 0.0)
-    return result
+    return np.maximum(y**2 @ of_past.T - 2.0 * y @ a.T + seen @ (a**2).T, 0.0)
 
 
 def kin_of(
@@ -155,8 +144,7 @@ def shares(near: FloatArray, step: FloatArray, wanted: FloatArray, n_nearest: in
     (n_models, n_past)), of whom `PRIOR` count with no use of the step.
     """
     squares = near @ step**2 * (1.0 + PRIOR / n_nearest)
-    result: FloatArray = np.divide(near @ (step * wanted), squares, out=np.zeros(squares.shape), where=squares > 0.0)
-    return result
+    return np.divide(near @ (step * wanted), squares, out=np.zeros(squares.shape), where=squares > 0.0)
 
 
 def error_sizes(

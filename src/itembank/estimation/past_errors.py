@@ -75,11 +75,7 @@ class Expectations(NamedTuple):
 
     @classmethod
     def by(
-        cls,
-        factors: FactorModels,
-        positions: IntArray,
-        responses: FloatArray,
-        moments: tuple[FloatArray, FloatArray],
+        cls, factors: FactorModels, positions: IntArray, responses: FloatArray, moments: tuple[FloatArray, FloatArray]
     ) -> Self:
         """Gather them from raw responses (n_models, n_columns) to items, and mean and variance by the item model."""
         usual, loose = (

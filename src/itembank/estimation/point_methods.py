@@ -151,8 +151,7 @@ def gp_irt(weighted: FloatArray, p_irt: FloatArray, sample_share: FloatArray) ->
 
     Where nothing was observed the weighted mean is NaN and lambda 0: p-IRT alone is left.
     """
-    mixed: FloatArray = p_irt + sample_share * (np.where(np.isnan(weighted), p_irt, weighted) - p_irt)
-    return mixed
+    return p_irt + sample_share * (np.where(np.isnan(weighted), p_irt, weighted) - p_irt)
 
 
 def sample_share(
@@ -178,8 +177,7 @@ def sample_share(
 
 def bias_of_share(share: FloatArray, response_variance: FloatArray, n_effective: FloatArray) -> FloatArray:
     """Return the b that gives anchor points this lambda (`sample_share`, factor 4), below 1; all (n_scenarios,)."""
-    result: FloatArray = np.sqrt(share / (1.0 - share) * response_variance / (specs.ANCHOR_FACTOR * n_effective))
-    return result
+    return np.sqrt(share / (1.0 - share) * response_variance / (specs.ANCHOR_FACTOR * n_effective))
 
 
 def estimated_factor(

@@ -209,5 +209,4 @@ def standard_error(value: FloatArray, posterior_mean: FloatArray, posterior_vari
 
     An estimate other than the posterior mean m is charged for its distance from it.
     """
-    result: FloatArray = np.sqrt(np.maximum(posterior_variance, 0.0) + (value - posterior_mean) ** 2)
-    return result
+    return np.sqrt(np.maximum(posterior_variance, 0.0) + (value - posterior_mean) ** 2)

@@ -86,8 +86,7 @@ def completed(responses: FloatArray) -> FloatArray:
     model_effect = distance.sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
     filled = np.clip(item_mean + model_effect[:, None], 0.0, 1.0)
     filled = np.where(observed.any(axis=0), filled, 0.0)
-    result: FloatArray = np.where(observed, responses, filled)
-    return result
+    return np.where(observed, responses, filled)
 
 
 RANK_TOLERANCE = 1e-12

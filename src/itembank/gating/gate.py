@@ -316,8 +316,7 @@ class GatePair:
                 "Give the baseline a table of items with that column: itembank import RESULTS --items FILE."
             )
         values = items[column].cast(pl.String).fill_null("").to_numpy()
-        result: IntArray = np.unique(values, return_inverse=True)[1].astype(np.int64)
-        return result
+        return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
     def aligned(self, probabilities: Sequence[ResponseMatrix]) -> FloatArray:
         """Return what both models' probabilities are for the items, NaN where unknown, (2, n_items)."""

@@ -22,20 +22,9 @@ MARGINS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
 class SelfTest(Tabular):
     """What two runs of the same set-up say of the gate that it can hold.
 
-    Attributes
-    ----------
-    first_id, second_id : str
-    n_items : int
-    fell, rose : int
-        Items on which the second run was worse, and better.
-    difference, low, high : float
-        Second run less first, with an interval: it contains 0 unless the two are no runs of the same set-up.
-    data_variance, trial_variance : float
-        Of one answer: between items, and between runs at the same item.
-    margin_held : float
-        The smallest margin at which a candidate like the baseline passes with all these items, but for the probability
-        of a false alarm.
-    spec : GateSpec
+    The interval of the difference contains 0 unless the two are no runs of the same set-up. `margin_held` is the
+    smallest margin at which a candidate like the baseline passes with all these items, but for the probability of a
+    false alarm.
     """
 
     schema = "gate-self-test"
@@ -43,13 +32,13 @@ class SelfTest(Tabular):
     first_id: str
     second_id: str
     n_items: int
-    fell: int
-    rose: int
+    fell: int  # Items on which the second run was worse
+    rose: int  # Items on which it was better
     difference: float
     low: float
     high: float
-    data_variance: float
-    trial_variance: float
+    data_variance: float  # Of one answer, between items
+    trial_variance: float  # Of one answer, between runs at the same item
     margin_held: float
     spec: GateSpec
 

@@ -138,5 +138,4 @@ def balanced_order(
         bit = (places >> (n_bits - 1 - level)) & 1
         swapped = rng.integers(2, size=2**level)[places >> (n_bits - level)]
         keys |= (bit ^ swapped) << level
-    order: IntArray = np.lexsort((units, keys[units])).astype(np.int64)
-    return order
+    return np.lexsort((units, keys[units])).astype(np.int64)

@@ -28,28 +28,16 @@ class GateRun:
 
     Whatever drives a session (`itembank.harnesses.drive`) drives this in its place: it asks for the items of a stage,
     looks when all of them are answered, and asks no more as soon as there is a verdict.
-
-    Parameters
-    ----------
-    plan : GatePlan
-    model_id : str
-        The candidate's.
-    bank : Bank, optional
-        That of a gate with a bank; by default it is loaded from where it lay.
-    events : iterable of answers and failures of before
-        Items that failed are asked again.
-    journal : Journal, optional
-        Keeps each answer.
     """
 
     def __init__(
         self,
         plan: GatePlan,
         *,
-        model_id: str,
-        bank: Bank | None = None,
-        events: Iterable[Told | Failed] = (),
-        journal: Journal | None = None,
+        model_id: str,  # The candidate's
+        bank: Bank | None = None,  # That of a gate with a bank; by default it is loaded from where it lay
+        events: Iterable[Told | Failed] = (),  # Of before; items that failed are asked again
+        journal: Journal | None = None,  # Keeps each answer
     ) -> None:
         self.plan, self.model_id = plan, check_model_id(model_id)
         self.found: Gate | None = None
@@ -202,12 +190,8 @@ def open_gate_run(
 ) -> Iterator[GateRun]:
     """Begin a candidate's way through a gate, or go on with the answers that a file keeps.
 
-    Raises
-    ------
-    DataError
-        When the file is of another gate or candidate.
-    JournalError
-        When another process writes it, or it cannot be written.
+    Raises `DataError` when the file is of another gate or candidate; `JournalError` when another process writes it, or
+    it cannot be written.
     """
     plan = GatePlan.load(gate)
     header = {"gate": read_json(gate / PLAN)[RECORD_KEY], "model_id": check_model_id(model_id)}

@@ -35,20 +35,14 @@ DOUBT = 2.0
 class BankLooks:
     """What a gate needs of a bank: the items of each look, and how far estimates from them were off on past pairs.
 
-    Attributes
-    ----------
-    selections : tuple of n_looks Selection
-        Each holds the items of the one before it.
-    coefficients : (n_looks, 2)
-        ``a, b`` of the expected squared error ``s^2 (a (1 - k^2) + b k^2)``, see `bank_look`.
-    boundaries : (3, 2)
-        For the error rates of the gate's spec: how many standard errors a past candidate's difference was estimated
-        too high, and too low, at any look, with the probability of an error.
+    Coefficients are ``a, b`` of the expected squared error ``s^2 (a (1 - k^2) + b k^2)``, see `bank_look`. Boundaries
+    are, for the error rates of the gate's spec, how many standard errors a past candidate's difference was estimated
+    too high, and too low, at any look, with the probability of an error.
     """
 
-    selections: tuple[Selection, ...]
-    coefficients: FloatArray
-    boundaries: FloatArray
+    selections: tuple[Selection, ...]  # (n_looks,): Each holds the items of the one before it
+    coefficients: FloatArray  # (n_looks, 2)
+    boundaries: FloatArray  # (3, 2)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""

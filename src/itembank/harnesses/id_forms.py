@@ -31,10 +31,7 @@ def id_text(form: str, item_ids: Sequence[str], items: pl.DataFrame) -> str:
 
     Forms but ``list`` and ``lm-eval`` have the ids that items have where they come from (`native_ids`).
 
-    Raises
-    ------
-    DataError
-        When the form cannot carry an id, or an item is not in the bank.
+    Raises `DataError` when the form cannot carry an id, or an item is not in the bank.
     """
     rows = items.with_columns(pl.Series("native", native_ids(items), dtype=pl.String)).to_dicts()
     known = {row["item_id"]: row for row in rows}

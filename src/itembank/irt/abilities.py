@@ -74,16 +74,12 @@ class Difficulties(NamedTuple):
     standard_error: FloatArray
 
 
-def expected_difficulties(slope: FloatArray, intercept: FloatArray, covariance: FloatArray) -> Difficulties:
-    """Estimate difficulties, with ``sqrt(min E[(a b + c)^2] / E[a^2])`` as their errors.
-
-    Parameters
-    ----------
-    slope, intercept : (n_items,)
-        Not both a slope and its error zero.
-    covariance : (n_items, 2, 2)
-        Of (slope, intercept).
-    """
+def expected_difficulties(
+    slope: FloatArray,  # (n_items,): Not zero together with its error
+    intercept: FloatArray,  # (n_items,)
+    covariance: FloatArray,  # (n_items, 2, 2): Of (slope, intercept)
+) -> Difficulties:
+    """Estimate difficulties, with ``sqrt(min E[(a b + c)^2] / E[a^2])`` as their errors."""
     # E[(a b + c)^2] is a parabola in b: E[a^2] is its curvature, and both results come from its lowest point.
     square = slope**2 + covariance[:, 0, 0]
     value: FloatArray = -(slope * intercept + covariance[:, 0, 1]) / square

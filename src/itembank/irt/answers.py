@@ -159,8 +159,7 @@ def gather_blocks(
 def logits(answers: Answers, theta: FloatArray) -> FloatArray:
     """Logit of every answer, (n_models, n_answers)."""
     if answers.is_shared:
-        result: FloatArray = theta @ answers.loadings.T + answers.intercept
-        return result
+        return theta @ answers.loadings.T + answers.intercept
     own: FloatArray = np.matmul(answers.loadings, theta[..., None])[..., 0] + answers.intercept
     return own
 
@@ -175,8 +174,7 @@ def only_answered(answers: Answers, terms: FloatArray) -> FloatArray:
 def sum_loadings(answers: Answers, weights: FloatArray) -> FloatArray:
     """``sum_i w_i a_i`` for weights (n_models, n_answers): (n_models, n_dims)."""
     if answers.is_shared:
-        result: FloatArray = weights @ answers.loadings
-        return result
+        return weights @ answers.loadings
     own: FloatArray = np.matmul(weights[:, None, :], answers.loadings)[:, 0, :]
     return own
 
@@ -194,8 +192,7 @@ def quadratic_forms(answers: Answers, matrices: FloatArray) -> FloatArray:
     """``a_i' C a_i`` for matrices C (n_models, n_dims, n_dims): (n_models, n_answers)."""
     if answers.is_shared:
         flat = (answers.loadings[:, :, None] * answers.loadings[:, None, :]).reshape(len(answers.loadings), -1)
-        result: FloatArray = matrices.reshape(len(matrices), -1) @ flat.T
-        return result
+        return matrices.reshape(len(matrices), -1) @ flat.T
     own: FloatArray = np.einsum("mid,mid->mi", np.matmul(answers.loadings, matrices), answers.loadings)
     return own
 
@@ -226,8 +223,7 @@ def _terms_at(answers: Answers, x: FloatArray) -> FloatArray:
     if not answers.model.is_logistic:
         return answers.model.log_likelihood_terms(x, answers.responses, answers.n_trials)
     log_p, log_q = log_probabilities(x, answers.model.asymptotes)
-    result: FloatArray = answers.responses * (log_p - log_q) + log_q
-    return result
+    return answers.responses * (log_p - log_q) + log_q
 
 
 def _own_items(

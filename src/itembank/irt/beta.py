@@ -63,15 +63,13 @@ class EndRatio(NamedTuple):
 
 def clipped(responses: FloatArray) -> FloatArray:
     """Responses moved into [EPSILON, 1 - EPSILON]; NaN stays NaN."""
-    result: FloatArray = np.clip(responses, EPSILON, 1.0 - EPSILON)
-    return result
+    return np.clip(responses, EPSILON, 1.0 - EPSILON)
 
 
 def log_odds(responses: FloatArray) -> FloatArray:
     """``L = log(y / (1 - y))`` of the clipped responses y."""
     y = clipped(responses)
-    result: FloatArray = np.log(y) - np.log1p(-y)
-    return result
+    return np.log(y) - np.log1p(-y)
 
 
 def low_end(mean: Mean, precision: FloatArray) -> EndRatio:
@@ -208,8 +206,7 @@ def _information(mean: Mean, precision: FloatArray) -> FloatArray:
     # psi1(z) = 1 / z + T(z), and 1 / a + 1 / b = 1 / (phi p q).
     remainders = trigamma_rest(precision * mean.p) + trigamma_rest(precision * mean.q)
     slope = precision * mean.first
-    result: FloatArray = slope * (mean.first / (mean.p * mean.q)) + slope * slope * remainders
-    return result
+    return slope * (mean.first / (mean.p * mean.q)) + slope * slope * remainders
 
 
 def _spreads(mean: Mean, precision: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

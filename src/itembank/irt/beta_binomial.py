@@ -74,8 +74,7 @@ def _log_probability(mean: Mean, responses: FloatArray, precision: FloatArray, n
     """Binomial terms, and the terms that the spread of the probability adds to them."""
     a, b, k, wrong = _shapes(mean, responses, precision, n_trials)
     added = log_gamma_difference(a, k) + log_gamma_difference(b, wrong) - log_gamma_difference(precision, n_trials)
-    result: FloatArray = k * mean.log_p + wrong * mean.log_q + added
-    return result
+    return k * mean.log_p + wrong * mean.log_q + added
 
 
 def _difference(mean: Mean, responses: FloatArray, precision: FloatArray, n_trials: FloatArray) -> FloatArray:
@@ -120,8 +119,7 @@ def information_weights(
     for count in np.unique(n):
         cells = n == count
         variance[cells] = _variances(a[cells], b[cells], float(count))
-    result: FloatArray = np.where(n == 1.0, single, (precision * mean.first) ** 2 * variance)
-    return result
+    return np.where(n == 1.0, single, (precision * mean.first) ** 2 * variance)
 
 
 def information_slopes(
@@ -184,7 +182,7 @@ def _integrated(a: FloatArray, b: FloatArray, n: float) -> FloatArray:
         (middle * inner).sum(axis=1)
         + low_edge[:, :-1].sum(axis=1)
         + high_edge[:, :-1].sum(axis=1)
-        + _correction(low_edge, high_edge)
+        + ((low_edge[:, -1] - low_edge[:, -2]) + (high_edge[:, -1] - high_edge[:, -2])) / 24.0
         for inner, low_edge, high_edge in zip(inside, first, last, strict=True)
     )
     result: FloatArray = squares / total
@@ -213,12 +211,6 @@ def _mass(a: FloatArray, b: FloatArray, n: float, k: FloatArray) -> tuple[FloatA
     probability = np.exp(terms - log_beta(k + 1.0, n - k + 1.0)) / (n + 1.0)
     d = digamma_difference(a, k) - digamma_difference(b, n - k)
     return probability, probability * d**2
-
-
-def _correction(first: FloatArray, last: FloatArray) -> FloatArray:
-    """``(h'(begin) - h'(end)) / 24`` of the midpoint rule, from the counts on both sides of each edge."""
-    result: FloatArray = ((first[:, -1] - first[:, -2]) + (last[:, -1] - last[:, -2])) / 24.0
-    return result
 
 
 class BetaBinomialModel(ResponseModel):

@@ -8,14 +8,9 @@ from itembank.numerics.arrays import FloatArray
 
 
 def apply_thresholds(responses: FloatArray, thresholds: FloatArray) -> FloatArray:
-    """Return 1 where a response reaches its item's threshold and 0 below; missing stays missing.
+    """Return 1 where a response (n_models, n_items) reaches its item's threshold (n_items,) and 0 below.
 
-    Parameters
-    ----------
-    responses : (n_models, n_items)
-        In [0, 1], NaN where missing.
-    thresholds : (n_items,)
-        NaN leaves the item's responses as they are.
+    Missing responses stay missing, and a threshold of NaN leaves the item's as they are.
     """
     # At or above, not above, as `best_threshold` counts: a threshold is one of the values that occur.
     with np.errstate(invalid="ignore"):

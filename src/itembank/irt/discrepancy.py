@@ -41,23 +41,17 @@ class Discrepancy:
 
 
 def with_discrepancy(
-    model: FactorModel, groups: IntArray, discrepancy: Discrepancy, *, subgroups: IntArray | None = None
+    model: FactorModel,
+    groups: IntArray,  # (n_items,): Group of each item, numbered from 0: scenarios, say
+    discrepancy: Discrepancy,  # Nothing is added for a scale of 0
+    *,
+    subgroups: IntArray | None = None,  # (n_items,): Subgroup of each item, numbered from 0 through all groups
 ) -> FactorModel:
     """Add factors that raise or lower all items of a group, its items of like difficulty, and subgroups together.
 
     The response of item i gets ``level (u_g + sum_b B_ib u_gb) + subgroup v_h`` with all u and v normal with variance
     one and independent, where g and h are its group and subgroup and B are bells over the rank of the item's mean
     response in its group, summing to one for each item.
-
-    Parameters
-    ----------
-    model : FactorModel
-    groups : (n_items,)
-        Group of each item, numbered from 0: scenarios, say.
-    discrepancy : Discrepancy
-        Nothing is added for a scale of 0.
-    subgroups : (n_items,), optional
-        Subgroup of each item, numbered from 0 through all groups.
     """
     shifts = shift_columns(model.mean, groups) if discrepancy.level else np.zeros((model.n_items, 0))
     return with_columns(model, shifts, discrepancy, None if subgroups is None else indicators(subgroups))
@@ -74,7 +68,10 @@ def with_columns(
 
 
 def measure_discrepancy(
-    responses: FloatArray | Columns, groups: IntArray, *, subgroups: IntArray | None = None
+    responses: FloatArray | Columns,  # (n_models, n_items), NaN where missing: filled by item mean plus model effect
+    groups: IntArray,  # (n_items,)
+    *,
+    subgroups: IntArray | None = None,  # (n_items,)
 ) -> Discrepancy:
     """Measure the shifts on models left out: the part of their group means that factors of the others do not explain.
 
@@ -82,16 +79,7 @@ def measure_discrepancy(
     items' own noise, ``sum_i w_i^2 s_i``, which is subtracted; the remainder is averaged over models and groups.
     With many models the factors explain nearly all, with few little.
 
-    Parameters
-    ----------
-    responses : (n_models, n_items), or Columns
-        Raw; NaN where missing: filled by item mean plus model effect.
-    groups, subgroups : (n_items,)
-
-    Returns
-    -------
-    Discrepancy
-        0 where models are too few for cross-validation.
+    Returns 0 where models are too few for cross-validation.
     """
     columns = responses if isinstance(responses, Columns) else Columns.of(responses)
     if columns.n_models < 2 * N_FOLDS:
@@ -105,18 +93,13 @@ def measure_discrepancy(
     for split in splits_of(random_folds(columns.n_models, N_FOLDS, np.random.default_rng(SEED))):
         model, new = fit_factor_model(filled.of_models(split.train)), filled.of_models(split.test)
         # Squared group means have the expectation scale^2 plus the noise of a weighted mean.
-        excess[split.test] = _mean_residuals(model, new, weights) ** 2 - model.noise @ weights**2
+        factors = expected_factors(model, new)
+        result = np.zeros((new.n_models, weights.shape[1]))
+        for place, part in new.parts():
+            result += (part - model.mean[place] - factors @ model.loadings[place].T) @ weights[place]
+        excess[split.test] = result**2 - model.noise @ weights**2
     scales = np.split(excess, [bins.size.size], axis=1)
     return Discrepancy(_scale(scales[0], bins), _scale(scales[1], of_subgroups))
-
-
-def _mean_residuals(model: FactorModel, responses: Columns, weights: FloatArray) -> FloatArray:
-    """Means over groups of items, by weights (n_items, n_groups), of what the factors leave, (n_models, n_groups)."""
-    factors = expected_factors(model, responses)
-    result = np.zeros((responses.n_models, weights.shape[1]))
-    for place, part in responses.parts():
-        result += (part - model.mean[place] - factors @ model.loadings[place].T) @ weights[place]
-    return result
 
 
 class _Large(NamedTuple):

@@ -6,13 +6,7 @@ import numpy as np
 
 from itembank.errors import ParameterError
 from itembank.irt.abilities import Abilities, join
-from itembank.irt.answers import (
-    Answers,
-    gather_blocks,
-    log_likelihood_at,
-    logits,
-    only_answered,
-)
+from itembank.irt.answers import Answers, gather_blocks, log_likelihood_at, logits, only_answered
 from itembank.irt.newton import map_of_answers
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -46,36 +40,19 @@ EDGE_WEIGHT = 1e-5
 
 def eap_abilities(
     parameters: ItemParameters,
-    responses: FloatArray,
+    responses: FloatArray,  # (n_models, n_items)
     prior: AbilityPrior,
     *,
-    n_quadrature: int | Literal["auto"] = "auto",
-    bounds: tuple[float, float] = (-6.0, 6.0),
-    n_trials: FloatArray | None = None,
+    n_quadrature: int | Literal["auto"] = "auto",  # Nodes per dimension
+    bounds: tuple[float, float] = (-6.0, 6.0),  # Range of the grid in standard deviations of the prior around its mean
+    n_trials: FloatArray | None = None,  # (n_models, n_items)
 ) -> Abilities:
     """Find the mean and covariance of the posterior of ability.
 
     A grid common to all models is equally spaced over `bounds`. Models whose posterior is narrower than the spacing
-    get Gauss-Hermite nodes of their own around their mode.
-
-    Parameters
-    ----------
-    parameters : ItemParameters
-    responses : (n_models, n_items)
-        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
-    prior : AbilityPrior
-    n_quadrature : int or 'auto'
-        Nodes per dimension. A number is kept to for every model, and a model whose posterior it cannot
-        resolve is then not `converged`.
-    bounds : (float, float)
-        Range of the grid in standard deviations of the prior around its mean.
-    n_trials : (n_models, n_items), optional
-        Trials behind each response of a family of counts; one by default.
-
-    Raises
-    ------
-    ParameterError
-        In three dimensions or more.
+    get Gauss-Hermite nodes of their own around their mode. A number of nodes that is given is kept to for every model,
+    and a model whose posterior it cannot resolve is then not `converged`. Responses and trials are as for
+    `map_abilities`. Raises `ParameterError` in three dimensions or more.
     """
     if prior.n_dims > MOST_GRID_DIMS:
         raise ParameterError(
@@ -164,5 +141,4 @@ def _normalised(log_weights: FloatArray) -> FloatArray:
 
 
 def _outer(vectors: FloatArray) -> FloatArray:
-    result: FloatArray = vectors[:, :, None] * vectors[:, None, :]
-    return result
+    return vectors[:, :, None] * vectors[:, None, :]

@@ -149,23 +149,12 @@ ML_TOLERANCE = 1e-7
 def ml_abilities(parameters: ItemParameters, responses: FloatArray, *, n_trials: FloatArray | None = None) -> Abilities:
     """Find the ability under which the responses are most likely.
 
-    Parameters
-    ----------
-    parameters : ItemParameters
-    responses : (n_models, n_items)
-        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
-    n_trials : (n_models, n_items), optional
-        Trials behind each response of a family of counts; one by default.
-
-    Returns
-    -------
-    Abilities
-        Where the likelihood rises for ever along some direction (all right, all wrong, or in more
-        dimensions responses that a plane separates), `at_bound` is set, the dimensions that grow are
-        infinite, the others are at their limit, and the covariance is NaN. A model whose responses do
-        not measure every dimension is NaN and at the bound too. With asymptotes, and with probabilities or
-        over-dispersed counts, the likelihood can have several maxima: in one dimension the highest is found, in
-        more the one uphill of a start near the responses (with asymptotes: of the items' centre).
+    Responses and trials are as for `map_abilities`. Where the likelihood rises for ever along some direction (all
+    right, all wrong, or in more dimensions responses that a plane separates), `at_bound` is set, the dimensions that
+    grow are infinite, the others are at their limit, and the covariance is NaN. A model whose responses do not measure
+    every dimension is NaN and at the bound too. With asymptotes, and with probabilities or over-dispersed counts, the
+    likelihood can have several maxima: in one dimension the highest is found, in more the one uphill of a start near
+    the responses (with asymptotes: of the items' centre).
     """
     runs = gather_blocks(parameters, responses, n_trials)
     return join([_where_identified(answers, "ml", _ml_identified) for answers in runs])
@@ -177,15 +166,9 @@ def wle_abilities(
     """Find the weighted likelihood estimate of ability: finite for every pattern, bias of second order.
 
     ``argmax log L(theta) + log det I(theta) / 2``: Warm's (1989) estimator for 1PL and 2PL in one
-    dimension; with asymptotes it is the Jeffreys-penalised form, which then differs from Warm's.
-
-    Arguments are those of `ml_abilities`.
-
-    Returns
-    -------
-    Abilities
-        Covariance is the inverse of minus the Hessian of the penalised objective. A model whose
-        responses do not measure every dimension is NaN and at the bound.
+    dimension; with asymptotes it is the Jeffreys-penalised form, which then differs from Warm's. The covariance is the
+    inverse of minus the Hessian of the penalised objective. A model whose responses do not measure every dimension is
+    NaN and at the bound.
     """
     runs = gather_blocks(parameters, responses, n_trials)
     return join([_where_identified(answers, "wle", _wle_identified) for answers in runs])
@@ -201,7 +184,11 @@ def _ml_identified(answers: Answers, frame: Frame) -> Abilities:
     is_flat = np.abs(values) < FLAT  # (n_models, n_dims)
     at_bound = is_flat.any(axis=1)
     growth = frame.scale @ (vectors * is_flat[:, None, :]) @ vectors.transpose(0, 2, 1) @ maximum.theta[..., None]
-    theta = _with_infinities(problem.to_theta(maximum.theta), growth[..., 0])
+    sizes = np.abs(growth[..., 0])
+    largest = sizes.max(axis=1, keepdims=True, initial=0.0)
+    # Relative to the largest: dimensions outside the growth hold only rounding of it.
+    grows = (sizes > 1e-6 * largest) & (largest > 0.0)
+    theta = np.where(grows, np.copysign(np.inf, growth[..., 0]), problem.to_theta(maximum.theta))
     return Abilities(theta, _covariance(maximum, frame, at_bound), at_bound, maximum.converged, "ml")
 
 
@@ -223,14 +210,6 @@ def _start(answers: Answers, frame: Frame, *, with_ends: bool) -> FloatArray:
     points = item_points(answers)
     theta = best_points(answers, points if with_ends else points[:-2])
     return (theta - frame.centre) / frame.scale[:, 0]
-
-
-def _with_infinities(theta: FloatArray, growth: FloatArray) -> FloatArray:
-    """Make infinite the dimensions that take part in the growth (n_models, n_dims)."""
-    largest = np.abs(growth).max(axis=1, keepdims=True, initial=0.0)
-    # Relative to the largest: dimensions outside the growth hold only rounding of it.
-    grows = (np.abs(growth) > 1e-6 * largest) & (largest > 0.0)
-    return np.where(grows, np.copysign(np.inf, growth), theta)
 
 
 def _covariance(maximum: Maximum, frame: Frame, at_bound: BoolArray) -> FloatArray:

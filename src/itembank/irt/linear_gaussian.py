@@ -104,7 +104,11 @@ class FactorPosterior:
     covariance: FloatArray  # (n_factors, n_factors): The same for all models that answered the same items
 
 
-def fit_factor_model(responses: FloatArray | Columns, *, n_factors: int | Literal["auto"] = "auto") -> FactorModel:
+def fit_factor_model(
+    responses: FloatArray | Columns,  # (n_models, n_items); NaN where missing
+    *,
+    n_factors: int | Literal["auto"] = "auto",  # At most this many; 'auto' takes up to 50, so the bound alone decides
+) -> FactorModel:
     """Fit by principal components with the sampling noise of eigenvalues and eigenvectors taken out.
 
     With more items than models the leading sample eigenvalues are far too large and their vectors point partly
@@ -114,19 +118,9 @@ def fit_factor_model(responses: FloatArray | Columns, *, n_factors: int | Litera
     ``(1 - gamma s^2 / (l - s)^2) / (1 + gamma s / (l - s))`` (Paul 2007, theorems 2 and 4). Loadings are the sample
     vectors times ``sqrt((l - s) cos^2)``: what can be known of the factor; factors below the bound are dropped.
 
-    Parameters
-    ----------
-    responses : (n_models, n_items), or Columns
-        Raw; NaN where missing: then filled in from the factors, again and again. What was filled in tells nothing, so a
-        model that answered a fraction of the items counts as that fraction of a model, in gamma, too; one that answered
-        less than `LEAST_ANSWERED` is left out.
-    n_factors : int or 'auto'
-        At most this many; 'auto' takes up to 50, so the bound alone decides.
-
-    Returns
-    -------
-    FactorModel
-        With no factors where there are fewer than three models, or all noise.
+    What is missing is filled in from the factors, again and again. That tells nothing, so a model that answered a
+    fraction of the items counts as that fraction of a model, in gamma, too; one that answered less than
+    `LEAST_ANSWERED` is left out. With fewer than three models, or all noise, there are no factors.
     """
     columns = responses if isinstance(responses, Columns) else Columns.of(responses)
     answered = _fractions_answered(columns)
@@ -171,8 +165,7 @@ def expected_factors(model: FactorModel, responses: Columns) -> FloatArray:
     sums = np.zeros((responses.n_models, model.n_factors))
     for place, part in responses.parts():
         sums += (part - model.mean[place]) @ scaled[place]
-    result: FloatArray = sums @ np.linalg.inv(np.eye(model.n_factors) + model.loadings.T @ scaled)
-    return result
+    return sums @ np.linalg.inv(np.eye(model.n_factors) + model.loadings.T @ scaled)
 
 
 def _fractions_answered(responses: Columns) -> FloatArray:
@@ -298,27 +291,18 @@ def additively_filled(responses: Columns) -> Columns:
     return responses.changed(fill)
 
 
-def item_residuals(model: FactorModel, items: IntArray, responses: FloatArray) -> tuple[FloatArray, FloatArray]:
+def item_residuals(
+    model: FactorModel,  # Of all items
+    items: IntArray,  # (n_observed,): Positions of the answered items
+    responses: FloatArray,  # (n_models, n_observed): Complete
+) -> tuple[FloatArray, FloatArray]:
     """Residual of each answer given all other answers of the same model.
 
     ``e_i = (V^-1 r)_i / (V^-1)_ii`` with variance ``1 / (V^-1)_ii``, the closed form of leaving one answer out;
     ``V^-1`` by Woodbury's identity, so that no matrix of |S| rows is needed.
 
-    Parameters
-    ----------
-    model : FactorModel
-        Of all items.
-    items : (n_observed,)
-        Positions of the answered items.
-    responses : (n_models, n_observed)
-        Complete.
-
-    Returns
-    -------
-    (n_models, n_observed)
-        Answer less expectation, on the scale of responses.
-    (n_observed,)
-        Variance of each by the factor model.
+    Returns answers less expectations, (n_models, n_observed), on the scale of responses, and the variance of each by
+    the factor model, (n_observed,).
     """
     loadings, noise = model.loadings[items], model.noise[items]
     posterior = factor_posterior(model, items, responses)
@@ -335,19 +319,8 @@ def group_residuals(
     ``e = mean_G (y_i - m_i - L_i . E[f | y_R])`` with variance ``l' C l + sum_G s_i / |G|^2``, where l is the mean of
     the group's loadings and C the covariance of the factors given ``y_R``.
 
-    Arguments are those of `item_residuals`, and
-
-    Parameters
-    ----------
-    group, reference : (n_group,), (n_reference,)
-        Columns of `responses`, none in both.
-
-    Returns
-    -------
-    (n_models,)
-        Mean residual, on the scale of responses.
-    float
-        Its variance by the factor model.
+    Arguments are those of `item_residuals`, and columns of `responses`, (n_group,) and (n_reference,), none in both.
+    Returns mean residuals, (n_models,), on the scale of responses, and their variance by the factor model.
     """
     posterior = factor_posterior(model, items[reference], responses[:, reference])
     own = items[group]
@@ -357,20 +330,15 @@ def group_residuals(
     return responses[:, group].mean(axis=1) - expected, variance
 
 
-def successive_residuals(model: FactorModel, items: IntArray, responses: FloatArray) -> FloatArray:
+def successive_residuals(
+    model: FactorModel,  # Of all items
+    items: IntArray,  # (n_observed,): Positions of the items in the order in which they were answered
+    responses: FloatArray,  # (n_models, n_observed): Complete, in the same order
+) -> FloatArray:
     """Residual of each answer given the answers before it, in standard deviations, (n_models, n_observed).
 
     ``u = A^-1 r`` with the Cholesky factor A of V: uncorrelated, of mean 0 and variance 1 for models of the population
     that the factor model describes. Their mean square is the model's misfit.
-
-    Parameters
-    ----------
-    model : FactorModel
-        Of all items.
-    items : (n_observed,)
-        Positions of the items in the order in which they were answered.
-    responses : (n_models, n_observed)
-        Complete, in the same order.
     """
     from scipy.linalg import solve_triangular  # noqa: PLC0415 (short commands import this module, and fit nothing)
 

@@ -86,8 +86,7 @@ def log_probabilities(x: FloatArray, asymptotes: Asymptotes | None) -> tuple[Flo
 def log_likelihood_terms(x: FloatArray, responses: FloatArray, asymptotes: Asymptotes | None) -> FloatArray:
     """Log-likelihood of each response y, ``y log p + (1 - y) log(1 - p)``."""
     if asymptotes is None:
-        result: FloatArray = responses * x - softplus(x)
-        return result
+        return responses * x - softplus(x)
     log_p, log_q = log_probabilities(x, asymptotes)
     return responses * log_p + (1.0 - responses) * log_q
 

@@ -24,39 +24,25 @@ from itembank.numerics.symmetric import triangle, unpack
 
 def map_abilities(
     parameters: ItemParameters,
-    responses: FloatArray,
+    responses: FloatArray,  # (n_models, n_items) in [0, 1], NaN where missing
     prior: AbilityPrior,
     *,
-    weights: FloatArray | None = None,
-    n_trials: FloatArray | None = None,
-    start: FloatArray | None = None,
+    weights: FloatArray | None = None,  # (n_models, n_items): w, how many times each response counts
+    n_trials: FloatArray | None = None,  # (n_models, n_items): Behind each response of a family of counts
+    start: FloatArray | None = None,  # (n_models, n_dims)
 ) -> Abilities:
     """Find the mode of the posterior of ability.
 
     ``argmax sum_i w_i [y_i log p_i + (1 - y_i) log(1 - p_i)] - (theta - mu)' P (theta - mu) / 2`` for right and wrong
     answers, and with the log-likelihood of their family in the brackets for others.
 
-    Parameters
-    ----------
-    parameters : ItemParameters
-    responses : (n_models, n_items)
-        In [0, 1], a Bernoulli fraction is a weighted likelihood; NaN where missing.
-    prior : AbilityPrior
-    weights : (n_models, n_items), optional
-        w, how many times each response counts: for a Bernoulli model the number of trials that it is the mean of.
-        Once by default.
-    n_trials : (n_models, n_items), optional
-        Trials behind each response of a family of counts; one by default. Other families take no notice.
-    start : (n_models, n_dims), optional
-        Where to start. By default the prior mean, or with asymptotes, probabilities or over-dispersed counts,
-        where there can be more than one mode, the best of some points spread over the prior (beyond two
-        dimensions few points, so that the mode found may be a lower one).
+    A Bernoulli fraction is a weighted likelihood; its weight is the number of trials that it is the mean of. Weights
+    and trials are one by default. The search starts at the prior mean by default, or with asymptotes, probabilities or
+    over-dispersed counts, where there can be more than one mode, at the best of some points spread over the prior
+    (beyond two dimensions few points, so that the mode found may be a lower one).
 
-    Returns
-    -------
-    Abilities
-        Covariance is the inverse observed information, prior included. A model without responses has
-        the prior's mean and covariance.
+    The covariance is the inverse observed information, prior included. A model without responses has the prior's mean
+    and covariance.
     """
     runs = [
         _map_block(
@@ -143,25 +129,13 @@ def can_stand_side_by_side(model: ResponseModel) -> bool:
 
 
 def map_side_by_side(
-    loadings: FloatArray,
-    intercept: FloatArray,
-    responses: FloatArray,
-    model: ResponseModel,
+    loadings: FloatArray,  # (n_models, n_answers, n_dims): Of the items each model answered; none has zeros alone
+    intercept: FloatArray,  # (n_models, n_answers)
+    responses: FloatArray,  # (n_models, n_answers): None missing; each counts once
+    model: ResponseModel,  # See `can_stand_side_by_side`
     prior: AbilityPrior,
 ) -> Abilities:
-    """Find the mode of each model's posterior of ability, as `map_abilities` does for it alone.
-
-    Parameters
-    ----------
-    loadings : (n_models, n_answers, n_dims)
-        Of the items that each model answered, none of which has zeros alone.
-    intercept : (n_models, n_answers)
-    responses : (n_models, n_answers)
-        None missing; each counts once.
-    model : ResponseModel
-        See `can_stand_side_by_side`.
-    prior : AbilityPrior
-    """
+    """Find the mode of each model's posterior of ability, as `map_abilities` does for it alone."""
     first, second = triangle(loadings.shape[2])
     n_models = responses.shape[0]
     problem = SideBySide(

@@ -98,18 +98,15 @@ def best_points(answers: Answers, points: FloatArray, log_prior: FloatArray | fl
     return result
 
 
-def fitted_points(answers: Answers, mean: FloatArray | float = 0.0, precision: FloatArray | float = 0.0) -> FloatArray:
+def fitted_points(
+    answers: Answers,
+    mean: FloatArray | float = 0.0,  # (n_dims,)
+    precision: FloatArray | float = 0.0,  # (n_dims, n_dims): Of the prior; zero without one
+) -> FloatArray:
     """Point (n_models, n_dims) that brings the logits nearest to the log-odds of the responses, by least squares.
 
     Each answer weighs as the information it would have at those log-odds; a normal prior counts as in a posterior.
     For probabilities and counts, whose log-odds are finite.
-
-    Parameters
-    ----------
-    answers : Answers
-    mean : (n_dims,)
-    precision : (n_dims, n_dims)
-        Of the prior; zero without one.
     """
     n = 1.0 if answers.n_trials is None else answers.n_trials
     is_count = answers.model.takes_counts
@@ -118,5 +115,4 @@ def fitted_points(answers: Answers, mean: FloatArray | float = 0.0, precision: F
     weights = only_answered(answers, answers.model.information_weights(target, answers.n_trials))
     gram = sum_products(answers, weights) + precision
     weighted_sum = sum_loadings(answers, weights * (target - answers.intercept)) + np.dot(precision, mean)
-    result: FloatArray = np.linalg.solve(gram, weighted_sum[..., None])[..., 0]
-    return result
+    return np.linalg.solve(gram, weighted_sum[..., None])[..., 0]

@@ -384,5 +384,4 @@ def updated_covariance(covariance: FloatArray, information: FloatArray) -> Float
     """Add information (n_items,) about the intercepts to covariances (n_items, n_dims + 1, n_dims + 1)."""
     column = covariance[:, :, -1]
     share = information / (1.0 + information * covariance[:, -1, -1])  # Sherman and Morrison
-    result: FloatArray = covariance - share[:, None, None] * column[:, :, None] * column[:, None, :]
-    return result
+    return covariance - share[:, None, None] * column[:, :, None] * column[:, None, :]

@@ -232,8 +232,7 @@ def _jackknife(data: LinkingData, fit: FixedFit, strength: FloatArray, progress:
 
 def _scores(bank: Bank, theta: FloatArray) -> FloatArray:
     """Return expected overall scores, which order models in any number of dimensions."""
-    result: FloatArray = probability(bank.parameters, theta) @ bank.targets.overall_weights
-    return result
+    return probability(bank.parameters, theta) @ bank.targets.overall_weights
 
 
 def _warn(covered: float, anchors: Anchors) -> None:

@@ -132,7 +132,8 @@ def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
         bank.parameters.take(old),
         binary(bank, old_values[links][:, old], [bank.responses.items["scenario"][int(k)] for k in old]),
         binary(bank, new.responses, new.items["scenario"].to_list()),
-        new_lower_asymptotes(bank, new),
+        # The chance of guessing each new item, where the bank was calibrated with known guessing
+        known_lower_asymptote(new.items) if np.any(bank.parameters.lower_asymptote > 0.0) else np.zeros(new.n_items),
         bank.calibration.prior,
         None if old_trials is None else old_trials[links][:, old],
         trials_of(bank, new),
@@ -161,13 +162,6 @@ def trials_of(bank: Bank, responses: ResponseMatrix) -> FloatArray | None:
     if responses.n_trials is None:
         return responses.observed.astype(np.float64)
     return np.where(responses.observed, responses.n_trials, 0).astype(np.float64)
-
-
-def new_lower_asymptotes(bank: Bank, new: ResponseMatrix) -> FloatArray:
-    """Chance of guessing each new item, where the bank was calibrated with known guessing."""
-    if not np.any(bank.parameters.lower_asymptote > 0.0):
-        return np.zeros(new.n_items)
-    return known_lower_asymptote(new.items)
 
 
 def _old_answers(bank: Bank, responses: ResponseMatrix) -> tuple[FloatArray, FloatArray | None]:

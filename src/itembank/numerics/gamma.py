@@ -45,8 +45,7 @@ def log_beta(a: Numbers, b: Numbers) -> FloatArray:
 
 def trigamma(a: FloatArray) -> FloatArray:
     """``psi1(a)``, elementwise, a > 0."""
-    result: FloatArray = 1.0 / a + trigamma_rest(a)
-    return result
+    return 1.0 / a + trigamma_rest(a)
 
 
 def log_gamma_rest(a: FloatArray) -> FloatArray:
@@ -69,18 +68,13 @@ def digamma_rest(a: FloatArray) -> FloatArray:
 
 def trigamma_rest(a: FloatArray) -> FloatArray:
     """``T(a) = psi1(a) - 1 / a``, elementwise, a > 0."""
-    return _piecewise(
-        a,
-        lambda small: _shifted_trigamma(small) - 1.0 / small,
-        _trigamma_series,
-    )
+    return _piecewise(a, lambda small: _shifted_trigamma(small) - 1.0 / small, _trigamma_series)
 
 
 def log_gamma_difference(a: FloatArray, k: FloatArray) -> FloatArray:
     """``log Gamma(a + k) - log Gamma(a) - k log a``, elementwise, a > 0 and k >= 0; zero as a grows."""
     # Stirling's growth at a + k less that at a, with k log a taken out by hand: what is left is small where a is large.
-    result: FloatArray = (a + k - 0.5) * np.log1p(k / a) - k + log_gamma_rest(a + k) - log_gamma_rest(a)
-    return result
+    return (a + k - 0.5) * np.log1p(k / a) - k + log_gamma_rest(a + k) - log_gamma_rest(a)
 
 
 def log_gamma_second_difference(x: Numbers, s: Numbers, t: Numbers) -> FloatArray:
@@ -94,13 +88,7 @@ def log_gamma_second_difference(x: Numbers, s: Numbers, t: Numbers) -> FloatArra
 
     with r = `log_gamma_rest`.
 
-    Parameters
-    ----------
-    x, s, t : arrays that broadcast
-
-    Returns
-    -------
-    array of the broadcast shape
+    The result has the shape to which all three are broadcast.
     """
     x, s, t = (np.asarray(values, dtype=np.float64) for values in (x, s, t))
     B, C = x + s, x + t
@@ -110,27 +98,23 @@ def log_gamma_second_difference(x: Numbers, s: Numbers, t: Numbers) -> FloatArra
     with np.errstate(divide="ignore"):
         log_complement = np.where(w < 0.5, np.log1p(-np.minimum(w, 0.5)), np.log((A / B) * (x / C)))
     remainders = (log_gamma_rest(B) - log_gamma_rest(A)) + (log_gamma_rest(C) - log_gamma_rest(x))
-    result: FloatArray = t * np.log1p(-s / A) + s * np.log1p(-t / A) - (x - 0.5) * log_complement + remainders
-    return result
+    return t * np.log1p(-s / A) + s * np.log1p(-t / A) - (x - 0.5) * log_complement + remainders
 
 
 def digamma_difference(a: FloatArray, k: FloatArray) -> FloatArray:
     """``psi(a + k) - psi(a)``, elementwise, a > 0 and k >= 0: the sum of ``1 / (a + j)`` for j < k."""
-    result: FloatArray = np.log1p(k / a) + digamma_rest(a + k) - digamma_rest(a)
-    return result
+    return np.log1p(k / a) + digamma_rest(a + k) - digamma_rest(a)
 
 
 def trigamma_difference(a: FloatArray, k: FloatArray) -> FloatArray:
     """``psi1(a) - psi1(a + k)``, elementwise, a > 0 and k >= 0: the sum of ``1 / (a + j)^2`` for j < k."""
-    result: FloatArray = k / a / (a + k) + trigamma_rest(a) - trigamma_rest(a + k)
-    return result
+    return k / a / (a + k) + trigamma_rest(a) - trigamma_rest(a + k)
 
 
 def _trigamma_series(a: FloatArray) -> FloatArray:
     """``T(a)`` for large a."""
     inverse = 1.0 / a
-    result: FloatArray = inverse * (0.5 * inverse + _odd_series(TRIGAMMA_SERIES, inverse) * inverse)
-    return result
+    return inverse * (0.5 * inverse + _odd_series(TRIGAMMA_SERIES, inverse) * inverse)
 
 
 def _shifted_trigamma(a: FloatArray) -> FloatArray:
@@ -166,5 +150,4 @@ def _odd_series(coefficients: tuple[float, ...], z: FloatArray) -> FloatArray:
     total = np.full(np.shape(z), coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         total = total * square + coefficient
-    result: FloatArray = total * z
-    return result
+    return total * z

@@ -39,7 +39,13 @@ def t_quantile(probability: float, degrees: Number) -> Number:
     return float(result) if result.ndim == 0 else result  # type: ignore[return-value]
 
 
-def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: FloatArray, *, level: float) -> FloatArray:
+def calibrated_half_widths(
+    errors: FloatArray,  # (n_models, n_targets): Out of fold; NaN rows are left out
+    scale: FloatArray,  # (n_models, n_targets): Expected size of each error, as far as the item model knows
+    new_scale: FloatArray,  # (n_new, n_targets): The same for the new models
+    *,
+    level: float,
+) -> FloatArray:
     """Half-widths that would have covered the fraction `level` of the past models, had they been new.
 
     Errors are divided by the size that the item model expects. The half-width is the expected size for the new model
@@ -48,20 +54,7 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
     root mean square of the ratios, with the next one's own uncertainty: ``t_{n-1} rms sqrt(1 + 1/n)``; from 19 on no
     less than the largest.
 
-    Parameters
-    ----------
-    errors : (n_models, n_targets)
-        Out of fold; NaN rows are left out.
-    scale : (n_models, n_targets)
-        Expected size of each error, as far as the item model knows.
-    new_scale : (n_new, n_targets)
-        The same for the new models.
-    level : float
-
-    Returns
-    -------
-    (n_new, n_targets)
-        NaN for a target without two known errors.
+    Returns (n_new, n_targets), NaN for a target without two known errors.
     """
     result = np.full(new_scale.shape, np.nan)
     # a model that answered everything has error and scale zero; the typical scale keeps its ratio finite
@@ -78,16 +71,11 @@ def calibrated_half_widths(errors: FloatArray, scale: FloatArray, new_scale: Flo
 def interval_scores(errors: FloatArray, scale: FloatArray, *, level: float = 0.95) -> FloatArray:
     """Winkler's score of each calibrated interval, ``width + 2 / (1 - level) (what a miss lacks)``, (n_models,).
 
-    The smaller, the better (Gneiting & Raftery 2007, eq. 43). NaN where an error is.
-
-    Parameters
-    ----------
-    errors, scale : (n_models,)
-        As for `calibrated_half_widths`, of one target.
+    The smaller, the better (Gneiting & Raftery 2007, eq. 43). NaN where an error is. Arguments are as for
+    `calibrated_half_widths`, of one target.
     """
     half = calibrated_half_widths(errors[:, None], scale[:, None], scale[:, None], level=level)[:, 0]
-    result: FloatArray = 2.0 * half + 2.0 / (1.0 - level) * np.maximum(np.abs(errors) - half, 0.0)
-    return result
+    return 2.0 * half + 2.0 / (1.0 - level) * np.maximum(np.abs(errors) - half, 0.0)
 
 
 def _typical(scale: FloatArray) -> float:

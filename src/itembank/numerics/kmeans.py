@@ -32,27 +32,16 @@ class Clustering:
 
 @one_blas_thread()
 def weighted_kmeans(
-    points: FloatArray,
-    weights: FloatArray,
-    n_clusters: int,
+    points: FloatArray,  # (n_points, n_features)
+    weights: FloatArray,  # (n_points,): Positive; only their ratios matter
+    n_clusters: int,  # Fewer come back when there are fewer distinct points
     rng: np.random.Generator,
     *,
-    n_restarts: int = 10,
+    n_restarts: int = 10,  # Starts to try; the smallest inertia wins
 ) -> Clustering:
     """Cluster points by weighted k-means, the best of several starts.
 
     Starts are k-means++ with a few trials a centre (Arthur and Vassilvitskii 2007), iterations Lloyd's.
-
-    Parameters
-    ----------
-    points : (n_points, n_features)
-    weights : (n_points,)
-        Positive; only their ratios matter.
-    n_clusters : int
-        Fewer come back when there are fewer distinct points.
-    rng : Generator
-    n_restarts : int
-        Starts to try; the smallest inertia wins.
     """
     if not _has_more(points, n_clusters):
         distinct, distinct_labels = np.unique(points, axis=0, return_inverse=True)
@@ -76,14 +65,9 @@ def _has_more(points: FloatArray, n: int) -> bool:
 
 
 class ClusterMeans:
-    """Weighted means of the points of each cluster, for one labelling after the other of the same points.
+    """Weighted means of the points (n_points, n_features) of each cluster, for one labelling of them after the other.
 
-    Parameters
-    ----------
-    points : (n_points, n_features)
-    weights : (n_points,)
-    n_clusters : int
-        None of them may be empty.
+    No cluster may be empty.
     """
 
     def __init__(self, points: FloatArray, weights: FloatArray, n_clusters: int) -> None:
@@ -214,11 +198,7 @@ class _Assignment:
         # Distances within RELATIVE of the largest count as equal, and none that `_find` compares is above farthest^2
         # (they lack |x|^2): the squared bounds must differ by more. Twice leaves room for their own rounding.
         certain = (self.other > 0.0) & (self.other**2 - self.own**2 > 2.0 * RELATIVE * farthest**2)
-        self._find(np.flatnonzero(~certain), centroids)
-        return self.labels.copy()
-
-    def _find(self, rows: IntArray, centroids: FloatArray) -> None:
-        """Find the nearest centroids of some points, the first of equals, and set their bounds to the distances."""
+        rows = np.flatnonzero(~certain)
         squared = _relative_distances(self.points[rows], centroids)
         labels = first_smallest(squared)
         places, lengths = np.arange(rows.size), self.lengths[rows] ** 2
@@ -226,6 +206,7 @@ class _Assignment:
         self.own[rows] = np.sqrt(np.maximum(squared[places, labels] + lengths, 0.0))
         squared[places, labels] = np.inf
         self.other[rows] = np.sqrt(np.maximum(squared.min(axis=1) + lengths, 0.0))
+        return self.labels.copy()
 
 
 def _fill_empty(labels: IntArray, distances: FloatArray, n_clusters: int) -> None:

@@ -53,12 +53,7 @@ class Problem(Protocol):
 
 
 def maximise(
-    problem: Problem,
-    start: FloatArray,
-    *,
-    is_concave: bool,
-    tolerance: float = TOLERANCE,
-    max_iterations: int = 200,
+    problem: Problem, start: FloatArray, *, is_concave: bool, tolerance: float = TOLERANCE, max_iterations: int = 200
 ) -> Maximum:
     """Maximise every row from its start (n, n_dims); the objective of a row never falls.
 
@@ -144,21 +139,13 @@ def _ridged(precision: FloatArray) -> FloatArray:
     return result
 
 
-def non_negative_minimum(matrix: FloatArray, linear: FloatArray) -> FloatArray:
-    """Find the ``x >= 0`` that minimises ``x'Ax / 2 - b'x`` (Lawson and Hanson 1974, algorithm 23.10).
+def non_negative_minimum(
+    matrix: FloatArray,  # (n, n): A, positive definite; small
+    linear: FloatArray,  # (n,): b
+) -> FloatArray:
+    """Find the ``x >= 0``, (n,), that minimises ``x'Ax / 2 - b'x`` (Lawson and Hanson 1974, algorithm 23.10).
 
     With ``A = M'M`` and ``b = M'y`` this is `scipy.optimize.nnls`. To import that takes longer than many a command.
-
-    Parameters
-    ----------
-    matrix : (n, n)
-        A, positive definite; small.
-    linear : (n,)
-        b.
-
-    Returns
-    -------
-    (n,)
     """
     is_free = np.ones(linear.size, dtype=bool)
     solution = _unbounded(matrix, linear, is_free)

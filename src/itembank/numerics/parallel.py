@@ -34,18 +34,10 @@ def in_parallel(
     ``"dask"`` or ``"ray"``. Wherever they run, BLAS has one thread, so that results are the same, and warnings reach
     the caller. When a worker process dies, the parts it had are run again.
 
-    Parameters
-    ----------
-    function : callable
-        Of arguments that can be sent to other processes; large arrays reach these as memory maps.
-    parts : sequence of tuple
-    n_jobs : int, optional
-        Processes; -1 for one a core. None takes what the configuration says, which is 1 without one.
+    Arguments must be such as can be sent to other processes; large arrays reach these as memory maps. `n_jobs` is -1
+    for one process a core; None takes what the configuration says, which is 1 without one.
 
-    Raises
-    ------
-    ParameterError
-        For a number of processes that cannot be, or a backend of threads.
+    Raises `ParameterError` for a number of processes that cannot be, or a backend of threads.
     """
     check_jobs(n_jobs)
     if runs_here(len(parts), n_jobs):
@@ -59,25 +51,15 @@ def in_parallel(
 
 def parts_with_progress(
     function: Callable[..., Result],
-    parts: Sequence[tuple[Any, ...]],
+    parts: Sequence[tuple[Any, ...]],  # As for `in_parallel`, without the last argument
     progress: ProgressCallback,
-    label: str = "",
+    label: str = "",  # Said in place of what the parts say, with the number of the part
     *,
-    elsewhere: str = "",
+    elsewhere: str = "",  # Said of parts that run elsewhere, where it differs
 ) -> Iterator[tuple[int, Result]]:
     """Run parts as `in_parallel` does, by a function whose last argument is told how far a part is.
 
     In this process every part reports its own progress; of parts that run elsewhere, how many are done.
-
-    Parameters
-    ----------
-    function, parts
-        As for `in_parallel`, without the last argument.
-    progress : ProgressCallback
-    label : str
-        Said in place of what the parts say, with the number of the part.
-    elsewhere : str
-        Said of parts that run elsewhere, where it differs.
     """
     n_parts, is_here = len(parts), runs_here(len(parts))
 

@@ -12,7 +12,10 @@ MOST_NODES = 1_000_000
 
 
 def normal_grid(
-    n_nodes: int, *, bounds: tuple[float, float] = (-6.0, 6.0), n_dims: int = 1
+    n_nodes: int,  # Nodes per dimension, at least two
+    *,
+    bounds: tuple[float, float] = (-6.0, 6.0),  # First and last node of each dimension
+    n_dims: int = 1,  # Dimensions; the grid is the product of one grid per dimension, the last one varying fastest
 ) -> tuple[FloatArray, FloatArray]:
     """Equally spaced nodes with standard normal weights that sum to one on the nodes.
 
@@ -20,26 +23,10 @@ def normal_grid(
     spacing and s the width of the narrowest normal factor (Trefethen and Weideman 2014): a sharp
     posterior needs a fine grid.
 
-    Parameters
-    ----------
-    n_nodes : int
-        Nodes per dimension, at least two.
-    bounds : (float, float)
-        First and last node of each dimension.
-    n_dims : int
-        Dimensions; the grid is the product of one grid per dimension, the last one varying fastest.
+    Returns nodes, (n_quadrature, n_dims) with n_quadrature = n_nodes ** n_dims, and log weights, (n_quadrature,), since
+    weights far out underflow before their products with likelihoods matter.
 
-    Returns
-    -------
-    nodes : (n_quadrature, n_dims)
-        With n_quadrature = n_nodes ** n_dims.
-    log_weights : (n_quadrature,)
-        Logs, since weights far out underflow before their products with likelihoods matter.
-
-    Raises
-    ------
-    ParameterError
-        When the bounds do not increase, or there are fewer than two nodes or over a million in all.
+    Raises `ParameterError` when the bounds do not increase, or there are fewer than two nodes or over a million in all.
     """
     _check(n_nodes, bounds, n_dims)
     # Beyond the default bounds lie 2e-9 of a standard normal.

@@ -26,17 +26,15 @@ def splits_of(fold: IntArray) -> list[Split]:
     return [Split.of(fold == number) for number in range(int(fold.max()) + 1)]
 
 
-def dealt_out(order: IntArray, n_folds: int, rng: np.random.Generator | None = None) -> IntArray:
+def dealt_out(
+    order: IntArray,  # (n,): A permutation; by score, each fold gets strong and weak models alike
+    n_folds: int,
+    rng: np.random.Generator | None = None,
+) -> IntArray:
     """Deal rows out to folds in this order, so that every fold spans it; return the fold of each row, (n,).
 
-    Parameters
-    ----------
-    order : (n,)
-        A permutation; by score, each fold gets strong and weak models alike.
-    n_folds : int
-    rng : Generator, optional
-        Deals every round of `n_folds` rows in a new random order, so that no fold always gets the first of a round.
-        Without it fold 0 gets the first row of each round, fold 1 the second, and so on.
+    `rng` deals every round of `n_folds` rows in a new random order, so that no fold always gets the first of a round.
+    Without it fold 0 gets the first row of each round, fold 1 the second, and so on.
     """
     n_rounds = -(-order.size // n_folds)
     rounds = [np.arange(n_folds) if rng is None else rng.permutation(n_folds) for _ in range(n_rounds)]
@@ -61,22 +59,14 @@ def places_within(counts: IntArray) -> IntArray:
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def first_of_each(order: IntArray, group: IntArray, counts: IntArray) -> IntArray:
+def first_of_each(
+    order: IntArray,  # (n_ordered,): Rows; need not have all
+    group: IntArray,  # (n,): Group of each row, numbered from 0
+    counts: IntArray,  # (n_groups,): How many rows to take of each group; all of one that has no more
+) -> IntArray:
     """First rows of every group in an order.
 
-    Parameters
-    ----------
-    order : (n_ordered,)
-        Rows; need not have all.
-    group : (n,)
-        Group of each row, numbered from 0.
-    counts : (n_groups,)
-        How many rows to take of each group; all of one that has no more.
-
-    Returns
-    -------
-    (n_taken,)
-        Group by group, each in the order given.
+    Returns rows, (n_taken,), group by group, each in the order given.
     """
     by_group = order[np.argsort(group[order], kind="stable")]
     sizes = np.bincount(group[by_group], minlength=counts.size)

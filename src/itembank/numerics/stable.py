@@ -20,15 +20,13 @@ class SigmoidTerms(NamedTuple):
 
 def softplus(x: FloatArray) -> FloatArray:
     """``log(1 + exp(x))``, elementwise."""
-    result: FloatArray = np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
-    return result
+    return np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
 
 
 def sigmoid_slope(x: FloatArray) -> FloatArray:
     """``sigmoid(x) sigmoid(-x)``, elementwise; keeps its digits in both tails, zero at infinity."""
     small = np.exp(-np.abs(x))
-    result: FloatArray = small / (1.0 + small) ** 2
-    return result
+    return small / (1.0 + small) ** 2
 
 
 def sigmoid_pair(x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -17,8 +17,7 @@ def packed_products(vectors: FloatArray) -> FloatArray:
 
 def unpack(packed: FloatArray, n_dims: int) -> FloatArray:
     """Full symmetric matrices (..., n_dims, n_dims) from their packed upper triangles."""
-    result: FloatArray = packed.take(_positions(n_dims), axis=-1)
-    return result
+    return packed.take(_positions(n_dims), axis=-1)
 
 
 MATRICES_AT_ONCE = 1024

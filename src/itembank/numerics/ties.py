@@ -17,12 +17,7 @@ RELATIVE = 2.0**-20
 
 
 def first_largest(values: FloatArray) -> IntArray:
-    """Index of the first of the largest values along the last axis, (...,); minus infinity is never equal to a number.
-
-    Parameters
-    ----------
-    values : (..., n)
-    """
+    """Index (...,) of the first largest value along the last axis; minus infinity is never equal to a number."""
     least, most = values.min(axis=-1, keepdims=True), values.max(axis=-1, keepdims=True)
     result: IntArray = np.argmax(values >= most - _width(values, least, most), axis=-1)
     return result
@@ -52,8 +47,7 @@ def id_order(ids: Sequence[str]) -> IntArray:
 def average_ranks(values: FloatArray) -> FloatArray:
     """Ranks from 1 of values (n,); equal values share the mean of their ranks."""
     ordered = np.sort(values)
-    result: FloatArray = 0.5 * (np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right") + 1.0)
-    return result
+    return 0.5 * (np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right") + 1.0)
 
 
 def rounded(values: FloatArray) -> FloatArray:
@@ -73,12 +67,8 @@ def rounded(values: FloatArray) -> FloatArray:
 def clearly_best(errors: Sequence[FloatArray]) -> int:
     """Return the number of the first candidate, unless another is better by more than a standard error.
 
-    Of the mean of paired differences: all candidates have errors on the same models.
-
-    Parameters
-    ----------
-    errors : sequence of (n_models,)
-        Absolute errors of each candidate, or other losses; NaN where unknown.
+    Of the mean of paired differences: all candidates have errors, or other losses, on the same models, (n_models,) each
+    and NaN where unknown.
     """
     best = int(np.argmin([_mean(each) for each in errors]))
     saving = errors[0] - errors[best]

@@ -10,17 +10,7 @@ from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, bank_argument
 from itembank.pages.given_answers import item_entries
-from itembank.pages.grammar import (
-    IN_BRUSH,
-    Spec,
-    below,
-    brushed,
-    marks,
-    number,
-    span,
-    tips,
-    when,
-)
+from itembank.pages.grammar import IN_BRUSH, Spec, below, brushed, marks, number, span, tips, when
 from itembank.pages.theme import count, in_words, percent, plural
 
 N_GRID = 61

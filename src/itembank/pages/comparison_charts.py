@@ -159,8 +159,7 @@ def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
 
 def order_of(comparison: Comparison, target: int) -> IntArray:
     """Return the rows of the models, best first; those without a score last."""
-    result: IntArray = np.argsort(-comparison.ranking.score[:, target], kind="stable")
-    return result
+    return np.argsort(-comparison.ranking.score[:, target], kind="stable")
 
 
 def models_table(comparison: Comparison, target: int, intervals: FloatArray | None = None) -> Table:

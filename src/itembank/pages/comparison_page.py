@@ -81,7 +81,10 @@ def comparison_page(
     all_targets = comparison if by_scenario is None else by_scenario
     is_pair = len(comparison.model_ids) == 2
     if is_pair:
-        lead, sections = _pair_lead(comparison, first, f"the {name} score"), _pair_sections(all_targets, first)
+        lead = _pair_lead(comparison, first, f"the {name} score")
+        # two targets are the overall score, and an only scenario whose score it is
+        differences = (scenario_differences(all_targets, first),) if len(all_targets.targets) > 2 else ()
+        sections = tuple(Section("Scenario by scenario", (one,)) for one in differences)
     else:
         intervals = None
         if bank is not None and responses is not None:
@@ -167,12 +170,6 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
     return (Answers(answers),)
 
 
-def _pair_sections(comparison: Comparison, pair: PairFinding) -> tuple[Section, ...]:
-    if len(comparison.targets) < 3:  # the overall score, and an only scenario whose score it is
-        return ()
-    return (Section("Scenario by scenario", (scenario_differences(comparison, pair),)),)
-
-
 def _intervals(
     comparison: Comparison, target: int, bank: Bank, responses: ResponseMatrix, selection: Selection | None
 ) -> FloatArray | None:
@@ -236,11 +233,7 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
 
 
 def deciding_items(
-    bank: Bank,
-    responses: ResponseMatrix,
-    selection: Selection | None,
-    pair: tuple[str, str],
-    target: str = OVERALL,
+    bank: Bank, responses: ResponseMatrix, selection: Selection | None, pair: tuple[str, str], target: str = OVERALL
 ) -> Data:
     """Return the items that two models answered differently, those with the most say first.
 

@@ -98,6 +98,7 @@ def estimates_page(
     """
     made = Estimated.of(bank, responses, estimates, selection, files=files, selection_file=selection_file)
     few = made.n_models <= MOST_DETAILED
+    how = f"{estimates.method}, {100.0 * estimates.level:g} % intervals, {estimates.interval_kind}"
     return Page(
         title=title or _title(made),
         kind="Estimates",
@@ -106,7 +107,7 @@ def estimates_page(
             *(_few(made) if few else many_sections(made)),
             Section("How to read this", (Facts(tuple(_caveat_pairs(made))),)),
         ),
-        provenance=(*bank_provenance(bank), *_provenance(made)),
+        provenance=(*bank_provenance(bank), ("Models", shown(estimates.model_ids)), ("Method", how)),
         command=command,
     )
 
@@ -180,12 +181,6 @@ def _caveat_pairs(made: Estimated) -> Iterator[Pair]:
         "ones: it is drawn hollow, and its interval may be too narrow.",
     )
     yield "New prompts", "Prompt, harness and settings must be those of the bank; statistics cannot check that."
-
-
-def _provenance(made: Estimated) -> Iterator[Pair]:
-    estimates = made.estimates
-    yield "Models", shown(estimates.model_ids)
-    yield "Method", f"{estimates.method}, {100.0 * estimates.level:g} % intervals, {estimates.interval_kind}"
 
 
 def many_lead(made: Estimated) -> Answers:

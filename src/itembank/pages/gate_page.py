@@ -43,15 +43,7 @@ MOST_FLIPPED = 200
 
 
 def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence[Pair] = ()) -> Page:
-    """Return the page of a gate.
-
-    Parameters
-    ----------
-    found : Gate
-    title, command : str
-    then : sequence of (purpose, command)
-        What to do next.
-    """
+    """Return the page of a gate; `then` says what to do next, each as a purpose and a command."""
     spec, look = found.spec, found.last
     rows = [
         {

@@ -40,8 +40,7 @@ def left_out_expectations(
     trials = None if n_trials is None else np.broadcast_to(n_trials, others.shape)
     parameters = basis.parameters.take(items)
     theta = map_abilities(parameters, others, basis.prior, n_trials=trials).theta
-    result: FloatArray = probability(parameters, theta)[part, np.arange(items.size)]
-    return result
+    return probability(parameters, theta)[part, np.arange(items.size)]
 
 
 def answer_table(

@@ -47,9 +47,9 @@ def number(
     return {"field": field, "type": "quantitative", "axis": axis, **({"scale": scale} if scale else {})}
 
 
-def score(field: str, title: str = "", *, zero: bool = False, **more: Any) -> Spec:
+def score(field: str, title: str = "", **more: Any) -> Spec:
     """Return a channel of scores between 0 and 1, in points; its axis need not begin at zero."""
-    return number(field, title, "%", **{"tickCount": 6, **({"zero": zero} if "domain" not in more else {}), **more})
+    return number(field, title, "%", **{"tickCount": 6, **({"zero": False} if "domain" not in more else {}), **more})
 
 
 def nominal(field: str, order: str | Sequence[str] | None = None, title: str = "", **axis: Any) -> Spec:
@@ -228,17 +228,16 @@ def cells(
     *,
     step: tuple[float, float],
     form: str = "",
-    written: str = "",
     ink: Spec | None = None,
     **look: Any,
 ) -> Spec:
     """Return a table of coloured squares of `step` pixels.
 
-    With a `form` each states in `ink` the number of its colour, or of the column `written`.
+    With a `form` each states in `ink` the number of its colour.
     """
     layers = [marks("rect", tip=tip, stroke="@paper", color=color, **look)]
     if form:
-        text = {"field": written or color["field"], "type": "quantitative", "format": form}
+        text = {"field": color["field"], "type": "quantitative", "format": form}
         layers.append(marks("text", text=text, color=ink, fontSize=10))
     places = {"x": bare(x, labelAngle=-45, orient="top"), "y": bare(y)}
     size = {"width": {"step": step[0]}, "height": {"step": step[1]}}

@@ -107,20 +107,15 @@ def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
 
 
 def past_rows(made: Estimated, row: int) -> IntArray:
-    """Rows of the past models that a new one is compared with by name."""
+    """Rows of the past models that a new one is compared with by name: the best, then the nearest by score."""
     model = made.model(row)
     if model.target not in made.past.targets:
         return np.zeros(0, dtype=np.int64)
     scores = made.past.value[:, made.past.targets.index(model.target)]
     is_itself = np.array(made.past.model_ids) == model.model_id
-    return compared_rows(np.where(is_itself, np.nan, scores), float(model.value[model.at]))
-
-
-def compared_rows(scores: FloatArray, score: float) -> IntArray:
-    """Rows of the past models that a new one is compared with: the best, then the nearest by score."""
-    known = np.flatnonzero(~np.isnan(scores))
+    known = np.flatnonzero(~np.isnan(scores) & ~is_itself)
     best = known[np.argsort(-scores[known], kind="stable")[:1]]
-    near = known[np.argsort(np.abs(scores[known] - score), kind="stable")]
+    near = known[np.argsort(np.abs(scores[known] - float(model.value[model.at])), kind="stable")]
     return np.concatenate([best, near[~np.isin(near, best)][:N_NEAREST]])
 
 

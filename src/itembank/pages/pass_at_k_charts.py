@@ -30,8 +30,7 @@ def _chosen(law: PassAtKLaw) -> IntArray:
         return np.arange(n_curves)
     first = np.nan_to_num(law.all_items.values[0, :, 0], nan=-1.0)
     order = np.argsort(first, kind="stable")
-    result: IntArray = np.sort(order[np.linspace(0, n_curves - 1, MOST_CURVES).round().astype(int)])
-    return result
+    return np.sort(order[np.linspace(0, n_curves - 1, MOST_CURVES).round().astype(int)])
 
 
 def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:

@@ -53,8 +53,7 @@ class PastScores:
         if target not in self.targets:
             return np.zeros(0)
         values = self.value[:, self.targets.index(target)]
-        result: FloatArray = values[~np.isnan(values)]
-        return result
+        return values[~np.isnan(values)]
 
     def quantiles(self, target: str) -> dict[str, float]:
         """Quantiles of a target by name; NaN without models."""

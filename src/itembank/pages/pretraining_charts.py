@@ -171,8 +171,7 @@ def _most_often_best(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _span(law: PretrainingLaw) -> FloatArray:
     low = float(law.log_flops[law.is_final].min())
-    result: FloatArray = np.exp(np.linspace(low, max(float(law.log_flops.max()), np.log(law.target_flops)), N_POINTS))
-    return result
+    return np.exp(np.linspace(low, max(float(law.log_flops.max()), np.log(law.target_flops)), N_POINTS))
 
 
 def _lines(

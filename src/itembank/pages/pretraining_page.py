@@ -8,12 +8,7 @@ import polars as pl
 
 from itembank.errors import shown
 from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Section, Table, Text
-from itembank.pages.pretraining_charts import (
-    LAW_WORDS,
-    drawn_law,
-    forecast_chart,
-    held_out_chart,
-)
+from itembank.pages.pretraining_charts import LAW_WORDS, drawn_law, forecast_chart, held_out_chart
 from itembank.pages.render import Page
 from itembank.pages.theme import compute, count, interval_words, level_words, percent, plural, points
 from itembank.scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw
@@ -37,7 +32,11 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
     """
     name = name or law.best
     rows = law.rows()
-    leading = _leading(law, name, rows)
+    leading = []  # the forecast of the best recipe of every scenario
+    for one in law.scenarios:
+        wanted = (one.scenario, drawn_law(one, name))
+        known = [row for row in rows if (row["scenario"], row["law"]) == wanted and np.isfinite(row["score"])]
+        leading += [max(known, key=lambda row: row["score"])] if known else []
     what = "Scores"
     if leading:
         what = law.recipes[0] if len(law.recipes) == 1 else f"{len(law.recipes)} recipes"
@@ -76,17 +75,6 @@ def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> Iterator[Caution]:
     if doubtful:
         which = "1 forecast is" if len(doubtful) == 1 else f"{count(len(doubtful))} forecasts are"
         yield Caution(f"{which} doubtful: {shown(doubtful)}. The table of forecasts says why, under Note.")
-
-
-def _leading(law: PretrainingLaw, name: str, rows: Rows) -> Rows:
-    """Return the forecast of the best recipe of every scenario."""
-    found = []
-    for one in law.scenarios:
-        wanted = (one.scenario, drawn_law(one, name))
-        known = [row for row in rows if (row["scenario"], row["law"]) == wanted and np.isfinite(row["score"])]
-        if known:
-            found.append(max(known, key=lambda row: row["score"]))
-    return found
 
 
 def _lead(law: PretrainingLaw, name: str, leading: Rows) -> tuple[Block, ...]:

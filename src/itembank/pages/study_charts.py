@@ -9,19 +9,7 @@ import polars as pl
 
 from itembank.errors import ParameterError, shown
 from itembank.pages.blocks import Chart, Column, Data, Table
-from itembank.pages.grammar import (
-    SOLID,
-    Spec,
-    marks,
-    number,
-    panels,
-    ruled,
-    score,
-    shade,
-    span,
-    tips,
-    when,
-)
+from itembank.pages.grammar import SOLID, Spec, marks, number, panels, ruled, score, shade, span, tips, when
 from itembank.pages.theme import level_words, percent, share_interval_words
 from itembank.responses.score_names import OVERALL
 from itembank.studies.results import StudyResult

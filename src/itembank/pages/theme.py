@@ -127,9 +127,9 @@ def money(amount: float, unit: str) -> str:
     return f"{number} {unit}".rstrip()
 
 
-def plural(number: int, noun: str, nouns: str = "") -> str:
+def plural(number: int, noun: str) -> str:
     """Write a number with its noun: '1 item', '14,042 items'."""
-    return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+    return f"{count(number)} {noun if number == 1 else noun + 's'}"
 
 
 def in_words(number: float, decimals: int = 2, *, is_signed: bool = False) -> str:

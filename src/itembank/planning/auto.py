@@ -45,8 +45,7 @@ class Tried:
     @property
     def errors(self) -> FloatArray:
         """Absolute errors of the overall score, NaN where unknown, (n_models,)."""
-        result: FloatArray = np.abs(self.found.error[:, -1])
-        return result
+        return np.abs(self.found.error[:, -1])
 
     @property
     def error(self) -> float:

@@ -19,21 +19,18 @@ MOST_CHARACTERS = 80
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#!|~$])|([<>&:/@]|(?<=www)\.)")
 
 
-def escaped(text: object, most: int = MOST_CHARACTERS) -> str:
-    """Return text that Markdown shows as it is: control characters as escapes, text longer than `most` cut."""
+def escaped(text: object) -> str:
+    """Return text that Markdown shows as it is: control characters as escapes, text that is too long cut."""
     plain = visible(" ".join(str(text).split()))
-    cut = plain if len(plain) <= most else f"{plain[: most - 1]}…"
+    cut = plain if len(plain) <= MOST_CHARACTERS else f"{plain[: MOST_CHARACTERS - 1]}…"
     return _SPECIAL.sub(lambda found: f"\\{found[1]}" if found[1] else f"&#{ord(found[2])};", cut)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a table; its cells are escaped, numbers as they are."""
-    lines = [heads, ["---"] * len(heads), *([_cell(one) for one in row] for row in rows)]
+    cells = [[f"{one:,}" if isinstance(one, int) else escaped(one) for one in row] for row in rows]
+    lines = [heads, ["---"] * len(heads), *cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else escaped(value)
 
 
 CANARY = "6f0d6bb6-0f0e-4f0b-9a52-9b2f5f6a3c5e"

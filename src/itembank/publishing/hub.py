@@ -133,7 +133,16 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
     staged = kept if spec.with_responses or bank.published else without_responses(kept)
     save_bank(staged, folder)
     if has_card and old is not None:
-        _copy_beside(old, folder, is_of_hub=is_hub_name(bank.cache.source))
+        # What is beside a bank with the items to run goes along; the Hub's client keeps links.
+        is_of_hub = is_hub_name(bank.cache.source)
+        found = [one for one in BESIDE if (old / one).exists() or (old / one).is_symlink()]
+        links = [one for one in found if (old / one).is_symlink() and not is_of_hub]
+        if links:
+            raise DataError(
+                f"files that are pushed must be no links, got {shown(links)} in {old}. Put the files there."
+            )
+        for one in (one for one in found if (old / one).is_file()):
+            shutil.copyfile(old / one, folder / one)
     else:
         options = CardOptions(name.repository.partition("/")[2], str(HubName(name.repository)), spec.license)
         (folder / CARD).write_text(card(staged, options, cross_validated, left_out(bank, staged)), encoding="utf-8")
@@ -148,16 +157,6 @@ def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = s
         report = part_of(progress, number / len(fitting), (number + 1) / len(fitting))
         found.append(cross_validated_scores(bank, select(bank, n_items, rng=0, progress=report)))
     return [one for one in found if one is not None]
-
-
-def _copy_beside(old: Path, folder: Path, *, is_of_hub: bool) -> None:
-    """Copy what is beside a bank that was published with the items to run; the Hub's client keeps links."""
-    found = [one for one in BESIDE if (old / one).exists() or (old / one).is_symlink()]
-    links = [one for one in found if (old / one).is_symlink() and not is_of_hub]
-    if links:
-        raise DataError(f"files that are pushed must be no links, got {shown(links)} in {old}. Put the files there.")
-    for one in (one for one in found if (old / one).is_file()):
-        shutil.copyfile(old / one, folder / one)
 
 
 def _upload(folder: Path, name: HubName, spec: PushSpec) -> tuple[str, str]:

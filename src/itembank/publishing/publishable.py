@@ -51,7 +51,8 @@ def for_publication(bank: Bank, included: Collection[str] = (), dropped: Collect
     """
     kept = without_columns(bank, dropped)
     check_no_questions(kept, included)
-    kept = without_columns(kept, [name for name in left_out_of_models(kept) if name not in included])
+    columns = whole_bank(kept).responses.models.columns
+    kept = without_columns(kept, [name for name in columns if not _is_needed(name) and name not in included])
     _check_no_secrets(kept)
     return kept
 
@@ -61,11 +62,6 @@ def left_out(bank: Bank, published: Bank) -> tuple[str, ...]:
     pairs = [(bank.responses.items, published.responses.items)]
     pairs += [] if published.published else [(bank.responses.models, published.responses.models)]
     return tuple(name for whole, kept in pairs for name in whole.columns if name not in kept.columns)
-
-
-def left_out_of_models(bank: Bank) -> list[str]:
-    """Columns of models that are published only when they are asked for."""
-    return [name for name in whole_bank(bank).responses.models.columns if not _is_needed(name)]
 
 
 def _is_needed(name: str) -> bool:

@@ -25,28 +25,15 @@ REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class OwnSource:
     """Where the results of a recipe are, where they are in no public source that itembank knows.
 
-    Attributes
-    ----------
-    address : str
-        A page that says what they are.
-    licence : str
-        As the page states it.
-    layout : str
-        What a folder of the files looks like.
-    reader : str
-        As `itembank import --as`: the program whose results they are, a layout of tables, or 'json'.
-    rows : str
-        JSON: the path of the rows.
-    archive, hub : Archive, HubFiles or None
-        What is fetched: an archive or a file by its address, or files of a data set of the Hugging Face Hub. Without
-        both the files must be fetched by hand.
+    An archive or a file is fetched by its address, or files of a data set of the Hugging Face Hub. Without both the
+    files must be fetched by hand.
     """
 
-    address: str
-    licence: str
-    layout: str
-    reader: str
-    rows: str = ""
+    address: str  # A page that says what they are
+    licence: str  # As the page states it
+    layout: str  # What a folder of the files looks like
+    reader: str  # As `itembank import --as`: the program whose results they are, a layout of tables, or 'json'
+    rows: str = ""  # JSON: the path of the rows
     archive: Archive | None = None
     hub: HubFiles | None = None
 

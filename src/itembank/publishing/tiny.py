@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
-from itembank.bank.bank_files import check_bank_destination, save_bank
+from itembank.bank.bank_files import check_bank_destination, parameter_columns, save_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.files.atomic import replacing_folder, write_text
@@ -148,15 +148,7 @@ def _write(folder: Path, tiny: Tiny, options: CardOptions) -> None:
 
 def _parameters(tiny: Tiny) -> pl.DataFrame:
     """Table of all items: weight in the estimate (null where the item is not run), in the score, and parameters."""
-    bank, parameters = tiny.bank, tiny.bank.parameters
-    columns = {
-        "score_weight": bank.targets.weights,
-        "intercept": parameters.intercept,
-        **{f"loading_{k + 1}": parameters.loadings[:, k] for k in range(parameters.n_dims)},
-        "lower_asymptote": parameters.lower_asymptote,
-        "upper_asymptote": parameters.upper_asymptote,
-        **({} if parameters.precision is None else {"precision": parameters.precision}),
-    }
+    bank, columns = tiny.bank, parameter_columns(tiny.bank)
     weights = pl.DataFrame({"item_id": tiny.selection.item_ids, "weight": tiny.selection.weights})
     items = bank.responses.items.select("item_id", "scenario", "subscenario")
     table = bank.responses.items

@@ -10,16 +10,7 @@ import polars as pl
 from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
 from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy, subscenarios
 from itembank.bank.bank_views import history_of_view
-from itembank.bank.banks import (
-    BEYOND,
-    MEASURED,
-    OF_REST,
-    Bank,
-    Published,
-    PublishedSubset,
-    Rest,
-    bank_fingerprint,
-)
+from itembank.bank.banks import BEYOND, MEASURED, OF_REST, Bank, Published, PublishedSubset, Rest, bank_fingerprint
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import Stacked

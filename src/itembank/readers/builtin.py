@@ -23,7 +23,7 @@ from itembank.tabular import Compact
 
 IN_CHECKOUT_ONLY = ("classifiers_", "bytelms_samples_exact")
 """How the names of files begin that the wheel leaves out, to stay small; ``pyproject.toml`` names them too."""
-_HALF_BYTE = 128
+HALF_BYTE = 128
 
 
 def read_builtin_table(name: str, part: str) -> pl.DataFrame:
@@ -43,7 +43,7 @@ def _content(file: str) -> bytes:
 
 
 def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.ndarray[Any, Any]:
-    """Read numbers from a file whose content `packed_numbers` made.
+    """Read numbers from a file whose content `packed_numbers` of `scripts/bytelms_packing.py` made.
 
     `dtype` names the order of bytes, too: '<i2', '<f4'.
     """
@@ -64,47 +64,12 @@ def read_builtin_numbers(name: str, part: str, dtype: str, n_rows: int) -> np.nd
     return np.ascontiguousarray(planes.T).view(dtype).reshape(n_rows, -1)
 
 
-def packed_numbers(numbers: np.ndarray[Any, Any], dtype: str) -> bytes:
-    """Return numbers as bytes in an order that compresses well.
-
-    The low bytes of all numbers are together, then the next ones. Bytes of one plane are in the order of the bytes
-    above them, since low bytes below equal high bytes are alike. Each plane is a stream of its own.
-    """
-    import lzma  # noqa: PLC0415
-
-    how = {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 3, "lp": 0, "pb": 0}
-    planes = np.ascontiguousarray(numbers, dtype=dtype).view(np.uint8).reshape(numbers.size, -1).T
-    above = [np.argsort(plane, kind="stable") for plane in planes[1:]] + [np.arange(numbers.size)]
-    return b"".join(
-        lzma.compress(plane[order].tobytes(), filters=[how]) for plane, order in zip(planes, above, strict=True)
-    )
-
-
-def as_differences(
-    log_likelihoods: np.ndarray[Any, Any], n_checkpoints: int, choices: Sequence[str]
-) -> np.ndarray[Any, Any]:
-    """Differences between checkpoints, and between choices of the same text: they compress well.
-
-    Of whole numbers (n_models, n_choices), in which the checkpoints of a run follow one another, comes
-    (n_checkpoints, n_choices, n_runs): the change since the checkpoint before, less that of the choice before where it
-    has the same text. The choices are ordered by length and text, as changes grow with the length. 128 is added, half
-    of what a low byte holds, so that small differences of both signs have the same high byte.
-    """
-    order, first = _by_text(choices)
-    runs = log_likelihoods.reshape(-1, n_checkpoints, len(choices))
-    changes = np.diff(runs, axis=1, prepend=0)[:, :, order].transpose(1, 2, 0)
-    own = first == np.arange(first.size)  # the first of its text
-    differences = np.diff(changes, axis=1, prepend=0)
-    differences[:, own] = changes[:, own]
-    return np.ascontiguousarray(differences) + _HALF_BYTE
-
-
 def from_differences(
     differences: np.ndarray[Any, Any], n_checkpoints: int, choices: Sequence[str]
 ) -> np.ndarray[Any, Any]:
-    """Add up the differences of `as_differences` again, (n_models, n_choices)."""
-    order, first = _by_text(choices)
-    steps = differences.reshape(n_checkpoints, len(choices), -1) - _HALF_BYTE
+    """Add up the differences that `scripts/bytelms_packing.py` took again, (n_models, n_choices)."""
+    order, first = by_text(choices)
+    steps = differences.reshape(n_checkpoints, len(choices), -1) - HALF_BYTE
     sums = np.cumsum(steps, axis=1, dtype=differences.dtype)
     changes = sums - (sums - steps)[:, first]
     in_order = np.empty_like(changes)
@@ -112,7 +77,7 @@ def from_differences(
     return np.ascontiguousarray(in_order.transpose(2, 0, 1)).reshape(-1, len(choices))
 
 
-def _by_text(choices: Sequence[str]) -> tuple[IntArray, IntArray]:
+def by_text(choices: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Order of choices by length and text; in that order, the place of the first choice with the same text."""
     texts = np.array(choices)
     order = np.lexsort((texts, np.char.str_len(texts)))
@@ -175,8 +140,7 @@ def builtin_bits_per_byte() -> FloatArray:
     True
     """
     known = builtin_choices()
-    result: FloatArray = np.maximum(bits_per_byte(known.log_likelihoods, known.correct, known.n_bytes), 1e-3)
-    return result
+    return np.maximum(bits_per_byte(known.log_likelihoods, known.correct, known.n_bytes), 1e-3)
 
 
 def multiple_choice(response: str) -> ResponseMatrix:

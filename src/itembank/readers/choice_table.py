@@ -117,8 +117,7 @@ def _score(name: str, options: Options) -> FloatArray:
     values = SCORES[name](options)
     if name not in COMPARING:
         return values
-    result: FloatArray = np.where(np.count_nonzero(~np.isnan(options.n_characters), axis=-1) >= 2, values, np.nan)
-    return result
+    return np.where(np.count_nonzero(~np.isnan(options.n_characters), axis=-1) >= 2, values, np.nan)
 
 
 def _one_row_a_cell(table: pl.DataFrame, spec: ReadingSpec) -> pl.DataFrame:

@@ -43,15 +43,6 @@ def laid_out(path: Path, layout: str) -> Iterator[None]:
         ) from error
 
 
-def check_not_foreign(path: Path) -> None:
-    """Raise `DataError` when a folder holds results of a program that another reader reads."""
-    for file in sorted(path.rglob("*")) if path.is_dir() else []:
-        name = source_of_name(file)
-        if name:
-            how = remedy(f"format={name!r}", f"itembank import --as {name}")
-            raise DataError(f"{path}: holds {SOURCES[name].title} ({file.name}). Read them as such ({how}).")
-
-
 @dataclass(frozen=True, slots=True)
 class Found:
     """What files and folders hold."""

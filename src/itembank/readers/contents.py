@@ -91,7 +91,12 @@ def item_prompts(runs: Sequence[Prompted], n_items: int, spec: ReadingSpec) -> l
         mixtures = {task: _mixture(group, is_mixed) for task, group in by_task.items()}
         told = [f"task {quoted(task)}: {words}" for task, words in mixtures.items() if words]
         if told:
-            raise DataError(_refused(told))
+            more = f" And {len(told) - N_SHOWN} more tasks." if len(told) > N_SHOWN else ""
+            raise DataError(
+                f"all models of a task must have been asked with the same prompts, and in {len(told)} they differ. "
+                f"{'. '.join(told[:N_SHOWN])}.{more} Give the logs of one kind alone, or leave the tasks out "
+                f"({remedy('exclude_tasks=...', '--exclude-task')}). {how_to_mix()}"
+            )
     columns = []
     if (first >= 0).any():
         table = pl.DataFrame({PROMPT_HASH: pl.Series(hash_texts(first), dtype=pl.String), "is_mixed": is_mixed})
@@ -164,12 +169,3 @@ def _in_groups(runs: Sequence[Prompted], n_other: Sequence[int]) -> str:
         other = f"other prompts for {max(models.values())} items" if is_alike else ""
         parts.append(f"{n_models}{names} {', '.join(filter(None, (words, other))) or 'the usual prompts'}")
     return "; ".join(parts)
-
-
-def _refused(mixtures: Sequence[str]) -> str:
-    more = f" And {len(mixtures) - N_SHOWN} more tasks." if len(mixtures) > N_SHOWN else ""
-    return (
-        f"all models of a task must have been asked with the same prompts, and in {len(mixtures)} they differ. "
-        f"{'. '.join(mixtures[:N_SHOWN])}.{more} Give the logs of one kind alone, or leave the tasks out "
-        f"({remedy('exclude_tasks=...', '--exclude-task')}). {how_to_mix()}"
-    )

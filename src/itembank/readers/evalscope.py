@@ -58,15 +58,12 @@ def is_evalscope(record: Record) -> bool:
 
 def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read output folders of EvalScope, or files of their ``reviews``."""
-    names = [one for asked in spec.metric for one in (asked, *_today(asked))]
+    names = []
+    for asked in spec.metric:  # releases since 1.0 have another name for one of them
+        task, equals, name = asked.rpartition("=")
+        names += [asked, f"{task}{equals}{METRIC}"] if name == OLD_METRIC else [asked]
     spec = replace(spec, metric=tuple(dict.fromkeys(names)))
     return harness_rows(Harness("evalscope", KIND, HINT, _file, _samples), paths, spec, progress)
-
-
-def _today(asked: str) -> list[str]:
-    """Return what releases since 1.0 call a metric that was asked for, where they call it otherwise."""
-    task, equals, name = asked.rpartition("=")
-    return [f"{task}{equals}{METRIC}"] if name == OLD_METRIC else []
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:

@@ -14,7 +14,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import collect
 from itembank.readers.contents import Prompted, item_contents, item_prompts
 from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
-from itembank.readers.inspect_samples import Sample, choose_scorer, how_to_choose, score_value
+from itembank.readers.inspect_samples import Sample, choose_scorer, score_value
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened, wanted
 from itembank.readers.rows import ResponseRows, row_problems
@@ -107,7 +107,7 @@ def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str])
         raise RefusedError([*problems, *refused], replace(choices, can_skip=bool(chosen)), spec)
     problems.extend(refused)
     if notes:
-        warn(f"taken by default: {first_few(notes)}. {how_to_choose()}", DataWarning)
+        warn(f"taken by default: {first_few(notes)}. Choose with {remedy('metric=...', '--metric')}.", DataWarning)
     return chosen
 
 

@@ -70,15 +70,14 @@ def is_inspect_record(record: Record) -> bool:
 
 def read_log(path: Path) -> LogFile:
     """Read a log, finished or not."""
-    header, samples = _archived(path) if path.suffix.lower() == ARCHIVE else _in_one_file(path)
+    if path.suffix.lower() == ARCHIVE:
+        header, samples = _archived(path)
+    else:
+        header = first_record(path)
+        samples = _listed(path, header.get("samples") or [])
     if not isinstance(header.get("eval"), dict) or not all(isinstance(one, dict) for one in samples):
         raise DataError(f"{path}: is no log of Inspect: it must have an object 'eval' and samples that are objects.")
     return LogFile(path, header, samples)
-
-
-def _in_one_file(path: Path) -> tuple[Record, list[Record]]:
-    record = first_record(path)
-    return record, _listed(path, record.get("samples") or [])
 
 
 def _archived(path: Path) -> tuple[Record, list[Record]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from itembank.errors import DataError, did_you_mean, quoted, remedy, shown
+from itembank.errors import DataError, did_you_mean, quoted, shown
 from itembank.readers.json_files import Record, as_float
 
 OWN_SCORER = "itembank"
@@ -74,11 +74,6 @@ def choose_scorer(task: str, names: Sequence[str], wanted: Sequence[str], notes:
     if len(names) > 1:
         notes.append(f"scorer {quoted(names[0])} of task {quoted(task)} (it also has {shown(names[1:])})")
     return names[0]
-
-
-def how_to_choose() -> str:
-    """Say how another scorer is chosen."""
-    return f"Choose with {remedy('metric=...', '--metric')}."
 
 
 MOST_TEXT = 5120

@@ -20,10 +20,7 @@ _LARGEST = 2**63
 
 
 def read_records(
-    path: Path,
-    *,
-    shorten: Shorten | None = None,
-    passed: Callable[[int], None] | None = None,
+    path: Path, *, shorten: Shorten | None = None, passed: Callable[[int], None] | None = None
 ) -> Iterator[list[Record]]:
     """Give the objects of a JSON Lines file (or of one JSON array of objects) in blocks.
 
@@ -84,12 +81,7 @@ def _document(path: Path, content: bytes, *, is_array: bool) -> list[Record]:
 
 
 def _block(
-    path: Path,
-    lines: list[bytes],
-    lines_before: int,
-    bytes_before: int,
-    *,
-    shorten: Shorten | None,
+    path: Path, lines: list[bytes], lines_before: int, bytes_before: int, *, shorten: Shorten | None
 ) -> list[Record]:
     """Read some lines at once; one by one when something is wrong, to say where."""
     content = b"".join(lines)
@@ -146,15 +138,10 @@ def _reason(error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
-def read_json_table(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Table:
-    """Read objects as rows: those keys that `keep` chooses of the first block's, the columns `text` as text."""
-    return table_of_records(path, read_records(path), keep=keep, text=text)
-
-
 def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterator[tuple[Table, int]]:
-    """Give the rows that `read_json_table` reads a part at a time, each with the bytes before it.
+    """Give the rows of `table_of_records` a part at a time, each with the bytes before it.
 
-    A `ValueError` says that a column holds text in one part and numbers in another, which `read_json_table` settles.
+    A `ValueError` says that a column holds text in one part and numbers in another, which `table_of_records` settles.
     """
     n_before = 0
     is_text: dict[str, bool] = {}
@@ -175,7 +162,7 @@ def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterato
 
 
 def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, text: Sequence[str] = ()) -> Table:
-    """Make a table of flat objects that come in blocks; see `read_json_table`."""
+    """Make a table of flat objects: those keys that `keep` chooses of the first block, the columns `text` as text."""
     kinds: dict[str, set[type]] = {name: set() for name in text}
     frames = [_frame(records, keep, kinds) for records in blocks if records]
     if not frames:

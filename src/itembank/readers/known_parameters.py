@@ -66,20 +66,12 @@ class KnownItems(NamedTuple):
 def read_known_parameters(given: Any, benchmark: str = "") -> KnownItems:
     """Read items with their parameters from a table in memory, or from a file of any layout that is known here.
 
-    Parameters
-    ----------
-    given : polars, pandas or pyarrow table, or path
-        A table (CSV, Parquet, JSON Lines) whose columns have usual names (`NAMES`), with ids in `item_id` or in a
-        column of row names; ``best_parameters.json`` of py-irt; ``tinyBenchmarks.pkl``, nothing of which is run.
-    benchmark : str
-        Which to take of a file that holds several.
+    Given is a table (CSV, Parquet, JSON Lines) whose columns have usual names (`NAMES`), with ids in `item_id` or in a
+    column of row names; ``best_parameters.json`` of py-irt; ``tinyBenchmarks.pkl``, nothing of which is run. Of a file
+    that holds several benchmarks, `benchmark` is the one to take.
 
-    Raises
-    ------
-    DataError
-        When the layout is not known, or parameters are no numbers or impossible.
-    ParameterError
-        When a file holds several benchmarks and none of this name, or only one and a name is given.
+    Raises `DataError` when the layout is not known, or parameters are no numbers or impossible; `ParameterError` when a
+    file holds several benchmarks and none of this name, or only one and a name is given.
     """
     if not isinstance(given, str | Path):
         return _of_table(Table("the table of items", to_polars(given)), benchmark)

@@ -111,8 +111,7 @@ def _metric(column: pl.Series) -> Metric:
 
 
 def _floats(column: pl.Series) -> FloatArray:
-    values: FloatArray = column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    return values
+    return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
 def _contents(frame: pl.DataFrame) -> Labels:

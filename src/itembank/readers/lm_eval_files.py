@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.files.documents import read_json
-from itembank.readers.collecting import check_not_foreign
 from itembank.readers.json_files import Record, first_record
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse, wanted
+from itembank.readers.sources import SOURCES, source_of_name
 from itembank.responses.prompts import TASK_NAME, short_digest
 from itembank.responses.secrets import arguments_text, without_homes
 
@@ -154,7 +154,11 @@ def _files_of(path: Path, spec: ReadingSpec) -> tuple[list[Path], list[Path]]:
             f"{path}: holds results of lm_eval without samples: {shown([file.name for file in others])}. "
             f"Averages over a task cannot be taken apart. {NO_SAMPLES}"
         )
-    check_not_foreign(path)
+    for file in sorted(path.rglob("*")) if path.is_dir() else []:
+        name = source_of_name(file)
+        if name:
+            how = remedy(f"format={name!r}", f"itembank import --as {name}")
+            raise DataError(f"{path}: holds {SOURCES[name].title} ({file.name}). Read them as such ({how}).")
     raise DataError(f"{path}: holds no samples of lm_eval (samples_<task>_<date>.jsonl). {NO_SAMPLES}")
 
 
@@ -263,6 +267,7 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
         task: _task_settings(general, n_shot.get(task), versions.get(task), configs.get(task, {}))
         for task in {**configs, **versions, **n_shot}
     }
+    found = {task: value.get("target_delimiter") for task, value in configs.items()}
     return Run(
         model_name=str(content.get("model_name") or name_in(arguments)),
         model_arguments=arguments,
@@ -270,7 +275,7 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
         is_limited=config["limit"] is not None if "limit" in config else None,
         higher_is_better=higher_is_better,
         filters={task: _filter_names(value) for task, value in configs.items()},
-        delimiters=_delimiters(configs),
+        delimiters={task: delimiter for task, delimiter in found.items() if isinstance(delimiter, str)},
         groups=_outermost(_mapping(content.get("group_subtasks"))),
         settings=settings,
         about={
@@ -300,12 +305,6 @@ def name_in(arguments: str) -> str:
 def _filter_names(config: dict[str, Any]) -> tuple[str, ...]:
     filters = config.get("filter_list")
     return tuple(str(_mapping(one).get("name")) for one in filters) if isinstance(filters, list) else ()
-
-
-def _delimiters(configs: dict[str, Any]) -> dict[str, str]:
-    """Text between question and options, for the tasks that say it."""
-    found = {task: value.get("target_delimiter") for task, value in configs.items()}
-    return {task: delimiter for task, delimiter in found.items() if isinstance(delimiter, str)}
 
 
 def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -228,8 +228,7 @@ def _from_accuracy(log_likelihood: FloatArray, is_right: BoolArray, accuracy: Fl
     is_pair = np.count_nonzero(exists, axis=-1) == 2
     filled = np.equal(accuracy, 1.0)[:, np.newaxis] & is_chosen
     filled |= (np.equal(accuracy, 0.0) & is_pair)[:, np.newaxis] & exists & ~is_chosen
-    result: BoolArray = np.where(unknown[:, np.newaxis], filled, is_right)
-    return result
+    return np.where(unknown[:, np.newaxis], filled, is_right)
 
 
 def _differs(log_likelihood: FloatArray, n_characters: FloatArray, is_right: BoolArray, logged: Logged) -> BoolArray:
@@ -400,13 +399,9 @@ def metric_of(column: list[Any]) -> Metric:
     if kinds and kinds <= {bool, int, float}:
         return Metric(np.array([math.nan if value is None else as_float(value) for value in column]))
     absent = np.full(len(column), np.nan)
-    if kinds == {list} and all(_is_numbers(value) for value in column if value):
+    if kinds == {list} and all(isinstance(one, bool | int | float) for value in column for one in value or ()):
         lengths = np.array([len(value or ()) for value in column], dtype=np.int64)
         means = [sum(map(as_float, value)) / len(value) if value else math.nan for value in column]
         return Metric(np.array(means, dtype=np.float64), lengths, "holds lists of numbers")
     names = ", ".join(sorted(kind.__name__ for kind in kinds)) or "nothing"
     return Metric(absent, None, f"holds {names}, not numbers")
-
-
-def _is_numbers(values: list[Any]) -> bool:
-    return all(isinstance(value, bool | int | float) for value in values)

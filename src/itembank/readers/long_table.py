@@ -44,26 +44,16 @@ class RowIds:
 
 
 def settle_counts(
-    values: Mapping[str, FloatArray | None], spec: ReadingSpec, ids: RowIds, problems: list[str]
+    values: Mapping[str, FloatArray | None],  # `response`, `n_trials`, `n_correct`, each (n_rows,); NaN where missing
+    spec: ReadingSpec,  # `n_correct` counts only where the response column is the usual one
+    ids: RowIds,
+    problems: list[str],  # What is wrong is added to it
 ) -> tuple[FloatArray, IntArray | None]:
     """Find responses and trials of the rows, and say what cannot be.
 
-    Parameters
-    ----------
-    values : mapping with `response`, `n_trials`, `n_correct`, each (n_rows,) or None
-        NaN where missing.
-    spec : ReadingSpec
-        `n_correct` counts only where the response column is the usual one.
-    ids : RowIds
-    problems : list of str
-        What is wrong is added to it.
-
-    Returns
-    -------
-    response : (n_rows,)
-        n_correct / n_trials where both are known, else as given, divided by the maximum; NaN where missing.
-    n_trials : (n_rows,) or None
-        1 for a response of unknown trials, 0 where the response is missing; None when no trials are known.
+    Responses, (n_rows,), are n_correct / n_trials where both are known, else as given, divided by the maximum; NaN
+    where missing. Trials, (n_rows,), are 1 for a response of unknown trials, 0 where the response is missing; None when
+    none are known.
     """
     given, trials = values["response"], values["n_trials"]
     correct = values["n_correct"] if spec.response_column == "response" else None
@@ -90,11 +80,7 @@ def settle_counts(
 
 
 def _check_trials(
-    response: FloatArray,
-    correct: FloatArray | None,
-    trials: FloatArray,
-    ids: RowIds,
-    problems: list[str],
+    response: FloatArray, correct: FloatArray | None, trials: FloatArray, ids: RowIds, problems: list[str]
 ) -> None:
     """Refuse trials that are no counts; rows of zero trials that say nothing else are missing, with a note."""
     with np.errstate(invalid="ignore"):
@@ -151,8 +137,7 @@ def _from_counts(
         lambda row: f"{correct[row]:g} of {trials[row]:g}, response {response[row]:g}",
         "response must be n_correct / n_trials where all three are given",
     )
-    result: FloatArray = np.where(has_counts, ratio, response)
-    return result
+    return np.where(has_counts, ratio, response)
 
 
 def _add(problems: list[str], mask: BoolArray, ids: RowIds, text: Callable[[int], str], what: str) -> None:

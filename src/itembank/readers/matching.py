@@ -220,12 +220,8 @@ def find_items(
 ) -> dict[str, Document]:
     """Return the document of each wanted item of a bank.
 
-    Raises
-    ------
-    IntegrityError
-        When an item is not there, or twice: it says which rules were tried, and what ids look like on both sides.
-    DataError
-        When no document has the field that the rule names.
+    Raises `IntegrityError` when an item is not there, or twice: it says which rules were tried, and what ids look like
+    on both sides; `DataError` when no document has the field that the rule names.
     """
     asked = _asked(items, wanted)
     tried = []

@@ -48,15 +48,6 @@ def known_table(table: Table, key: str) -> tuple[pl.DataFrame, Labels]:
     return frame.with_columns(empty_is_unknown), labels
 
 
-def check_kinds(key: str, ids: Labels, known: Labels, source: str) -> None:
-    """Raise `DataError` when ids are whole numbers with the responses and text in the table, or the reverse."""
-    if ids.kind is not None and known.kind is not None and ids.kind != known.kind:
-        raise DataError(
-            f"{key} must have one type, got {ids.kind} in {source} and {known.kind} in the table of "
-            f"{key.removesuffix('_id')}s. Write the ids as text."
-        )
-
-
 def add_known(table: pl.DataFrame, known: pl.DataFrame, key: str, source: str) -> pl.DataFrame:
     """Add the columns of `known`; what the responses say themselves stays, with a warning where they differ."""
     ids = table[key]
@@ -68,15 +59,23 @@ def add_known(table: pl.DataFrame, known: pl.DataFrame, key: str, source: str) -
             f"{shown(known[key].to_list())}. Check that both use the same ids."
         )
     if absent:
-        _warn(
+        warn(
             f"{len(absent)} of {len(ids)} {word}s are not in the table of {word}s and have empty columns: "
-            f"{shown(absent)}."
+            f"{shown(absent)}.",
+            DataWarning,
         )
     joined = table.join(known, on=key, how="left", maintain_order="left", suffix=_SUFFIX)
     both = [name for name in known.columns if name != key and name in table.columns]
     for name in both:
         other = _cast(joined[name + _SUFFIX], table.schema[name])
-        _warn_of_difference(joined, name, other, key, word)
+        unequal = joined.filter(pl.col(name) != other)
+        if unequal.height:
+            first = unequal.row(0, named=True)
+            warn(
+                f"{name} of {unequal.height} {word}s differs between the responses ({first[name]!r} for {first[key]!r})"
+                f" and the table of {word}s ({first[name + _SUFFIX]!r}); those with the responses are used.",
+                DataWarning,
+            )
         joined = joined.with_columns(pl.coalesce(name, other))
     return joined.drop(name + _SUFFIX for name in both)
 
@@ -90,23 +89,6 @@ def _cast(values: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 _SUFFIX = "\0known"
-
-
-def _warn_of_difference(joined: pl.DataFrame, name: str, other: pl.Series, key: str, word: str) -> None:
-    """Warn when the table of known things says something else than the responses."""
-    unequal = joined.filter(pl.col(name) != other)
-    if unequal.height:
-        first = unequal.row(0, named=True)
-        _warn(
-            f"{name} of {unequal.height} {word}s differs between the responses ({first[name]!r} for {first[key]!r}) "
-            f"and the table of {word}s ({first[name + _SUFFIX]!r}); those with the responses are used."
-        )
-
-
-def _warn(message: str) -> None:
-    warn(message, DataWarning)
-
-
 SAME = 1e-6
 """Responses that differ by less are equal: files of the same results in float32 and as text differ by 6e-8."""
 
@@ -180,8 +162,7 @@ def _stands_alone(rows: ResponseRows, is_answered: BoolArray) -> BoolArray:
         tells_more |= ~np.isnan(cost)
     if rows.n_trials is not None:
         tells_more |= rows.n_trials != 0
-    result: BoolArray = is_present | (tells_more & ~is_answered)
-    return result
+    return is_present | (tells_more & ~is_answered)
 
 
 def _of_rows(rows: ResponseRows, cell: IntArray, chosen: IntArray) -> Cells:
@@ -319,11 +300,7 @@ _DROP_IN_FILE = "empty = 'drop' in the file of itembank import --spec"
 
 
 def to_matrix(
-    rows: ResponseRows,
-    spec: ReadingSpec,
-    *,
-    models: pl.DataFrame | None = None,
-    items: pl.DataFrame | None = None,
+    rows: ResponseRows, spec: ReadingSpec, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None
 ) -> ResponseMatrix:
     """Make the response matrix of these rows."""
     shape = (rows.models.n_names, rows.items.n_names)

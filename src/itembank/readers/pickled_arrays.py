@@ -71,10 +71,7 @@ class Array:
 def read_pickled(path: Path) -> Any:
     """Read a pickle of containers, numbers, text and numpy arrays, which come as `Array`.
 
-    Raises
-    ------
-    DataError
-        When the file holds anything else, is cut or too long.
+    Raises `DataError` when the file holds anything else, is cut or too long.
     """
     n_bytes = regular_size(path)
     if n_bytes > MOST_BYTES:

@@ -13,7 +13,7 @@ from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.coded import coded_responses, may_be_coded, response_file_rows
 from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
-from itembank.readers.matrix import check_kinds, known_table, read_known, to_matrix, warn_of_partial_runs
+from itembank.readers.matrix import known_table, read_known, to_matrix, warn_of_partial_runs
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
@@ -157,7 +157,12 @@ def _fitting(
     """Return the tables of models and of items; `DataError` when their ids are of another kind than those of rows."""
     for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
         if key in known:
-            check_kinds(key, labels, known[key][1], rows.source)
+            kind = known[key][1].kind
+            if labels.kind is not None and kind is not None and labels.kind != kind:
+                raise DataError(
+                    f"{key} must have one type, got {labels.kind} in {rows.source} and {kind} in the table of "
+                    f"{key.removesuffix('_id')}s. Write the ids as text."
+                )
     tables = {key: frame for key, (frame, _) in known.items()}
     return tables.get("model_id"), tables.get("item_id")
 
@@ -219,11 +224,7 @@ def _read_as(source_format: Format, paths: Paths, arguments: dict[str, Any]) -> 
 
 
 def read_rows(
-    found: Found,
-    spec: ReadingSpec,
-    *,
-    item_ids: Sequence[str] | None = None,
-    progress: ProgressCallback = silent,
+    found: Found, spec: ReadingSpec, *, item_ids: Sequence[str] | None = None, progress: ProgressCallback = silent
 ) -> list[ResponseRows]:
     """Read each source; every source that cannot be read is named in one error.
 

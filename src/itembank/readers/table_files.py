@@ -15,7 +15,7 @@ import polars as pl
 
 from itembank.errors import DataError, shown
 from itembank.files.documents import PARQUET_MARK
-from itembank.readers.json_files import json_batches, read_json_table
+from itembank.readers.json_files import json_batches, read_records, table_of_records
 from itembank.responses.opening import (
     PACKED,
     Keep,
@@ -298,7 +298,7 @@ def read_table_file(path: Path, *, keep: Keep = list, text: Sequence[str] = (), 
     elif kind == "csv":
         table = read_csv_file(path, keep=keep, text=text, infer=infer)
     else:
-        table = read_json_table(path, keep=keep, text=text)
+        table = table_of_records(path, read_records(path), keep=keep, text=text)
     if table.frame.height == 0:
         raise DataError(f"{path}: the file is empty: it has column names but no rows.")
     return table

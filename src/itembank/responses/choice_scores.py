@@ -9,23 +9,14 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 
 def choice_accuracy(
-    log_likelihood: FloatArray, correct: IntArray | BoolArray, lengths: FloatArray | None = None
+    log_likelihood: FloatArray,  # (n_models, n_items, n_options) or (n_items, n_options); NaN where there is no option
+    correct: IntArray | BoolArray,  # (n_items,): Index of the right option (-1 unknown), or flags that broadcast
+    lengths: FloatArray | None = None,  # (n_items, n_options): Characters for `acc_norm`, bytes, tokens
 ) -> FloatArray:
     """Whether the most likely option is right: the harnesses' `acc`, or with `lengths` their `acc_norm`.
 
-    Parameters
-    ----------
-    log_likelihood : (n_models, n_items, n_options) or (n_items, n_options)
-        Natural logarithm of the probability of each option's text; NaN where an item has no such option.
-    correct : (n_items,) whole numbers, or flags that broadcast against `log_likelihood`
-        Index of the right option (-1 unknown), or a flag for each option where several are right.
-    lengths : (n_items, n_options) or None
-        Log-likelihoods are divided by these (characters for `acc_norm`, bytes, tokens).
-
-    Returns
-    -------
-    (n_models, n_items) or (n_items,)
-        1 or 0; of equally likely options the first counts. NaN where no right option is known.
+    Natural logarithms of the probability of each option's text are divided by the lengths. Returns 1 or 0, (n_models,
+    n_items) or (n_items,); of equally likely options the first counts. NaN where no right option is known.
     """
     is_right = _is_right(log_likelihood, correct)
     scaled = log_likelihood if lengths is None else log_likelihood / lengths
@@ -88,5 +79,4 @@ def _best(scaled: FloatArray, is_right: BoolArray) -> FloatArray:
 
 def _where_known(values: FloatArray, is_right: BoolArray) -> FloatArray:
     """Put NaN where no right option has a log-likelihood."""
-    result: FloatArray = np.where(is_right.any(axis=-1), values, values.dtype.type(np.nan))
-    return result
+    return np.where(is_right.any(axis=-1), values, values.dtype.type(np.nan))

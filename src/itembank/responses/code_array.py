@@ -30,8 +30,7 @@ class AnswerCounts(NamedTuple):
     @property
     def mean(self) -> FloatArray:
         """Fraction of right answers of each item, (n_items,)."""
-        result: FloatArray = self.right / self.answered
-        return result
+        return self.right / self.answered
 
     @property
     def is_complete(self) -> bool:

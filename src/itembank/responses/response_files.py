@@ -93,8 +93,8 @@ def is_response_file(path: Path) -> bool:
 def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str]) -> None:
     """Write one row for every cell of which something is known, group after group of rows."""
     names = {
-        "model_id": _categories(responses.models["model_id"]),
-        **{column: _categories(responses.items[column]) for column in ("item_id", "scenario", "subscenario")},
+        "model_id": responses.models["model_id"].cast(pl.Categorical),  # of names that rows repeat, stored once each
+        **{column: responses.items[column].cast(pl.Categorical) for column in ("item_id", "scenario", "subscenario")},
     }
     parts = _long_tables(responses, names)
     n_rows = sum(int(np.count_nonzero(_told(part))) for part in blocks(responses))
@@ -157,11 +157,6 @@ def _told(responses: ResponseMatrix) -> BoolArray:
     for cost in responses.costs.values():
         told |= ~np.isnan(cost)
     return told
-
-
-def _categories(names: pl.Series) -> pl.Series:
-    """Names that rows may repeat, stored once each."""
-    return names.cast(pl.Categorical)
 
 
 def _packed_table(table: pl.DataFrame) -> str:

@@ -85,19 +85,13 @@ def order_by_answers(responses: ResponseMatrix, models: IntArray) -> IntArray:
     known = ~np.isnan(values)
     values, weights = np.where(known, values, 0.0), np.random.default_rng(SEED).random(values.shape[1])
     by_id = id_order([responses.model_ids[row] for row in models.tolist()])
-    keys = [rounded(part) for part in (values @ weights, known @ weights, _mean_responses(responses, models))]
-    result: IntArray = by_id[np.lexsort([key[by_id] for key in keys])]
-    return result
-
-
-def _mean_responses(responses: ResponseMatrix, models: IntArray) -> FloatArray:
-    """Mean of the responses of some models, rising, (n_chosen,)."""
     means, first = [], 0
     for part in responses.parts():
         inside = models[(models >= first) & (models < first + part.n_models)] - first
         means.append(np.nanmean(part.responses[inside], axis=1))
         first += part.n_models
-    return np.concatenate(means)
+    keys = [rounded(part) for part in (values @ weights, known @ weights, np.concatenate(means))]
+    return by_id[np.lexsort([key[by_id] for key in keys])]
 
 
 def residuals_of(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -124,8 +118,7 @@ def residuals_of(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _expit(x: FloatArray) -> FloatArray:
-    result: FloatArray = 1.0 / (1.0 + np.exp(-np.clip(x, -15.0, 15.0)))
-    return result
+    return 1.0 / (1.0 + np.exp(-np.clip(x, -15.0, 15.0)))
 
 
 def _compared(responses: ResponseMatrix) -> FloatArray:

@@ -81,7 +81,12 @@ class ScoreTargets(Compact):
         """
         for word, value, allowed in (("within", within, get_args(Within)), ("across", across, get_args(Across))):
             check_one_of(word, value, allowed)
-        scenarios, index = _scenario_index(items)
+        scenarios = tuple(items["scenario"].unique(maintain_order=True).to_list())
+        reserved = [name for name in scenarios if name in RESERVED_NAMES]
+        if reserved:
+            raise DataError(f"a scenario must not be called {shown(reserved)}: that is the name of a score. Rename it.")
+        position = {name: j for j, name in enumerate(scenarios)}
+        index = np.array([position[name] for name in items["scenario"].to_list()], dtype=np.int64)
         raw = _raw_weights(items, index, within)
         total = np.bincount(index, weights=raw, minlength=len(scenarios))
         empty = [scenarios[j] for j in np.flatnonzero(total <= 0.0)]
@@ -120,8 +125,7 @@ class ScoreTargets(Compact):
     @property
     def overall_weights(self) -> FloatArray:
         """Weight of each item in the overall score, (n_items,), summing to one."""
-        result: FloatArray = self.weights * self.scenario_weights[self.scenario_index]
-        return result
+        return self.weights * self.scenario_weights[self.scenario_index]
 
     @property
     def overall_in_words(self) -> str:
@@ -196,16 +200,6 @@ def mean_win_rate(scenario_scores: FloatArray, reference_scores: FloatArray) -> 
         wins[:, j] = 0.5 * (below + up_to) / reference.shape[0]
     result: FloatArray = wins.mean(axis=1)
     return result
-
-
-def _scenario_index(items: pl.DataFrame) -> tuple[tuple[str, ...], IntArray]:
-    """Scenario names in order of first appearance, and the index of each item's."""
-    names = tuple(items["scenario"].unique(maintain_order=True).to_list())
-    reserved = [name for name in names if name in RESERVED_NAMES]
-    if reserved:
-        raise DataError(f"a scenario must not be called {shown(reserved)}: that is the name of a score. Rename it.")
-    position = {name: j for j, name in enumerate(names)}
-    return names, np.array([position[name] for name in items["scenario"].to_list()], dtype=np.int64)
 
 
 def _raw_weights(items: pl.DataFrame, scenario_index: IntArray, within: Within) -> FloatArray:

@@ -28,11 +28,7 @@ def anchors_on_parameters(pools: ItemPools, spec: AnchorSpec) -> list[Choice]:
     return _anchors(pools, spec, lambda pool: irt_features(pools.bank, pool, standardise=spec.standardise))
 
 
-def _anchors(
-    pools: ItemPools,
-    spec: AnchorSpec,
-    features: Callable[[ScenarioPool], FloatArray],
-) -> list[Choice]:
+def _anchors(pools: ItemPools, spec: AnchorSpec, features: Callable[[ScenarioPool], FloatArray]) -> list[Choice]:
     """Cluster the items of each scenario by their features."""
     return pools.each(
         lambda pool, n_items: choose_anchors(pool, features(pool), n_items, pools.rng, n_restarts=spec.n_restarts)
@@ -68,8 +64,7 @@ def correctness_features(
     if not standardise:
         return features
     scale = spread(features, pool)
-    result: FloatArray = features / np.where(scale > NO_SPREAD, scale, 1.0)
-    return result
+    return features / np.where(scale > NO_SPREAD, scale, 1.0)
 
 
 def irt_features(

@@ -106,11 +106,6 @@ def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None) ->
     return spec
 
 
-def criterion_by_name(name: str, *, has_cost: bool) -> Criterion:
-    """Return the criterion of this name; a criterion of information is divided by cost where a cost unit is given."""
-    return criterion_of(name, per_cost=True if has_cost and name in INFORMATION else None)
-
-
 def uses_information(criterion: Criterion) -> bool:
     """Whether the criterion measures the information of an item."""
     return not isinstance(criterion, RandomItem | UniformOverScenarios | MinimumCost)

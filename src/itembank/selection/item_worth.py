@@ -4,12 +4,12 @@ Kernels over all items at once. Quadratic forms of all loadings are one product:
 ``a'Sa`` for several symmetric S is ``products @ [pack(S), ...]``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from itembank.bank.banks import Bank
+from itembank.bank.banks import Bank, Calibration
 from itembank.bank.costs import CostUnit, expected_cost
 from itembank.irt.families import ResponseModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -46,24 +46,30 @@ class DesignItems:
     cost: FloatArray
 
     @classmethod
-    def of_bank(cls, bank: Bank, is_candidate: BoolArray, *, cost: CostUnit | str | None = None) -> Self:
-        """Take the arrays from a bank, once for many choices, with expected costs in a unit where one is given."""
-        parameters = bank.parameters
-        costs = np.full(bank.n_items, np.nan)
-        if cost is not None:
-            costs = np.where(is_candidate, expected_cost(bank, cost, needed=is_candidate), np.nan)
+    def of(cls, calibration: Calibration, is_candidate: BoolArray, cost: FloatArray | None = None) -> Self:
+        """Take the arrays from a calibration, with all items in one scenario."""
+        parameters = calibration.parameters
         return cls(
             # logits of one model are a matrix times a vector: twice as quick down the columns in five dimensions
             np.asfortranarray(parameters.loadings),
             parameters.intercept,
             ResponseModel.of(parameters),
             packed_products(parameters.loadings),
-            bank.targets.scenario_index,
-            bank.targets.n_scenarios,
+            np.zeros(parameters.n_items, dtype=np.int64),
+            1,
             is_candidate,
-            bank.calibration.is_degenerate,
-            costs,
+            calibration.is_degenerate,
+            np.full(parameters.n_items, np.nan) if cost is None else cost,
         )
+
+    @classmethod
+    def of_bank(cls, bank: Bank, is_candidate: BoolArray, *, cost: CostUnit | str | None = None) -> Self:
+        """Take the arrays from a bank, once for many choices, with expected costs in a unit where one is given."""
+        costs = None
+        if cost is not None:
+            costs = np.where(is_candidate, expected_cost(bank, cost, needed=is_candidate), np.nan)
+        items, targets = cls.of(bank.calibration, is_candidate, costs), bank.targets
+        return replace(items, scenario_index=targets.scenario_index, n_scenarios=targets.n_scenarios)
 
     @property
     def n_items(self) -> int:
@@ -77,8 +83,7 @@ class DesignItems:
 
     def logit(self, theta: FloatArray) -> FloatArray:
         """Logit of every item at ability theta (n_dims,), (n_items,)."""
-        result: FloatArray = self.loadings @ theta + self.intercept
-        return result
+        return self.loadings @ theta + self.intercept
 
     def weights(self, theta: FloatArray) -> FloatArray:
         """Fisher information w in the logit of every item at theta (n_dims,), (n_items,); of counts, of one trial."""
@@ -131,8 +136,7 @@ def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: floa
     # rank-one update: O(n_dims^2), where inverting the updated precision matrix would take O(n_dims^3) at each step
     direction = covariance @ loading
     shrink = weight / (1.0 + weight * float(loading @ direction))
-    result: FloatArray = covariance - shrink * np.outer(direction, direction)
-    return result
+    return covariance - shrink * np.outer(direction, direction)
 
 
 def _information(
@@ -156,8 +160,7 @@ def _information(
             # so that numerator and denominator are quadratic forms of the same packed products
             matrix = identity if goal is None or isinstance(criterion, AOptimality) else goal
             reduction, variance = _quadratic_forms(items, covariance @ matrix @ covariance, covariance)
-            result: FloatArray = weights * reduction / (1.0 + weights * variance)
-            return result
+            return weights * reduction / (1.0 + weights * variance)
 
 
 def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> list[FloatArray]:

@@ -84,8 +84,7 @@ def _chosen(pool: ScenarioPool, n_items: int, choose: Callable[[ScenarioPool, in
 
 def not_excluded(bank: Bank, excluded: Collection[str]) -> BoolArray:
     """Whether each item is not among the excluded ids, (n_items,); `DataError` names ids that are not in the bank."""
-    result: BoolArray = ~_named(bank, excluded, "excluded")
-    return result
+    return ~_named(bank, excluded, "excluded")
 
 
 def is_included(bank: Bank, included: Collection[str], excluded: Collection[str]) -> BoolArray:
@@ -114,5 +113,4 @@ def _named(bank: Bank, ids: Collection[str], kind: str) -> BoolArray:
             f"every {kind} item must be in bank {bank.bank_id}: {shown(absent.to_list())} are not."
             f"{did_you_mean(absent.to_list(), known)} Check the spelling."
         )
-    result: BoolArray = known.is_in(wanted.implode()).to_numpy()
-    return result
+    return known.is_in(wanted.implode()).to_numpy()

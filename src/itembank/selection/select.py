@@ -105,8 +105,7 @@ def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> Bo
     informative = is_open & ~bank.calibration.is_degenerate
     scenario = bank.targets.scenario_index
     n_informative = np.bincount(scenario[informative], minlength=bank.targets.n_scenarios)
-    result: BoolArray = np.where((n_informative > 0)[scenario], informative, is_open)
-    return result
+    return np.where((n_informative > 0)[scenario], informative, is_open)
 
 
 def _scenario_counts(

@@ -237,8 +237,7 @@ def with_pending(pool: SessionPool, state: SessionState, theta: FloatArray, cova
     positions = np.array(sorted(state.pending), dtype=np.int64)
     loadings = pool.items.loadings[positions]
     weights = _weights(pool, positions, theta)
-    result: FloatArray = np.linalg.inv(np.linalg.inv(covariance) + (loadings.T * weights) @ loadings)
-    return result
+    return np.linalg.inv(np.linalg.inv(covariance) + (loadings.T * weights) @ loadings)
 
 
 def _weights(pool: SessionPool, positions: IntArray, theta: FloatArray) -> FloatArray:

@@ -55,8 +55,7 @@ class SessionEstimate:
     @property
     def standard_errors(self) -> FloatArray:
         """Standard error of each ability, (n_dims,)."""
-        result: FloatArray = np.sqrt(np.diagonal(self.covariance))
-        return result
+        return np.sqrt(np.diagonal(self.covariance))
 
 
 def session_ability(pool: SessionPool, state: SessionState) -> Abilities:

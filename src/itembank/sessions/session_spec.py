@@ -12,7 +12,7 @@ from itembank.errors import DataError, ParameterError, shown
 from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
 from itembank.files.documents import Named, errors_name, fields_of, read_choices
 from itembank.responses.score_names import OVERALL
-from itembank.selection.criteria import CRITERIA, Criterion, criterion_by_name
+from itembank.selection.criteria import CRITERIA, INFORMATION, Criterion, criterion_of
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, SessionInterval, Stopping
 
@@ -76,7 +76,8 @@ class SessionSpec:
         unit = None if self.cost is None else as_cost_unit(self.cost)
         criterion = self.criterion
         if isinstance(criterion, str):
-            criterion = criterion_by_name(criterion, has_cost=unit is not None)
+            is_per_cost = unit is not None and criterion in INFORMATION
+            criterion = criterion_of(criterion, per_cost=True if is_per_cost else None)
         object.__setattr__(self, "cost", unit)
         object.__setattr__(self, "criterion", CRITERIA.resolve(criterion))
         for name in ("n_start", "seed"):

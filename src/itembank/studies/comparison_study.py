@@ -13,7 +13,7 @@ import polars as pl
 
 from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
-from itembank.bank.costs import known_units, mean_cost
+from itembank.bank.costs import known_units, response_costs
 from itembank.bank.known_scores import check_external_names, with_external_scores
 from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
@@ -21,7 +21,7 @@ from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
 from itembank.errors import DataError, DataWarning, ItembankWarning, ParameterError, shown, warn
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates, Typicality
-from itembank.numerics.arrays import FloatArray, effective_items
+from itembank.numerics.arrays import FloatArray, effective_items, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.select import select as select_automatically
 from itembank.responses.responses import ResponseMatrix
@@ -38,14 +38,13 @@ MOST_TRIALS = 16
 def item_costs(bank: Bank, unit: str) -> FloatArray:
     """Return the expected cost of each item over the past models, (n_items,); the mean of all where unknown."""
     known = known_units(bank.responses)
-    costs = mean_cost(bank.responses, unit) if unit in known else np.full(bank.n_items, np.nan)
+    costs = mean_where_known(response_costs(bank.responses, unit)) if unit in known else np.full(bank.n_items, np.nan)
     if np.isnan(costs).all():
         raise DataError(
             f"a study of cost {unit!r} needs that column with the responses, which have "
             f"{shown(sorted(known)) or 'no costs'}."
         )
-    result: FloatArray = np.where(np.isnan(costs), np.nanmean(costs), costs)
-    return result
+    return np.where(np.isnan(costs), np.nanmean(costs), costs)
 
 
 def selection_cost(bank: Bank, selection: Selection, costs: FloatArray) -> float:
@@ -181,8 +180,7 @@ def _true_headline(view: Bank, new: ResponseMatrix, scenario_scores: FloatArray)
     """Headline scores of the new models, (n_models,)."""
     if view.targets.last == WIN_RATE and view.headline is not None:
         return view.headline.win_rates(scenario_scores)
-    external: FloatArray = new.models[f"{EXTERNAL}{view.targets.last}"].fill_null(np.nan).to_numpy()
-    return external
+    return new.models[f"{EXTERNAL}{view.targets.last}"].fill_null(np.nan).to_numpy()
 
 
 def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Place) -> Iterator[pl.DataFrame]:
@@ -213,7 +211,10 @@ def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Pl
         "cost": float("nan") if prepared.costs is None else selection_cost(bank, selection, prepared.costs),
         "seconds_select": seconds_select,
     }
-    effective = _effective_items(bank, selection)
+    # Kish's effective number of items behind each target.
+    scenario = np.array([bank.targets.scenarios.index(name) for name in selection.scenarios])
+    within = [effective_items(selection.weights[scenario == j]) for j in range(bank.targets.n_scenarios)]
+    effective = np.array([*within, effective_items(selection.weights * bank.targets.scenario_weights[scenario])])
     for choice in spec.estimators_of(place.selector.label):
         started = time.process_time()
         estimates, failure = _estimated(prepared, answers, selection, choice, spec=spec)
@@ -229,20 +230,8 @@ def _estimates_at(spec: StudySpec, prepared: PreparedFold, fold: Fold, place: Pl
         )
 
 
-def _effective_items(bank: Bank, selection: Selection) -> FloatArray:
-    """Kish's effective number of items behind each target, (n_targets,)."""
-    scenario = np.array([bank.targets.scenarios.index(name) for name in selection.scenarios])
-    within = [effective_items(selection.weights[scenario == j]) for j in range(bank.targets.n_scenarios)]
-    return np.array([*within, effective_items(selection.weights * bank.targets.scenario_weights[scenario])])
-
-
 def _estimated(
-    prepared: PreparedFold,
-    answers: ResponseMatrix,
-    selection: Selection,
-    choice: MethodChoice,
-    *,
-    spec: StudySpec,
+    prepared: PreparedFold, answers: ResponseMatrix, selection: Selection, choice: MethodChoice, *, spec: StudySpec
 ) -> tuple[tuple[ScoreEstimates, ...], str]:
     """Estimate new models' scores, then each further target; nothing, and why, where data do not carry the method.
 

@@ -46,21 +46,12 @@ NO_GROUP = "(none)"
 class Fold(Split):
     """Past models and new models.
 
-    Attributes
-    ----------
-    train, test
-        As in `Split`: rows of the responses.
-    split : str
-        Name in the results.
-    repeats : tuple of int
-        The repeats it serves: one, or all where the split is not random, since the bank is the same.
-    fold : int
-        Number among the folds of the same split and repeat.
+    `repeats` are those that it serves: one, or all where the split is not random, since the bank is the same.
     """
 
-    split: str
+    split: str  # Name in the results
     repeats: tuple[int, ...]
-    fold: int
+    fold: int  # Number among the folds of the same split and repeat
 
     @property
     def division(self) -> bytes:
@@ -163,7 +154,10 @@ def _random_splits(split: KFold | RandomShare | ByGroup, models: pl.DataFrame, r
         case ByGroup():
             group, n_groups = _groups(models, split)
             if split.k is None:
-                return [Split.of(np.isin(group, _drawn_groups(group, n_groups, split.test_share, rng)))]
+                order = rng.permutation(n_groups)
+                held = np.cumsum(np.bincount(group)[order])[:-1]
+                n_taken = 1 + int(np.argmin(np.abs(held - split.test_share * group.size)))
+                return [Split.of(np.isin(group, order[:n_taken]))]
             return splits_of(_parts_of_groups(np.bincount(group), split.k, rng)[group])
 
 
@@ -196,14 +190,6 @@ def _groups(models: pl.DataFrame, split: ByGroup) -> tuple[IntArray, int]:
             f"{shown(names.tolist())}."
         )
     return index.astype(np.int64), int(names.size)
-
-
-def _drawn_groups(group: IntArray, n_groups: int, share: float, rng: np.random.Generator) -> IntArray:
-    """Draw groups until they hold about a share of the models; at least one, and never all."""
-    order = rng.permutation(n_groups)
-    held = np.cumsum(np.bincount(group)[order])[:-1]
-    n_taken = 1 + int(np.argmin(np.abs(held - share * group.size)))
-    return order[:n_taken]
 
 
 def _parts_of_groups(sizes: IntArray, k: int, rng: np.random.Generator) -> IntArray:

@@ -320,7 +320,11 @@ class StudySpec:
             raise ParameterError(f"a pair must be [selector, estimator], got {bad[0]!r}.")
         set_field(self, "pairs", tuple((one, other) for one, other in self.pairs))
         _check_methods(self)
-        _check_splits(self)
+        if not self.splits:
+            raise ParameterError("a study needs at least one of splits, got none.")
+        for one in self.splits:
+            check_split(one)
+        check_unique([one.name for one in self.splits], "splits")
         _check_sizes(self)
         _check_interval(self)
 
@@ -395,14 +399,6 @@ def _check_methods(spec: StudySpec) -> None:
             labels = [choice.label for choice in getattr(spec, name)]
             if label not in labels:
                 raise ParameterError(f"pairs must take their {name} from {shown(labels, len(labels))}, got {label!r}.")
-
-
-def _check_splits(spec: StudySpec) -> None:
-    if not spec.splits:
-        raise ParameterError("a study needs at least one of splits, got none.")
-    for one in spec.splits:
-        check_split(one)
-    check_unique([one.name for one in spec.splits], "splits")
 
 
 def check_split(split: object) -> None:

@@ -99,8 +99,7 @@ def pair_agreement(
 def is_covered(truth: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
     """Whether intervals (n_values,) cover the truth; their ends may differ from it by rounding."""
     tolerance = 10.0**-TIE_DIGITS
-    result: BoolArray = (low - tolerance <= truth) & (truth <= high + tolerance)
-    return result
+    return (low - tolerance <= truth) & (truth <= high + tolerance)
 
 
 def _centred_ranks(values: FloatArray) -> FloatArray:

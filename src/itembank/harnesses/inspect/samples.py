@@ -17,15 +17,7 @@ import polars as pl
 from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import (
-    DataError,
-    DataWarning,
-    MissingDependencyError,
-    did_you_mean,
-    missing_package,
-    quoted,
-    shown,
-)
+from itembank.errors import DataError, DataWarning, MissingDependencyError, did_you_mean, missing_package, quoted, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.drive import check_same_content
@@ -143,7 +135,9 @@ def answer_of(item_id: str, epochs: Sequence[Sample], responses: Sequence[float]
 
     Costs are of all epochs together. Epochs without a score do not count; an item with none failed.
     """
-    costs = total_costs(epochs)
+    # A unit that some epoch does not tell is unknown.
+    units = set.intersection(*(set(one.costs) for one in epochs)) if epochs else set()
+    costs = {unit: sum(one.costs[unit] for one in epochs) for unit in sorted(units)}
     known = [response for response in responses if not math.isnan(response)]
     if not known:
         reasons = sorted({one.failure or "no score" for one in epochs})
@@ -158,12 +152,6 @@ def counted(known: Sequence[float]) -> dict[str, Any]:
     if all(one in {0.0, 1.0} for one in known):
         return {"n_correct": int(sum(known)), "n_trials": len(known)}
     return {"response": sum(known) / len(known)}
-
-
-def total_costs(epochs: Sequence[Sample]) -> Mapping[str, float]:
-    """Sum costs by unit; a unit that some epoch does not tell is unknown."""
-    units = set.intersection(*(set(one.costs) for one in epochs)) if epochs else set()
-    return {unit: sum(one.costs[unit] for one in epochs) for unit in sorted(units)}
 
 
 def answers_to(item_ids: Collection[str], answers: Mapping[str, list[float]]) -> dict[str, list[float]]:

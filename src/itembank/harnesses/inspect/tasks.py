@@ -266,17 +266,13 @@ def _copied(bank: str, task: str, scorer_name: str | None = None, **_known: str)
     return score
 
 
-def estimating(bank: str, task: str, scorer_name: str | None = None, **known: str) -> Scorer:
-    """Make the scorer whose metric is the estimate.
-
-    Parameters
-    ----------
-    bank, task : str
-    scorer_name : str, optional
-        Whose scores are the responses; the task's first scorer by default.
-    **known
-        Further arguments of `full_benchmark`.
-    """
+def estimating(
+    bank: str,
+    task: str,
+    scorer_name: str | None = None,  # Whose scores are the responses; the task's first scorer by default
+    **known: str,  # Further arguments of `full_benchmark`
+) -> Scorer:
+    """Make the scorer whose metric is the estimate."""
     made = _copied(bank, task, scorer_name, **known)
     # Inspect's decorator knows no metrics that depend on the scorer's own arguments.
     registry_info(made).metadata[SCORER_METRICS] = [full_benchmark(bank=bank, task=task, **known)]

@@ -12,6 +12,7 @@ from typing import Any, Self
 from itembank.errors import DataError, ParameterError
 from itembank.readers.lm_eval_files import name_in
 from itembank.responses.secrets import is_secret, without_secrets
+from itembank.spreadsheets import is_number
 
 OURS = "the items come from the bank"
 PLACE = "-o says where logs go"
@@ -68,7 +69,7 @@ class HarnessCall:
         """Each word of the call with the argument that it is, or is a value of."""
         owner = ""
         for word in self.arguments:
-            if word.startswith("-") and not _is_number(word):
+            if word.startswith("-") and not is_number(word):
                 owner = word.partition("=")[0]
                 owner = SHORT_OTHERS.get(owner, owner)
             yield owner, word
@@ -196,11 +197,3 @@ def _owned(argument: str) -> str:
     if not word.startswith("--") or len(word) < 4:
         return ""
     return next((owned for owned in OWNED if owned.startswith(word)), "")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -356,28 +356,7 @@ def session_at(
 def run_adaptively(
     launch: Launch,
     bank: Bank,
-    session: AdaptiveSession,
-    rows: Rows,
-    *,
-    batch: int | None = None,
-    prompts: BankPrompts | None = None,
-    match: str = AUTO,
-    after_answer: AfterAnswer | None = None,
-) -> None:
-    """Drive a session to its end inside what `launch` calls."""
-    excluded = set(session.pool.spec.constraints.excluded)
-    askable = [item for item in session.pool.item_table["item_id"] if item not in excluded]
-    hooks = SessionItems(
-        session, bank, rows, askable, batch=batch, prompts=prompts, match=match, after_answer=after_answer
-    )
-    with hooked(hooks):
-        launch()
-
-
-def run_gate(
-    launch: Launch,
-    bank: Bank,
-    run: GateRun,
+    session: AdaptiveSession | GateRun,
     rows: Rows,
     *,
     batch: int | None = None,
@@ -385,10 +364,16 @@ def run_gate(
     match: str = AUTO,
     after_answer: Callable[[Any, Answer], None] | None = None,
 ) -> None:
-    """Run the stages of a gate until there is a verdict, inside what `launch` calls."""
+    """Drive a session to its end, or the stages of a gate to a verdict, inside what `launch` calls."""
+    if isinstance(session, GateRun):
+        askable, least = session.askable, LEAST_BATCH_OF_SELECTIONS
+    else:
+        excluded = set(session.pool.spec.constraints.excluded)
+        askable = tuple(item for item in session.pool.item_table["item_id"] if item not in excluded)
+        least = LEAST_BATCH
     hooks = SessionItems(
-        cast("Any", run), bank, rows, run.askable, batch=batch, prompts=prompts, match=match,
-        after_answer=after_answer, least=LEAST_BATCH_OF_SELECTIONS,
+        cast("Any", session), bank, rows, askable, batch=batch, prompts=prompts, match=match,
+        after_answer=after_answer, least=least,
     )  # fmt: skip
     with hooked(hooks):
         launch()

@@ -61,36 +61,18 @@ def hub_models(source: PublicSource, n_models: int) -> tuple[str, ...]:
 
 def fetch_public(
     name: str | PublicSource,
-    folder: str | Path | None = None,
+    folder: str | Path | None = None,  # None: a folder of the user's cache
     *,
-    models: Sequence[str] = (),
-    only: Sequence[str] = (),
+    models: Sequence[str] = (),  # Ids of the models to fetch, for sources that keep one repository a model
+    only: Sequence[str] = (),  # Patterns of file names, in place of the source's own
     progress: ProgressCallback = silent,
 ) -> Path:
     """Fetch the files of a public source; an interrupted call goes on where it stopped.
 
-    Parameters
-    ----------
-    name : str or PublicSource
-    folder : path or None
-        None: a folder of the user's cache.
-    models : list of str
-        Ids of the models to fetch, for sources that keep one repository a model.
-    only : list of str
-        Patterns of file names, in place of the source's own.
-    progress : function
+    Returns the folder, for `read_public`.
 
-    Returns
-    -------
-    Path
-        The folder, for `read_public`.
-
-    Raises
-    ------
-    DataError
-        When the files cannot be fetched, or the source offers none.
-    ParameterError
-        When models are missing, or given to a source that does not keep them apart.
+    Raises `DataError` when the files cannot be fetched, or the source offers none; `ParameterError` when models are
+    missing, or given to a source that does not keep them apart.
     """
     source = public_source(name)
     name = source.name

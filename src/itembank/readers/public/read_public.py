@@ -54,33 +54,18 @@ class PublicResponses:
 
 
 def read_public(
-    name: str | PublicSource,
+    name: str | PublicSource,  # See `itembank.readers.public.sources.SOURCES`
     folder: str | Path,
     *,
-    models: str | Path | None = None,
+    models: str | Path | None = None,  # As for `read_responses`, like items
     items: str | Path | None = None,
-    spec: ReadingSpec | None = None,
+    spec: ReadingSpec | None = None,  # None: what the source's entry says
     progress: ProgressCallback = silent,
 ) -> PublicResponses:
     """Read the files of a public source that are in a folder.
 
-    Parameters
-    ----------
-    name : str or PublicSource
-        See `itembank.readers.public.sources.SOURCES`.
-    folder : path
-    models, items : path or None
-        As for `read_responses`.
-    spec : ReadingSpec, or None
-        None: what the source's entry says.
-    progress : function
-
-    Raises
-    ------
-    DataError
-        When the folder does not hold what it must.
-    ParameterError
-        When there is no source of that name.
+    Raises `DataError` when the folder does not hold what it must; `ParameterError` when there is no source of that
+    name.
     """
     source = public_source(name)
     place = Path(folder)

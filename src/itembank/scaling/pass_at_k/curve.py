@@ -204,7 +204,7 @@ def pass_at_k_curve(
             values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets.masks)
     known = scenario.item_model
     if known is not None:
-        parameters = known.parameters_of(columns)
+        parameters = known.parameters.take(np.searchsorted(known.columns, columns))
         posterior = cell_posterior(parameters, known.prior, known.precision, counts, rng=rng)
         theta = posterior.weights @ posterior.theta  # (n_dims,)
         plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets.masks)

@@ -34,8 +34,7 @@ def unbiased_pass_at_k(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> Flo
     Chen et al. 2021 (arXiv 2107.03374), eq. 1, whose product over n - c + 1 .. n takes one step a sample. Here the
     four log-gammas are one second difference (`log_gamma_second_difference`), at the same cost for any n.
     """
-    result: FloatArray = -np.expm1(log_unbiased_failure(n_trials, n_correct, k))
-    return result
+    return -np.expm1(log_unbiased_failure(n_trials, n_correct, k))
 
 
 def log_unbiased_failure(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> FloatArray:
@@ -49,8 +48,7 @@ def log_unbiased_failure(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> F
 
 def plug_in_pass_at_k(rate: Numbers, k: Numbers) -> FloatArray:
     """``1 - (1 - p)^k``, the pass@k of a known pass rate p (IRSL eq. 2); arrays that broadcast."""
-    result: FloatArray = -np.expm1(log_plug_in_failure(rate, k))
-    return result
+    return -np.expm1(log_plug_in_failure(rate, k))
 
 
 def log_plug_in_failure(rate: Numbers, k: Numbers) -> FloatArray:
@@ -74,8 +72,7 @@ def jeffreys_pass_at_k(n_trials: Numbers, n_correct: Numbers, k: Numbers) -> Flo
 
 def beta_pass_at_k(a: Numbers, b: Numbers, k: Numbers) -> FloatArray:
     """Mean of ``1 - (1 - p)^k`` over p ~ Beta(a, b): ``1 - B(a, b + k) / B(a, b)``; arrays that broadcast, a, b > 0."""
-    result: FloatArray = -np.expm1(log_beta_failure(a, b, k))
-    return result
+    return -np.expm1(log_beta_failure(a, b, k))
 
 
 def log_beta_failure(a: Numbers, b: Numbers, k: Numbers) -> FloatArray:

@@ -134,10 +134,6 @@ class ScenarioItemModel:
     prior: AbilityPrior
     precision: PrecisionPrior  # Of a model's phi: how far its pass rates lie from the item model's
 
-    def parameters_of(self, columns: IntArray) -> ItemParameters:
-        """Return the parameters of some of its items."""
-        return self.parameters.take(np.searchsorted(self.columns, columns))
-
 
 def item_model_of_bank(bank: Bank, columns: IntArray) -> ScenarioItemModel:
     """Take the items at `columns` of a bank; precisions as its past models show them."""
@@ -181,8 +177,7 @@ def plug_in_rates(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
     logit = parameters.loadings @ theta + parameters.intercept
     lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
     # exp overflows beyond 709
-    result: FloatArray = lower + (upper - lower) / (1.0 + np.exp(-np.clip(logit, -700.0, 700.0)))
-    return result
+    return lower + (upper - lower) / (1.0 + np.exp(-np.clip(logit, -700.0, 700.0)))
 
 
 def _item_model(

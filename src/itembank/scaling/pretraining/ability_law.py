@@ -123,21 +123,18 @@ class AbilityLaws(Compact):
     @property
     def slope(self) -> FloatArray:
         """Rise of ability with a unit of log FLOP at the centre, (n_recipes,)."""
-        result: FloatArray = self.weights @ self.coefficients[:, :, 1]
-        return result
+        return self.weights @ self.coefficients[:, :, 1]
 
     @property
     def slope_error(self) -> FloatArray:
         """Standard error of the slope, (n_recipes,)."""
         slopes = self.coefficients[:, :, 1]
-        result: FloatArray = np.sqrt(self.weights @ (self.covariance[:, :, 1, 1] + (slopes - self.slope) ** 2))
-        return result
+        return np.sqrt(self.weights @ (self.covariance[:, :, 1, 1] + (slopes - self.slope) ** 2))
 
     @property
     def intercept(self) -> FloatArray:
         """Ability at one FLOP along the tangent at the centre (IRSL's b), (n_recipes,)."""
-        result: FloatArray = self.weights @ self.coefficients[:, :, 0] - self.slope * self.centre
-        return result
+        return self.weights @ self.coefficients[:, :, 0] - self.slope * self.centre
 
     def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Ability of a model trained with log FLOP (n_points,), and its variance: each (n_recipes, n_points)."""
@@ -201,8 +198,7 @@ def fit_ability_laws(
 def bent(x: FloatArray, bend: float) -> FloatArray:
     """``(1 - exp(-k x)) / k``, x itself for k = 0: slope 1 at zero."""
     # expm1 keeps the digits of 1 - exp(-k x) where k x is small
-    result: FloatArray = x if bend == 0.0 else -np.expm1(-bend * x) / bend
-    return result
+    return x if bend == 0.0 else -np.expm1(-bend * x) / bend
 
 
 def _design_effect(residuals: FloatArray) -> float:

@@ -93,8 +93,7 @@ def _last(values: FloatArray, n_last: int) -> FloatArray:
     """Last numbers of each row, (n_curves, n_last), the last one first; NaN where there are fewer."""
     known = np.isfinite(values)
     order = np.argsort(~known[:, ::-1], axis=1, kind="stable")[:, :n_last]
-    result: FloatArray = np.take_along_axis(values[:, ::-1], order, axis=1)
-    return result
+    return np.take_along_axis(values[:, ::-1], order, axis=1)
 
 
 def _by_hand(data: LawData, predictions: Predictions, fewest: int) -> LawFit:

@@ -51,8 +51,7 @@ class CurveFits:
     def best(self) -> FloatArray:
         """Parameters of the first start with the lowest cost, (n_curves, n_parameters)."""
         which = first_smallest(np.maximum(self.cost, NO_MISFIT))
-        result: FloatArray = self.parameters[np.arange(len(which)), which]
-        return result
+        return self.parameters[np.arange(len(which)), which]
 
 
 def fit_curves(
@@ -123,8 +122,7 @@ def spread_points(lower: FloatArray, upper: FloatArray, n_points: int, rng: np.r
     n_parameters = len(lower)
     places = np.stack([rng.permutation(n_points) for _ in range(n_parameters)], axis=1)
     fractions = (places + rng.random((n_points, n_parameters))) / n_points
-    result: FloatArray = lower + fractions * (upper - lower)
-    return result
+    return lower + fractions * (upper - lower)
 
 
 def _loss(residual: FloatArray, delta: float) -> FloatArray:
@@ -132,8 +130,7 @@ def _loss(residual: FloatArray, delta: float) -> FloatArray:
     size = np.abs(residual)
     with np.errstate(invalid="ignore", over="ignore"):
         terms = np.where(size <= delta, 0.5 * size**2, 0.0 if np.isinf(delta) else delta * (size - 0.5 * delta))
-    result: FloatArray = np.where(np.isfinite(size).all(axis=1), terms.sum(axis=1), np.inf)
-    return result
+    return np.where(np.isfinite(size).all(axis=1), terms.sum(axis=1), np.inf)
 
 
 def _finite(values: FloatArray) -> FloatArray:
@@ -142,11 +139,7 @@ def _finite(values: FloatArray) -> FloatArray:
 
 
 def _step(
-    residual: FloatArray,
-    slopes: FloatArray,
-    damping: FloatArray,
-    at_bounds: tuple[BoolArray, BoolArray],
-    delta: float,
+    residual: FloatArray, slopes: FloatArray, damping: FloatArray, at_bounds: tuple[BoolArray, BoolArray], delta: float
 ) -> FloatArray:
     """Damped Gauss-Newton step, (n, n_parameters); zero along bounds that the gradient pushes against."""
     # iteratively reweighted least squares: Huber's loss has the gradient min(1, delta / |r|) r
@@ -168,8 +161,7 @@ def _step(
     ridge = damping[:, None] * np.maximum(size, floor) + is_stuck
     index = np.arange(normal.shape[1])
     normal[:, index, index] += ridge + floor
-    result: FloatArray = -np.linalg.solve(normal, (gradient * free)[..., None])[..., 0]
-    return result
+    return -np.linalg.solve(normal, (gradient * free)[..., None])[..., 0]
 
 
 N_PARAMETERS = 4
@@ -313,8 +305,7 @@ def fit_two_step(
 def loss_of_compute(parameters: FloatArray, x: FloatArray) -> FloatArray:
     """``exp(A - b x) + E`` for parameters (..., 3) = (A, b, E) at x (..., n_points)."""
     log_scale, exponent, floor = (parameters[..., i, None] for i in range(3))
-    result: FloatArray = np.exp(log_scale - exponent * x) + floor
-    return result
+    return np.exp(log_scale - exponent * x) + floor
 
 
 def log_loss_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:

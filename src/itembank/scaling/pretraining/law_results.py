@@ -369,11 +369,7 @@ class PretrainingLaw(Tabular):
         raise ParameterError(f"scenario must be one of {shown(known)}, got {scenario!r}.")
 
     def forecast(
-        self,
-        scenario: str,
-        law: str | None = None,
-        *,
-        flops: Sequence[float] | FloatArray | None = None,
+        self, scenario: str, law: str | None = None, *, flops: Sequence[float] | FloatArray | None = None
     ) -> Forecast:
         """Forecast every recipe's score at some computes (the target by default), each (n_recipes, n_points).
 

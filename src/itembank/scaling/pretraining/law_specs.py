@@ -1,7 +1,7 @@
 """Choices of pre-training laws; without numpy, so that a command's help can list them."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError
@@ -16,10 +16,8 @@ Gap = Literal["carried", "none"]
 class PretrainingLawSpec:
     """Choices of a law; each law adds its own."""
 
-    @property
-    def is_joint(self) -> bool:
-        """Whether one fit serves all scenarios: the kernel takes and returns a tuple with a place for each."""
-        return False
+    is_joint: ClassVar[bool] = False
+    """Whether one fit serves all scenarios: the kernel takes and returns a tuple with a place for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +62,7 @@ class SigmoidLaw(PretrainingLawSpec):
 class TrendLaw(PretrainingLawSpec):
     """Local trends of all scenarios and recipes together. There is nothing to choose."""
 
-    @property
-    def is_joint(self) -> bool:
-        """Scenarios tell together how fast scores grow and how suddenly."""
-        return True
+    is_joint: ClassVar[bool] = True  # Scenarios tell together how fast scores grow and how suddenly
 
 
 @dataclass(frozen=True, slots=True)

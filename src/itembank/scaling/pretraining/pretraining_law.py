@@ -80,10 +80,7 @@ def _joint_fits(every: list[LawData], spec: PretrainingLawSpec) -> list[LawFit |
 
 
 def _scenario_laws(
-    scores: ScenarioScores,
-    data: LawData,
-    specs: Sequence[PretrainingLawSpec],
-    joint: Mapping[str, LawFit | None],
+    scores: ScenarioScores, data: LawData, specs: Sequence[PretrainingLawSpec], joint: Mapping[str, LawFit | None]
 ) -> ScenarioLaws:
     """Fit every law that is wanted to one scenario; `joint` are those of all scenarios together."""
     fitted: dict[str, FittedLaw] = {}

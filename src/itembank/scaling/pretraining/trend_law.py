@@ -55,8 +55,7 @@ class TrendPoints:
 def integrated_wiener(first: FloatArray, second: FloatArray) -> FloatArray:
     """Covariance of an integrated Wiener process that starts at zero: ``m^2 (3 M - m) / 6``, m the smaller."""
     smaller, larger = np.minimum(first, second), np.maximum(first, second)
-    result: FloatArray = smaller**2 * (3.0 * larger - smaller) / 6.0
-    return result
+    return smaller**2 * (3.0 * larger - smaller) / 6.0
 
 
 def covariance_parts(first: TrendPoints, second: TrendPoints) -> FloatArray:
@@ -203,7 +202,8 @@ class TrendComponents:
 
     def solved(self, number: int, scenarios: IntArray) -> tuple[FloatArray, FloatArray]:
         """Inverse of K, (n_taken, n_points, n_points), and ``K^-1 r``, (n_taken, n_points)."""
-        inverse = inverted(self.covariance(number, scenarios))
+        inverse_factor = np.linalg.inv(cholesky(self.covariance(number, scenarios)))
+        inverse = np.matmul(inverse_factor.transpose(0, 2, 1), inverse_factor)
         return inverse, np.einsum("sij,sj->si", inverse, self.residual(number, scenarios))
 
     def residual(self, number: int, scenarios: IntArray) -> FloatArray:
@@ -278,13 +278,6 @@ def _slopes_of_priors(components: TrendComponents, weights: FloatArray) -> Float
     return np.array(found)
 
 
-def inverted(covariance: FloatArray) -> FloatArray:
-    """Inverse of covariances (n_scenarios, n_points, n_points)."""
-    inverse_factor = np.linalg.inv(cholesky(covariance))
-    result: FloatArray = np.matmul(inverse_factor.transpose(0, 2, 1), inverse_factor)
-    return result
-
-
 def cholesky(covariance: FloatArray) -> FloatArray:
     """Factor covariances (n_scenarios, n_points, n_points); with a little more noise where rounding leaves none."""
     try:
@@ -344,8 +337,7 @@ class TrendPosterior:
     def mean_scores(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Mean score, (n_points,), of normal z with means and variances (n_parts, n_points)."""
         p, normal = self._spread_scores(mean, variance)
-        result: FloatArray = self.weights @ (p @ normal)
-        return result
+        return self.weights @ (p @ normal)
 
     def interval(self, mean: FloatArray, variance: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
         """Find the ends of the interval of a score with the noise of a new model, each (n_points,), by halving."""

@@ -288,8 +288,7 @@ def log_flops_of(compute: "TrainingCompute", model_ids: Sequence[str]) -> FloatA
             f"training compute must be given for every model, got none for {len(absent)} of {len(model_ids)}: "
             f"{shown(absent)}. Add them to the table of models."
         )
-    result: FloatArray = np.log10([known[name] for name in model_ids])
-    return result
+    return np.log10([known[name] for name in model_ids])
 
 
 def group_index(groups: Sequence[str]) -> IntArray:

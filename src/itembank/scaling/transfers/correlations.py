@@ -49,8 +49,7 @@ def weighted_correlations(
         floor = SMALLEST_SHARE * np.maximum((centred**2).sum(axis=0) / np.maximum(counts, 1), 1e-300)
         has_spread = (variance_x > floor[first]) & (variance_y > floor[second])
         result: FloatArray = covariance / np.sqrt(np.where(has_spread, variance_x * variance_y, np.nan))
-    clipped: FloatArray = np.clip(result, -1.0, 1.0)
-    return clipped
+    return np.clip(result, -1.0, 1.0)
 
 
 def correlations(values: FloatArray) -> FloatArray:
@@ -91,8 +90,7 @@ def resampling_weights(group_index: IntArray, n_draws: int, rng: np.random.Gener
     """Draw whole groups of models with replacement: how often each model counts, (n_draws, n_models)."""
     n_groups = int(group_index.max()) + 1
     counts = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups), size=n_draws)
-    result: FloatArray = counts[:, group_index].astype(np.float64)
-    return result
+    return counts[:, group_index].astype(np.float64)
 
 
 def quantile_interval(draws: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:

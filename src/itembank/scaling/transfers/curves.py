@@ -229,8 +229,7 @@ def logit_curves(
 def _logit(probability: FloatArray) -> FloatArray:
     # log(p) and log(1 - p) stay finite; 1 - 1e-16 is the largest double below one
     inside = np.clip(probability, 1e-300, 1.0 - 1e-16)
-    result: FloatArray = np.log(inside) - np.log1p(-inside)
-    return result
+    return np.log(inside) - np.log1p(-inside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,14 +300,6 @@ def by_line(
         value[:, j], lower[:, j], upper[:, j] = (expit(bound) for bound in bounds)
     lower, upper = np.where(lower <= smallest, 0.0, lower), np.where(upper >= 1.0 - smallest, 1.0, upper)
     return CurvePrediction(value, lower, upper)
-
-
-def by_common_ability(
-    parameters: ItemParameters, predictive: Predictive, counted: BoolArray, k: tuple[int, ...], level: float
-) -> CurvePrediction:
-    """Put the ability itself into the target's curve (IRSL 3.4), and the ends of its interval too."""
-    value, low, high = (mean_curves(parameters, theta, k, counted) for theta in quantiles(predictive, level))
-    return CurvePrediction(value, np.minimum(low, high), np.maximum(low, high))
 
 
 def clipped_logit(score: FloatArray, smallest: FloatArray) -> FloatArray:

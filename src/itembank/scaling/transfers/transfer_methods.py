@@ -14,12 +14,13 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import ItemSetFit, fit_items
 from itembank.scaling.transfers.curves import (
     CurvePrediction,
-    by_common_ability,
     by_line,
     clipped_logit,
     counted_items,
     logit_curves,
+    mean_curves,
     predict,
+    quantiles,
     same_scale,
 )
 from itembank.scaling.transfers.parts import ItemSets, Part
@@ -83,7 +84,9 @@ def by_common_scale(data: TransferData) -> CurvePrediction:
     joint = data.joint
     predictive = predict(same_scale(joint.source, joint.target, joint.source_errors), joint.asked, joint.asked_errors)
     counted = counted_items(data.part.asked, joint.columns)
-    return by_common_ability(joint.parameters, predictive, counted, data.spec.k, data.spec.level)
+    abilities = quantiles(predictive, data.spec.level)
+    value, low, high = (mean_curves(joint.parameters, theta, data.spec.k, counted) for theta in abilities)
+    return CurvePrediction(value, np.minimum(low, high), np.maximum(low, high))
 
 
 def by_scores(data: TransferData) -> CurvePrediction:
@@ -134,5 +137,4 @@ def _half_an_answer(responses: ResponseMatrix, columns: IntArray, k: tuple[int, 
     if responses.n_trials is None:
         return np.full(len(k), 0.5 / columns.size)
     total = max(float(np.median(responses.n_trials[:, columns].sum(axis=1))), 1.0)
-    result: FloatArray = np.minimum(0.5 * np.asarray(k) / total, 0.5 / columns.size)
-    return result
+    return np.minimum(0.5 * np.asarray(k) / total, 0.5 / columns.size)

@@ -310,10 +310,7 @@ ALL_ITEMS = "all items"
 
 @one_blas_thread()
 def item_predictions(
-    bank: GivenBank,
-    *,
-    rng: np.random.Generator | int | None = 0,
-    progress: ProgressCallback = silent,
+    bank: GivenBank, *, rng: np.random.Generator | int | None = 0, progress: ProgressCallback = silent
 ) -> ItemPredictions:
     """Compare the probability that the item model gives every response with the response, by cross-validation.
 

@@ -248,8 +248,7 @@ def information_of(parameters: ItemParameters, theta: FloatArray, n_trials: Floa
     """Information of all items together at abilities (n_theta,): (n_theta,); with n_trials (n_items,) samples each."""
     trials = None if n_trials is None else np.broadcast_to(n_trials, (theta.size, parameters.n_items))
     weights = information_weights(parameters, theta[:, None] @ parameters.loadings.T + parameters.intercept, trials)
-    result: FloatArray = weights @ parameters.loadings[:, 0] ** 2
-    return result
+    return weights @ parameters.loadings[:, 0] ** 2
 
 
 def block_means(values: FloatArray, n_blocks: int) -> FloatArray:
@@ -347,8 +346,7 @@ def _usual_trials(responses: ResponseMatrix, columns: IntArray) -> FloatArray | 
     if responses.n_trials is None:
         return None
     given = np.where(responses.observed[:, columns], responses.n_trials[:, columns], np.nan).astype(np.float64)
-    result: FloatArray = np.maximum(np.nanmedian(given, axis=0), 1.0)
-    return result
+    return np.maximum(np.nanmedian(given, axis=0), 1.0)
 
 
 def _pattern(fit: ItemSetFit, responses: ResponseMatrix) -> FloatArray:

@@ -5,13 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.bank.banks import Calibration
 from itembank.bank.costs import CostUnit
 from itembank.errors import ParameterError
-from itembank.irt.families import ResponseModel
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import places_within
-from itembank.numerics.symmetric import packed_products
 from itembank.selection.anchors import NO_SPREAD, choose_anchors, spread
 from itembank.selection.criteria import criterion_of
 from itembank.selection.greedy import Bounds, next_items
@@ -99,7 +96,7 @@ def greedy_order(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.r
     open_items = _informative(known, pool)
     calibration = part_of(known.calibrations[assessor.design_model], open_items)
     is_open = np.ones(open_items.size, dtype=bool)
-    items = _design_items(calibration, is_open, _cost(known)[open_items] if assessor.per_cost else None)
+    items = DesignItems.of(calibration, is_open, _cost(known)[open_items] if assessor.per_cost else None)
     prior, n = calibration.prior, min(n, open_items.size)
     chosen = next_items(
         items,
@@ -126,23 +123,8 @@ def fixed_goal(assessor: Assessor, known: Known, pool: Pool) -> FloatArray | Non
     if assessor.selector != "v-optimal":
         return None
     calibration = part_of(known.calibrations[assessor.design_model], pool.targets)
-    items = _design_items(calibration, np.zeros(pool.targets.size, dtype=bool), None)
+    items = DesignItems.of(calibration, np.zeros(pool.targets.size, dtype=bool))
     return goal_matrix(items, pool.target_weights)
-
-
-def _design_items(calibration: Calibration, is_open: BoolArray, cost: FloatArray | None) -> DesignItems:
-    parameters = calibration.parameters
-    return DesignItems(
-        np.asfortranarray(parameters.loadings),
-        parameters.intercept,
-        ResponseModel.of(parameters),
-        packed_products(parameters.loadings),
-        np.zeros(parameters.n_items, dtype=np.int64),
-        1,
-        is_open,
-        calibration.is_degenerate,
-        np.full(parameters.n_items, np.nan) if cost is None else cost,
-    )
 
 
 def _anchors(assessor: Assessor, known: Known, pool: Pool, n: int, rng: np.random.Generator) -> IntArray:

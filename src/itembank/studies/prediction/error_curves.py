@@ -32,9 +32,10 @@ def sum_errors(
     `total` (of absolute errors), `signed`, `count`, `cost`, `n_items`.
     """
     error = pl.col("prediction").cast(pl.Float64) - pl.col("truth").cast(pl.Float64)
+    which = pl.when(pl.col("is_interpolation")).then(pl.lit(SETS[0])).otherwise(pl.lit(SETS[1]))
     cells = ["n_calibration_tasks", "assessor", "budget", "partition"]
     sums = (
-        predictions.with_columns(error=error, set=set_of("is_interpolation"))
+        predictions.with_columns(error=error, set=which)
         .filter(pl.col("error").is_not_nan())
         .group_by([*cells, "set"])
         .agg(total=pl.col("error").abs().sum(), signed=pl.col("error").sum(), count=pl.len())
@@ -43,11 +44,6 @@ def sum_errors(
     order, falls = (*CELL, "partition"), [name == "set" for name in (*CELL, "partition")]
     table = sums.join(spent, on=cells, how="left").collect(engine="streaming").sort(order, descending=falls)
     return table.with_columns(pl.col("assessor").cast(pl.String))
-
-
-def set_of(column: str) -> pl.Expr:
-    """Name of the set of tasks."""
-    return pl.when(pl.col(column)).then(pl.lit(SETS[0])).otherwise(pl.lit(SETS[1]))
 
 
 def summarise_curves(errors: pl.DataFrame) -> pl.DataFrame:

@@ -47,21 +47,11 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True)
 class Partition(Split):
-    """One random division of models and items.
-
-    Attributes
-    ----------
-    train, test
-        As in `Split`: rows of the responses.
-    number : int
-    is_held_out : (n_items,)
-    task_order : (n_tasks,)
-        The first T of them are the interpolation tasks where there are T.
-    """
+    """One random division of models and items."""
 
     number: int
-    is_held_out: BoolArray
-    task_order: IntArray
+    is_held_out: BoolArray  # (n_items,)
+    task_order: IntArray  # (n_tasks,): The first T of them are the interpolation tasks where there are T
 
     @property
     def division(self) -> bytes:
@@ -269,8 +259,8 @@ def prepare(spec: PredictionSpec, responses: ResponseMatrix, tasks: Tasks, parti
     )
     asked = np.flatnonzero(is_held_out)
     asked = asked[np.argsort(task[asked], kind="stable")]
-    held_out = HeldOut(asked, task[asked], tasks.n_tasks, _observed(values[:, asked]))
-    of_train = HeldOut(asked, task[asked], tasks.n_tasks, _observed(train[:, asked]))
+    held_out = HeldOut(asked, task[asked], tasks.n_tasks, (~np.isnan(values[:, asked])).astype(np.float64))
+    of_train = HeldOut(asked, task[asked], tasks.n_tasks, (~np.isnan(train[:, asked])).astype(np.float64))
     train_means = of_train.means(train[:, asked])
     offsets = {
         name: mean_offsets(one, of_train, train_means)
@@ -331,10 +321,6 @@ def _costs(
 def _task_names(names: tuple[str, ...], task: IntArray) -> pl.Series:
     known = np.array([*names, NO_TASK], dtype=object)
     return pl.Series("scenario", known[task].tolist(), dtype=pl.String)
-
-
-def _observed(values: FloatArray) -> FloatArray:
-    return (~np.isnan(values)).astype(np.float64)
 
 
 def _at(values: FloatArray, items: IntArray) -> FloatArray:

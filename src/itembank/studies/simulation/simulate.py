@@ -35,8 +35,7 @@ class TaskDraw:
     @property
     def first_item(self) -> IntArray:
         """First item of each task, (n_tasks,)."""
-        result: IntArray = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
-        return result
+        return np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +172,7 @@ def task_levels(spec: SimulationSpec, rng: np.random.Generator) -> FloatArray:
     spread = float(np.ptp(draws))
     # stretched to [0, 1] by the extremes, so that the ratio of dearest to cheapest task is exactly the one asked for
     position = (draws - draws.min()) / spread if spread > 0.0 else np.zeros(spec.n_tasks)
-    result: FloatArray = spec.cheapest_task_tokens * spec.task_cost_ratio**position
-    return result
+    return spec.cheapest_task_tokens * spec.task_cost_ratio**position
 
 
 def draw_costs(spec: SimulationSpec, parts: CostDraw, rng: np.random.Generator) -> dict[str, FloatArray]:
