@@ -38,6 +38,10 @@ def test_messages_are_in_one_voice():
         ),
         (lambda: check_positive("penalty", -1), "penalty must be a finite number > 0, got -1."),
         (lambda: check_fraction("level", 95), "level must be between 0 and 1, got 95."),
+        (
+            lambda: check_fraction("margin", 3, is_score=True),
+            "margin must be between 0 and 1, got 3. Scores run from 0 to 1: 3 points are 0.03.",
+        ),
         (lambda: check_fraction("mixture", 2.0, whole=True), "mixture must be above 0 and at most 1, got 2.0."),
         (lambda: check_one_of("of", "x", ("a", "b")), "of must be one of 'a', 'b', got 'x'."),
     ):

@@ -36,11 +36,18 @@ def check_not_negative(name: str, value: object) -> None:
         raise ParameterError(f"{name} must be a finite number >= 0, got {value!r}.")
 
 
-def check_fraction(name: str, value: object, *, whole: bool = False) -> None:
-    """Refuse what does not lie between 0 and 1; with `whole`, 1 is allowed."""
+def check_fraction(name: str, value: object, *, whole: bool = False, is_score: bool = False) -> None:
+    """Refuse what does not lie between 0 and 1; with `whole`, 1 is allowed. Of a score the error tells points."""
     if not (is_number(value) and (0.0 < value < 1.0 or (whole and value == 1.0))):
         wanted = "above 0 and at most 1" if whole else "between 0 and 1"
-        raise ParameterError(f"{name} must be {wanted}, got {value!r}.")
+        raise ParameterError(f"{name} must be {wanted}, got {value!r}.{from_points(value) if is_score else ''}")
+
+
+def from_points(value: object) -> str:
+    """Return the sentence for who gave points where scores run from 0 to 1; nothing for what are none."""
+    if not (is_number(value) and 1.0 < value <= 100.0):
+        return ""
+    return f" Scores run from 0 to 1: {value:g} points are {value / 100.0:g}."
 
 
 def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:

@@ -158,6 +158,18 @@ def test_too_few_models_to_choose_take_one_dimension(run, tmp_path):
     assert run("calibrate", tmp_path / "few.parquet", "-o", tmp_path / "other", "--dims", "auto").code == 1
 
 
+def test_files_that_share_no_item_are_told(run, tmp_path):
+    responses = make_bank(n_models=9, n_items=20).responses
+    write_responses(responses.take(models=np.arange(8)), tmp_path / "past.parquet")
+    other = responses.responses[8:]
+    write_responses(
+        ResponseMatrix.create(other, model_ids=["other"], item_ids=[f"x{k}" for k in range(20)]), tmp_path / "b.parquet"
+    )
+    outcome = run("calibrate", tmp_path / "past.parquet", tmp_path / "b.parquet", "-o", tmp_path / "new", "--no-folds")
+    assert "share no items" in outcome.err
+    assert "'other': a bank cannot bring them onto one scale. Do files spell the ids" in outcome.err
+
+
 def test_one_item_takes_one_dimension(run, tmp_path):
     write_responses(ResponseMatrix.create(np.arange(30.0)[:, None] % 2), tmp_path / "one.parquet")
     outcome = run("-v", "calibrate", tmp_path / "one.parquet", "-o", tmp_path / "new", "--no-folds")

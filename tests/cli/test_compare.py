@@ -123,6 +123,14 @@ def test_what_cannot_be_compared_is_refused(run, bank_folder, results, words, co
     assert text in outcome.err
 
 
+def test_a_file_in_the_place_of_the_bank_is_named(run, results):
+    outcome = run("compare", results, results)
+    assert outcome.code == 2
+    assert "is a file; a bank is a folder" in outcome.err
+    assert "itembank gate BASELINE CANDIDATE compares two files" in outcome.err
+    assert "gate BASELINE" not in run("estimate", results, results).err
+
+
 def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):
     own = load_bank(bank_folder).responses
     write_responses(own.take(models=np.arange(2), items=np.arange(18)), results)

@@ -61,6 +61,28 @@ def test_it_says_how_many_more_items_decide() -> None:
         assert again.verdict == verdict
 
 
+def test_it_asks_for_no_more_items_than_there_are() -> None:
+    """Of all items only repeats or another margin are left; of some, it tells how many are."""
+    old, new = changed(30, 20)
+    found = ib.gate(old, new)
+    assert "more items" not in found.sentence
+    assert "All 1000 items were run: only repeated runs or a wider margin can decide" in found.sentence
+    assert ("Difference of", "repeated runs on items like these (--estimand)") in found.facts
+    some = new.take(items=np.random.default_rng(1).choice(1000, 800, replace=False))
+    found = ib.gate(old, some, spec=GateSpec(estimand="expected"))
+    assert found.sentence.endswith(f"About {found.items_to_decide} more items would decide it, and only 200 are left.")
+
+
+def test_a_pass_names_the_bound_that_decided_it() -> None:
+    """The two-sided interval may reach beyond the margin."""
+    found = ib.gate(*changed(20, 20), spec=GateSpec(margin=0.011))
+    assert found.low < -0.011 < found.last.by_miss[0]
+    assert "new is at most 1.1 points worse (one-sided 95 % bound, margin 1.1 points)" in found.sentence
+    both = ib.gate(*changed(20, 25), spec=GateSpec(margin=0.03, both_sides=True))
+    assert f"differs by at most {np.ceil(1e3 * both.last.by_miss[1]) / 10:g} points" in both.sentence
+    assert "PASS: new is not worse (one" in ib.gate(*changed(0, 100)).sentence
+
+
 def test_some_items_stand_for_all_of_the_baseline() -> None:
     """The rest is predicted, and how much is left shows in the number of items."""
     old, new = changed(20, 20)

@@ -94,6 +94,12 @@ def test_a_task_that_one_program_has_leaves_the_others_out(tmp_path):
         read_responses(tmp_path, spec=ReadingSpec(tasks=("nowhere",)))
 
 
+def test_journals_of_sessions_are_told_from_tables(tmp_path):
+    (tmp_path / "run.jsonl").write_text('{"kind":"itembank session","model_id":"m"}\n{"item_id":"q"}\n')
+    with command_line_words(), pytest.raises(DataError, match=r"journal .*: itembank import \S+ -o answers.parquet"):
+        read_responses(tmp_path / "run.jsonl")
+
+
 def test_a_scorer_that_some_tasks_lack_is_chosen_for_them(tmp_path):
     write_eval(tmp_path / "1.eval", [inspect_sample("q", scorer="match")], header("toy", n_items=1))
     write_eval(tmp_path / "2.eval", [inspect_sample("q", scorer="graded")], header("essay", n_items=1))

@@ -147,6 +147,7 @@ def calibrate_command(
     """  # noqa: D301
     from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
     from itembank.calibration.calibrate import MINIMUM_MODELS  # noqa: PLC0415
+    from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415
     from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
 
     refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
@@ -176,6 +177,7 @@ def calibrate_command(
             begun = {"within": within, "across": across, "rng": seed}
             _begin(matrix.items, matrix, output, begun, output_format, force=force)
             return
+        warn_of_no_overlap(matrix)
         ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:

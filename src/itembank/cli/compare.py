@@ -166,7 +166,9 @@ def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str
         columns=[name for name in rows[0] if name != "target" or len(comparison.targets) > 1],
         least=("n_in_group", "group") if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
     )
-    if comparison.interval_kind == "classical":
+    if comparison.is_exact:
+        note("Exact: the models ran every item, and the difference is of this one run of each.")
+    elif comparison.interval_kind == "classical":
         note(f"{why_not_calibrated} The intervals take the items as a random sample.")
     if is_ranking:
         note("Models of a group do not differ significantly from its best one.")

@@ -148,7 +148,7 @@ def verdict_command(
     """Decide from two results whether the candidate is as good as the baseline.
 
     PASS: the drop is proved to be less than the margin. FAIL: it is proved to be more than the tolerance, and the best
-    estimate is the margin or more. UNDECIDED: more items would decide it, and the verdict says how many. If the
+    estimate is the margin or more. UNDECIDED: the verdict says how many more items would decide it. If the
     candidate ran only some of the baseline's items, these must have been drawn at random (itembank gate start draws
     them).
 
@@ -189,7 +189,9 @@ def verdict_command(
     print_gate(found, outputs["output_format"], more)
     quoted = shlex.quote(str(baseline))
     then = {
-        "undecided": (
+        "undecided": ("The difference of these two runs alone", f"{typed_command()} --estimand run")
+        if found.is_all_run
+        else (
             "To run no more items than the verdict needs",
             f"itembank gate start {quoted} --margin {spec.margin:g} -o gate",
         ),

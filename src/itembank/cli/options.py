@@ -231,6 +231,12 @@ class BankPath(click.Path):
 
                 quieten()
             return Path(value)
+        if not self.file_okay and Path(value).is_file():
+            words = f"{value} is a file; a bank is a folder, or a name such as bank:mmlu-pro."
+            words += " BANK comes first, then results." if isinstance(param, click.Argument) else ""
+            if ctx is not None and ctx.command.name == "compare":
+                words += " Without a bank, itembank gate BASELINE CANDIDATE compares two files."
+            self.fail(words, param, ctx)
         if not Path(value).exists():
             from itembank.bank.bank_records import where_a_bank_is  # noqa: PLC0415
             from itembank.files.atomic import kept_aside  # noqa: PLC0415

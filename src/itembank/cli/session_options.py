@@ -149,7 +149,8 @@ def amounts(option: str, given: Sequence[str], *, unnamed: str | None = None) ->
         name = name if equals else unnamed or ""
         number = _number(amount)
         if not name or number is None:
-            raise click.BadParameter(f"must be NAME=NUMBER, got {text!r}.", param_hint=option)
+            form = "UNIT=AMOUNT, such as cost_usd=2" if unnamed is None else "a number, or SCORE=NUMBER"
+            raise click.BadParameter(f"must be {form}, got {text!r}.", param_hint=option)
         if name in result:
             raise click.BadParameter(f"must be given once for {name!r}, got {text!r} too.", param_hint=option)
         result[name] = number

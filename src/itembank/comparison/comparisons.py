@@ -180,6 +180,11 @@ class Comparison(Tabular):
         return tuple(self.model_ids[row] for row in np.flatnonzero(self.typicality.is_flagged).tolist())
 
     @property
+    def is_exact(self) -> bool:
+        """Whether all models answered every item, and the difference of just these runs is meant."""
+        return bool(np.all(self.difference.standard_error == 0.0))
+
+    @property
     def n_pairs(self) -> int:
         """Number of pairs of models."""
         return int(self.pairs.first.shape[0])

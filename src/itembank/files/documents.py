@@ -96,6 +96,8 @@ BLANK = MARK.decode("ascii") + "0" * N_DIGITS
 DIGEST_KEY = "itembank.digest"
 """Name of the digest in the metadata of Parquet files."""
 
+JOURNAL = "itembank session"
+"""Kind of file in the header of a session's journal."""
 PARQUET_MARK = b"PAR1"
 _SEAL = re.compile(re.escape(MARK) + rb"[0-9a-f]{%d}" % N_DIGITS)
 _MOST_HEADER = 100_000_000

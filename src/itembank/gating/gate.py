@@ -218,8 +218,8 @@ class GatePair:
         for name, one in (("baseline", baseline), ("candidate", candidate)):
             if one.n_models != 1:
                 raise DataError(
-                    f"the {name} must be one model, got {one.n_models}: {shown(one.model_ids) or 'none'}. Keep the "
-                    "results of one: itembank import FILES --model ID."
+                    f"the {name} must be one model, got {one.n_models}: {shown(one.model_ids) or 'none'}. Give "
+                    f"{remedy('responses.take(models=[...])', 'a file that has the rows of one model_id alone')}."
                 )
         baseline = baseline.take(items=np.flatnonzero(~np.isnan(baseline.responses[0])))
         asked = baseline.items["item_id"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from itembank.checks import check_fraction, check_one_of, check_whole
+from itembank.checks import check_fraction, check_one_of, check_whole, from_points
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import ESTIMANDS, Estimand
 
@@ -58,8 +58,8 @@ class GateSpec:
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        for name in ("margin", "level"):
-            check_fraction(name, getattr(self, name))
+        check_fraction("margin", self.margin, is_score=True)
+        check_fraction("level", self.level)
         for name in ("false_alarm", "miss"):
             check_fraction(name, getattr(self, name))
             if getattr(self, name) >= 0.5:
@@ -67,6 +67,7 @@ class GateSpec:
         if self.tolerance is not None and not 0.0 <= self.tolerance <= self.margin:
             raise ParameterError(
                 f"tolerance must lie between 0 and the margin, {self.margin:g}, got {self.tolerance!r}."
+                f"{from_points(self.tolerance)}"
             )
         if self.estimand is not None:
             check_one_of("estimand", self.estimand, ESTIMANDS)

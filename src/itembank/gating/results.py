@@ -1,17 +1,21 @@
 """`Gate`: a verdict on a candidate, with what it rests on."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from itembank.errors import visible
+from itembank.errors import remedy, visible
 from itembank.gating.gate_spec import GateSpec
 from itembank.tabular import Tabular
 
 Verdict = Literal["pass", "fail", "undecided"]
 EXIT_CODES: Final[Mapping[str, int]] = {"pass": 0, "fail": 1, "undecided": 3}
 SCHEMA = "itembank.gate/1"
+ESTIMANDS: Final[Mapping[str, str]] = {
+    "run": "one full run of each on all items",
+    "expected": "repeated runs on items like these",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,8 @@ class Gate(Tabular):
         covariate. 'bank': estimates from chosen items, with past models' errors. 'compare': as `compare`.
     estimand : {'run', 'expected'}
     items_to_decide : int or None
-        How many more items would decide if the difference is as estimated; None if it is decided or none would.
+        How many more items would decide if the difference is as estimated, whether or not there are so many; None if it
+        is decided or none would.
     cost_to_decide : mapping of unit to amount
     scenarios : tuple of ScenarioChange
     flipped : tuple of FlippedItem
@@ -151,20 +156,42 @@ class Gate(Tabular):
             interval = f"on all {self.n_total} items"
         else:
             interval = f"{100 * spec.level:g} % interval {signed(look.low)} to {signed(look.high)}"
-        if self.verdict == "pass":
+        if self.verdict == "pass" and look.is_exact:
             within = f"differs by less than {margin}" if spec.both_sides else f"is not worse by {margin} or more"
             return f"PASS: {candidate} {within} (difference {signed(look.difference)}, {interval})."
+        if self.verdict == "pass":
+            lower, upper = look.by_miss
+            most = _rounded(max(-lower, upper) if spec.both_sides else -lower, math.ceil)
+            way = f"differs by at most {most}" if spec.both_sides else f"is at most {most} worse"
+            way = way if spec.both_sides or lower < 0.0 else "is not worse"
+            bound = f"one-sided {100 * (1.0 - spec.miss):g} % bound, margin {margin}"
+            return f"PASS: {candidate} {way} ({bound}). Difference {signed(look.difference)}, two-sided {interval}."
         if self.verdict == "fail":
             way = "better" if look.difference > 0.0 else "worse"
             return f"FAIL: {candidate} is {way} than {baseline} by {size} ({interval})."
         if self.next_items:
             more = f" The next {len(self.next_items)} items are to be run."
+        elif self.is_all_run:
+            alone = remedy("estimand='run'", "--estimand run")
+            more = (
+                f" All {self.n_total} items were run: only repeated runs or a wider margin can decide. For the "
+                f"difference of these two runs alone: {alone}."
+            )
         elif self.items_to_decide is not None:
             costs = " and ".join(f"{amount:.3g} {visible(unit)}" for unit, amount in self.cost_to_decide.items())
-            more = f" About {self.items_to_decide} more items would decide it{f', for {costs}' if costs else ''}."
+            left = self.n_total - self.n_items
+            short = f", and only {left} are left" if left < self.items_to_decide else ""
+            more = (
+                f" About {self.items_to_decide} more items would decide it{f', for {costs}' if costs else ''}{short}."
+            )
         else:
             more = " The difference is too near to the margin for more items to decide it."
         return f"UNDECIDED: {candidate} differs from {baseline} by {signed(look.difference)} ({interval}).{more}"
+
+    @property
+    def is_all_run(self) -> bool:
+        """Whether the candidate answered every item."""
+        return self.n_items >= self.n_total
 
     @property
     def facts(self) -> tuple[tuple[str, str], ...]:
@@ -175,7 +202,7 @@ class Gate(Tabular):
         if spec.both_sides:
             ways.insert(1, ("better by less", look.by_miss[1], math.ceil))
         ways.append(("better by more", look.by_alarm[0], math.floor))
-        proved = [f"{way} than {points(near(round(1e3 * size, 6)) / 1e3)}" for way, size, near in ways if size > 0.0]
+        proved = [f"{way} than {_rounded(size, near)}" for way, size, near in ways if size > 0.0]
         return (
             (
                 "Difference",
@@ -184,6 +211,7 @@ class Gate(Tabular):
                 else f"{signed(self.difference)} points, {100 * spec.level:g} % interval {signed(self.low)} to "
                 f"{signed(self.high)}",
             ),
+            ("Difference of", f"{ESTIMANDS[self.estimand]} (--estimand)"),
             *((("Proved", ", ".join(proved)),) if proved and not look.is_exact else ()),
             (
                 "Answers changed",
@@ -264,6 +292,11 @@ def points(value: float) -> str:
     """Say a size from 0 to 1 in points."""
     text = f"{100.0 * value:.1f}".removesuffix(".0")
     return f"{text} point{'' if text == '1' else 's'}"
+
+
+def _rounded(size: float, near: Callable[[float], float]) -> str:
+    """Say a size that is proved in points, rounded up or down to a tenth: to the safe side."""
+    return points(near(round(1e3 * size, 6)) / 1e3)
 
 
 def signed(value: float) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.auditing.run_conditions import told_conditions
+from itembank.bank.ability_axis import AbilityAxis
 from itembank.bank.bank_records import read_record
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank
 from itembank.bank.costs import costs_of_items

@@ -7,8 +7,10 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
+from itembank.comparison.compare import PAIRED
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparisons import Comparison
+from itembank.comparison.differences import MINIMUM_MODELS
 from itembank.errors import DataWarning, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, RUN
@@ -94,7 +96,7 @@ def comparison_page(
     if bank is not None and responses is not None:
         pair = (first.better, first.worse)
         items = deciding_items(bank, responses, selection, pair, name)
-        sections += (_deciding_section(bank, items, pair, name),)
+        sections += (_deciding_section(bank, items, pair, name, uses_past=comparison.method != PAIRED),)
         made_from = bank_provenance(bank)
     on = "" if bank is None else f" on {bank_title(bank)}"
     spec = comparison.spec
@@ -109,12 +111,13 @@ def comparison_page(
                 "model may be too narrow."
             )
         )
-    if comparison.interval_kind == "classical":
-        found.append(
-            Caution(
-                "The errors of past models could not be used here: the intervals take the questions as a random sample."
-            )
-        )
+    if comparison.is_exact:
+        found.append(Text("Exact: the models ran every question, and the difference is of this one run of each."))
+    elif comparison.interval_kind == "classical":
+        words = "The errors of past models could not be used here: the intervals take the questions as a random sample."
+        if bank is not None and bank.n_models < MINIMUM_MODELS:
+            words += f" The bank has {plural(bank.n_models, 'past model')}, and {MINIMUM_MODELS} are needed."
+        found.append(Caution(words))
     if comparison.spec.estimand != RUN:
         found.append(Text(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.spec.estimand]}."))
     found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in comparison.notes_on_items()]
@@ -269,15 +272,16 @@ def deciding_items(
     return Data("deciding", {**chosen, "first": answers[0], "second": answers[1]})
 
 
-def _deciding_section(bank: Bank, items: Data, pair: tuple[str, str], target: str) -> Section:
+def _deciding_section(bank: Bank, items: Data, pair: tuple[str, str], target: str, *, uses_past: bool) -> Section:
     """Return the section on the items that decide between two models."""
     total = float(np.sum(items.columns["contribution"]))
     better, worse = (sum(sign * value > 0.0 for value in items.columns["contribution"]) for sign in (1.0, -1.0))
     lead = (
         f"{pair[0]} did better than {pair[1]} on {plural(better, 'question')} and worse on {worse}. Together they make "
-        f"a raw difference of {points(0.01 * total, is_signed=True)} on the {target} score. The estimate above also "
-        "uses past models' answers to these questions."
+        f"a raw difference of {points(0.01 * total, is_signed=True)} on the {target} score."
     )
+    if uses_past:
+        lead += " The estimate above also uses past models' answers to these questions."
     if not len(items):
         return Section("Questions that decide", (), lead)
     columns = (

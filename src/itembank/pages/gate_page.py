@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from itembank.gating.results import Gate, Look, signed
+from itembank.gating.results import ESTIMANDS, Gate, Look, signed
 from itembank.gating.results import points as size
 from itembank.pages.blocks import (
     Answer,
@@ -28,10 +28,6 @@ METHODS: Final[Mapping[str, str]] = {
     "probabilities": "answers and probabilities of the right options of both",
     "bank": "questions chosen with a bank, and the errors of its past models",
     "compare": "a comparison with the bank",
-}
-ESTIMANDS: Final[Mapping[str, str]] = {
-    "run": "one full run of each on these questions",
-    "expected": "infinitely many runs on questions like these",
 }
 LINES: Final[Mapping[str, str]] = {"no change": "@muted", "tolerance": "@third", "margin": "@other"}
 HEIGHT = 70
@@ -65,6 +61,7 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
     ]
     both = " either way" if spec.both_sides else ""
     errors = f"{level_words(spec.false_alarm)} of healthy candidates fail, {level_words(spec.miss)} of broken ones pass"
+    over = ", over all looks together" if len(found.looks) > 1 or found.next_items else ""
     return Page(
         title=title or f"{found.candidate_id} against {found.baseline_id}",
         kind="Gate",
@@ -72,11 +69,11 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
         sections=tuple(sections),
         provenance=(
             ("Margin", f"{size(spec.margin)}{both}; a drop of up to {size(spec.healthy)} is healthy"),
-            ("Errors", f"At most {errors}, over {plural(len(found.looks), 'look')} and all that may follow"),
+            ("Errors", f"At most {errors}{over}"),
             ("Baseline", f"{found.baseline_id}, {points(found.baseline_score)} on its questions"),
             ("Candidate", f"{found.candidate_id}, {count(look.n_items)} of {plural(found.n_total, 'question')}"),
             ("Difference by", METHODS.get(found.method, found.method)),
-            ("Difference of", ESTIMANDS[found.estimand]),
+            ("Difference of", ESTIMANDS[found.estimand].replace("items", "questions")),
             *((("Bank", found.bank_id),) if found.bank_id else ()),
         ),
         command=command,

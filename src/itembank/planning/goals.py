@@ -190,7 +190,7 @@ class Goal:
         if self.half_width is not None and self.difference is not None:
             raise ParameterError("a plan has one goal: give half_width or difference, not both.")
         if self.name is not None:
-            check_fraction(self.name, self.value)
+            check_fraction(self.name, self.value, is_score=True)
 
     @property
     def name(self) -> str | None:

@@ -17,6 +17,7 @@ from itembank.errors import (
     shown,
     speaks_command_line,
 )
+from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback
@@ -107,8 +108,18 @@ def format_of_file(path: Path, spec: ReadingSpec) -> Format:
         raise DataError(f"{path}: is not a response file of itembank; make one with itembank import.")
     if spec.format != "auto":
         return spec.format
-    found = source_of_record(first_record(path)) if kind == "json" else by_name
-    return found or "auto"
+    if kind != "json":
+        return by_name or "auto"
+    record = first_record(path)
+    if record.get("kind") == JOURNAL:
+        python, command = (
+            "session_responses(read_session(...))",
+            f"itembank import {shlex.quote(str(path))} -o answers.parquet",
+        )
+        raise DataError(
+            f"{path}: is the journal of a session. Make its answers a response file first: {remedy(python, command)}."
+        )
+    return source_of_record(record) or "auto"
 
 
 def _look_below(folder: Path, spec: ReadingSpec, found: Found) -> None:

@@ -201,5 +201,9 @@ def warn_of_no_overlap(responses: ResponseMatrix) -> bool:
             f"{responses.n_models} models fall into {len(groups)} groups that share no items: {'; '.join(names)}"
             f"{'; ...' if len(groups) > N_SHOWN else ''}"
         )
-    warn(f"{what}: a bank cannot be calibrated on these. Read results of the same tasks for all of them.", DataWarning)
+    warn(
+        f"{what}: a bank cannot bring them onto one scale. Do files spell the ids of items differently? Read "
+        "results of the same tasks for all of them.",
+        DataWarning,
+    )
     return True

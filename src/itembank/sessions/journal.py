@@ -26,9 +26,9 @@ from typing import Any, Self
 
 from itembank.errors import DataError, DataWarning, IntegrityError, JournalError, warn
 from itembank.files.atomic import SUFFIX, ordinary_mode, sweep
-from itembank.files.documents import MOST_BYTES, regular_size
+from itembank.files.documents import JOURNAL, MOST_BYTES, regular_size
 
-KIND = "itembank session"
+KIND = JOURNAL
 SCHEMA_VERSION = 1
 BEGINNING = b'{"kind":"itembank session"'
 """First bytes of a journal."""

@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from itembank.checks import check_whole, is_number
+from itembank.checks import check_whole, from_points, is_number
 from itembank.errors import ParameterError
 from itembank.responses.score_names import OVERALL
 
 SessionInterval = Literal["calibrated", "model-based"]
-POINTS = " Scores run from 0 to 1: 0.03 is three points."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,8 @@ class Decision:
                 f"threshold={self.threshold!r} and model={self.model!r}."
             )
         if self.threshold is not None:
-            _check_number("threshold", self.threshold, above=0.0, below=1.0, inclusive=True)
+            advice = from_points(self.threshold)
+            _check_number("threshold", self.threshold, above=0.0, below=1.0, inclusive=True, advice=advice)
         _check_number("confidence", self.confidence, above=0.5, below=1.0)
 
 
@@ -104,7 +104,7 @@ class Stopping:
             _check_number("ability_error", self.ability_error, above=0.0, below=math.inf)
         widths = self.half_widths
         for score, width in widths.items():
-            _check_number(f"half-width of {score!r}", width, above=0.0, below=1.0, advice=POINTS)
+            _check_number(f"half-width of {score!r}", width, above=0.0, below=1.0, advice=from_points(width))
         _check_number("level", self.level, above=0.0, below=1.0)
         check_whole("min_items", self.min_items, least=0)
         object.__setattr__(self, "min_items", int(self.min_items))

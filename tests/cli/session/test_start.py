@@ -84,11 +84,11 @@ def test_a_criterion_with_its_choices_is_divided_by_the_cost_that_is_asked_for(r
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
-        (("--half-width", "wide"), 2, "NAME=NUMBER"),
+        (("--half-width", "wide"), 2, "SCORE=NUMBER"),
         (("--half-width", "nan"), 2, "half-width of 'overall' must be a number"),
         (("--half-width", "physics=0.1"), 2, "physics"),
         (("--half-width", "0.1", "--half-width", "overall=0.2"), 2, "once for 'overall'"),
-        (("--max-cost", "300"), 2, "NAME=NUMBER"),
+        (("--max-cost", "300"), 2, "UNIT=AMOUNT, such as"),
         (("--max-cost", "euros=300"), 1, "euros"),
         (("--max-cost", "output_tokens=0"), 2, "budget of output_tokens"),
         (("--threshold", "0.5", "--better-than", "org/model-1"), 2, "two questions"),

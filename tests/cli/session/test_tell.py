@@ -76,7 +76,7 @@ def test_of_many_answers_all_or_none_are_told(run, journal, stdin, content):
         (("math/0", "--response", "1", "--failed"), 2, "Give one of"),
         (("math/0", "--correct", "1"), 2, "belong together"),
         (("math/0", "--response", "1", "--again"), 2, "belong to --failed"),
-        (("math/0", "--response", "1", "--cost", "7"), 2, "NAME=NUMBER"),
+        (("math/0", "--response", "1", "--cost", "7"), 2, "UNIT=AMOUNT"),
         (("math/0", "--response", "1", "--cost", "seconds=-7"), 1, "number from 0 to 1e+15"),
         (("math/0", "--response", "1", "--cost", "seconds=nan"), 1, "number from 0 to 1e+15"),
         (("math/0", "--response", "1", "--cost", "tokens=1e308"), 1, "number from 0 to 1e+15, got 1e+308 tokens"),
