@@ -444,6 +444,10 @@ class SessionPool(Compact):
             weights = np.column_stack([weights, self.target_weights])
         return replace(self, factors=FactorModels.of_bank(bank, weights))
 
+    def with_seed(self, seed: int) -> Self:
+        """Return the same pool for sessions with another seed."""
+        return replace(self, spec=replace(self.spec, seed=seed))
+
 
 def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Mapping[str, int]) -> ScoreTargets | None:
     """Turn weights of items into targets over the bank's scenarios whose overall score is the weighted mean."""

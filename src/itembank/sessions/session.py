@@ -1,7 +1,6 @@
 """`AdaptiveSession`: ask, tell, estimate, for one model and one bank."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
 from itembank.checks import check_whole
@@ -109,7 +108,7 @@ class AdaptiveSession:
                 f"a session needs what prepare_sessions returns, got {type(pool).__name__}: "
                 "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
             )
-        self._pool = pool if seed is None else replace(pool, spec=replace(pool.spec, seed=seed))
+        self._pool = pool if seed is None else pool.with_seed(seed)
         self._state = state_after(self._pool.items, self._pool.positions, events)
         self._journal = journal
         self._forget()

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -209,7 +208,7 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
         np.array([curve.ability_sd for curve in curves]),
         (),
     )
-    return replace(law, notes=(*notes, *_notes(law)))
+    return law.with_notes((*notes, *_notes(law)))
 
 
 def _pass_curves(curves: list[Curve], which: int, *, has_truth: bool) -> PassCurves:

@@ -1,6 +1,6 @@
 """`PassAtKLaw`: pass@k with intervals, and the items behind it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,10 @@ class PassAtKLaw(Tabular):
         curves = self.kept_items if kept else self.all_items
         result: FloatArray = curves.values[self.methods.index(method)]
         return result
+
+    def with_notes(self, notes: tuple[str, ...]) -> "PassAtKLaw":
+        """Return the same law with these notes."""
+        return replace(self, notes=notes)
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each curve, k and method.
