@@ -35,6 +35,12 @@ def test_subscenarios_of_enough_items_are_groups_of_their_own():
     assert panel.theta.std(axis=0) == pytest.approx([1.0, 1.0])
 
 
+def test_abilities_by_wrong_answers_are_those_by_right_ones_turned_round():
+    values = (np.random.default_rng(0).random((9, 30)) < 0.8).astype(float)
+    right, wrong = (panel_of(ResponseMatrix.create(one)).theta for one in (values, 1.0 - values))
+    np.testing.assert_allclose(wrong, -right, atol=1e-12)
+
+
 def test_an_audit_needs_five_models():
     with pytest.raises(DataError, match="at least 5 models with answers, got 4"):
         panel_of(ResponseMatrix.create(np.eye(4)))

@@ -19,6 +19,12 @@ def test_the_curve_of_random_samples_is_exact():
     np.testing.assert_allclose(curve.at(every), sampling_error(every, 500), atol=1e-9)
 
 
+def test_a_score_that_all_items_do_not_give_is_that_of_endless_items_and_level_beyond_the_largest_size():
+    sizes, every = grid_sizes(400), np.arange(10, 501)
+    curve = precision_curve(sizes, 1.0 / np.sqrt(sizes), 500, is_exact=False)
+    np.testing.assert_allclose(curve.at(every), 1.0 / np.sqrt(np.minimum(every, 400)))
+
+
 def test_the_fewest_items_are_those_of_the_closed_form():
     sizes = grid_sizes(400)
     curve = precision_curve(sizes, sampling_error(sizes, 500, 0.5), 500)

@@ -156,13 +156,15 @@ def test_weights_of_components_are_normal_densities_times_priors(rng):
         np.testing.assert_allclose(lean[0, known], np.linalg.solve(covariance, z - 0.2 * x), rtol=1e-7)
 
 
-def test_the_interval_of_a_certain_trend_is_the_noise_of_its_scenario():
+def test_the_interval_of_a_certain_trend_is_the_noise_of_its_scenario_and_scores_are_means_over_trends():
     points, one = points_of(np.array([[[1.0]]])), np.ones(1)
     spreads = TrendSpreads(np.zeros(5), float(np.log(0.05)), 0.0, 0.0, 0.0)
     posterior = TrendPosterior(points, one, 0.0 * one, one, 2.0 * one, np.ones((1, 1, 1)), np.ones((1, 1)), spreads)
     low, high = posterior.interval(logit(np.array([[0.3]])), np.zeros((1, 1)), 0.95)
     half = ndtri(0.975) * np.sqrt((2.0 * 0.05) ** 2 * 0.3 * 0.7 + SMALLEST_SCORE**2)
     np.testing.assert_allclose([low[0], high[0]], [0.3 - half, 0.3 + half], atol=1e-6)
+    of_normal = norm(0.5, 2.0).expect(expit)
+    assert posterior.mean_scores(np.array([[0.5]]), np.array([[4.0]])) == pytest.approx(of_normal, abs=1e-4)
 
 
 def test_scatter_of_a_scenario_of_few_items_is_taken_for_noise_and_not_for_growth(rng):
