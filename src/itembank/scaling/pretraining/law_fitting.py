@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from scipy.optimize import brentq
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
@@ -250,6 +249,8 @@ def growth_of_errors(
 
 def root(falling: Callable[[float], float], upper: float) -> float:
     """Where a falling function crosses zero, between zero and a few times `upper`; zero when it is below at zero."""
+    from scipy.optimize import brentq  # noqa: PLC0415 (what only shows results loads this module, and fits nothing)
+
     if upper <= 0.0 or falling(0.0) <= 0.0:
         return 0.0
     while falling(upper) > 0.0:

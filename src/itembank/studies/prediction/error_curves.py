@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import polars as pl
-from scipy.optimize import isotonic_regression
 
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray
@@ -301,6 +300,8 @@ def falling(mae: FloatArray) -> FloatArray:
     The error of a few items goes up and down by chance; without this, one lucky first item would have reached what
     takes dozens to keep.
     """
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 (tables of studies load this module, and fit nothing)
+
     result: FloatArray = isotonic_regression(mae, increasing=False).x
     return result
 
