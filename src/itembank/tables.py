@@ -145,12 +145,12 @@ def table_lines(columns: Sequence[Column], width: int, least: Sequence[str] = ()
     """Lay out a table in so many characters.
 
     A number that is longer than the width goes beyond it. `least` names columns that may be left out, the least
-    needed first; those that were come beside the lines.
+    needed first, and before them those of them that are alike in all rows; those that were come beside the lines.
     """
     if len(columns[0].cells) == 1:
         return upright_lines(columns, width), []
-    names = {column.name for column in columns}
-    stated = [name for name in least if name in names]
+    n_values = {column.name: len(set(column.cells)) for column in columns}
+    stated = sorted((name for name in least if name in n_values), key=lambda name: n_values[name] > 1)
     shown = list(columns)
     for n_left_out in range(len(stated) + 1):
         shown = [column for column in columns if column.name not in stated[:n_left_out]]

@@ -31,7 +31,7 @@ def test_stated_compute_goes_before_and_fills_only_what_it_states() -> None:
 
 @pytest.mark.parametrize("text", ["3e20 FLOP/s", "2.1 EFLOP", "1,000", "many", "1e20 1e21"])
 def test_text_that_is_no_number_of_operations_is_named(text: str) -> None:
-    with pytest.raises(DataError, match=r"flops must be a number of floating-point operations.*1 models: 'b' = "):
+    with pytest.raises(DataError, match=r"flops must be a number of floating-point operations.*1 model: 'b' = "):
         training_compute(table(flops=["3e20", text]))
 
 
@@ -146,7 +146,7 @@ def test_a_column_says_which_are_final(values: list[object]) -> None:
 
 
 def test_an_unclear_column_of_final_runs_is_refused() -> None:
-    with pytest.raises(DataError, match="is_final must be true or false, got something else for 1 models: 'b'"):
+    with pytest.raises(DataError, match="is_final must be true or false, got something else for 1 model: 'b' = None"):
         training_compute(table(flops=[1e20, 2e20], is_final=["true", None]))
 
 
