@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from itembank.errors import visible
-from itembank.output_keys import POINTS, unit_of
+from itembank.output_keys import POINTS, SHARE, unit_of
 
 MARGIN = 2
 GAP = 3
@@ -88,11 +88,18 @@ def _interval(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _texts(values: Sequence[Sequence[Any]], unit: str, word: str) -> list[tuple[str, ...]]:
-    """Cells of columns of one unit: points with one decimal, or two where all are below one and not all are zero."""
-    if unit not in POINTS:
+    """Cells of columns of one unit.
+
+    Points and percent have one decimal, or two where all are below one and not all are zero; percent that are whole in
+    all rows have none.
+    """
+    if unit not in POINTS and unit != SHARE:
         return [tuple(map(cell_text, column)) for column in values]
     numbers = [abs(one) for column in values for one in column if _is_number(one)]
-    form = f"{POINTS[unit]}.{2 if 5e-5 <= max(numbers, default=0.0) < 0.01 else 1}f"
+    decimals = 2 if 5e-5 <= max(numbers, default=0.0) < 0.01 else 1
+    if unit == SHARE:
+        word, decimals = " %", decimals * any(abs(100.0 * one - round(100.0 * one)) > 1e-9 for one in numbers)
+    form = f"{POINTS.get(unit, 'z')}.{decimals}f"
     return [
         tuple(f"{100.0 * one:{form}}{word}" if _is_number(one) else cell_text(one) for one in column)
         for column in values
