@@ -52,6 +52,15 @@ def test_forecasts_of_sizes_held_out_stand_beside_what_the_models_scored(law, pa
     assert ("cover only" in cautions(page)) == wide
 
 
+def test_a_law_chosen_by_its_errors_is_said_to_be(law, page):
+    chosen = "The law shown was chosen by these errors, so its own error is somewhat larger."
+    leads = [
+        next(one.lead for one in found.sections if one.title == "Held-out sizes")
+        for found in (page, pretraining_page(law))
+    ]
+    assert [chosen in lead for lead in leads] == [False, True]
+
+
 def test_without_a_check_the_page_says_that_the_error_is_unknown(law):
     page = pretraining_page(dataclasses.replace(law, held_out=None))
     assert "so their error is unknown" in cautions(page)

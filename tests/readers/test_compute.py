@@ -150,6 +150,11 @@ def test_an_unclear_column_of_final_runs_is_refused() -> None:
         training_compute(table(flops=[1e20, 2e20], is_final=["true", None]))
 
 
+def test_the_column_that_is_missing_is_named() -> None:
+    with pytest.raises(DataError, match=r"must have a column flops, or params .* got train_tokens without params; it"):
+        training_compute(table(train_tokens=[1e10, 2e10], parameters=[1e9, 2e9]))
+
+
 def test_recipes_come_from_the_first_column_that_tells_or_from_the_one_named() -> None:
     models = table(flops=[1e20, 2e20], family=["f", "g"], mixture=["m", "m"], origin=["o", None])
     found = training_compute(models)
