@@ -45,6 +45,8 @@ def test_headings_break_before_columns_give_way_and_those_in_the_stated_order():
     assert [line.split() for line in broken[:2]] == [["mean_"], ["name", "error", "n_items", "other"]]
     assert table(*columns, width=26, least=("other", "n_items"))[1] == ["other"]
     assert table(*columns, width=18, least=("other", "n_items"))[1] == ["other", "n_items"]
+    alike = (*columns[:2], ("n_items", "5", "5"), columns[3])  # first what is the same in all rows
+    assert table(*alike, width=26, least=("other", "n_items"))[1] == ["n_items"]
 
 
 def test_where_nothing_more_can_give_way_records_stand_upright():

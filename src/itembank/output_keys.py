@@ -14,6 +14,8 @@ from typing import Any
 
 POINTS = {"score": "z", "difference": "+z"}
 """Units that people read in points, and how their numbers are formatted."""
+SHARE = "share"
+"""Unit that people read in percent."""
 
 
 @dataclass(frozen=True, slots=True)

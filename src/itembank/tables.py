@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from itembank.errors import visible
-from itembank.output_keys import POINTS, unit_of
+from itembank.output_keys import POINTS, SHARE, unit_of
 
 MARGIN = 2
 GAP = 3
@@ -88,11 +88,18 @@ def _interval(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _texts(values: Sequence[Sequence[Any]], unit: str, word: str) -> list[tuple[str, ...]]:
-    """Cells of columns of one unit: points with one decimal, or two where all are below one and not all are zero."""
-    if unit not in POINTS:
+    """Cells of columns of one unit.
+
+    Points and percent have one decimal, or two where all are below one and not all are zero; percent that are whole in
+    all rows have none.
+    """
+    if unit not in POINTS and unit != SHARE:
         return [tuple(map(cell_text, column)) for column in values]
     numbers = [abs(one) for column in values for one in column if _is_number(one)]
-    form = f"{POINTS[unit]}.{2 if 5e-5 <= max(numbers, default=0.0) < 0.01 else 1}f"
+    decimals = 2 if 5e-5 <= max(numbers, default=0.0) < 0.01 else 1
+    if unit == SHARE:
+        word, decimals = " %", decimals * any(abs(100.0 * one - round(100.0 * one)) > 1e-9 for one in numbers)
+    form = f"{POINTS.get(unit, 'z')}.{decimals}f"
     return [
         tuple(f"{100.0 * one:{form}}{word}" if _is_number(one) else cell_text(one) for one in column)
         for column in values
@@ -145,12 +152,12 @@ def table_lines(columns: Sequence[Column], width: int, least: Sequence[str] = ()
     """Lay out a table in so many characters.
 
     A number that is longer than the width goes beyond it. `least` names columns that may be left out, the least
-    needed first; those that were come beside the lines.
+    needed first, and before them those of them that are alike in all rows; those that were come beside the lines.
     """
     if len(columns[0].cells) == 1:
         return upright_lines(columns, width), []
-    names = {column.name for column in columns}
-    stated = [name for name in least if name in names]
+    n_values = {column.name: len(set(column.cells)) for column in columns}
+    stated = sorted((name for name in least if name in n_values), key=lambda name: n_values[name] > 1)
     shown = list(columns)
     for n_left_out in range(len(stated) + 1):
         shown = [column for column in columns if column.name not in stated[:n_left_out]]

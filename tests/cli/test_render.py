@@ -37,6 +37,16 @@ def test_numbers_without_a_value_are_null_in_json(capsys):
     }
 
 
+@pytest.mark.parametrize(
+    ("shares", "cells"),
+    [((0.9792, 0.5), ["97.9 %", "50.0 %"]), ((1.0, 0.0), ["100 %", "0 %"]), ((0.0012, None), ["0.12 %", "-"])],
+)
+def test_people_read_shares_in_percent(capsys, shares, cells):
+    rows = [{"law": "trend", "coverage": one} for one in shares]
+    print_rows(rows, "table", "pretrain")
+    assert [line.split("trend")[1].strip() for line in capsys.readouterr().out.splitlines()[2:4]] == cells
+
+
 def test_people_read_points(capsys):
     rows = [
         {"model_id": name, "estimate": score, "low": 0.5, "high": high, "level": 0.9, "n_items": 5, "n_total": 160}

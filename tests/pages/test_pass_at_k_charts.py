@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from itembank.pages import pass_at_k_charts
+from itembank.pages.pass_at_k_charts import middle_model
 from itembank.pages.shown import show
 from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
 from itembank.scaling.pass_at_k.specs import PassAtKSpec
-from tests.pages.reading import check_charts
+from tests.pages.reading import check_charts, column, lead_text
 from tests.scaling.samples import known_bank, simulated_samples
 
 
@@ -24,12 +25,24 @@ def law(samples):
 def test_curves_hold_model_band_and_what_all_samples_say(law):
     (chart,) = show(law).charts
     data = chart.data[0].columns
-    np.testing.assert_allclose(data["value"], law.values("irsl").ravel())
-    np.testing.assert_allclose(data["low"], law.all_items.low.ravel())
-    np.testing.assert_allclose(data["observed"], law.all_items.truth.ravel())
+    np.testing.assert_allclose(data["value"], 100.0 * law.values("irsl").ravel())
+    np.testing.assert_allclose(data["low"], 100.0 * law.all_items.low.ravel())
+    np.testing.assert_allclose(data["observed"], 100.0 * law.all_items.truth.ravel())
     np.testing.assert_array_equal(data["is_forecast"], np.tile(law.k > 20, len(law.model_ids)))
     scales = [part["encoding"]["y"]["scale"]["domain"] for part in chart.spec["layer"]]
-    assert scales == [[0.0, 1.0]] * len(scales)
+    assert scales == [[0.0, 100.0]] * len(scales)
+
+
+def test_the_page_begins_with_the_first_forecast_beyond_the_samples_and_lists_all(law):
+    page = show(law)
+    i = law.model_ids.index(middle_model(law))
+    low, value, high = (100.0 * part[i, 2] for part in (law.all_items.low, law.values("irsl"), law.all_items.high))
+    assert lead_text(page).startswith(
+        f"{law.model_ids[i]} solves {value:.1f} points of {law.scenarios[i]} at k = 100 ({low:.1f} to {high:.1f}), "
+        "from 20 samples of each question: a forecast."
+    )
+    np.testing.assert_allclose(column(page, "pass@k in points", "jeffreys"), law.values("jeffreys").ravel())
+    np.testing.assert_allclose(column(page, "pass@k in points", "truth"), law.all_items.truth.ravel())
 
 
 def test_without_the_item_response_law_there_is_no_interval(samples):
@@ -43,6 +56,6 @@ def test_without_the_item_response_law_there_is_no_interval(samples):
 def test_many_curves_are_taken_evenly_from_the_lowest_to_the_highest(law, monkeypatch):
     monkeypatch.setattr(pass_at_k_charts, "MOST_CURVES", 3)
     data = show(law).charts[0].data[0].columns
-    drawn, first = np.asarray(data["value"])[np.asarray(data["k"]) == 1], law.values("irsl")[:, 0]
+    drawn, first = np.asarray(data["value"])[np.asarray(data["k"]) == 1], 100.0 * law.values("irsl")[:, 0]
     np.testing.assert_allclose([drawn.min(), drawn.max()], [first.min(), first.max()])
     assert len(drawn) == 3

@@ -38,7 +38,7 @@ def test_the_answer_is_the_highest_forecast_of_each_scenario_with_its_interval(l
         assert answer.interval == f"{100.0 * best['low']:.1f} to {100.0 * best['high']:.1f} points, 95 % interval"
         assert best["recipe"] in answer.words
     worth = next(row for row in law.comparison() if row["law"] == "irsl")
-    assert f"off by {100.0 * worth['mean_absolute_error']:.1f} points" in lead_text(page)
+    assert f"off by {100.0 * worth['error']:.1f} points" in lead_text(page)
     check_charts(page)
 
 
@@ -52,9 +52,18 @@ def test_forecasts_of_sizes_held_out_stand_beside_what_the_models_scored(law, pa
     assert ("cover only" in cautions(page)) == wide
 
 
+def test_a_law_chosen_by_its_errors_is_said_to_be(law, page):
+    chosen = "The law shown was chosen by these errors, so its own error is somewhat larger."
+    leads = [
+        next(one.lead for one in found.sections if one.title == "Held-out sizes")
+        for found in (page, pretraining_page(law))
+    ]
+    assert [chosen in lead for lead in leads] == [False, True]
+
+
 def test_without_a_check_the_page_says_that_the_error_is_unknown(law):
     page = pretraining_page(dataclasses.replace(law, held_out=None))
-    assert "the error of these forecasts is unknown" in cautions(page)
+    assert "so their error is unknown" in cautions(page)
     assert [section.title for section in page.sections] == ["Forecasts"]
     check_charts(page)
 
@@ -77,4 +86,5 @@ def test_a_law_of_scores_alone_has_a_page_with_what_is_drawn_by_hand(suite):
     check_charts(found)
     assert "by the law of local trends" in lead_text(found)
     assert column(found, "Errors of the laws", "law")[-2:] == ["last-score", "last-line"]
-    assert law.closer_by_hand("trend") in cautions(found)
+    assert law.trust("trend").startswith("Trust these forecasts little: only 6 forecasts were checked")
+    assert law.trust("trend") in cautions(found)

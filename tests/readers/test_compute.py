@@ -31,7 +31,7 @@ def test_stated_compute_goes_before_and_fills_only_what_it_states() -> None:
 
 @pytest.mark.parametrize("text", ["3e20 FLOP/s", "2.1 EFLOP", "1,000", "many", "1e20 1e21"])
 def test_text_that_is_no_number_of_operations_is_named(text: str) -> None:
-    with pytest.raises(DataError, match=r"flops must be a number of floating-point operations.*1 models: 'b' = "):
+    with pytest.raises(DataError, match=r"flops must be a number of floating-point operations.*1 model: 'b' = "):
         training_compute(table(flops=["3e20", text]))
 
 
@@ -146,8 +146,13 @@ def test_a_column_says_which_are_final(values: list[object]) -> None:
 
 
 def test_an_unclear_column_of_final_runs_is_refused() -> None:
-    with pytest.raises(DataError, match="is_final must be true or false, got something else for 1 models: 'b'"):
+    with pytest.raises(DataError, match="is_final must be true or false, got something else for 1 model: 'b' = None"):
         training_compute(table(flops=[1e20, 2e20], is_final=["true", None]))
+
+
+def test_the_column_that_is_missing_is_named() -> None:
+    with pytest.raises(DataError, match=r"must have a column flops, or params .* got train_tokens without params; it"):
+        training_compute(table(train_tokens=[1e10, 2e10], parameters=[1e9, 2e9]))
 
 
 def test_recipes_come_from_the_first_column_that_tells_or_from_the_one_named() -> None:

@@ -40,9 +40,9 @@ AUTO = "auto"
 KINDS = ("scores", "laws", "abilities", "decisions")
 LEAST = {
     "forecasts": ("note", "n_sizes", "beyond", "law"),
-    "comparison": ("residual", "widening", "n_forecasts", "width", "mean_error"),
+    "comparison": ("residual", "widening", "n_forecasts", "half_width", "bias"),
     "decisions": ("n_recipes",),
-    "held-out": ("is_largest", "largest_flops", "beyond", "is_covered", "law", "error"),
+    "held-out": ("is_largest", "largest_flops", "beyond", "is_covered", "error"),
 }
 """Columns of each table that give way in a narrow terminal, the least needed first."""
 PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
@@ -171,11 +171,11 @@ def pretrain_command(
         shown_law = law.best if is_auto else law.names[0]
         if figure is not None:
             write_figure(_chart(law, kind, shown_law, recipe or ""), figure)
-    for text in (law.message, law.best_reason, law.closer_by_hand(shown_law)):
+    for text in (law.message, f"{law.best_reason} {law.trust(shown_law)}".lstrip()):
         if text:
             note(f"Note: {text}")
     _print(law, shown_law, show, output_format)
-    report_result(report, output_format, partial(_page, law, shown_law))
+    report_result(report, output_format, partial(_page, law, "" if is_auto else shown_law))
 
 
 def _page(law: "PretrainingLaw", shown_law: str, typed: str) -> "Page":
@@ -272,10 +272,12 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
 
 def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
     """Return what a terminal has room for."""
+    from itembank.scaling.pretraining.law_results import times_words  # noqa: PLC0415
+
     rows = []
     has_notes = any(row["note"] for row in law.rows())
     for row in law.rows():
         kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
-        kept |= {"level": law.level, "beyond": f"{row['beyond']:.3g} x"}
+        kept |= {"level": law.level, "beyond": f"{times_words(row['beyond'])} x"}
         rows.append({**kept, **({"note": row["note"]} if has_notes else {})})
     return rows

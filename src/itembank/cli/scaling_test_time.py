@@ -114,7 +114,7 @@ def test_time_command(
             write_figure(pass_at_k_chart(law), figure)
     for text in law.notes:
         note(f"Note: {text}.")
-    _print(law, show or "curves", output_format)
+    _print(law, show or "curves", output_format, are_asked=bool(choices["methods"]))
     report_result(report, output_format, lambda typed: replace(ib.show(law), command=typed))
 
 
@@ -129,7 +129,7 @@ def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
     return bank
 
 
-def _print(law: "PassAtKLaw", show: str, output_format: str) -> None:
+def _print(law: "PassAtKLaw", show: str, output_format: str, *, are_asked: bool) -> None:
     """Print everything as one JSON object, or one table."""
     errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
     if output_format == "json":
@@ -138,7 +138,8 @@ def _print(law: "PassAtKLaw", show: str, output_format: str) -> None:
     if show == "curves":
         is_table = output_format == "table"
         rows = _wide(law) if is_table else law.rows()
-        print_rows(rows, output_format, "test-time", title="pass@k, in points", least=LEAST_METHODS)
+        least = () if are_asked else LEAST_METHODS
+        print_rows(rows, output_format, "test-time", title="pass@k, in points", least=least)
     elif show == "errors":
         print_rows(
             errors,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from itembank.scaling.transfers.transfers import Transfer
 
 LEAST = {
-    "methods": ("log_error", "width", "error_standard_error", "validity_lower", "bias", "coverage"),
+    "methods": ("log_error", "half_width", "error_standard_error", "validity_lower", "bias", "coverage"),
     "models": (
         *("predicted_scores", "predicted_common-scale", "predicted_calibrated"),
         *("flops", "standard_error", "ability", "group", "validity_lower", "validity"),

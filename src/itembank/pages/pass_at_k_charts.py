@@ -6,7 +6,7 @@ from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Chart, Data
 from itembank.pages.grammar import marks, menu, number, of, panels, span, tips
-from itembank.pages.theme import count, level_words
+from itembank.pages.theme import count, level_words, points
 from itembank.scaling.pass_at_k.results import PassAtKLaw
 
 MOST_CURVES = 1500
@@ -23,7 +23,7 @@ METHOD_WORDS = {
 }
 
 
-def _chosen(law: PassAtKLaw) -> IntArray:
+def chosen_curves(law: PassAtKLaw) -> IntArray:
     """Return the curves that the chart holds: all, or some evenly from the lowest to the highest."""
     n_curves = len(law.model_ids)
     if n_curves <= MOST_CURVES:
@@ -49,7 +49,7 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
     """
     if model and model not in law.model_ids:
         raise ParameterError(f"model must be one of {shown(list(dict.fromkeys(law.model_ids)))}, got {model!r}.")
-    chosen = _chosen(law)
+    chosen = chosen_curves(law)
     if model:
         chosen = np.union1d(chosen, [i for i, one in enumerate(law.model_ids) if one == model])
     scenarios = list(dict.fromkeys(law.scenarios))[:MOST_PANELS]
@@ -66,19 +66,19 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
             "scenario": [law.scenarios[i] for i in rows for _ in range(n_k)],
             "place": [scenarios.index(law.scenarios[i]) for i in rows for _ in range(n_k)],
             "k": np.tile(law.k, len(rows)),
-            "value": main[rows].ravel(),
-            "low": law.all_items.low[rows].ravel(),
-            "high": law.all_items.high[rows].ravel(),
-            "observed": seen[rows].ravel(),
+            "value": 100.0 * main[rows].ravel(),
+            "low": 100.0 * law.all_items.low[rows].ravel(),
+            "high": 100.0 * law.all_items.high[rows].ravel(),
+            "observed": 100.0 * seen[rows].ravel(),
             "is_forecast": (law.k > fewest[rows][:, None]).ravel(),
         },
     )
     models = list(dict.fromkeys(law.model_ids[i] for i in rows))
-    first = model or _middle(law, rows)
+    first = model or middle_model(law)
     x = number("k", "Samples k", "~s", log=True, tickCount=4)
-    y = number("value", "pass@k", ".1f", domain=[0.0, 1.0])
-    told = {"value": "pass@k", "low": "From", "high": "To", "observed": "Observed"}
-    tip = tips(scenario="Scenario", k=("k", ",d"), **{name: (title, ".3f") for name, title in told.items()})
+    y = number("value", "pass@k (points)", domain=[0.0, 100.0])
+    titles = {"value": "pass@k", "low": "From", "high": "To", "observed": "Observed"}
+    tip = tips(scenario="Scenario", k=("k", ",d"), **{name: (title, ".1f") for name, title in titles.items()})
     own = "datum.model_id === model"
     spec = panels(
         "scenario",
@@ -90,8 +90,9 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
         n=len(scenarios),
         params=menu("model", models, first),
     )
+    told = np.unique(np.linspace(0, n_k - 1, 4).round().astype(int))
     words = "; ".join(
-        f"{law.scenarios[i]}: {_steps(law.k[::4], main[i, ::4])}" for i in rows if law.model_ids[i] == first
+        f"{law.scenarios[i]}: {_steps(law.k[told], main[i, told])}" for i in rows if law.model_ids[i] == first
     )
     cut = (
         f" {count(len(chosen))} of {count(len(law.model_ids))} curves are here."
@@ -111,11 +112,11 @@ def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
 
 
 def _steps(k: FloatArray, values: FloatArray) -> str:
-    return ", ".join(f"{value:.2f} at k = {at:,.0f}" for at, value in zip(k, values, strict=True))
+    return ", ".join(f"{points(value)} at k = {at:,.0f}" for at, value in zip(k, values, strict=True))
 
 
-def _middle(law: PassAtKLaw, rows: list[int]) -> str:
+def middle_model(law: PassAtKLaw) -> str:
     """Return a model in the middle: it has curves that neither lie at 0 nor at 1."""
-    first = law.all_items.values[0, :, 0]
-    known = sorted(rows, key=lambda i: abs(float(np.nan_to_num(first[i], nan=-1.0)) - 0.5))
-    return law.model_ids[known[0]]
+    first = np.nan_to_num(law.all_items.values[0, :, 0], nan=-1.0)
+    chosen = chosen_curves(law)
+    return law.model_ids[int(chosen[np.argmin(np.abs(first[chosen] - 0.5))])]

@@ -11,7 +11,7 @@ from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Secti
 from itembank.pages.pretraining_charts import LAW_WORDS, drawn_law, forecast_chart, held_out_chart
 from itembank.pages.render import Page
 from itembank.pages.theme import compute, count, interval_words, level_words, percent, plural, points
-from itembank.scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw
+from itembank.scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw, few_checked, times_words
 
 MOST_ANSWERS = 3
 Rows = list[dict[str, Any]]
@@ -30,6 +30,7 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
         Short name of the law to show; the law's `best` where it is empty.
     title, command : str
     """
+    is_chosen = not name and bool(law.best_reason)
     name = name or law.best
     rows = law.rows()
     leading = []  # the forecast of the best recipe of every scenario
@@ -46,7 +47,7 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
         title=title or f"{what} at {compute(law.target_flops)}",
         kind="Pre-training forecast",
         lead=(*_lead(law, name, leading), *_cautions(law, name, rows)),
-        sections=(*_sections(law, name, rows), *notes),
+        sections=(*_sections(law, name, rows, is_chosen=is_chosen), *notes),
         provenance=(
             ("Law shown", LAW_WORDS.get(name, name)),
             ("Laws fitted", ", ".join(LAW_WORDS.get(one, one) for one in law.names)),
@@ -61,16 +62,14 @@ def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", co
 
 def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> Iterator[Caution]:
     """Say what to know before relying on the forecasts."""
+    if law.doubts(name):
+        yield Caution(law.trust(name))
     worth = _worth(law, name)
-    if worth is None:
-        yield Caution("No sizes were held out, so the error of these forecasts is unknown.")
-    elif worth["coverage"] < law.level - TOO_NARROW:
+    if worth is not None and worth["coverage"] < law.level - TOO_NARROW:
         yield Caution(
             f"{level_words(law.level)} intervals cover only {percent(worth['coverage'], 0)} of the scores of held-out "
             f"sizes. Those of the forecasts are therefore widened {worth['widening']:.1f} times."
         )
-    if by_hand := law.closer_by_hand(name):
-        yield Caution(f"The {by_hand}")
     doubtful = [f"{row['recipe']} on {row['scenario']}" for row in rows if row["law"] == name and row["note"]]
     if doubtful:
         which = "1 forecast is" if len(doubtful) == 1 else f"{count(len(doubtful))} forecasts are"
@@ -84,13 +83,17 @@ def _lead(law: PretrainingLaw, name: str, leading: Rows) -> tuple[Block, ...]:
     worth = _worth(law, name)
     first = leading[0]
     words = [
-        f"At {compute(law.target_flops)}, {first['beyond']:.3g} times the compute of its largest run, "
+        f"At {compute(law.target_flops)}, {times_words(first['beyond'])} times the compute of its largest run, "
         f"{first['recipe']} should score {points(first['score'])} "
         f"({interval_words(first['low'], first['high'])}) on {first['scenario']}, by the {LAW_WORDS.get(name, name)}."
     ]
-    if worth is not None:
+    if not law.doubts(name):
+        words.append(law.trust(name))
+    elif worth is not None:
+        few = few_checked(worth["n_forecasts"])
         words.append(
-            f"Forecasts of the held-out largest sizes were off by {points(worth['mean_absolute_error'])} on average."
+            f"Forecasts of the held-out largest sizes were off by {points(worth['error'])} on average"
+            f"{f' ({few}: this says little)' if few else ''}."
         )
     answers = [_answer(law, row) for row in leading[:MOST_ANSWERS]]
     more = len(leading) - len(answers)
@@ -102,7 +105,8 @@ def _answer(law: PretrainingLaw, row: dict[str, Any]) -> Answer:
     level = level_words(law.level)
     value, interval = points(row["score"]), f"{interval_words(row['low'], row['high'])} points, {level} interval"
     best = f", the best of {len(law.recipes)} recipes" if len(law.recipes) > 1 else ""
-    words = f"{row['recipe']}{best}; {row['beyond']:.3g} times its largest run, from {plural(row['n_sizes'], 'size')}"
+    times, sizes = times_words(row["beyond"]), plural(row["n_sizes"], "size")
+    words = f"{row['recipe']}{best}; {times} times its largest run, from {sizes}"
     citation = (
         f"{row['recipe']} on {row['scenario']} at {compute(law.target_flops)}: {value} ({interval}), law {row['law']}, "
         "itembank"
@@ -114,14 +118,16 @@ def _worth(law: PretrainingLaw, name: str) -> dict[str, Any] | None:
     return next((row for row in law.comparison() if row["law"] == name), None)
 
 
-def _sections(law: PretrainingLaw, name: str, rows: Rows) -> list[Section]:
+def _sections(law: PretrainingLaw, name: str, rows: Rows, *, is_chosen: bool) -> list[Section]:
     drawn = [one for one in law.scenarios if one.fitted]
     made = []
     if drawn:
         made.append(Section("Forecasts", (_forecasts(law, name, rows), forecast_chart(law, name, forecasts=rows))))
     held_out = law.held_out
     if held_out is not None and not held_out.table.is_empty():
-        lead = "The largest sizes were held out and forecast from the smaller ones. Nothing was tuned on them."
+        lead = "The largest sizes were held out and forecast from the smaller ones."
+        if is_chosen:
+            lead += " The law shown was chosen by these errors, so its own error is somewhat larger."
         blocks: list[Block] = [
             held_out_chart(held_out, name),
             _comparison(law),
@@ -155,15 +161,15 @@ def _forecasts(law: PretrainingLaw, name: str, rows: Rows) -> Table:
 def _comparison(law: PretrainingLaw) -> Table:
     columns = (
         Column("law", "Law"),
-        Column("mean_absolute_error", "Mean error (points)", "number", 2),
-        Column("mean_error", "Bias (points)", "number", 2, "Negative: forecasts were too low"),
+        Column("error", "Error (points)", "number", 2, "Mean absolute error"),
+        Column("bias", "Bias (points)", "number", 2, "Negative: forecasts were too low"),
         Column("coverage", "Coverage", "percent", 0, "Share of intervals that cover the score, before widening"),
-        Column("width", "Width (points)", "number", 1, "Mean width of the intervals before widening"),
+        Column("half_width", "Half-width (points)", "number", 1, "Mean over the intervals, before widening"),
         Column("widening", "Widened by", "number", 2, "Factor on the intervals of forecasts"),
         Column("decision_accuracy", "Right decisions", "percent"),
         Column("n_forecasts", "Forecasts", "count"),
     )
-    in_points = ("mean_absolute_error", "mean_error", "width")
+    in_points = ("error", "bias", "half_width")
     rows = [row | {name: 100.0 * row[name] for name in in_points} for row in law.comparison()]
     return Table.of("Errors of the laws on held-out sizes", "laws", rows, columns)
 

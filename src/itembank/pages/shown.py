@@ -25,7 +25,7 @@ from itembank.pages.paper_charts import (
     task_correlations_chart,
     task_costs_chart,
 )
-from itembank.pages.pass_at_k_charts import pass_at_k_chart
+from itembank.pages.pass_at_k_page import pass_at_k_page
 from itembank.pages.prediction_charts import charts_of_prediction
 from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.quickstart import QuickstartResult, quickstart_page
@@ -180,7 +180,7 @@ PAGES: dict[type, Shown] = {
     StudyResult: _of_charts("Study", charts_of_study),
     PredictionResult: _of_charts("Prediction study", charts_of_prediction),
     PretrainingLaw: _begun(pretraining_page),
-    PassAtKLaw: _of_charts("pass@k", pass_at_k_chart),
+    PassAtKLaw: Shown(pass_at_k_page),
     Transfer: _of_charts("Transfer", charts_of_transfer),
     ConvergentValidity: _of_charts("Convergent validity", charts_of_validity),
     QuickstartResult: Shown(quickstart_page),

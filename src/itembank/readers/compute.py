@@ -214,11 +214,13 @@ def training_compute(
     """
     table = _rows_of(models, model_ids)
     columns = table.columns
-    has_parts = not set(PARAMETER_COLUMNS).isdisjoint(columns) and not set(TOKEN_COLUMNS).isdisjoint(columns)
-    if not has_parts and "flops" not in columns:
+    parts = [next((name for name in names if name in columns), "") for names in (PARAMETER_COLUMNS, TOKEN_COLUMNS)]
+    if "flops" not in columns and not all(parts):
+        lacks = "train_tokens" if parts[0] else "params"
+        got = f"{''.join(parts)} without {lacks}" if any(parts) else "none of them"
         raise DataError(
-            "training compute: the table of models must have a column flops, or params and train_tokens, got none of "
-            f"them; it has {shown(columns, 12)}."
+            "training compute: the table of models must have a column flops, or params and train_tokens, got "
+            f"{got}; it has {shown(columns, 12)}."
         )
     names = table["model_id"].to_list()
     problems: list[str] = []
@@ -317,10 +319,11 @@ def _final_column(table: pl.DataFrame, names: list[str], problems: list[str]) ->
         return None
     words = table[FINAL_COLUMN].cast(pl.String).str.to_lowercase().to_list()
     truth = {**TRUTH_WORDS, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
-    bad = [names[row] for row, word in enumerate(words) if word not in truth]
-    if bad:
+    bad = np.array([row for row, word in enumerate(words) if word not in truth], dtype=np.int64)
+    if bad.size:
         problems.append(
-            f"{FINAL_COLUMN} must be true or false, got something else for {len(bad)} models: {shown(bad)}."
+            f"{FINAL_COLUMN} must be true or false, got something else for "
+            f"{_with_values(names, table[FINAL_COLUMN], bad)}."
         )
     return np.array([truth.get(word, 0.0) == 1.0 for word in words], dtype=bool)
 
@@ -342,4 +345,4 @@ def _with_values(names: list[str], column: pl.Series, rows: IntArray) -> str:
     """Name the first few of these models with what their column says."""
     first = rows[:N_SHOWN].tolist()
     parts = [f"{names[row]!r} = {column[row]!r}" for row in first]
-    return f"{rows.size} models: {first_few(parts, rows.size)}"
+    return f"{rows.size} {'model' if rows.size == 1 else 'models'}: {first_few(parts, rows.size)}"

@@ -43,6 +43,6 @@ def test_what_is_drawn_by_hand_stands_below_the_laws_of_every_check(checked):
     assert [row["law"] for row in rows] == list(BY_HAND)
     assert law.held_out.by_hand.table["law"].unique().to_list() == ["last-line"]
     part = law.held_out.by_hand.table
-    assert rows[1]["mean_absolute_error"] == pytest.approx(np.abs(part["score"] - part["actual"]).mean())
+    assert rows[1]["error"] == pytest.approx(np.abs(part["score"] - part["actual"]).mean())
     assert np.isnan(rows[1]["widening"])
     assert law.held_out.beside_by_hand.table.height == law.held_out.table.height + part.height

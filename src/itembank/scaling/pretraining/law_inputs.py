@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.errors import DataError, ParameterError, shown
+from itembank.errors import DataError, ParameterError, remedy, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import places_within
 from itembank.progress import ProgressCallback, silent
@@ -25,8 +25,7 @@ from itembank.scaling.pretraining.measured_abilities import (
 )
 
 ABSURD = 1e6
-FAR_BEYOND = 1e3
-"""Times the compute of the models fitted from which a target is refused, and from which it is doubted."""
+"""Times the compute of the models fitted from which a target is refused."""
 
 BEYOND_BY_DEFAULT = 10.0
 """Times the largest training compute for which scores are forecast unless a target is given."""
@@ -87,12 +86,17 @@ def training_runs(compute: TrainingCompute, largest_flops: float | None, fewest_
     is_enough = n_sizes >= fewest_sizes
     lacking = [f"{name} ({count})" for name, count in zip(recipes, n_sizes, strict=True) if count < fewest_sizes]
     limit = "" if largest_flops is None else f" of at most {largest_flops:.3g} FLOP"
+    unnamed = "" if compute.recipe is not None else (
+        "The table of models has no column recipe, mixture or family, so all models count as one recipe; "
+        f"{remedy('recipe_column', '--recipe-column')} names another column."
+    )  # fmt: skip
     if len(lacking) == len(recipes):
         raise DataError(
             f"a law needs finished models of at least {fewest_sizes} sizes of one recipe{limit}, got "
             f"{shown(lacking)}. Add sizes, or check the columns recipe and is_final of the table of models."
+            f"{unnamed and ' '}{unnamed}"
         )
-    message = f"Fewer than {fewest_sizes} sizes{limit}, no law: {shown(lacking)}." if lacking else ""
+    message = f"Fewer than {fewest_sizes} sizes{limit}, no law: {shown(lacking)}." if lacking else unnamed
     every = _rows_by_recipe(index, log_flops, len(recipes), np.ones(len(used), dtype=bool))
     return used, Runs(recipes, index, log_flops, is_final, finals, every, n_sizes, is_enough, message)
 
@@ -122,11 +126,6 @@ def checked_target(target_flops: float | None, runs: Runs) -> tuple[float, str]:
         raise ParameterError(
             f"target_flops must lie within a factor of {ABSURD:.0e} of {fitted}, got {target_flops:.3g}. Check "
             "the units: it and the models' compute are in FLOP."
-        )
-    if target_flops > largest * FAR_BEYOND:
-        return float(target_flops), (
-            f"The target is {target_flops / largest:.3g} times the compute of the largest of {fitted}: nothing shows "
-            "that the laws hold so far beyond them."
         )
     if target_flops < smallest:
         return float(target_flops), f"The target lies below {fitted}: laws are made to look ahead, not back."

@@ -128,15 +128,15 @@ class HeldOutForecasts(Tabular):
         return self.table.to_dicts()
 
     def summary(self, *, by: Sequence[str] = ("law",)) -> pl.DataFrame:
-        """Group the forecasts: mean absolute error, mean error, coverage, mean width of the intervals and number.
+        """Group the forecasts: mean absolute error, bias, coverage, mean half-width of the intervals and number.
 
         `by` names columns of the forecasts: 'law', 'scenario', 'largest_flops', ...
         """
         return self.table.group_by(by, maintain_order=True).agg(
-            mean_absolute_error=pl.col("error").abs().mean(),
-            mean_error=pl.col("error").mean(),
+            error=pl.col("error").abs().mean(),
+            bias=pl.col("error").mean(),
             coverage=pl.col("is_covered").mean(),
-            width=(pl.col("high") - pl.col("low")).mean(),
+            half_width=0.5 * (pl.col("high") - pl.col("low")).mean(),
             n_forecasts=pl.len(),
         )
 
@@ -183,6 +183,12 @@ class HeldOutForecasts(Tabular):
         return pl.DataFrame(rows, schema=DECISION_COLUMNS, orient="row")
 
 
+FAR_BEYOND = 1e3
+"""Times the compute of the largest model fitted from which a target is doubted."""
+
+FEW_FORECASTS = 10
+"""Fewer that were checked say little of the next."""
+
 ENOUGH_SCENARIOS = 5
 """From here on the errors of a scenario count as one: recipes miss a skill together."""
 
@@ -216,15 +222,17 @@ def closest_law(
             f"{closest} was {_times(base, other)} than {first} on the held-out sizes ({_both(other, base)}).",
         )
     if other < base:
+        noise = 100.0 * noises[closest]
+        known = f" ({noise:.2f} points)" if np.isfinite(noise) else ", which one forecast cannot tell"
         return first, (
             f"{closest} was closer than {first} on the held-out sizes ({_both(other, base)}), but by no more than the "
-            f"standard error of the difference ({100.0 * noises[closest]:.2f} points): {first} stays first."
+            f"standard error of the difference{known}: {first} stays first."
         )
     return first, f"{first} was {_times(other, base)} than {closest} on the held-out sizes ({_both(base, other)})."
 
 
 def closer_by_hand(name: str, held_out: HeldOutForecasts | None) -> str:
-    """Say which forecast by hand was closer on the sizes held out than a law; empty where none was."""
+    """Say in a clause which forecast by hand was closer on the sizes held out than a law; empty where none was."""
     if held_out is None or held_out.by_hand is None:
         return ""
     both, hands = held_out.beside_by_hand, held_out.by_hand.table["law"].unique(maintain_order=True).to_list()
@@ -235,8 +243,18 @@ def closer_by_hand(name: str, held_out: HeldOutForecasts | None) -> str:
         return ""
     closest = min(closer, key=lambda hand: closer[hand][1] / closer[hand][0])
     own, by_hand = closer[closest]
-    times = _times(own, by_hand)
-    return f"The forecast by hand, {closest}, was {times} than {name} on the held-out sizes ({_both(by_hand, own)})."
+    return f"the forecast by hand, {closest}, was {_times(own, by_hand)} than {name} ({_both(by_hand, own)})"
+
+
+def few_checked(n_forecasts: int) -> str:
+    """Say in a clause that so few forecasts were checked; empty where they are enough."""
+    words = "1 forecast was" if n_forecasts == 1 else f"{n_forecasts} forecasts were"
+    return f"only {words} checked" if n_forecasts < FEW_FORECASTS else ""
+
+
+def times_words(ratio: float) -> str:
+    """Write how many times as much computing one run is as another: '3.13', '52,000'."""
+    return f"{ratio:.3g}" if ratio < FAR_BEYOND else f"{float(f'{ratio:.2g}'):,.0f}"
 
 
 def _pairs(held_out: HeldOutForecasts, first: str, other: str) -> FloatArray:
@@ -350,9 +368,47 @@ class PretrainingLaw(Tabular):
         """How the best law compares with the next on the sizes held out, in words; empty if nothing was compared."""
         return closest_law(self.names, self.held_out)[1]
 
-    def closer_by_hand(self, name: str = "") -> str:
-        """Say which forecast by hand was closer on the sizes held out than a law, the best by default; '' for none."""
-        return closer_by_hand(name or self.best, self.held_out)
+    def doubts(self, name: str = "") -> tuple[str, ...]:
+        """Give the reasons to trust the forecasts of a law, the best by default, little: a clause each."""
+        name = name or self.best
+        worth = self._worth_of(name)
+        far = (
+            f"the target is about {times_words(self._beyond)} times the compute of the largest model fitted, and "
+            "nothing shows that the law holds so far beyond it"
+        )
+        unknown = "no sizes were held out, so their error is unknown"
+        return tuple(
+            text
+            for text in (
+                unknown if worth is None else few_checked(worth["n_forecasts"]),
+                closer_by_hand(name, self.held_out),
+                far if self._beyond > FAR_BEYOND else "",
+            )
+            if text
+        )
+
+    def trust(self, name: str = "") -> str:
+        """Say in a sentence how far to trust the forecasts of a law, the best by default."""
+        name = name or self.best
+        doubts, worth = self.doubts(name), self._worth_of(name)
+        if doubts or worth is None or self.held_out is None:
+            return f"Trust these forecasts little: {'; '.join(doubts)}."
+        checked = self.held_out.table.filter(law=name)["beyond"].to_numpy().max()
+        return (
+            f"{worth['n_forecasts']:,} forecasts of held-out sizes were off by {100.0 * worth['error']:.1f} points on "
+            f"average{'' if self.held_out.by_hand is None else ', closer than by hand'}, at up to "
+            f"{times_words(checked)} times the compute fitted; the target is {times_words(self._beyond)} times the "
+            "compute of the largest run."
+        )
+
+    @property
+    def _beyond(self) -> float:
+        """Times the compute of the largest model fitted that the target is."""
+        return float(self.target_flops / np.exp(self.log_flops[self.is_final].max()))
+
+    def _worth_of(self, name: str) -> dict[str, Any] | None:
+        """Return what forecasts of a law on the sizes held out were worth; None without any."""
+        return next((row for row in self.comparison() if row["law"] == name), None)
 
     def of_scenario(self, scenario: str) -> ScenarioLaws:
         """Return the laws of one scenario.
@@ -426,7 +482,7 @@ class PretrainingLaw(Tabular):
     def comparison(self) -> list[dict[str, Any]]:
         """One row a law, the best first, or none without a check: what forecasts of the sizes held out were worth.
 
-        Mean absolute error, mean error, coverage and mean width of the intervals before they were widened, number of
+        Mean absolute error, bias, coverage and mean half-width of the intervals before they were widened, number of
         forecasts; mean factor of the widening over scenarios; decision accuracy at the largest size that exists, over
         scenarios; and the root mean square of the residuals at the sizes fitted. Below them is what a person does
         by hand: the last score, and a line through the logits of the last three; these are not widened.
@@ -487,6 +543,7 @@ class PretrainingLaw(Tabular):
             "laws": list(self.names),
             "best_law": self.best,
             "best_law_reason": self.best_reason,
+            "trust": self.trust(),
             "n_models": len(self.model_ids),
             "n_final": int(self.is_final.sum()),
             "message": self.message,

@@ -281,7 +281,7 @@ def measured_abilities(
     notes = []
     with warned_once():
         for number, scenario in enumerate(scenarios):
-            progress(f"abilities in {scenario}", number / len(scenarios))
+            progress(f"abilities in {scenario} ({number + 1} of {len(scenarios)})", number / len(scenarios))
             columns = np.flatnonzero(index == scenario)
             if bank is not None:
                 calibrated = _bank_items(responses, columns, bank)

@@ -40,7 +40,7 @@ def fit_laws(
     joint = {LAWS.name_of(spec): _joint_fits(every, spec) for spec in specs if spec.is_joint}
     scenarios = []
     for number, (scores, data) in enumerate(zip(measured.scores, every, strict=True)):
-        progress(f"laws of {scores.scenario}", number / len(measured.scores))
+        progress(f"laws of {scores.scenario} ({number + 1} of {len(measured.scores)})", number / len(measured.scores))
         own = {name: fits[number] for name, fits in joint.items()}
         scenarios.append(_scenario_laws(scores, data, specs, own))
     counts = [
@@ -188,13 +188,14 @@ def size_cuts(runs: Runs, fewest_sizes: int) -> list[float]:
     The k-th cut lies midway (in log FLOP) between the k-th and the next size, at the median over recipes that have
     both: recipes seldom spend the very same on a size.
     """
-    x = np.where(runs.finals >= 0, runs.log_flops[np.maximum(runs.finals, 0)], np.nan)
-    cuts = []
-    for k in range(fewest_sizes, x.shape[1]):
-        has_more = np.isfinite(x[:, k]) & (x[:, k] - x[:, k - 1] > SAME_SIZE)
-        if has_more.any():
-            cuts.append(float(np.exp(np.median(0.5 * (x[has_more, k] + x[has_more, k - 1])))))
-    return sorted(cuts)
+    sizes = []
+    for rows in runs.finals:
+        x = runs.log_flops[rows[rows >= 0]]
+        sizes.append(x[np.diff(x, prepend=-np.inf) > SAME_SIZE])
+    between = [
+        [0.5 * (x[k] + x[k - 1]) for x in sizes if len(x) > k] for k in range(fewest_sizes, max(map(len, sizes)))
+    ]
+    return sorted(float(np.exp(np.median(logs))) for logs in between)
 
 
 def observed_means(responses: ResponseMatrix) -> dict[str, FloatArray]:
@@ -299,7 +300,10 @@ def pretraining_law(
     if not law.names:
         raise DataError(f"a law needs a scenario that it can be fitted to, got none. {law.message}")
     cuts = size_cuts(runs, settings.fewest_sizes)[-settings.n_checked :]
-    if settings.n_checked == 0 or not cuts:
+    if settings.n_checked == 0:
         return law
+    if not cuts:
+        needed = f"A forecast is checked only if a recipe has at least {settings.fewest_sizes + 1} sizes."
+        return replace(law, message=f"{law.message} {needed}".lstrip())
     checked = held_out_forecasts(data, cuts, seed=seed, progress=part_of(progress, OWN_SHARE, 1.0))
     return replace(law, held_out=checked)

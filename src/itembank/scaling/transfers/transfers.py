@@ -264,7 +264,7 @@ class Transfer(Tabular):
             "bias": _mean(error),
             "correlation": _correlation(prediction.value[:, 0], self.actual[:, 0]),
             "coverage": float(inside[known].mean()) if known.any() else float("nan"),
-            "width": _mean(prediction.upper - prediction.lower),
+            "half_width": 0.5 * _mean(prediction.upper - prediction.lower),
         }
         if len(self.k) > 1:
             row["log_error"] = _mean(np.abs(_minus_log(prediction.value) - _minus_log(self.actual)))
@@ -414,20 +414,17 @@ def _recipe_groups(responses: ResponseMatrix, compute: TrainingCompute, *, are_l
 
 def weak_validity(found: Transfer, warn_below: float) -> str:
     """Say what a weak correlation leaves open, and tell a poor measure from one of something else."""
-    parts = [
-        f"abilities on {found.source!r} and {found.target!r} correlate only {found.correlation:.2f}: "
-        f"{100.0 * (1.0 - found.correlation**2):.0f} % of the target's variance is not explained by the source, and "
-        "intervals are accordingly wide."
-    ]
-    alone = found.disattenuated
     names = (found.source, found.target)
     weaker, reliability = min(zip(names, found.reliabilities, strict=True), key=lambda pair: pair[1])
-    if not alone < warn_below:
-        parts.append(f"They may measure much the same, but {weaker!r} measures it poorly (reliability "
-                     f"{reliability:.2f}).")  # fmt: skip
-    else:
-        parts.append(f"Without errors of the abilities it would be {alone:.2f}: they measure different things.")
-    return " ".join(parts)
+    why = (
+        "they measure different things"
+        if found.disattenuated < warn_below
+        else f"they may measure much the same, but {weaker!r} measures it poorly (reliability {reliability:.2f})"
+    )
+    return (
+        f"abilities on {found.source!r} and {found.target!r} correlate only {found.correlation:.2f}: {why}. Intervals "
+        "are therefore wide."
+    )
 
 
 def _packed(
