@@ -58,7 +58,7 @@ session status run.jsonl""",
     "bank merge": "bank merge grown bank -o merged\ninfo merged",
     "gate": "gate base.parquet cand.parquet --margin 0.1",
     "gate in stages": "gate start base.parquet --margin 0.1 -o gate\ngate next gate cand.parquet",
-    "scaling test-time": "scaling test-time samples.parquet --k 1,5,20 --method unbiased --method jeffreys",
+    "scaling test-time": "scaling test-time samples.parquet --k 1,5,20 --method irsl --method unbiased",
     "scaling pretrain": "scaling pretrain suite.parquet --law sigmoid",
 }
 """Command lines by name; each may need what those before it wrote. @ stands before ids of models."""
