@@ -31,8 +31,8 @@ def main(n_kills: int, n_sessions: int, seed: int = 5) -> bool:
         names = tuple(JOBS) if n_kills >= len(JOBS) else QUICK
         references = {name: killed.undisturbed(JOBS[name], workplace) for name in names[: n_kills or None]}
         kills = (
-            killed.kill(names[k % len(names)], references[names[k % len(names)]], workplace, rng)
-            for k in range(n_kills)
+            killed.kill(name, JOBS[name], references[name], workplace, rng)
+            for name in (names[k % len(names)] for k in range(n_kills))
         )
         sessions = (killed_sessions.survive(workplace, rng) for _ in range(n_sessions))
         for found in (one for attacks in (kills, sessions) for one in attacks):

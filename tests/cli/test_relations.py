@@ -188,7 +188,15 @@ RELATIONS = {
     ),
     "a copy beside": Relation(
         with_twin,
-        ("estimate", "estimate, symmetric", "estimate, others", "estimate, design", "compare", "compare, paired", "replay"),
+        (
+            "estimate",
+            "estimate, symmetric",
+            "estimate, others",
+            "estimate, design",
+            "compare",
+            "compare, paired",
+            "replay",
+        ),
         found=without_twin,
     ),
     "wrong for right": Relation(
