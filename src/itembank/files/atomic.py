@@ -30,6 +30,8 @@ def check_destination(path: Path, *, is_folder: bool = False) -> None:
     """Raise `ParameterError` when no file, or no folder, can be written at `path`; worth asking before long work."""
     if is_folder and path.exists() and not path.is_dir():
         raise ParameterError(f"{path} is a file; give the name of a folder.")
+    if is_folder and path.is_symlink() and not path.exists():
+        raise ParameterError(f"{path} is a link to a place that is not there; remove it, or give another name.")
     if not is_folder and path.is_dir():
         raise ParameterError(f"{path} is a folder; give the name of a file.")
     if not is_folder and path.exists() and not path.is_file():
