@@ -1,13 +1,6 @@
-"""Runs inside harnesses that are killed: what they need, and what must be the same of what they leave.
+"""Runs inside harnesses that are killed: what they need, and what must be the same of what they leave."""
 
-`python -m tests.attacks.run_jobs N_KILLS SEED`, with lm_eval, Inspect and the folder of examples on the path.
-"""
-
-import dataclasses
-import importlib
 import json
-import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
@@ -18,10 +11,9 @@ from itembank.gating.running import KIND as OF_GATE
 from itembank.harnesses.inspect.command import last_run
 from itembank.readers.inspect_samples import content_hash
 from itembank.responses.response_files import write_responses
-from tests.attacks import killed
 from tests.attacks.jobs import FAST, answers_of_session, job
 from tests.attacks.judging import contents
-from tests.attacks.running import import_everything, run_here
+from tests.attacks.running import run_here
 from tests.harnesses.inspect.conftest import simulated_bank
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -102,27 +94,3 @@ RUN_JOBS = {
     )
     for way, words in WAYS.items()
 }
-
-
-def main(n_kills: int, seed: int) -> bool:
-    """Kill runs, as `python -m tests.attacks` kills other commands; return whether one found a problem."""
-    import_everything()
-    for name in ("lm_eval.__main__", "lm_eval.evaluator", "lm_eval.loggers", "simulated_lm"):
-        importlib.import_module(name)
-    rng, is_wrong = np.random.default_rng(seed), False
-    with tempfile.TemporaryDirectory(prefix="itembank-attacks-") as place:
-        workplace = Path(place)
-        killed.answer_of(lambda: make_run_workplace(workplace))
-        names = tuple(RUN_JOBS)[:n_kills]
-        references = {name: killed.undisturbed(RUN_JOBS[name], workplace) for name in names}
-        for number in range(n_kills):
-            name = names[number % len(names)]
-            found = killed.kill(name, RUN_JOBS[name], references[name], workplace, rng)
-            sys.stdout.write(json.dumps(dataclasses.asdict(found)) + "\n")
-            sys.stdout.flush()
-            is_wrong |= bool(found.problem)
-    return is_wrong
-
-
-if __name__ == "__main__":
-    sys.exit(main(*(int(word) for word in sys.argv[1:])))

@@ -21,7 +21,7 @@ def test_killed_runs_lose_nothing_and_ask_nothing_twice(environment, tmp_path): 
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_DATASETS_CACHE": str(tmp_path)}
     path = os.pathsep.join((environment["PYTHONPATH"], str(EXAMPLES)))
     done = subprocess.run(
-        [sys.executable, "-m", "tests.attacks.run_jobs", str(4 * TIMES), str(5 + SEED)],
+        [sys.executable, "-m", "tests.attacks", str(4 * TIMES), "0", str(5 + SEED), "1"],
         env={**environment, **offline, "TQDM_DISABLE": "1", "PYTHONPATH": path},
         cwd=EXAMPLES.parent,
         capture_output=True,
