@@ -40,7 +40,7 @@ def verdict(outcome: Outcome) -> str:
     }
     if found := [name for name, is_found in defects.items() if is_found]:
         return found[0]
-    if outcome.code in {0, 3}:
+    if outcome.code in {0, 3} or (outcome.code == 1 and outcome.out.startswith("FAIL: ")):  # the verdict of a gate
         return ACCEPTED
     return REFUSED if outcome.code in {1, 2, 4} and _SENTENCE.search(outcome.err) else "unclear"
 

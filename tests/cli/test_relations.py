@@ -1,6 +1,6 @@
 """Relations that hold over every verb: what changes no number, and what changes all in a known way.
 
-Order of rows, models and items, other names, a file in parts, a copy of a model beside it, and wrong in place of right.
+Order of rows, models and items, other names, a file in parts, copies of models beside them, and wrong for right.
 Each is carried through all verbs, and whatever they print is compared with what they print of the tables as they are.
 """
 
@@ -20,10 +20,10 @@ from tests.cli.session.loops import FAST
 from tests.scaling.simulated_suite import simulated_suite
 
 pytestmark = pytest.mark.usefixtures("few_folds")
-MARK, TWIN = "z~", "~twin"
-"""Before renamed ids, and behind the id of a copy."""
-IGNORED = {"last_event", "at", "sha256", "verdicts", "notes"}
-"""Keys of times, of digests, and of texts that name models in the order of their file."""
+MARK, TWIN, PAST = "z~", "~twin", "new-past"
+"""Before renamed ids, behind the id of a copy, and the id of a copy of a past model."""
+IGNORED = {"last_event", "at", "sha256", "verdicts", "notes", "sentence"}
+"""Keys of times, of digests, and of texts that name models in the order of their file, or repeat numbers."""
 DIGEST = re.compile("[0-9a-f]{12}")
 ORDERED = {"next_items"}
 """Keys of lists whose order counts."""
@@ -36,9 +36,8 @@ VERBS = {
     "calibrate": "calibrate past.parquet -o bank --item-model 2pl",
     "info": "info bank",
     "select": "select bank -n 12 -o selection.json\nselect bank -n 12 --method random -o random.json",
-    "select by method": "\n".join(
-        f"select bank -n 12 --method {method}" for method in ("anchor-irt", "anchor-correctness", "v-optimal")
-    ),
+    "select, anchors": "select bank -n 12 --method anchor-irt\nselect bank -n 12 --method anchor-correctness",
+    "select, v-optimal": "select bank -n 12 --method v-optimal",
     "estimate": "estimate bank new.parquet --selection selection.json",
     "estimate, symmetric": "\n".join(BY_METHOD + method for method in SYMMETRIC),
     "estimate, others": "\n".join(BY_METHOD + method for method in ("gp-irt", "task-mean-eb")),
@@ -58,7 +57,7 @@ session status run.jsonl""",
     "bank merge": "bank merge grown bank -o merged\ninfo merged",
     "gate": "gate base.parquet cand.parquet --margin 0.1",
     "gate in stages": "gate start base.parquet --margin 0.1 -o gate\ngate next gate cand.parquet",
-    "scaling test-time": "scaling test-time samples.parquet --k 1,5,20 --method unbiased --method jeffreys",
+    "scaling test-time": "scaling test-time samples.parquet --k 1,5,20 --method irsl --method unbiased",
     "scaling pretrain": "scaling pretrain suite.parquet --law sigmoid",
 }
 """Command lines by name; each may need what those before it wrote. @ stands before ids of models."""
@@ -122,9 +121,10 @@ def turned(frame):
 
 
 def with_twin(frame):
-    """A copy of the first new model after all others; past models and runs of one model stay alone."""
-    is_new = pl.col("model_id") == "new-a"
-    return [pl.concat([frame, frame.filter(is_new).with_columns(pl.col("model_id") + TWIN)])]
+    """A copy of the first new model after all others, and a new one that is a past one; others stay alone."""
+    twin = frame.filter(pl.col("model_id") == "new-a").with_columns(pl.col("model_id") + TWIN)
+    past = tables()[0]["past"].filter(pl.col("model_id") == "past-03").with_columns(model_id=pl.lit(PAST))
+    return [pl.concat([frame, twin, past]) if twin.height else frame]
 
 
 @dataclass(frozen=True)
@@ -138,20 +138,26 @@ class Relation:
     mark: str = ""
 
 
-OTHER_END = {"low": "high", "high": "low", "only_a_right": "only_b_right", "only_b_right": "only_a_right"}
+OTHER_END = {"low": "high", "lower_bound": "upper_bound", "only_a_right": "only_b_right"}
+OTHER_END |= {"right_to_wrong": "wrong_to_right"}
+OTHER_END |= {other: name for name, other in OTHER_END.items()}
+OF_DIFFERENCE = {"difference", "raw_difference", "lower_bound", "upper_bound"}
+OF_SCORE = {"estimate", "probability_b_better", "baseline_score", "baseline", "candidate"}
 
 
 def opposite(value):
     """Scores from the other end, differences with the other sign, and ends of intervals in each other's place."""
     if isinstance(value, list):
         return [opposite(one) for one in value]
-    if "rows" in value:
-        return value | {"rows": opposite(value["rows"])}
-    turned_over = {name: value[OTHER_END.get(name, name)] for name in value}
-    signed = {"difference", "raw_difference"} | ({"low", "high"} if "difference" in value else set())
-    from_one = {"estimate", "probability_b_better"} | ({"low", "high"} - signed)
-    of_sign = {name: -turned_over[name] for name in signed & value.keys()}
-    return turned_over | of_sign | {name: 1.0 - turned_over[name] for name in from_one & value.keys()}
+    if not isinstance(value, dict):
+        return value
+    turned_over = {name: opposite(value[OTHER_END.get(name, name)]) for name in value}
+    ends = {"low", "high"}
+    signed = OF_DIFFERENCE | (ends if "difference" in value else set())
+    from_one = (OF_SCORE | ends) - signed
+    numbers = {name: one for name, one in turned_over.items() if isinstance(one, float)}
+    of_sign = {name: -one for name, one in numbers.items() if name in signed}
+    return turned_over | of_sign | {name: 1.0 - one for name, one in numbers.items() if name in from_one}
 
 
 def without_twin(value):
@@ -159,7 +165,7 @@ def without_twin(value):
     if isinstance(value, dict):
         return {key: without_twin(one) for key, one in value.items()}
     if isinstance(value, list):
-        rows = [without_twin(one) for one in value]
+        rows = [without_twin(one) for one in value if not (isinstance(one, dict) and one.get("model_id") == PAST)]
         twins = [one for one in rows if is_of_twin(one)]
         renamed_back = [{**one, "model_id": one["model_id"].removesuffix(TWIN)} for one in twins]
         assert all(any(not differences(one, other) for other in rows) for one in renamed_back)
@@ -182,11 +188,21 @@ RELATIONS = {
     ),
     "a copy beside": Relation(
         with_twin,
-        ("estimate", "estimate, symmetric", "estimate, others", "estimate, design", "replay"),
+        (
+            "estimate",
+            "estimate, symmetric",
+            "estimate, others",
+            "estimate, design",
+            "compare",
+            "compare, paired",
+            "replay",
+        ),
         found=without_twin,
     ),
     "wrong for right": Relation(
-        turned, ("estimate, symmetric", "estimate, design", "compare, paired"), expected=opposite
+        turned,
+        ("select, anchors", "estimate, symmetric", "estimate, design", "compare, paired", "gate"),
+        expected=opposite,
     ),
 }
 QUICK = ("all at once", "a copy beside", "wrong for right")

@@ -192,6 +192,7 @@ def test_there_is_a_folder_at_every_moment(tmp_path, monkeypatch):
         ("folder", False, "is a folder; give the name of a file"),
         ("file", True, "is a file; give the name of a folder"),
         ("pipe", False, "is a device or a pipe"),
+        ("link", True, "is a link to a place that is not there"),
         ("file/below", False, r"nothing can be made in .*file \(Not a directory\). Choose another place"),
     ],
 )
@@ -199,6 +200,7 @@ def test_where_nothing_can_be_written(tmp_path, name, is_folder, message):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("nowhere")
     with pytest.raises(ParameterError, match=message):
         check_destination(tmp_path / name, is_folder=is_folder)
 

@@ -89,6 +89,11 @@ WRONG = [
         {"r.csv": LONG.strip() + ",n_trials,cost_usd\na,x,2,1,1\na,y,no,0,1\na,z,1,2.5,-1\n"},
         ("'y' = 'no'", r"\[0, 1\]", "n_trials must be a whole number.*1 rows: 'a' item 'z'", "cost_usd"),
     ),
+    Wrong(
+        "counts that no draw can take",
+        {"r.csv": "model_id,item_id,n_correct,n_trials\na,x,1,1000000000\n"},
+        ("n_trials must be a whole number below 1,000,000,000, .*got 1 rows .*'a' item 'x'",),
+    ),
     # missing where forbidden, all missing
     Wrong(
         "missing where forbidden",

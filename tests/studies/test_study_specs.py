@@ -113,6 +113,7 @@ def test_what_the_numbers_depend_on_is_in_the_json():
             "needs items drawn by chance.* selectors 'anchor-irt'",
         ),
         ({"repeats": 0}, "repeats must be a whole number >= 1"),
+        ({"repeats": 2**63}, "repeats must be at most 100,000, got 9223372036854775808"),
         ({"n_draws": -1}, "n_draws"),
         ({"seed": -1}, "seed must be a whole number >= 0"),
     ],

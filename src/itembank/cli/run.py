@@ -463,6 +463,9 @@ def _is_to_run(session: "AdaptiveSession | GateRun", journal: Path, output: Path
 
 def _is_logged(output: Path, rows: "RowFile") -> bool:
     """Whether the harness has logged a run of these very arguments: with others, prompts are built and compared."""
+    from itembank.files.atomic import sweep  # noqa: PLC0415
+
+    sweep(output)  # what was left if that run was killed at its very end
     return rows.is_of_same_words and any(output.rglob("results_*.json"))
 
 

@@ -30,6 +30,8 @@ def check_destination(path: Path, *, is_folder: bool = False) -> None:
     """Raise `ParameterError` when no file, or no folder, can be written at `path`; worth asking before long work."""
     if is_folder and path.exists() and not path.is_dir():
         raise ParameterError(f"{path} is a file; give the name of a folder.")
+    if is_folder and path.is_symlink() and not path.exists():
+        raise ParameterError(f"{path} is a link to a place that is not there; remove it, or give another name.")
     if not is_folder and path.is_dir():
         raise ParameterError(f"{path} is a folder; give the name of a file.")
     if not is_folder and path.exists() and not path.is_file():
@@ -59,7 +61,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        with _held(temporary), _naming_a_full_disk(path):
+        with held(temporary), _naming_a_full_disk(path):
             yield temporary
         temporary.chmod(ordinary_mode())  # mkstemp makes it private; a result is an ordinary file
         temporary.replace(path)
@@ -98,13 +100,34 @@ def adding_to_folder(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
+def adding_files(path: Path, *, last: str) -> Iterator[Path]:
+    """Give a temporary folder to fill; its files come to the same places under `path` when the block ends well.
+
+    A folder that `path` does not have comes in one step. In others come files one after another, those whose names
+    begin with `last` after all others.
+    """
+    with _workplace(path) as (new, _):
+        with _naming_a_full_disk(path):
+            yield new
+        _merge(new, path, last)
+
+
+def _merge(new: Path, path: Path, last: str) -> None:
+    if not (new.is_dir() and path.is_dir()):
+        new.replace(path)
+        return
+    for one in sorted(new.iterdir(), key=lambda file: (file.name.startswith(last), file.name)):
+        _merge(one, path / one.name, last)
+
+
+@contextmanager
 def _workplace(path: Path) -> Iterator[tuple[Path, Path]]:
     """Make a folder to fill beside a target, and name a place for what is there; both are removed at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
     workplace = Path(tempfile.mkdtemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX))
     try:
-        with _held(workplace):
+        with held(workplace):
             (workplace / "new").mkdir()
             yield workplace / "new", workplace / "old"
     finally:
@@ -145,15 +168,17 @@ def _temporary_places(path: Path) -> list[Path]:
 
 
 @contextmanager
-def _held(place: Path) -> Iterator[None]:
-    """Hold the lock that tells a temporary place that is being written from one whose writer is dead."""
+def held(place: Path) -> Iterator[tuple[int, ...] | None]:
+    """Hold the lock of a file or folder, which the system takes from the dead; None if another process has it.
+
+    Gives the handles (`pass_fds`) by which a process that is started holds it, too.
+    """
     if os.name == "nt":  # which has no such locks, and renames no file that is open
-        yield
+        yield ()
         return
     handle = os.open(place, os.O_RDONLY)
     try:
-        _lock(handle)
-        yield
+        yield None if _lock(handle) is False else (handle,)
     finally:
         os.close(handle)
 
@@ -172,7 +197,7 @@ def _is_left_over(place: Path) -> bool:
 
 
 def _lock(handle: int) -> bool | None:
-    """Take the lock of a temporary place; False where its writer has it, None where the system has no locks."""
+    """Take the lock of an open file or folder; False if another process has it, None if the system has no locks."""
     try:
         import fcntl  # noqa: PLC0415 (absent on Windows)
 

@@ -40,6 +40,8 @@ KIND = LogKind(
     has_document_numbers=True,
     uses_groups=False,
 )
+LARGEST = 1e15
+"""Of numbers in results files; no score and no count is larger."""
 
 
 def is_lm_eval(record: Record) -> bool:
@@ -171,9 +173,10 @@ def _mapping(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _number(content: Mapping[str, Any], *names: str) -> float | None:
-    """Return a number inside a results file, None where there is none."""
+    """Return a number inside a results file, None where there is none that fits."""
     value = _mapping(content, *names[:-1]).get(names[-1])
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and not abs(value) > LARGEST
+    return value if is_number else None
 
 
 def _other_counts(

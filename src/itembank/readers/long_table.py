@@ -22,10 +22,10 @@ from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSp
 from itembank.readers.rows import CONTENT, UNCHANGING, ResponseRows, rename_model, row_problems
 from itembank.responses.labels import Labels, first_in_group
 from itembank.responses.opening import Table
+from itembank.responses.responses import MOST_TRIALS
 
 AGREEMENT = 0.005
 """How far a response may be from n_correct / n_trials: responses are often written with two decimals."""
-LARGEST_COUNT = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def settle_counts(
             f"one trial each: {first_few(ids.pairs(shares), shares.size)}. Give theirs, or read them apart.",
             DataWarning,
         )
-    is_known = ~np.isnan(trials) & (trials >= 1.0) & (trials < LARGEST_COUNT)
+    is_known = ~np.isnan(trials) & (trials >= 1.0) & (trials < MOST_TRIALS)
     counted = np.where(is_known, trials, 1.0).astype(np.int64)
     return response, np.where(np.isnan(response), 0, counted)
 
@@ -85,7 +85,7 @@ def _check_trials(
     """Refuse trials that are no counts; rows of zero trials that say nothing else are missing, with a note."""
     with np.errstate(invalid="ignore"):
         is_zero = trials == 0.0
-        bad = ~np.isnan(trials) & ~((trials >= 0.0) & (trials == np.floor(trials)) & (trials < LARGEST_COUNT))
+        bad = ~np.isnan(trials) & ~((trials >= 0.0) & (trials == np.floor(trials)) & (trials < MOST_TRIALS))
     has_successes = np.zeros_like(is_zero) if correct is None else correct > 0.0  # told by another check
     bad |= is_zero & ~np.isnan(response) & ~has_successes
     _add(
@@ -93,7 +93,7 @@ def _check_trials(
         bad,
         ids,
         lambda row: f"{trials[row]:g}",
-        "n_trials must be a whole number of at least 1 where there is a response",
+        f"n_trials must be a whole number below {MOST_TRIALS:,}, and at least 1 where there is a response",
     )
     empty = np.flatnonzero(is_zero & np.isnan(response) & ~has_successes)
     if empty.size:

@@ -19,6 +19,9 @@ from itembank.studies.split_specs import SPLITS, SplitSpec
 
 Spec = TypeVar("Spec")
 
+MOST_REPEATS = 100_000
+"""Splits by chance, and draws of items: each is a unit of work, or many."""
+
 
 @dataclass(frozen=True, slots=True)
 class MethodChoice:
@@ -416,6 +419,8 @@ def _check_sizes(spec: StudySpec) -> None:
     counts = [("n_draws", spec.n_draws, 1), ("repeats", spec.repeats, 1), ("seed", spec.seed, 0)]
     for name, value, least in (*counts, *(("n_items", n, 1) for n in spec.n_items)):
         check_whole(name, value, least=least)
+        if name in {"n_draws", "repeats"} and value > MOST_REPEATS:
+            raise ParameterError(f"{name} must be at most {MOST_REPEATS:,}, got {value}.")
     check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
 
 

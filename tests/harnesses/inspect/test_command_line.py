@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("inspect_ai")
 
 from itembank.bank.bank_files import save_bank
+from itembank.files.atomic import held
 from itembank.planning.select import select
 from itembank.readers.inspect_runs import read_log
 from itembank.readers.inspect_samples import content_hash
@@ -101,6 +102,9 @@ def test_our_command_prints_the_estimate_of_the_log_and_goes_on(environment, pla
     again = called(environment, place, *words, "--", *MODEL)
     assert (again.returncode, len(list((place / "run").glob("*.eval")))) == (3, 1)
     assert f"{100.0 * overall['estimate']:.1f}" in again.stdout
+    with held(place / "run"):  # as an Inspect does whose itembank was killed
+        refused = called(environment, place, *words, "--", *MODEL)
+    assert (refused.returncode, "another run goes on in this folder" in refused.stderr) == (1, True)
     other = called(environment, place, *words, "--seed", "3", "--", *MODEL)
     assert other.returncode == 1
     assert "holds a run with other choices" in other.stderr

@@ -112,6 +112,9 @@ def test_two_step_extrapolates_what_it_made(rng):
     np.testing.assert_allclose(best, truth, atol=2e-4)
     assert every.shape == (3, TwoStep().n_starts, 2)
     assert fits.loss.best[:, 1] == pytest.approx(0.2, abs=1e-3)
+    lost = np.where(np.arange(3)[:, None] == 1, np.nan, losses)  # a recipe without losses
+    found = fit_two_step((x, lost), (lost, scores), TwoStep(), rng).predict(target)[0]
+    np.testing.assert_allclose(found, np.where([[False], [True], [False]], np.nan, truth), atol=2e-4)
 
 
 def test_an_outlier_moves_the_loss_step_little(rng):

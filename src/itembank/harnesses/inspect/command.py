@@ -12,7 +12,7 @@ from typing import Any
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown
-from itembank.files.atomic import write_text
+from itembank.files.atomic import held, write_text
 from itembank.gating.stages import GatePlan
 from itembank.harnesses.drive import usual_costs
 from itembank.harnesses.inspect.samples import TaskItems, answer_of, answers_of, response_of
@@ -71,25 +71,14 @@ def run_command(call: HarnessCall, folder: Path) -> None:
     kept = folder / TASK_FILE
     if kept.is_file() and kept.read_text(encoding="utf-8") != text:
         raise DataError(f"{folder} holds a run with other choices ({TASK_FILE}); take another folder.")
-    run = last_run(folder)
-    if run is not None and run.is_finished:
-        return
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(kept, text)
-    if run is None or not run.samples:
-        words = ["eval", f"itembank/{call.task}", "--task-config", str(kept), "--log-buffer", "1", *call.arguments]
-    else:
-        words = ["eval-retry", str(run.path), "--log-buffer", "1"]
-    words = [sys.executable, "-m", "inspect_ai", *words, "--log-dir", str(folder)]
-    with subprocess.Popen(words, stdout=sys.stderr.fileno()) as inspect:  # noqa: S603 (its output is not ours)
-        try:
-            inspect.wait()
-        except KeyboardInterrupt:
-            try:
-                inspect.wait(PATIENCE)  # Inspect heard the same Ctrl-C, and ends its log
-            except subprocess.TimeoutExpired:
-                inspect.terminate()
-            raise
+    with held(folder) as handles:
+        if handles is None:
+            raise DataError(
+                f"{folder}: another run goes on in this folder. If itembank was killed, that is its Inspect: wait "
+                "until it ends, or end it. Then give the command again."
+            )
+        _call_inspect(call, folder, text, handles)
     run = last_run(folder)
     if run is None or not (run.samples or run.is_finished):
         raise DataError(
@@ -101,6 +90,29 @@ def run_command(call: HarnessCall, folder: Path) -> None:
             f"{folder}: Inspect did not finish; its output is above. Give the same command again to go on; no "
             "sample that was answered is run again."
         )
+
+
+def _call_inspect(call: HarnessCall, folder: Path, text: str, handles: tuple[int, ...]) -> None:
+    """Call Inspect unless the run is finished; it holds these handles, too, should it live longer than this process."""
+    run = last_run(folder)
+    if run is not None and run.is_finished:
+        return
+    kept = folder / TASK_FILE
+    write_text(kept, text)
+    if run is None or not run.samples:
+        words = ["eval", f"itembank/{call.task}", "--task-config", str(kept), "--log-buffer", "1", *call.arguments]
+    else:
+        words = ["eval-retry", str(run.path), "--log-buffer", "1"]
+    words = [sys.executable, "-m", "inspect_ai", *words, "--log-dir", str(folder)]
+    with subprocess.Popen(words, stdout=sys.stderr.fileno(), pass_fds=handles) as inspect:  # noqa: S603 (not ours)
+        try:
+            inspect.wait()
+        except KeyboardInterrupt:
+            try:
+                inspect.wait(PATIENCE)  # Inspect heard the same Ctrl-C, and ends its log
+            except subprocess.TimeoutExpired:
+                inspect.terminate()
+            raise
 
 
 def last_run(folder: Path) -> InspectRun | None:

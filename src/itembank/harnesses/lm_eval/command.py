@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from itembank.errors import DataError, ParameterError
+from itembank.files.atomic import adding_files
 from itembank.readers.lm_eval_files import name_in
 from itembank.responses.secrets import is_secret, without_secrets
 from itembank.spreadsheets import is_number
@@ -156,9 +157,11 @@ def run_command(
     if plugin is not None:
         importlib.import_module("lm_eval.models")  # which the harness does only while no model is registered
         import_plugin(plugin)
-    logged = () if output is None else ("--output_path", str(output), "--log_samples")
-    with _arguments(["lm_eval", *call.arguments, *logged]), contextlib.redirect_stdout(sys.stderr):
-        cli_evaluate()
+    # results come last, since they say that all samples are there
+    with contextlib.nullcontext() if output is None else adding_files(output, last="results_") as folder:
+        logged = () if folder is None else ("--output_path", str(folder), "--log_samples")
+        with _arguments(["lm_eval", *call.arguments, *logged]), contextlib.redirect_stdout(sys.stderr):
+            cli_evaluate()
 
 
 def import_plugin(name: str) -> None:

@@ -85,12 +85,14 @@ def pass_at_k_law(
     """
     spec = PassAtKSpec() if spec is None else spec
     generator = as_generator(rng)
-    rows = np.arange(responses.n_models) if models is None else responses.model_indices(models)
+    names = responses.model_ids if models is None else models
+    responses = _by_ids(responses)
+    rows = responses.model_indices(names)
     truth = sample_counts(responses)
     used = truth
     if spec.budget is not None:
         check_budget(truth, spec.budget, responses, rows)
-        used = cut_down(truth, rows, spec.budget, generator)
+        used = cut_down(truth, np.sort(rows), spec.budget, generator)
     if spec.methods == ("unbiased",):
         _check_unbiased(used, spec, responses, rows)
     items = sampled_items(responses, truth, used, bank)
@@ -101,18 +103,29 @@ def pass_at_k_law(
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
     for number, scenario in enumerate(scenarios):
         asked = [row for row in rows.tolist() if scenario.used.n_trials[row, scenario.columns].any()]
-        factors = _factors(items, scenario, rows, spec, generator)
-        for place, row in enumerate(asked):
+        factors = _factors(items, scenario, np.sort(rows), spec, generator)
+        found = {}
+        for place, row in enumerate(sorted(asked)):
             progress(f"pass@k {scenario.name}", 0.5 + 0.5 * (number + place / len(asked)) / len(scenarios))
             curve = pass_at_k_curve(scenario, row, k, spec, generator)
             if factors is not None:
                 curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
-            curves.append(curve)
+            found[row] = curve
+        curves += [found[row] for row in asked]
         if "irsl" in spec.methods and scenario.item_model is not None:
             calibrated[scenario.name] = factors
     notes += _interval_notes(calibrated, k)
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, notes)
+
+
+def _by_ids(responses: ResponseMatrix) -> ResponseMatrix:
+    """Order models, and the items of each scenario, by their ids: draws go from one to the next, in whatever order."""
+    scenarios = responses.items["scenario"].to_list()
+    first = {name: number for number, name in enumerate(dict.fromkeys(scenarios))}
+    items = sorted(range(responses.n_items), key=lambda j: (first[scenarios[j]], responses.item_ids[j]))
+    models = sorted(range(responses.n_models), key=responses.model_ids.__getitem__)
+    return responses.take(models=np.array(models), items=np.array(items))
 
 
 def _factors(

@@ -271,7 +271,10 @@ def fit_two_step(
     centre = float(np.nanmean(log_flops))
     x = log_flops - centre
     points = spread_points(np.array([0.02, 0.0]), np.array([0.6, 0.95]), spec.n_starts, rng)
-    smallest, middle = np.nanmin(losses, axis=1)[:, None], np.nanmedian(losses, axis=1)[:, None]
+    has_losses = np.isfinite(losses).any(axis=1)  # without losses there is no curve
+    smallest, middle = np.full((2, len(losses), 1), np.nan)
+    smallest[has_losses, 0] = np.nanmin(losses[has_losses], axis=1)
+    middle[has_losses, 0] = np.nanmedian(losses[has_losses], axis=1)
     floor = points[:, 1] * smallest
     exponent = np.broadcast_to(points[:, 0], floor.shape)
     # A such that the curve goes through the median loss at the mean compute; the floor lies below every loss

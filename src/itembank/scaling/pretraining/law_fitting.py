@@ -112,6 +112,8 @@ def curve_notes(
         if losses is not None:
             known_losses = runs.of_finals(losses)[number]
             known_losses = known_losses[np.isfinite(known_losses)]
+            if runs.is_enough[number] and not known_losses.size:
+                parts.append("no losses of its final checkpoints")
             if known_losses.size >= 2 and known_losses[-1] > known_losses[0]:
                 parts.append("the loss rises with compute")
         notes.append("; ".join(part for part in parts if part))
