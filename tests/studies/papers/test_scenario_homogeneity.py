@@ -126,7 +126,7 @@ def test_the_papers_benchmarks_fall_on_the_right_side(difficulty, discrimination
 def test_poor_items_are_warned_of():
     wide = Spread(1.0, 0.9, 1.1)
     (text,) = warnings_of(wide, wide, mean_discrimination=1.0, reliability=0.5, budget=50)
-    assert "order 75% of pairs of models correctly" in text
+    assert "order 75 % of pairs of models correctly" in text
 
 
 def test_pattern_is_sorted_by_score_and_difficulty(found, responses):
