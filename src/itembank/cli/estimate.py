@@ -160,7 +160,7 @@ def estimate_command(
         detail(f"The newest past model is of {loaded.newest}.")
     if estimates.estimand != RUN:
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
-    note_flagged(estimates, loaded.n_compared_models)
+    note_flagged(estimates, loaded.n_compared_models, estimates.is_exact)
     note_overall(loaded)
     if report is not None:
         from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from itembank.bank.selections import Selection
     from itembank.comparison.comparisons import Comparison
     from itembank.estimation.estimates import ScoreEstimates
+    from itembank.numerics.arrays import BoolArray
     from itembank.responses.responses import ResponseMatrix
 
 selection_option = option("--selection", "The selection that was run; only its items are used.", FILE)
@@ -143,10 +144,7 @@ def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
     return f"{row['typicality']:.2f}" if is_shown else ""
 
 
-def note_flagged(result: "ScoreEstimates | Comparison", n_past: int) -> None:
+def note_flagged(result: "ScoreEstimates | Comparison", n_past: int, is_exact: "BoolArray | None" = None) -> None:
     """Say which models are better than all past ones, and which answered unlike them; with --verbose what follows."""
-    from itembank.estimation.estimates import ScoreEstimates  # noqa: PLC0415
-
-    is_exact = result.is_exact if isinstance(result, ScoreEstimates) else None
     for words in result.typicality.in_words(result.model_ids, n_past, is_exact, is_brief=not is_verbose()):
         note(words)

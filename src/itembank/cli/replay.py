@@ -88,7 +88,7 @@ def replay_command(
             else:
                 result.asked.write_parquet(temporary)
     _print(result, None if spec.cost_unit is None else spec.cost_unit.name, output_format)
-    note_flagged(result.estimates, loaded.n_compared_models)
+    note_flagged(result.estimates, loaded.n_compared_models, result.estimates.is_exact)
     if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")
         click.get_current_context().exit(EXIT_IMPRECISE)

@@ -165,7 +165,7 @@ def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_forma
         print_object({**facts, "scores": scores.rows()}, "run")
     else:
         print_estimates(scores, output_format)
-    note_flagged(scores, bank.n_compared_models)
+    note_flagged(scores, bank.n_compared_models, scores.is_exact)
     detail(_MEANING_OF_OVERALL[overall_is])
     if (output / SELECTION).is_file():
         chosen = shlex.quote(str(output / SELECTION))

@@ -218,7 +218,7 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         columns=("target", "estimate", "low", "high", "n_items", "n_total"),
     )
     if session.pool.past is not None:
-        note_flagged(estimate.scores, session.pool.past.n_models)
+        note_flagged(estimate.scores, session.pool.past.n_models, estimate.scores.is_exact)
     if output_format == "table":
         note(f"To see this as a page: itembank report {journal} -o session.html")
     exit_if_imprecise(session)

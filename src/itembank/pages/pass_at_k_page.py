@@ -1,5 +1,7 @@
 """The page of pass@k: how often at least one of k samples is right, with what is forecast first."""
 
+from functools import partial
+
 import numpy as np
 
 from itembank.pages.blocks import Column, Section, Table, Text
@@ -17,7 +19,7 @@ def pass_at_k_page(law: PassAtKLaw) -> Page:
     return Page(
         f"pass@k of {model if n_models == 1 else plural(n_models, 'model')}",
         "pass@k",
-        tuple(Text(_sentence(law, i)) for i in curves),
+        tuple(Text(words) for words in map(partial(_sentence, law), curves) if words),
         (
             Section("Curves", (pass_at_k_chart(law, model),)),
             Section("All numbers", (_table(law),)),

@@ -64,7 +64,7 @@ def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> Iterator[Caution]:
     """Say what to know before relying on the forecasts."""
     if law.doubts(name):
         yield Caution(law.trust(name))
-    worth = _worth(law, name)
+    worth = law.worth(name)
     if worth is not None and worth["coverage"] < law.level - TOO_NARROW:
         yield Caution(
             f"{level_words(law.level)} intervals cover only {percent(worth['coverage'], 0)} of the scores of held-out "
@@ -80,7 +80,7 @@ def _lead(law: PretrainingLaw, name: str, leading: Rows) -> tuple[Block, ...]:
     """Say what the law forecasts, and how far off it was on held-out sizes."""
     if not leading:
         return (Text("No recipe has enough finished sizes for a law."),)
-    worth = _worth(law, name)
+    worth = law.worth(name)
     first = leading[0]
     words = [
         f"At {compute(law.target_flops)}, {times_words(first['beyond'])} times the compute of its largest run, "
@@ -112,10 +112,6 @@ def _answer(law: PretrainingLaw, row: dict[str, Any]) -> Answer:
         "itembank"
     )
     return Answer(row["scenario"], value, interval, words, citation)
-
-
-def _worth(law: PretrainingLaw, name: str) -> dict[str, Any] | None:
-    return next((row for row in law.comparison() if row["law"] == name), None)
 
 
 def _sections(law: PretrainingLaw, name: str, rows: Rows, *, is_chosen: bool) -> list[Section]:

@@ -10,6 +10,7 @@ from itembank.errors import DataError, ItembankWarning, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
+from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pass_at_k.curve import Curve, pass_at_k_curve
@@ -123,9 +124,9 @@ def _by_ids(responses: ResponseMatrix) -> ResponseMatrix:
     """Order models, and the items of each scenario, by their ids: draws go from one to the next, in whatever order."""
     scenarios = responses.items["scenario"].to_list()
     first = {name: number for number, name in enumerate(dict.fromkeys(scenarios))}
-    items = sorted(range(responses.n_items), key=lambda j: (first[scenarios[j]], responses.item_ids[j]))
-    models = sorted(range(responses.n_models), key=responses.model_ids.__getitem__)
-    return responses.take(models=np.array(models), items=np.array(items))
+    items = id_order(responses.item_ids)
+    items = items[np.argsort([first[scenarios[j]] for j in items.tolist()], kind="stable")]
+    return responses.take(models=id_order(responses.model_ids), items=items)
 
 
 def _factors(

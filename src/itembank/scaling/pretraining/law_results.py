@@ -371,7 +371,7 @@ class PretrainingLaw(Tabular):
     def doubts(self, name: str = "") -> tuple[str, ...]:
         """Give the reasons to trust the forecasts of a law, the best by default, little: a clause each."""
         name = name or self.best
-        worth = self._worth_of(name)
+        worth = self.worth(name)
         far = (
             f"the target is about {times_words(self._beyond)} times the compute of the largest model fitted, and "
             "nothing shows that the law holds so far beyond it"
@@ -390,7 +390,7 @@ class PretrainingLaw(Tabular):
     def trust(self, name: str = "") -> str:
         """Say in a sentence how far to trust the forecasts of a law, the best by default."""
         name = name or self.best
-        doubts, worth = self.doubts(name), self._worth_of(name)
+        doubts, worth = self.doubts(name), self.worth(name)
         if doubts or worth is None or self.held_out is None:
             return f"Trust these forecasts little: {'; '.join(doubts)}."
         checked = self.held_out.table.filter(law=name)["beyond"].to_numpy().max()
@@ -406,8 +406,8 @@ class PretrainingLaw(Tabular):
         """Times the compute of the largest model fitted that the target is."""
         return float(self.target_flops / np.exp(self.log_flops[self.is_final].max()))
 
-    def _worth_of(self, name: str) -> dict[str, Any] | None:
-        """Return what forecasts of a law on the sizes held out were worth; None without any."""
+    def worth(self, name: str) -> dict[str, Any] | None:
+        """Return the row of `comparison` of a law; None if no sizes were held out."""
         return next((row for row in self.comparison() if row["law"] == name), None)
 
     def of_scenario(self, scenario: str) -> ScenarioLaws:
