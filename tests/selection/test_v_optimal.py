@@ -8,11 +8,11 @@ from itembank.bank.bank_factors import bank_factor_model
 from itembank.errors import ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import fit_factor_model
-from itembank.selection.local_model import models_ahead
+from itembank.selection.local_model import LocalModel, abilities_ahead
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS, VOptimal
-from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
+from itembank.selection.v_optimal import LinearModels, greedy_v_optimal, wanted_scores
 from tests.bank.banks import make_bank
 
 
@@ -31,7 +31,7 @@ def greedy(numbers, n_items, *, is_candidate=None, group=None, at_least=(0,), at
     loadings, noise, target_weights, importance = numbers
     size = noise.shape[0]
     return greedy_v_optimal(
-        [LinearModel(loadings, noise)],
+        LinearModels.of_one(loadings, noise),
         target_weights,
         importance,
         n_items,
@@ -183,6 +183,12 @@ def test_weights_of_scenarios_are_kept_in_the_selection_and_without_them_nothing
     assert f"scenario_weights={weights!r}, ahead=True)" in repr(VOptimal(scenario_weights=weights))
 
 
+def models_ahead(bank):
+    """Linear-Gaussian models at the five places, all their loadings written out."""
+    abilities = abilities_ahead(bank)
+    return [LocalModel.of_bank(bank, VOptimal()).at(theta, np.zeros((theta.size,) * 2)) for theta in abilities]
+
+
 def test_selections_from_before_there_were_models_ahead_are_repeated_without_them(bank):
     before = chosen_for(bank, "balanced", ahead=False)
     assert "ahead" not in before.recipe["options"]
@@ -195,7 +201,7 @@ def test_selections_from_before_there_were_models_ahead_are_repeated_without_the
 def test_items_are_the_best_of_all_by_the_factor_model_or_the_mean_over_six(ahead):
     """The criterion by itself, by enumeration: of items ahead, half of the weight near and beyond the best models."""
     bank = make_bank(n_models=30, n_items=24, seed=2)
-    usual, others = bank_factor_model(bank, discrepancy="auto"), models_ahead(bank, VOptimal())
+    usual, others = bank_factor_model(bank, discrepancy="auto"), models_ahead(bank)
     assert len(others) == 5
     weights, importance = wanted_scores(bank.targets, VOptimal())
 
@@ -216,7 +222,7 @@ def test_places_ahead_go_from_the_middle_of_past_models_to_twice_their_best_quar
     by_score = np.argsort(probability(bank.parameters, bank.calibration.abilities) @ bank.targets.overall_weights)
     middle, top = bank.calibration.abilities[by_score[10:30]].mean(), bank.calibration.abilities[by_score[30:]].mean()
     assert ability[by_score[30:]].mean() > ability.mean()
-    for place, found in zip((0.0, 0.5, 1.0, 1.5, 2.0), models_ahead(bank, VOptimal()), strict=True):
+    for place, found in zip((0.0, 0.5, 1.0, 1.5, 2.0), models_ahead(bank), strict=True):
         at = np.array([[middle + place * (top - middle)]])
         np.testing.assert_allclose(found.mean, probability(bank.parameters, at)[0], rtol=1e-10)
 

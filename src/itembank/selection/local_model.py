@@ -8,7 +8,7 @@ responses is a factor model of its own. Together they say which items tell most 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
@@ -29,12 +29,21 @@ SMALLEST_NOISE = 0.02
 """Least noise of an item at any ability, as a fraction of the items' mean: curves are never known to be so flat."""
 
 
+class Near(NamedTuple):
+    """What the linear-Gaussian model near an ability has of its own, (n_items,) each."""
+
+    mean: FloatArray
+    slope: FloatArray  # Size of the loadings on ability
+    size: FloatArray  # Of the loadings on the factors of the residuals
+    noise: FloatArray
+
+
 @dataclass(frozen=True, slots=True)
 class LocalModel:
     """What of a bank the linear-Gaussian models at all abilities are made of."""
 
     parameters: ItemParameters
-    prior_root: FloatArray  # (n_dims, n_dims): Lower Cholesky factor of the covariance of the ability prior
+    of_ability: FloatArray  # (n_items, n_dims): Slopes of the logits in abilities of variance one, by the prior
     residual: FactorModel  # Of the calibration responses less the item model's means
     shifts: FloatArray  # (n_items, n_shifts): Loadings of the shifts of `bank_factor_model`
     # (n_items,): Mean of p (1 - p) over the past models: what the residuals' size belongs to.
@@ -73,7 +82,7 @@ class LocalModel:
         usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
         return cls(
             bank.parameters,
-            np.linalg.cholesky(bank.calibration.prior.covariance),
+            bank.parameters.loadings @ np.linalg.cholesky(bank.calibration.prior.covariance),
             scatter=found.pop(SCATTER),
             residual=FactorModel(**found),
             shifts=usual.loadings[:, fitted_factor_model(bank, spec.n_factors).n_factors :],
@@ -94,32 +103,23 @@ class LocalModel:
         residuals measured on the responses themselves serve all families. The factors of ability have the prior's
         covariance, which the answers then narrow as any other factor's.
         """
+        near = self.near(theta, covariance)
+        of_ability = near.slope[:, None] * self.of_ability
+        of_residual = self.residual.loadings * near.size[:, None]
+        return FactorModel(near.mean, np.column_stack([of_ability, of_residual, self.shifts]), near.noise)
+
+    def near(self, theta: FloatArray, covariance: FloatArray) -> Near:
+        """Give what of `at` differs between abilities."""
         parameters, residual = self.parameters, self.residual
         spread = np.sqrt(np.einsum("id,de,ie->i", parameters.loadings, covariance, parameters.loadings))
         mean, slope, scatter = expected_curve(parameters, parameters.loadings @ theta + parameters.intercept, spread)
         ratio = scatter / np.maximum(self.scatter, np.finfo(np.float64).tiny)
         noise = np.maximum(residual.noise * ratio, SMALLEST_NOISE * residual.noise.mean())
-        of_ability = slope[:, None] * (parameters.loadings @ self.prior_root)
-        of_residual = residual.loadings * np.sqrt(ratio)[:, None]
-        return FactorModel(mean, np.column_stack([of_ability, of_residual, self.shifts]), noise)
+        return Near(mean, slope, np.sqrt(ratio), noise)
 
 
 PLACES_AHEAD = (0.0, 0.5, 1.0, 1.5, 2.0)
 """Where V-optimal items are to tell models apart besides: 0 is the middle half of past models, 1 their best quarter."""
-
-
-def models_ahead(bank: Bank, spec: "VOptimal") -> tuple[FactorModel, ...]:
-    """Linear-Gaussian models from the middle of past models to twice as far as the mean of their best quarter.
-
-    None where the bank holds no past models' answers, or no item model. Models that come after a bank was made are
-    mostly better than those it was made of. They differ on items that past models answered much alike, which
-    `bank_factor_model` says tell little.
-    """
-    if not (bank.n_models and bank.calibration.is_fitted):
-        return ()
-    abilities = abilities_ahead(bank)
-    local, known = LocalModel.of_bank(bank, spec), np.zeros((abilities.shape[1],) * 2)
-    return tuple(local.at(theta, known) for theta in abilities)
 
 
 def abilities_ahead(bank: Bank, places: Sequence[float] = PLACES_AHEAD) -> FloatArray:

@@ -139,7 +139,7 @@ class VOptimal(SelectionSpec):
         For a score that the bank's overall one is not, as a leaderboard's own of a few scenarios.
     ahead : bool
         Let items count half for how well they tell models apart at five places from the middle of past models to
-        twice as far as the mean of their best quarter (`models_ahead`). Items that no past model solved may come then,
+        twice as far as the mean of their best quarter (`linear_models`). Items that no past model solved may come then,
         too. Without it items tell past models apart, and models better than all of them much worse.
     """
 

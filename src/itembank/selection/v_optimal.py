@@ -3,16 +3,18 @@
 Responses follow a linear-Gaussian factor model, ``y_i = m_i + L_i f + e_i`` with ``f ~ N(0, I)`` and
 ``e_i ~ N(0, s_i)`` independent, so that the posterior variance of a weighted sum of responses depends on which
 items are observed and not on what the responses are: the items can be chosen beforehand. Several such models may have
-a say: one of past models as they are, and others of models better than most of them (`models_ahead`).
+a say: one of past models as they are, and others of models better than most of them (`linear_models`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from itembank.bank.bank_cache import cache_name
-from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.bank_factors import bank_factor_model, fitted_factor_model
+from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import first_largest
@@ -20,9 +22,12 @@ from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.anchors import latent_features, weighted_by_nearest
 from itembank.selection.greedy import allowed_scenarios
-from itembank.selection.local_model import models_ahead
+from itembank.selection.local_model import LocalModel, abilities_ahead
 from itembank.selection.pools import Choice, ItemPools
 from itembank.selection.selector_specs import VOptimal
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 SMALLEST_VARIANCE = 1e-12
 """An item whose variance given the chosen items is smaller is known from them; its response adds nothing."""
@@ -54,14 +59,8 @@ def choose_v_optimal(pools: ItemPools, spec: VOptimal) -> list[Choice]:
     # a longer order begins as a shorter one, unless the shorter one had to end with scenarios that had too few
     n_each = np.bincount(group[order[:n_items]], minlength=at_least.size)
     if order.size < n_items or (n_each < at_least).any():
-        ahead = models_ahead(bank, spec) if spec.ahead else ()
-        share = SHARE_AHEAD / len(ahead) if ahead else 0.0
-        shares = [1.0 - share * len(ahead), *[share] * len(ahead)]
         order, _ = greedy_v_optimal(
-            [
-                LinearModel(one.loadings[items], one.noise[items], s)
-                for one, s in zip((model, *ahead), shares, strict=True)
-            ],
+            linear_models(bank, spec, items),
             weights,
             importance,
             n_items,
@@ -77,6 +76,34 @@ def choose_v_optimal(pools: ItemPools, spec: VOptimal) -> list[Choice]:
         weighted_by_nearest(pool, features[pool.items], np.flatnonzero(np.isin(pool.items, chosen)))
         for pool in scenarios
     ]
+
+
+def linear_models(bank: Bank, spec: VOptimal, items: IntArray) -> "LinearModels":
+    """Models of these items: that of past models, and from the middle of these to twice as far as their best quarter.
+
+    The first alone where the bank holds no past models' answers, or no item model. Models that come after a bank was
+    made are mostly better than those it was made of. They differ on items that past models answered much alike, which
+    `bank_factor_model` says tell little.
+    """
+    usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
+    factors, shifts = np.split(usual.loadings[items], [fitted_factor_model(bank, spec.n_factors).n_factors], axis=1)
+    noise = usual.noise[items]
+    if not (spec.ahead and bank.n_models and bank.calibration.is_fitted):
+        return LinearModels.of_one(factors, noise, shifts)
+    local, abilities = LocalModel.of_bank(bank, spec), abilities_ahead(bank)
+    known = np.zeros((abilities.shape[1],) * 2)
+    ahead = [local.near(theta, known) for theta in abilities]
+    none, share = np.zeros(items.size), SHARE_AHEAD / len(ahead)
+    return LinearModels(
+        [
+            (factors, np.outer(none + 1.0, np.eye(1, 1 + len(ahead)))),
+            (local.of_ability[items], np.column_stack([none, *(one.slope[items] for one in ahead)])),
+            (local.residual.loadings[items], np.column_stack([none, *(one.size[items] for one in ahead)])),
+        ],
+        shifts,
+        np.column_stack([noise, *(one.noise[items] for one in ahead)]),
+        np.array([1.0 - share * len(ahead), *[share] * len(ahead)]),
+    )
 
 
 def wanted_scores(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, FloatArray]:
@@ -125,44 +152,80 @@ def _bounds(spec: VOptimal, pools: ItemPools) -> tuple[IntArray, IntArray]:
 
 
 @dataclass(slots=True)
-class LinearModel:
-    """Variances under one linear-Gaussian model, given the responses to the items chosen so far."""
+class LinearModels:
+    """Variances under linear-Gaussian models, given the responses to the items chosen so far.
 
-    loadings: FloatArray  # (n_items, n_factors): L
-    noise: FloatArray  # (n_items,): s, variances
-    share: float = 1.0  # Of the targets' variances under this model in their mean over all models
-    factors: FloatArray = field(init=False)  # (n_factors, n_factors): A
-    variance: FloatArray = field(init=False)  # (n_items,): v
-    covariance: FloatArray = field(init=False)  # (n_items, n_targets): c
-    target_variance: FloatArray = field(init=False)  # (n_targets,)
+    The models have their matrices of loadings in common; only the sizes of the rows differ: the loadings of item i in
+    model m are ``L_mi = (h_1im B_1i, h_2im B_2i, ..., S_i)``.
+    """
 
-    def begin(self, target_weights: FloatArray) -> None:
-        """Before the first item A = I, v_i = |L_i|^2 + s_i and c_it = sum_j omega_jt Cov(y_j, y_i)."""
-        loadings, noise = self.loadings, self.noise
-        self.factors = np.eye(loadings.shape[1])
-        self.variance = np.sum(loadings**2, axis=1) + noise
-        self.covariance = loadings @ (loadings.T @ target_weights) + noise[:, None] * target_weights
-        self.target_variance = np.sum(target_weights * self.covariance, axis=0)
+    blocks: Sequence[tuple[FloatArray, FloatArray]]  # B, (n_items, n_factors), and h, (n_items, n_models)
+    shifts: FloatArray  # (n_items, n_shifts): S, mostly zeros
+    noise: FloatArray  # (n_items, n_models): s, variances
+    shares: FloatArray  # (n_models,): Of the targets' variances under each model in their mean
+    sparse_shifts: "csr_array" = field(init=False)
+    variance: FloatArray = field(init=False)  # (n_models, n_items): v
+    covariance: FloatArray = field(init=False)  # (n_models, n_items, n_targets): c
+    target_variance: FloatArray = field(init=False)  # (n_models, n_targets)
+    directions: FloatArray = field(init=False)  # (n_models, n_chosen, n_factors): A L_i / sqrt(v_i) when i was chosen
+    n_chosen: int = field(init=False)
+
+    @classmethod
+    def of_one(cls, loadings: FloatArray, noise: FloatArray, shifts: FloatArray | None = None) -> Self:
+        """Take one model, of loadings (n_items, n_factors), noise (n_items,) and any shifts."""
+        shifts = np.zeros((noise.size, 0)) if shifts is None else shifts
+        return cls([(loadings, np.ones((noise.size, 1)))], shifts, noise[:, None], np.ones(1))
+
+    def begin(self, target_weights: FloatArray, n_choices: int) -> None:
+        """Before the first item v_i = |L_i|^2 + s_i and c_it = sum_j omega_jt Cov(y_j, y_i)."""
+        from scipy.sparse import csr_array  # noqa: PLC0415 (short commands import this module, and choose nothing)
+
+        self.sparse_shifts = csr_array(self.shifts)
+        variance = self.noise + np.sum(self.shifts**2, axis=1)[:, None]
+        of_shifts = self.sparse_shifts @ (self.sparse_shifts.T @ target_weights)
+        self.covariance = self.noise.T[:, :, None] * target_weights + of_shifts
+        n_factors = self.shifts.shape[1]
+        for matrix, sizes in self.blocks:
+            variance += sizes**2 * np.sum(matrix**2, axis=1)[:, None]
+            n_factors += matrix.shape[1]
+            for model, size in enumerate(sizes.T[:, :, None]):
+                self.covariance[model] += size * (matrix @ (matrix.T @ (size * target_weights)))
+        self.variance = np.ascontiguousarray(variance.T)
+        self.target_variance = np.einsum("it,mit->mt", target_weights, self.covariance)
+        self.directions, self.n_chosen = np.empty((self.shares.size, n_choices, n_factors)), 0
 
     def gain(self, importance: FloatArray) -> FloatArray:
-        """Sum over targets of importance times c_it^2 / v_i, (n_items,)."""
-        return (self.covariance**2 @ importance) / np.maximum(self.variance, SMALLEST_VARIANCE)
+        """Sum over models and targets of share times importance times c_it^2 / v_i, (n_items,)."""
+        reduction = (self.covariance**2 @ importance) / np.maximum(self.variance, SMALLEST_VARIANCE)
+        result: FloatArray = self.shares @ reduction
+        return result
 
     def observe(self, item: int) -> None:
         """Condition on one more response."""
-        direction = self.factors @ self.loadings[item]
-        of_item = max(float(self.variance[item]), SMALLEST_VARIANCE)
-        with_targets = self.covariance[item].copy()
-        with_items = self.loadings @ direction  # b, (n_items,)
+        n_models = self.shares.size
+        parts = [sizes[item][:, None] * matrix[item] for matrix, sizes in self.blocks]
+        row = np.column_stack([*parts, np.tile(self.shifts[item], (n_models, 1))])
+        # A L_i, where A is one minus the products of the directions before
+        before = self.directions[:, : self.n_chosen]
+        direction = row - ((before @ row[:, :, None]).swapaxes(1, 2) @ before)[:, 0]
+        with_items, start = np.zeros((self.shifts.shape[0], n_models)), 0  # b
+        for matrix, sizes in self.blocks:
+            stop = start + matrix.shape[1]
+            with_items += sizes * (matrix @ direction[:, start:stop].T)
+            start = stop
+        with_items += self.sparse_shifts @ direction[:, start:].T
         with_items[item] += self.noise[item]  # an item shares its own noise with itself only
-        self.factors -= np.outer(direction, direction / of_item)
-        self.variance -= with_items**2 / of_item
-        self.covariance -= with_items[:, None] * (with_targets / of_item)
-        self.target_variance -= with_targets**2 / of_item
+        root = np.sqrt(np.maximum(self.variance[:, item], SMALLEST_VARIANCE))[:, None]
+        with_items, with_targets = with_items.T / root, self.covariance[:, item] / root
+        self.directions[:, self.n_chosen] = direction / root
+        self.n_chosen += 1
+        self.variance -= with_items**2
+        self.covariance -= with_items[:, :, None] * with_targets[:, None]
+        self.target_variance -= with_targets**2
 
 
 def greedy_v_optimal(
-    models: Sequence[LinearModel],
+    models: LinearModels,
     target_weights: FloatArray,  # (n_items, n_targets): omega
     importance: FloatArray,  # (n_targets,): Non-negative
     n_items: int,  # How many to choose; the candidates, `at_least` and `at_most` leave room for them
@@ -188,25 +251,18 @@ def greedy_v_optimal(
     Returns the positions in the order of choice, and the posterior variance of each target before the first item and
     after each, (n_chosen + 1, n_targets), the mean over models.
     """
-    for model in models:
-        model.begin(target_weights)
-
-    def mean_variance() -> FloatArray:
-        mean: FloatArray = np.sum([model.share * model.target_variance for model in models], axis=0)
-        return mean
-
-    target_variances, chosen = [mean_variance()], []
+    models.begin(target_weights, n_items)
+    target_variances, chosen = [models.shares @ models.target_variance], []
     is_open, counts = is_candidate.copy(), np.zeros(at_most.shape[0], dtype=np.int64)
     first = np.zeros(is_candidate.shape, dtype=bool) if first is None else first
     for n_left in range(n_items, 0, -1):
         is_allowed = is_open & first
         if not is_allowed.any():
             is_allowed = is_open & allowed_scenarios(counts, at_least, at_most, n_left)[group]
-        gain = np.sum([model.share * model.gain(importance) for model in models], axis=0)
+        gain = models.gain(importance)
         item = int(first_largest(np.where(is_allowed, gain, -np.inf)))  # items with equal answers tie
-        for model in models:
-            model.observe(item)
-        target_variances.append(mean_variance())
+        models.observe(item)
+        target_variances.append(models.shares @ models.target_variance)
         is_open[item] = False
         counts[group[item]] += 1
         chosen.append(item)
