@@ -9,6 +9,7 @@ from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.calibration.fits import FitData
 from itembank.calibration.joint_map.fit import fit_joint_map
 from itembank.calibration.start import DRAWN, End, additive_effects, linked_abilities, start_abilities
+from itembank.calibration.variational import fit as fit_module
 from itembank.calibration.variational.fit import fit_variational
 from itembank.calibration.variational.scale import transform
 from itembank.progress import silent
@@ -157,6 +158,7 @@ def test_of_ends_that_are_as_good_the_one_is_taken_whose_items_agree():
 
 @pytest.mark.parametrize(("spec", "missing"), [(Variational(), 0.6), (JointMAP(), 0.3)])
 def test_first_start_is_kept_where_both_lead_to_one_end(spec, missing, monkeypatch):
+    monkeypatch.setattr(fit_module, "FIRST_SWEEPS", 10**6)  # as far from one start as from either of two
     data = simulate(30, 50, missing=missing, seed=3).data
     fit = fit_by(spec, data)
     alone = from_start(fit, start_abilities(data.responses, data.observed, n_dims=1), monkeypatch)

@@ -224,6 +224,7 @@ def better_start(
     observed: BoolArray | None,
     *,
     n_dims: int,
+    climb_alone: Callable[[FloatArray], Reached] | None = None,
 ) -> Started[Reached]:
     """Climb from the leading directions, and from scores that link models where the two differ.
 
@@ -238,15 +239,14 @@ def better_start(
     observed : (n_models, n_items) or None
         None where every model answered every item: then there is one start.
     n_dims : int
+    climb_alone : callable or None
+        Climbs from the only start, whose end is compared with no other; None for `climb`.
     """
     leading = start_abilities(values, observed, n_dims=n_dims)
-    first = climb(leading)
-    if observed is None:
-        return Started(first)
-    linked = linked_abilities(values, observed, n_dims=n_dims)
-    if multiple_correlation(linked[:, 0], leading) >= ALIKE:
-        return Started(first)
-    other = climb(linked)
+    linked = None if observed is None else linked_abilities(values, observed, n_dims=n_dims)
+    if linked is None or multiple_correlation(linked[:, 0], leading) >= ALIKE:
+        return Started((climb_alone or climb)(leading))
+    first, other = climb(leading), climb(linked)
     ours, theirs = end(first), end(other)
     # a rough end is not the maximum: of two on the way to the same, the higher one means nothing
     if correlation_of_logits(ours, theirs) >= ALIKE:

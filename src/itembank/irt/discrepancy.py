@@ -11,7 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from itembank.irt.linear_gaussian import Columns, FactorModel, additively_filled, expected_factors, fit_factor_model
+from itembank.irt.linear_gaussian import (
+    Columns,
+    FactorModel,
+    additively_filled,
+    expected_factors,
+    fit_factor_model,
+    self_products,
+)
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import random_folds, splits_of
 from itembank.numerics.ties import average_ranks, rounded
@@ -85,13 +92,17 @@ def measure_discrepancy(
     if columns.n_models < 2 * N_FOLDS:
         return Discrepancy(0.0)
     filled = additively_filled(columns)
-    mean = np.concatenate([part.mean(axis=0) for _, part in filled.parts()])
+    mean, products = np.empty(columns.n_items), np.zeros((columns.n_models,) * 2)
+    for place, part in filled.parts():
+        mean[place] = part.mean(axis=0)
+        products += self_products(part - mean[place], is_part=not filled.is_one_part)
     bins = _large(np.column_stack([shifts[:, 1:] for shifts in _all_shifts(mean, groups)]))
     of_subgroups = _large(np.zeros((columns.n_items, 0)) if subgroups is None else indicators(subgroups))
     weights = np.column_stack([bins.weights, of_subgroups.weights])
     excess = np.empty((columns.n_models, weights.shape[1]))
     for split in splits_of(random_folds(columns.n_models, N_FOLDS, np.random.default_rng(SEED))):
-        model, new = fit_factor_model(filled.of_models(split.train)), filled.of_models(split.test)
+        of_train = products[np.ix_(split.train, split.train)]
+        model, new = fit_factor_model(filled.of_models(split.train), products=of_train), filled.of_models(split.test)
         # Squared group means have the expectation scale^2 plus the noise of a weighted mean.
         factors = expected_factors(model, new)
         result = np.zeros((new.n_models, weights.shape[1]))

@@ -108,6 +108,8 @@ def fit_factor_model(
     responses: FloatArray | Columns,  # (n_models, n_items); NaN where missing
     *,
     n_factors: int | Literal["auto"] = "auto",  # At most this many; 'auto' takes up to 50, so the bound alone decides
+    # (n_models, n_models): `self_products` of the responses, less whatever mean of each item, if known and none missing
+    products: FloatArray | None = None,
 ) -> FactorModel:
     """Fit by principal components with the sampling noise of eigenvalues and eigenvectors taken out.
 
@@ -129,7 +131,7 @@ def fit_factor_model(
         columns, answered = columns.of_models(np.flatnonzero(is_enough)), answered[is_enough]
     most = min(MOST_FACTORS if n_factors == "auto" else n_factors, max(int(answered.sum()) - 2, 0))
     if (answered == 1.0).all():
-        return _fit_weighted(columns, answered, most)
+        return _fit_weighted(columns, answered, most, products)
     filled = additively_filled(columns)
     model = _fit_weighted(filled, answered, most)
     for _ in range(FILLING_ROUNDS):
@@ -140,6 +142,16 @@ def fit_factor_model(
     known = [answered @ ~np.isnan(part) for _, part in columns.parts()]
     fraction_observed = np.maximum(np.concatenate(known), answered.min()) / answered.sum()
     return FactorModel(model.mean, model.loadings, model.noise / fraction_observed)
+
+
+def self_products(centred: FloatArray, *, is_part: bool) -> FloatArray:
+    """Products of every two models' responses, (n_models, n_items), less their mean, (n_models, n_models).
+
+    Of a part of the items in float32, which takes half the time: sums of parts are added up in float64.
+    """
+    centred = centred.astype(np.float32) if is_part else centred
+    result: FloatArray = centred @ centred.T
+    return result
 
 
 def factor_posterior(model: FactorModel, items: IntArray, responses: FloatArray) -> FactorPosterior:
@@ -182,27 +194,31 @@ def _answered_enough(answered: FloatArray) -> BoolArray:
     return is_enough if is_enough.sum() >= FEWEST_TO_LEAVE else np.full(is_enough.shape, True)
 
 
-def _fit_weighted(responses: Columns, weights: FloatArray, most: int) -> FactorModel:
+def _fit_weighted(
+    responses: Columns, weights: FloatArray, most: int, products: FloatArray | None = None
+) -> FactorModel:
     """Fit to complete responses of models that count so much, (n_models,), with at most this many factors."""
     n_items, n_models = responses.n_items, float(weights.sum())
     freedom = max(n_models - 1.0, 1.0)
     root = np.sqrt(weights)[:, None]
     mean, variance = np.empty(n_items), np.empty(n_items)
-    products = np.zeros((responses.n_models, responses.n_models))
+    summed = np.zeros((responses.n_models, responses.n_models))
     for place, part in responses.parts():
         mean[place] = np.average(part, axis=0, weights=None if (weights == 1.0).all() else weights)
         centred = part - mean[place]
         centred *= root
         variance[place] = np.einsum("li,li->i", centred, centred) / freedom
-        # of many models, in half the time: sums of parts are added up in float64
-        centred = centred if responses.is_one_part else centred.astype(np.float32)
-        products += centred @ centred.T
+        if products is None:
+            summed += self_products(centred, is_part=not responses.is_one_part)
+    if products is not None:  # less the mean of these models
+        summed = products - products.mean(axis=0)
+        summed -= summed.mean(axis=1)[:, None]
     total = float(variance.sum())
     if most < 1 or total <= 0.0:
         # `factor_posterior` divides by the noise, also that of items without any.
         return FactorModel(mean, np.zeros((n_items, 0)), np.maximum(variance, np.finfo(np.float64).tiny))
     # The nonzero eigenvalues of the item covariance are those of this matrix over models, which is smaller.
-    eigenvalues, vectors = _largest(products / freedom, most, all_at_once=responses.is_one_part)
+    eigenvalues, vectors = _largest(summed / freedom, most, all_at_once=responses.is_one_part)
     # Centred models have one eigenvalue of zero, repeated ones have more: rounding, which must not be divided by.
     eigenvalues, vectors = eigenvalues[eigenvalues > 1e-12 * total], vectors[:, eigenvalues > 1e-12 * total]
     noise = _bulk_noise(eigenvalues, total, n_items, freedom)

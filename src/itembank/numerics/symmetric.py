@@ -20,10 +20,10 @@ def unpack(packed: FloatArray, n_dims: int) -> FloatArray:
     return packed.take(_positions(n_dims), axis=-1)
 
 
-MATRICES_AT_ONCE = 1024
+MATRICES_AT_ONCE = 768
 """They stay in the cache of a processor."""
-LARGEST_SWEPT = 8
-"""Rows up to which sweeping is faster than LAPACK, by two to ten times."""
+LARGEST_SWEPT = 16
+"""Rows up to which sweeping is faster than LAPACK, by a third to five times."""
 
 
 def inverse_and_log_determinant(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -38,11 +38,12 @@ def inverse_and_log_determinant(matrices: FloatArray) -> tuple[FloatArray, Float
     for first in range(0, n, MATRICES_AT_ONCE):
         part = slice(first, first + MATRICES_AT_ONCE)
         swept = np.array(matrices[part].transpose(1, 2, 0), order="C")
+        product = np.empty_like(swept)
         for k in range(size):
             pivot = swept[k, k].copy()
             log_determinant[part] += np.log(np.abs(pivot))
             ratio = swept[k] / pivot
-            swept -= swept[k][:, None] * ratio
+            swept -= np.multiply(swept[k][:, None], ratio, out=product)
             swept[k], swept[:, k], swept[k, k] = ratio, ratio, -1.0 / pivot
         inverse[part] = -swept.transpose(2, 0, 1)
     return inverse, log_determinant

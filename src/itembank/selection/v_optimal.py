@@ -93,16 +93,16 @@ def linear_models(bank: Bank, spec: VOptimal, items: IntArray) -> "LinearModels"
     local, abilities = LocalModel.of_bank(bank, spec), abilities_ahead(bank)
     known = np.zeros((abilities.shape[1],) * 2)
     ahead = [local.near(theta, known) for theta in abilities]
-    none, share = np.zeros(items.size), SHARE_AHEAD / len(ahead)
+    others = slice(1, 1 + len(ahead))
     return LinearModels(
         [
-            (factors, np.outer(none + 1.0, np.eye(1, 1 + len(ahead)))),
-            (local.of_ability[items], np.column_stack([none, *(one.slope[items] for one in ahead)])),
-            (local.residual.loadings[items], np.column_stack([none, *(one.size[items] for one in ahead)])),
+            (slice(0, 1), factors, np.ones((1, items.size))),
+            (others, local.of_ability[items], np.array([one.slope[items] for one in ahead])),
+            (others, local.residual.loadings[items], np.array([one.size[items] for one in ahead])),
         ],
         shifts,
-        np.column_stack([noise, *(one.noise[items] for one in ahead)]),
-        np.array([1.0 - share * len(ahead), *[share] * len(ahead)]),
+        np.array([noise, *(one.noise[items] for one in ahead)]),
+        np.array([1.0 - SHARE_AHEAD, *[SHARE_AHEAD / len(ahead)] * len(ahead)]),
     )
 
 
@@ -155,17 +155,18 @@ def _bounds(spec: VOptimal, pools: ItemPools) -> tuple[IntArray, IntArray]:
 class LinearModels:
     """Variances under linear-Gaussian models, given the responses to the items chosen so far.
 
-    The models have their matrices of loadings in common; only the sizes of the rows differ: the loadings of item i in
-    model m are ``L_mi = (h_1im B_1i, h_2im B_2i, ..., S_i)``.
+    Models have matrices of loadings in common, with other sizes of the rows: the loadings of item i in model m are
+    ``L_mi = (h_m1i B_1i, h_m2i B_2i, ..., S_i)``.
     """
 
-    blocks: Sequence[tuple[FloatArray, FloatArray]]  # B, (n_items, n_factors), and h, (n_items, n_models)
+    # Models that have these factors, B (n_items, n_factors), and h (n_these_models, n_items)
+    blocks: Sequence[tuple[slice, FloatArray, FloatArray]]
     shifts: FloatArray  # (n_items, n_shifts): S, mostly zeros
-    noise: FloatArray  # (n_items, n_models): s, variances
+    noise: FloatArray  # (n_models, n_items): s, variances
     shares: FloatArray  # (n_models,): Of the targets' variances under each model in their mean
     sparse_shifts: "csr_array" = field(init=False)
     variance: FloatArray = field(init=False)  # (n_models, n_items): v
-    covariance: FloatArray = field(init=False)  # (n_models, n_items, n_targets): c
+    covariance: FloatArray = field(init=False)  # (n_models, n_targets, n_items): c
     target_variance: FloatArray = field(init=False)  # (n_models, n_targets)
     directions: FloatArray = field(init=False)  # (n_models, n_chosen, n_factors): A L_i / sqrt(v_i) when i was chosen
     n_chosen: int = field(init=False)
@@ -174,53 +175,54 @@ class LinearModels:
     def of_one(cls, loadings: FloatArray, noise: FloatArray, shifts: FloatArray | None = None) -> Self:
         """Take one model, of loadings (n_items, n_factors), noise (n_items,) and any shifts."""
         shifts = np.zeros((noise.size, 0)) if shifts is None else shifts
-        return cls([(loadings, np.ones((noise.size, 1)))], shifts, noise[:, None], np.ones(1))
+        return cls([(slice(0, 1), loadings, np.ones((1, noise.size)))], shifts, noise[None], np.ones(1))
 
     def begin(self, target_weights: FloatArray, n_choices: int) -> None:
         """Before the first item v_i = |L_i|^2 + s_i and c_it = sum_j omega_jt Cov(y_j, y_i)."""
         from scipy.sparse import csr_array  # noqa: PLC0415 (short commands import this module, and choose nothing)
 
         self.sparse_shifts = csr_array(self.shifts)
-        variance = self.noise + np.sum(self.shifts**2, axis=1)[:, None]
+        self.variance = self.noise + np.sum(self.shifts**2, axis=1)
         of_shifts = self.sparse_shifts @ (self.sparse_shifts.T @ target_weights)
-        self.covariance = self.noise.T[:, :, None] * target_weights + of_shifts
-        n_factors = self.shifts.shape[1]
-        for matrix, sizes in self.blocks:
-            variance += sizes**2 * np.sum(matrix**2, axis=1)[:, None]
-            n_factors += matrix.shape[1]
-            for model, size in enumerate(sizes.T[:, :, None]):
-                self.covariance[model] += size * (matrix @ (matrix.T @ (size * target_weights)))
-        self.variance = np.ascontiguousarray(variance.T)
-        self.target_variance = np.einsum("it,mit->mt", target_weights, self.covariance)
+        # rows of items, which numpy would otherwise lay out as columns
+        self.covariance = np.ascontiguousarray(self.noise[:, None] * target_weights.T + of_shifts.T)
+        for models, matrix, sizes in self.blocks:
+            self.variance[models] += sizes**2 * np.sum(matrix**2, axis=1)
+            for covariance, size in zip(self.covariance[models], sizes, strict=True):
+                np.add(covariance, size * ((target_weights.T * size) @ matrix @ matrix.T), out=covariance)
+        self.target_variance = np.einsum("it,mti->mt", target_weights, self.covariance)
+        n_factors = self.shifts.shape[1] + sum(matrix.shape[1] for _, matrix, _ in self.blocks)
         self.directions, self.n_chosen = np.empty((self.shares.size, n_choices, n_factors)), 0
 
     def gain(self, importance: FloatArray) -> FloatArray:
         """Sum over models and targets of share times importance times c_it^2 / v_i, (n_items,)."""
-        reduction = (self.covariance**2 @ importance) / np.maximum(self.variance, SMALLEST_VARIANCE)
+        reduction = (importance @ self.covariance**2) / np.maximum(self.variance, SMALLEST_VARIANCE)
         result: FloatArray = self.shares @ reduction
         return result
 
     def observe(self, item: int) -> None:
         """Condition on one more response."""
-        n_models = self.shares.size
-        parts = [sizes[item][:, None] * matrix[item] for matrix, sizes in self.blocks]
-        row = np.column_stack([*parts, np.tile(self.shifts[item], (n_models, 1))])
-        # A L_i, where A is one minus the products of the directions before
         before = self.directions[:, : self.n_chosen]
-        direction = row - ((before @ row[:, :, None]).swapaxes(1, 2) @ before)[:, 0]
-        with_items, start = np.zeros((self.shifts.shape[0], n_models)), 0  # b
-        for matrix, sizes in self.blocks:
+        row, start = np.zeros((before.shape[0], before.shape[2])), 0
+        for models, matrix, sizes in self.blocks:
             stop = start + matrix.shape[1]
-            with_items += sizes * (matrix @ direction[:, start:stop].T)
+            row[models, start:stop] = sizes[:, item, None] * matrix[item]
             start = stop
-        with_items += self.sparse_shifts @ direction[:, start:].T
-        with_items[item] += self.noise[item]  # an item shares its own noise with itself only
+        row[:, start:] = self.shifts[item]
+        # A L_i, where A is one minus the products of the directions before
+        direction = row - ((before @ row[:, :, None]).swapaxes(1, 2) @ before)[:, 0]
+        with_items, start = np.ascontiguousarray((self.sparse_shifts @ direction[:, start:].T).T), 0  # b
+        for models, matrix, sizes in self.blocks:
+            stop = start + matrix.shape[1]
+            with_items[models] += sizes * (direction[models, start:stop] @ matrix.T)
+            start = stop
+        with_items[:, item] += self.noise[:, item]  # an item shares its own noise with itself only
         root = np.sqrt(np.maximum(self.variance[:, item], SMALLEST_VARIANCE))[:, None]
-        with_items, with_targets = with_items.T / root, self.covariance[:, item] / root
+        with_items, with_targets = with_items / root, self.covariance[:, :, item] / root
         self.directions[:, self.n_chosen] = direction / root
         self.n_chosen += 1
         self.variance -= with_items**2
-        self.covariance -= with_items[:, :, None] * with_targets[:, None]
+        self.covariance -= with_targets[:, :, None] * with_items[:, None]
         self.target_variance -= with_targets**2
 
 

@@ -217,6 +217,8 @@ def ascend(
             progress(f"sweep {sweep}", _progress_of(rise, tolerance))
             if rise < tolerance and (is_rough or has_settled(before, posterior)):
                 return Ascent(posterior, rule, history, converged=True)
+        if sweep == max_sweeps:
+            break
         is_coupled = sweep >= PLAIN_SWEEPS and not posterior.has_common_slope and blocks.may_couple
         swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule, with_cross=is_coupled)
         item_steps = swept.item_steps

@@ -47,6 +47,9 @@ from itembank.responses.code_array import ItemCodes
 
 START_VARIANCE = 0.1
 """Of the abilities at the start: anything up to the prior's variance, one. From 0.01 to 1 the ends are the same."""
+FIRST_SWEEPS = 5
+"""By the bound that cannot overshoot, from an only start. With 3 to 6 the fit takes as long, and a third less than
+with an ascent until that bound hardly rises."""
 
 
 def start_of_tasks(data: FitData, n_dims: int) -> TaskPrior | None:
@@ -55,9 +58,10 @@ def start_of_tasks(data: FitData, n_dims: int) -> TaskPrior | None:
 
 
 def from_nothing(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule) -> Started[Ascent]:
-    """Go part of the way from the better of two starts."""
-    climb = partial(_part_of_the_way, blocks, data, spec, rule)
-    return better_start(climb, _end, start_values(data), data.observed, n_dims=spec.n_dims)
+    """Go part of the way from the better of two starts, or a few sweeps from the only one."""
+    climb = partial(_part_of_the_way, blocks, data, spec, rule, max_sweeps=spec.max_iterations)
+    few = partial(climb, max_sweeps=min(FIRST_SWEEPS, spec.max_iterations))
+    return better_start(climb, _end, start_values(data), data.observed, n_dims=spec.n_dims, climb_alone=few)
 
 
 def _end(ascent: Ascent) -> End:
@@ -66,7 +70,7 @@ def _end(ascent: Ascent) -> End:
 
 
 def _part_of_the_way(
-    blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray
+    blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray, *, max_sweeps: int
 ) -> Ascent:
     """Ascend from these abilities, (n_models, n_dims), until the end is near."""
     covariance = np.tile(START_VARIANCE * np.eye(spec.n_dims), (len(abilities), 1, 1))
@@ -84,7 +88,7 @@ def _part_of_the_way(
         start,
         rule,
         tolerance=max(ROUGH_TOLERANCE, spec.tolerance),
-        max_sweeps=spec.max_iterations,
+        max_sweeps=max_sweeps,
         progress=silent,
         is_rough=True,
     )
