@@ -105,9 +105,10 @@ def measure_discrepancy(
         model, new = fit_factor_model(filled.of_models(split.train), products=of_train), filled.of_models(split.test)
         # Squared group means have the expectation scale^2 plus the noise of a weighted mean.
         factors = expected_factors(model, new)
-        result = np.zeros((new.n_models, weights.shape[1]))
+        # less what mean and factors expect, of the sums rather than of every response
+        result = -(model.mean @ weights) - factors @ (model.loadings.T @ weights)
         for place, part in new.parts():
-            result += (part - model.mean[place] - factors @ model.loadings[place].T) @ weights[place]
+            result += part @ weights[place]
         excess[split.test] = result**2 - model.noise @ weights**2
     scales = np.split(excess, [bins.size.size], axis=1)
     return Discrepancy(_scale(scales[0], bins), _scale(scales[1], of_subgroups))

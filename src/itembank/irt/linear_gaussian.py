@@ -200,13 +200,14 @@ def _fit_weighted(
     """Fit to complete responses of models that count so much, (n_models,), with at most this many factors."""
     n_items, n_models = responses.n_items, float(weights.sum())
     freedom = max(n_models - 1.0, 1.0)
-    root = np.sqrt(weights)[:, None]
+    root, is_even = np.sqrt(weights)[:, None], bool((weights == 1.0).all())
     mean, variance = np.empty(n_items), np.empty(n_items)
     summed = np.zeros((responses.n_models, responses.n_models))
     for place, part in responses.parts():
-        mean[place] = np.average(part, axis=0, weights=None if (weights == 1.0).all() else weights)
+        mean[place] = np.average(part, axis=0, weights=None if is_even else weights)
         centred = part - mean[place]
-        centred *= root
+        if not is_even:
+            centred *= root
         variance[place] = np.einsum("li,li->i", centred, centred) / freedom
         if products is None:
             summed += self_products(centred, is_part=not responses.is_one_part)
@@ -227,7 +228,7 @@ def _fit_weighted(
     scaled = root * vectors[:, is_used] * np.sqrt(strength[is_used] / (eigenvalues[is_used] * freedom))
     loadings = np.empty((n_items, int(is_used.sum())))
     for place, part in responses.parts():
-        loadings[place] = (part - mean[place]).T @ scaled
+        loadings[place] = part.T @ scaled - np.outer(mean[place], scaled.sum(axis=0))  # without a centred copy
     item_noise = np.maximum(variance - np.einsum("ik,ik->i", loadings, loadings), SMALLEST_NOISE * noise)
     return FactorModel(mean, loadings, (1.0 - NOISE_SHRINKAGE) * item_noise + NOISE_SHRINKAGE * noise)
 
@@ -287,6 +288,8 @@ def _filled(responses: Columns, model: FactorModel, factors: FloatArray) -> Colu
 
 def additively_filled(responses: Columns) -> Columns:
     """Fill missing responses by item mean plus model effect, cut to [0, 1]; 0.5 where an item was never answered."""
+    if responses.is_one_part and not any(np.isnan(part.sum()) for _, part in responses.parts()):
+        return responses
     item = np.empty(responses.n_items)
     total, n_seen = np.zeros((2, responses.n_models))
     for place, part in responses.parts():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from itembank.errors import ItembankWarning, ParameterError, warn
@@ -21,6 +22,8 @@ DEATHS = {"TerminatedWorkerError", "RayActorError", "WorkerCrashedError"}
 """What joblib's own processes and Ray raise when a worker died; Dask starts its tasks again by itself."""
 PARTS_PER_WORKER = 4
 """Parts handed out at a time by a backend that gives results back only when all are there."""
+LARGEST_KEPT = 31 * 2**20
+"""Bytes of an array whose memory the C library keeps when it is freed."""
 _here = threading.local()
 
 
@@ -185,12 +188,24 @@ def one_blas_thread() -> Iterator[None]:
     if getattr(_inside, "is_limited", False):
         yield
         return
+    keep_freed_memory()
     with _controller().limit(limits=1, user_api="blas"):
         _inside.is_limited = True
         try:
             yield
         finally:
             _inside.is_limited = False
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Let the C library keep what arrays free, for the next ones.
+
+    Else it hands the memory of a block's temporaries back to the system after every block of responses, and gets it
+    anew page by page: up to a fifth of the time of a fit. glibc keeps arrays as large as any that it freed before
+    (M_MMAP_THRESHOLD in mallopt(3), up to 32 MB), so one that nothing is written to is made and freed.
+    """
+    np.empty(LARGEST_KEPT, dtype=np.uint8)
 
 
 @functools.cache

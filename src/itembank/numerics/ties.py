@@ -35,7 +35,7 @@ def _width(values: FloatArray, least: FloatArray, most: FloatArray) -> FloatArra
     largest = np.maximum(np.abs(least), np.abs(most))
     if not np.isfinite(largest).all():
         # Callers mark what must not be taken by infinity; it says nothing of how wide ties are.
-        largest = np.max(np.abs(values), axis=-1, keepdims=True, where=np.isfinite(values), initial=0.0)
+        largest = np.where(np.isfinite(values), np.abs(values), 0.0).max(axis=-1, keepdims=True, initial=0.0)
     return np.asarray(RELATIVE * largest)
 
 

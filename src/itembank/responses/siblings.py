@@ -88,7 +88,10 @@ def order_by_answers(responses: ResponseMatrix, models: IntArray) -> IntArray:
     means, first = [], 0
     for part in responses.parts():
         inside = models[(models >= first) & (models < first + part.n_models)] - first
-        means.append(np.nanmean(part.responses[inside], axis=1))
+        mean = part.responses.mean(axis=1)[inside]
+        gappy = np.isnan(mean)
+        mean[gappy] = np.nanmean(part.responses[inside[gappy]], axis=1)
+        means.append(mean)
         first += part.n_models
     keys = [rounded(part) for part in (values @ weights, known @ weights, np.concatenate(means))]
     return by_id[np.lexsort([key[by_id] for key in keys])]

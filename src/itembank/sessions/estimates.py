@@ -17,7 +17,7 @@ from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, po
 from itembank.irt.abilities import Abilities
 from itembank.irt.binarise import apply_thresholds
 from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
 from itembank.sessions.events import SessionState
 from itembank.sessions.pool import SessionPool
@@ -83,10 +83,12 @@ def session_abilities(pool: SessionPool, states: Sequence[SessionState]) -> list
     """
     found: dict[int, Abilities] = {}
     by_size: dict[int, list[int]] = {}
-    for number, state in enumerate(states):
-        by_size.setdefault(_size_if_plain(pool, state), []).append(number)
-    by_size.pop(0, None)
     parameters = pool.basis.parameters
+    if can_stand_side_by_side(pool.items.model):
+        tells = (parameters.loadings != 0.0).any(axis=1)
+        for number, state in enumerate(states):
+            by_size.setdefault(_size_if_plain(state, tells), []).append(number)
+    by_size.pop(0, None)
     for numbers in by_size.values():
         if len(numbers) > 1:
             positions = np.stack([states[number].answered for number in numbers])
@@ -102,13 +104,11 @@ def session_abilities(pool: SessionPool, states: Sequence[SessionState]) -> list
     return [found[number] if number in found else session_ability(pool, state) for number, state in enumerate(states)]
 
 
-def _size_if_plain(pool: SessionPool, state: SessionState) -> int:
+def _size_if_plain(state: SessionState, tells: BoolArray) -> int:
     """Return the number of answers; 0 where one of them is not simply right or wrong, or says nothing of ability."""
-    if not can_stand_side_by_side(pool.items.model):
-        return 0
     if not {answer.n_trials for answer in state.answers.values()} <= {None, 1}:
         return 0
-    return len(state.answers) if pool.basis.parameters.loadings[state.answered].any(axis=1).all() else 0
+    return len(state.answers) if tells[state.answered].all() else 0
 
 
 def session_estimate(

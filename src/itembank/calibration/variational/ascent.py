@@ -68,6 +68,8 @@ MOST_CHANGE = 1.0
 """Posterior standard deviations that a parameter of an item may still move in the last sweep."""
 WINDOW = 5
 """Sweeps whose mean rise decides: a single one can be small just because the momentum overshot."""
+STEADY = 2
+"""Sweeps that decide, too, if each of them rises by less: fits of many responses are at their end long before five."""
 
 
 MAX_ITERATIONS = 10
@@ -190,9 +192,10 @@ def ascend(
     precision_of_group: IntArray | None = None,
     is_rough: bool = False,
 ) -> Ascent:
-    """Sweep until the bound rises, on the mean of a few sweeps, by less than `tolerance` of its size.
+    """Sweep until the bound rises, twice in turn or on the mean of a few sweeps, by less than `tolerance` of its size.
 
-    The items' parameters must have settled, too (see `has_settled`), unless a rough answer will do.
+    The items' parameters must have settled, too (see `has_settled`), unless a rough answer will do, for which the mean
+    alone decides.
     With `precision_of_group` (n_groups,), which of the precisions each group of items has, these are learned.
     """
     history: list[float] = []
@@ -212,10 +215,12 @@ def ascend(
             rule, statistics = _with_learned_precision(blocks, posterior, rule, statistics, precision_of_group)
             bound = _bound(statistics, posterior, rule)
         history.append(bound)
-        if sweep >= WINDOW:
-            rise = (bound - history[-1 - WINDOW]) / (WINDOW * max(abs(bound), _smallest_size(blocks)))
-            progress(f"sweep {sweep}", _progress_of(rise, tolerance))
-            if rise < tolerance and (is_rough or has_settled(before, posterior)):
+        if sweep >= STEADY:
+            rises = np.diff(history[-1 - WINDOW :]) / max(abs(bound), _smallest_size(blocks))
+            progress(f"sweep {sweep}", _progress_of(float(rises.mean()), tolerance))
+            is_slow = sweep >= WINDOW and rises.mean() < tolerance
+            is_steady = not is_rough and rises[-STEADY:].max() < tolerance
+            if (is_slow or is_steady) and (is_rough or has_settled(before, posterior)):
                 return Ascent(posterior, rule, history, converged=True)
         if sweep == max_sweeps:
             break

@@ -204,19 +204,29 @@ def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Itera
             )
         else:
             lower = blocks.lower_asymptote[part.items] if can_guess else None
-            centred = part.values
-            correction, curvature, log_cosh = rule(mean, variance)
-            if lower is not None:
-                centred, value = guessing_terms(mean, centred, lower[:, None].astype(mean.dtype))
-            else:
-                value = centred * mean
-            value -= log_cosh
-            linear = centred if correction is None else centred + correction
-            if part.weights is not None:
-                linear, curvature, value = linear * part.weights, curvature * part.weights, value * part.weights
-            expected = Cells(linear, curvature, value)
+            expected = _logistic_cells(part, rule, mean, variance, lower)
         likelihood = expected.value.sum(axis=1) + constants[part.items]
         yield Block(part.items, part.models, numbers, mean, expected.linear, expected.curvature, likelihood)
+
+
+def _logistic_cells(
+    part: Part, rule: LogisticRule, mean: FloatArray, variance: FloatArray, lower_asymptote: FloatArray | None
+) -> Cells:
+    """Apply a rule to binary responses, and to counts, where a weight is the number of trials.
+
+    A function of its own, so that its temporaries are gone before the next block and the processor's cache has room.
+    """
+    centred = part.values
+    correction, curvature, log_cosh = rule(mean, variance)
+    if lower_asymptote is not None:
+        centred, value = guessing_terms(mean, centred, lower_asymptote[:, None].astype(mean.dtype))
+    else:
+        value = centred * mean
+    value -= log_cosh
+    linear = centred if correction is None else centred + correction
+    if part.weights is not None:
+        linear, curvature, value = linear * part.weights, curvature * part.weights, value * part.weights
+    return Cells(linear, curvature, value)
 
 
 def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
