@@ -205,11 +205,11 @@ def test_a_plan_begins_where_the_selector_can(monkeypatch):
 
 def test_auto_is_decided_at_each_number_of_items_as_select_decides_it(monkeypatch):
     bank = make_bank(n_models=20, n_items=60)
-    monkeypatch.setattr("itembank.planning.plan.grid_sizes", lambda *_: np.array([10, 20]))
+    monkeypatch.setattr("itembank.planning.plan.grid_sizes", lambda *_: np.array([6, 40]))
     monkeypatch.setattr("itembank.planning.plan.compare_stages", lambda *_: None)
-    found = plan(bank, max_items=20)
+    found = plan(bank, max_items=40)
     measured = []
-    for n_items in (10, 20):
+    for n_items in (6, 40):
         chosen = select(bank, n_items, rng=0)
         # the trial on which the intervals of `estimate` rest
         past = try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members).past(Stacked()).estimates
