@@ -40,7 +40,11 @@ def find_degenerate(responses: FloatArray) -> BoolArray:
     return same
 
 
-def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemParameters, FloatArray]:
+def put_back(
+    fit: Fit,  # Of the items that are not degenerate
+    of_items: OfItems,  # Gives the responses (n_models, n_taken) to some items, binary, NaN where missing
+    items: DegenerateItems,
+) -> tuple[ItemParameters, FloatArray]:
     """Give parameters and covariances of all items, from those of the items that were fitted.
 
     A degenerate item is taken to be like the others: the fitted items' (loadings, intercept) are its normal prior,
@@ -50,18 +54,7 @@ def put_back(fit: Fit, of_items: OfItems, items: DegenerateItems) -> tuple[ItemP
     large, `benchmarks/tables/tables.md`.) With `is_majority` it is that constant (WILD A.1), of
     ``(n + 1/2) / (n + 1)`` for n equal answers.
 
-    Parameters
-    ----------
-    fit : Fit
-        Of the items that are not degenerate.
-    of_items : function
-        Of indices of items: their responses, (n_models, n_taken), binary, NaN where missing.
-    items : DegenerateItems
-
-    Returns
-    -------
-    parameters : ItemParameters
-    item_covariance : (n_items, n_dims + 1, n_dims + 1)
+    Returns parameters, and covariances (n_items, n_dims + 1, n_dims + 1).
     """
     is_degenerate, n_dims = items.is_degenerate, fit.loadings.shape[1]
     n_items = is_degenerate.shape[0]

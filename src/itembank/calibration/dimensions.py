@@ -168,22 +168,18 @@ def choose_n_dims(
 
 
 def parallel_analysis(
-    responses: FloatArray, rng: np.random.Generator, *, n_shuffles: int = 20, percentile: float = 95.0
+    # (n_models, n_items): NaN cells take the item's mean, and stay where they are when the others are shuffled; items
+    # that do not vary are left out
+    responses: FloatArray,
+    rng: np.random.Generator,
+    *,
+    n_shuffles: int = 20,
+    percentile: float = 95.0,  # Of the shuffled eigenvalues
 ) -> ParallelAnalysis:
     """Compare the eigenvalues of the item correlation matrix with those of shuffled data (Horn 1965; WILD B.1).
 
     Shuffling each item's responses over the models keeps its mean and removes every relation between items. The
     largest eigenvalues are found from the (n_models, n_models) matrix of products, which has the same ones.
-
-    Parameters
-    ----------
-    responses : (n_models, n_items)
-        NaN cells take the item's mean, and stay where they are when the others are shuffled; items that do not vary
-        are left out.
-    rng : Generator
-    n_shuffles : int
-    percentile : float
-        Of the shuffled eigenvalues.
     """
     # Items with mean 0 and variance 1 over models, missing cells at the mean; constant items are left out.
     missing = np.isnan(responses)
@@ -310,17 +306,12 @@ def fit_candidate(
         return calibrate(held_out.train, chosen)
 
 
-def hidden_errors(held_out: HeldOut, fitted: Calibration, is_shown: BoolArray) -> HiddenErrors:
-    """Find the held-out models' abilities from the shown items, and compare their predictions of the odd ones.
-
-    Parameters
-    ----------
-    held_out : HeldOut
-    fitted : Calibration
-        Of `held_out.train`.
-    is_shown : (n_usable,) or (n_held_out, n_usable)
-        Among the items of even place.
-    """
+def hidden_errors(
+    held_out: HeldOut,
+    fitted: Calibration,  # Of `held_out.train`
+    is_shown: BoolArray,  # (n_usable,) or (n_held_out, n_usable): Among the items of even place
+) -> HiddenErrors:
+    """Find the held-out models' abilities from the shown items, and compare their predictions of the odd ones."""
     by_scenario = item_thresholds(fitted.thresholds, held_out.targets.scenarios)
     binary = apply_thresholds(held_out.responses, by_scenario[held_out.targets.scenario_index[held_out.usable]])
     trials = held_out.n_trials

@@ -92,10 +92,7 @@ def response_variance(responses: ResponseMatrix, targets: ScoreTargets) -> Float
     With target weights ``omega`` rescaled over a model's observed items,
     ``sum omega_i (Y_i - Ybar)^2 / (1 - sum omega_i^2)``: the sample variance when all weights are equal.
 
-    Returns
-    -------
-    (n_scenarios,)
-        0 where no model has two responses.
+    0 where no model has two responses.
     """
     of_models = np.concatenate([variance_of_models(part.responses, targets) for part in responses.parts()])
     variance = np.zeros(targets.n_scenarios)
@@ -106,15 +103,11 @@ def response_variance(responses: ResponseMatrix, targets: ScoreTargets) -> Float
     return variance
 
 
-def variance_of_models(responses: FloatArray, targets: ScoreTargets) -> FloatArray:
-    """Variance of each model's responses within each scenario, (n_models, n_scenarios); NaN with fewer than two.
-
-    Parameters
-    ----------
-    responses : (n_models, n_items)
-        Raw; NaN where missing.
-    targets : ScoreTargets
-    """
+def variance_of_models(
+    responses: FloatArray,  # (n_models, n_items): Raw; NaN where missing
+    targets: ScoreTargets,
+) -> FloatArray:
+    """Variance of each model's responses within each scenario, (n_models, n_scenarios); NaN with fewer than two."""
     variance = np.full((responses.shape[0], targets.n_scenarios), np.nan)
     for scenario in range(targets.n_scenarios):
         items = np.flatnonzero(targets.scenario_index == scenario)
@@ -141,20 +134,15 @@ def mean_absolute_error(errors: FloatArray) -> FloatArray:
 
 
 def score_errors(
-    responses: FloatArray, predicted: FloatArray, is_hidden: BoolArray, targets: ScoreTargets, items: IntArray
+    responses: FloatArray,  # (n_models, n_columns): Raw; NaN where missing
+    predicted: FloatArray,  # (n_models, n_columns): Probabilities
+    is_hidden: BoolArray,  # (n_columns,)
+    targets: ScoreTargets,
+    items: IntArray,  # (n_columns,): Which item of the targets each column is
 ) -> FloatArray:
     """Weighted mean prediction minus weighted mean response of each model's hidden cells, (n_models, n_scenarios).
 
     NaN where a model has no hidden response of a scenario.
-
-    Parameters
-    ----------
-    responses, predicted : (n_models, n_columns)
-        Raw responses (NaN where missing) and probabilities.
-    is_hidden : (n_columns,)
-    targets : ScoreTargets
-    items : (n_columns,)
-        Which item of the targets each column is.
     """
     weights, scenario_index = targets.weights[items], targets.scenario_index[items]
     weight = (~np.isnan(responses)) * is_hidden * weights  # (n_models, n_columns)
@@ -175,30 +163,15 @@ def _half_of_each(scenario_index: IntArray, by_id: IntArray, rng: np.random.Gene
 
 
 def predict_hidden(
-    fitted: Calibration,
-    responses: FloatArray,
-    is_shown: BoolArray,
-    targets: ScoreTargets,
-    items: IntArray,
+    fitted: Calibration,  # Of the items of the columns
+    responses: FloatArray,  # (n_models, n_columns): Raw; NaN where missing
+    is_shown: BoolArray,  # (n_columns,)
+    targets: ScoreTargets,  # Of all items: they say which threshold makes an item's responses binary
+    items: IntArray,  # (n_columns,): Which item of the targets each column is
     *,
-    n_trials: IntArray | None = None,
+    n_trials: IntArray | None = None,  # (n_models, n_columns): Behind each response, for families of counts
 ) -> FloatArray:
-    """Probability of every cell, given ability from the shown items, (n_models, n_columns).
-
-    Parameters
-    ----------
-    fitted : Calibration
-        Of the items of the columns.
-    responses : (n_models, n_columns)
-        Raw; NaN where missing.
-    is_shown : (n_columns,)
-    targets : ScoreTargets
-        Of all items: they say which threshold makes an item's responses binary.
-    items : (n_columns,)
-        Which item of the targets each column is.
-    n_trials : (n_models, n_columns), optional
-        Behind each response, for families of counts.
-    """
+    """Probability of every cell, given ability from the shown items, (n_models, n_columns)."""
     by_scenario = item_thresholds(fitted.thresholds, targets.scenarios)
     binary = apply_thresholds(responses, by_scenario[targets.scenario_index[items]])
     shown_items = np.flatnonzero(is_shown)

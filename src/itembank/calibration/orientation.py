@@ -19,11 +19,11 @@ class Oriented(NamedTuple):
 
 
 def standardise(
-    loadings: FloatArray,
-    intercept: FloatArray,
-    item_covariance: FloatArray,
-    abilities: FloatArray,
-    ability_covariance: FloatArray,
+    loadings: FloatArray,  # (n_items, n_dims)
+    intercept: FloatArray,  # (n_items,)
+    item_covariance: FloatArray,  # (n_items, n_dims + 1, n_dims + 1): Of each item's (loadings, intercept)
+    abilities: FloatArray,  # (n_models, n_dims)
+    ability_covariance: FloatArray,  # (n_models, n_dims, n_dims)
 ) -> Oriented:
     """Move abilities to mean 0 and covariance I, and items with them, so that no predicted logit changes.
 
@@ -34,20 +34,6 @@ def standardise(
     matrix becomes diagonal with falling entries, and those of each dimension sum to a positive number.
 
     With ``theta = m + W theta'`` the logit ``a . theta + c`` is ``(W^T a) . theta' + (c + a . m)``.
-
-    Parameters
-    ----------
-    loadings : (n_items, n_dims)
-    intercept : (n_items,)
-    item_covariance : (n_items, n_dims + 1, n_dims + 1)
-        Covariance of each item's (loadings, intercept).
-    abilities : (n_models, n_dims)
-    ability_covariance : (n_models, n_dims, n_dims)
-
-    Returns
-    -------
-    Oriented
-        The five arrays in the same order and shapes.
     """
     mean = abilities.mean(axis=0)
     centred = abilities - mean

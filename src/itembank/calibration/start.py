@@ -61,20 +61,15 @@ def start_values(data: FitData) -> FloatArray:
     return result
 
 
-def start_abilities(responses: FloatArray, observed: BoolArray | None, *, n_dims: int) -> FloatArray:
+def start_abilities(
+    responses: FloatArray,  # As in `FitData`
+    observed: BoolArray | None,
+    *,
+    n_dims: int,  # Up to one less than the smaller of n_models and n_items give directions; the rest are zero
+) -> FloatArray:
     """Leading left singular vectors of the standardised responses, scaled to unit variance.
 
-    Parameters
-    ----------
-    responses, observed
-        As in `FitData`.
-    n_dims : int
-        At most one less than the smaller of n_models and n_items gives new directions; the rest are zero.
-
-    Returns
-    -------
-    (n_models, n_dims)
-        The first correlates positively with the number of correct responses.
+    Returns (n_models, n_dims); the first correlates positively with the number of correct responses.
     """
     values = standardised(responses, observed)
     n_models, n_items = values.shape
@@ -93,23 +88,19 @@ def start_abilities(responses: FloatArray, observed: BoolArray | None, *, n_dims
     return theta
 
 
-def linked_abilities(responses: FloatArray, observed: BoolArray, *, n_dims: int) -> FloatArray:
+def linked_abilities(
+    responses: FloatArray,  # As in `FitData`
+    observed: BoolArray,
+    *,
+    n_dims: int,
+) -> FloatArray:
     """Effects of models beside those of items on the observed cells, then the leading directions of what they leave.
 
     The effects solve the least squares of ``y_li = theta_l + b_i``. Models are thereby compared over the items that
     they share, wherever cells are missing. `start_abilities` takes a missing cell for an average response: models
     with few cells then come out near zero, and so do strong ones on items that only strong ones answered.
 
-    Parameters
-    ----------
-    responses, observed
-        As in `FitData`.
-    n_dims : int
-
-    Returns
-    -------
-    (n_models, n_dims)
-        Each of mean 0 and variance 1, or zero where the responses give no more directions.
+    Returns (n_models, n_dims): Each of mean 0 and variance 1, or zero where the responses give no more directions.
     """
     weights = observed.astype(np.float64)
     values = np.where(observed, responses, 0.0)
@@ -126,22 +117,13 @@ def linked_abilities(responses: FloatArray, observed: BoolArray, *, n_dims: int)
     return theta
 
 
-def additive_effects(values: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+def additive_effects(
+    values: FloatArray,  # (n_models, n_items): Zero where not observed
+    weights: FloatArray,  # (n_models, n_items): One where observed, else zero
+) -> tuple[FloatArray, FloatArray]:
     """Effects of rows and columns whose sums are nearest to the cells, with ``DRAWN theta' theta`` added.
 
     The normal equations are solved for the side with fewer effects, the other side eliminated.
-
-    Parameters
-    ----------
-    values : (n_models, n_items)
-        Zero where not observed.
-    weights : (n_models, n_items)
-        One where observed, else zero.
-
-    Returns
-    -------
-    theta : (n_models,)
-    b : (n_items,)
     """
     of_rows, of_columns = weights.sum(axis=1) + DRAWN, np.maximum(weights.sum(axis=0), 1.0)
     row_sums, column_sums = values.sum(axis=1), values.sum(axis=0)
@@ -218,30 +200,16 @@ class Started(NamedTuple, Generic[Reached]):
 
 
 def better_start(
-    climb: Callable[[FloatArray], Reached],
-    end: Callable[[Reached], End],
-    values: FloatArray,
-    observed: BoolArray | None,
+    climb: Callable[[FloatArray], Reached],  # Ascends part of the way from abilities, (n_models, n_dims)
+    end: Callable[[Reached], End],  # Says where an ascent ended
+    values: FloatArray,  # (n_models, n_items): See `start_values`
+    observed: BoolArray | None,  # (n_models, n_items); None where every model answered every item: then with one start
     *,
     n_dims: int,
+    # Climbs from the only start, whose end is compared with no other; None for `climb`
     climb_alone: Callable[[FloatArray], Reached] | None = None,
 ) -> Started[Reached]:
-    """Climb from the leading directions, and from scores that link models where the two differ.
-
-    Parameters
-    ----------
-    climb : callable
-        Ascends part of the way from abilities, (n_models, n_dims).
-    end : callable
-        Says where an ascent ended.
-    values : (n_models, n_items)
-        See `start.start_values`.
-    observed : (n_models, n_items) or None
-        None where every model answered every item: then there is one start.
-    n_dims : int
-    climb_alone : callable or None
-        Climbs from the only start, whose end is compared with no other; None for `climb`.
-    """
+    """Climb from the leading directions, and from scores that link models where the two differ."""
     leading = start_abilities(values, observed, n_dims=n_dims)
     linked = None if observed is None else linked_abilities(values, observed, n_dims=n_dims)
     if linked is None or multiple_correlation(linked[:, 0], leading) >= ALIKE:

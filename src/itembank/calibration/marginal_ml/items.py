@@ -106,9 +106,9 @@ class Scale(NamedTuple):
 
 
 def best_scale(
-    mean: FloatArray,
-    covariance: FloatArray,
-    items: FloatArray,
+    mean: FloatArray,  # (n_models, 1): Posterior means of ability
+    covariance: FloatArray,  # (n_models, 1, 1)
+    items: FloatArray,  # (n_items, 2)
     prior: AnyItemPrior | None,
     *,
     has_common_slope: bool = False,
@@ -120,13 +120,6 @@ def best_scale(
     does not move along these directions when abilities are known sharply, as its step is the fraction
     that the prior weighs in each posterior. With item priors this maximises
     ``-M (log s + T(m) / (2 s^2)) + log prior(s a, c + m a)`` over m and s, with T(m) the mean square around m.
-
-    Parameters
-    ----------
-    mean : (n_models, 1)
-        Posterior means of ability.
-    covariance : (n_models, 1, 1)
-    items : (n_items, 2)
     """
     centre = float(mean.mean())
     spread = float(np.mean((mean - centre) ** 2) + covariance.mean())
@@ -228,22 +221,13 @@ def _guessing_terms(
 
 
 def improve_items(
-    items: FloatArray,
+    items: FloatArray,  # (n_items, 2)
     derivatives: ItemDerivatives,
     prior: AnyItemPrior | None,
     *,
-    has_common_slope: bool = False,
+    has_common_slope: bool = False,  # All items share one slope (1PL)
 ) -> FloatArray:
-    """One damped Newton step of every item towards the maximum of expected log-likelihood plus log prior.
-
-    Parameters
-    ----------
-    items : (n_items, 2)
-    derivatives : ItemDerivatives
-    prior : ItemPrior, LinePrior or None
-    has_common_slope : bool
-        All items share one slope (1PL).
-    """
+    """One damped Newton step of every item towards the maximum of expected log-likelihood plus log prior."""
     gradient, precision = with_prior(items, derivatives, prior, has_common_slope=has_common_slope)
     if has_common_slope:
         step = _common_slope_step(gradient, precision)

@@ -31,25 +31,13 @@ class BetaBinomialRule:
 
     def evaluate(
         self,
-        values: FloatArray,
-        weights: FloatArray | None,
-        table: int | IntArray,
-        mean: FloatArray,
+        values: FloatArray,  # (n_block, n_models): Fraction of right answers
+        weights: FloatArray | None,  # (n_block, n_models): Trials, zero where missing
+        table: int | IntArray,  # (n_block,), or one for the whole block: The group of each item
+        mean: FloatArray,  # (n_block, n_models): Of the logits, as the variance
         variance: FloatArray,
     ) -> Cells:
-        """Give linear term, curvature and value of a block of cells.
-
-        Parameters
-        ----------
-        values : (n_block, n_models)
-            Fraction of right answers.
-        weights : (n_block, n_models) or None
-            Trials, zero where missing.
-        table : int or (n_block,)
-            The group of the block, or of each item.
-        mean, variance : (n_block, n_models)
-            Of the logits.
-        """
+        """Give linear term, curvature and value of a block of cells."""
         right, trials = counts_of(values, weights)
         precision, lower = self.of(table)
         half_step = node_step(variance)

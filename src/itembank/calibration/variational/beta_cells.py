@@ -141,25 +141,13 @@ class BetaRule:
 
     def evaluate(
         self,
-        values: FloatArray,
-        weights: FloatArray | None,
-        table: int | IntArray,
-        mean: FloatArray,
+        values: FloatArray,  # (n_block, n_models): L, anything where missing
+        weights: FloatArray | None,  # (n_block, n_models): One, and zero where missing
+        table: int | IntArray,  # (n_block,), or one for the whole block: The group of each item
+        mean: FloatArray,  # (n_block, n_models): Of the logits, as the variance
         variance: FloatArray,
     ) -> Cells:
-        """Give linear term, curvature and value of a block of cells.
-
-        Parameters
-        ----------
-        values : (n_block, n_models)
-            L, anything where missing.
-        weights : (n_block, n_models) or None
-            One, and zero where missing.
-        table : int or (n_block,)
-            Of all of the block, or of each item.
-        mean, variance : (n_block, n_models)
-            Of the logits.
-        """
+        """Give linear term, curvature and value of a block of cells."""
         of_block = self.tables[table] if isinstance(table, int) else None
         if not isinstance(of_block, Table):
             return self._of_few(values, weights, np.broadcast_to(table, values.shape[:1]), mean, variance)

@@ -290,18 +290,15 @@ def _doubled(packed: FloatArray, size: int) -> FloatArray:
     return result
 
 
-def add_to_models(total: FloatArray, cells: FloatArray, of_items: FloatArray, models: IntArray | None) -> None:
-    """Add ``cells' of_items`` to the totals of the models of a block.
-
-    Parameters
-    ----------
-    total : (n_models, n_numbers)
-        Changed in place.
-    cells : (n_block, n_columns)
-    of_items : (n_block, n_numbers)
-    models : None, (n_columns,) or (n_block, n_columns)
-        Which models the columns are; a list of an item may name a model again where its cell is zero.
-    """
+def add_to_models(
+    total: FloatArray,  # (n_models, n_numbers): Changed in place
+    cells: FloatArray,  # (n_block, n_columns)
+    of_items: FloatArray,  # (n_block, n_numbers)
+    # None, (n_columns,) or (n_block, n_columns): Which models the columns are; a list of an item may name a model again
+    # where its cell is zero
+    models: IntArray | None,
+) -> None:
+    """Add ``cells' of_items`` to the totals of the models of a block."""
     if models is None:
         total += cells.T @ of_items
     elif models.ndim == 1:

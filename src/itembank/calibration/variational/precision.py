@@ -56,20 +56,12 @@ def learn(
     blocks: Blocks,
     posterior: Posterior,
     rule: BetaRule | BetaBinomialRule,
-    of_group: IntArray,
+    of_group: IntArray,  # (n_groups,): Which precision each group of items has, rising
     *,
+    # Of each precision that are gone through; of more, items at equal steps are taken
     most_cells: int | None = None,
 ) -> Learned:
-    """Find where the expected log-likelihood is highest in each precision.
-
-    Parameters
-    ----------
-    blocks, posterior, rule
-    of_group : (n_groups,)
-        Which precision each group of items has, rising.
-    most_cells : int, optional
-        Of each precision that are gone through; of more, items at equal steps are taken.
-    """
+    """Find where the expected log-likelihood is highest in each precision."""
     if most_cells is None:
         most_cells = BETA_CELLS if isinstance(rule, BetaRule) else BETA_BINOMIAL_CELLS
     group = np.zeros(blocks.n_items, dtype=np.int64) if blocks.group is None else blocks.group

@@ -32,25 +32,17 @@ CENTRE_TOLERANCE = 1e-6
 """Change of the shift, in units of ability, at which the rounds stop."""
 
 
-def best_centre(items: FloatArray, spread: FloatArray, centre: FloatArray, n_items: int, n_models: int) -> FloatArray:
+def best_centre(
+    items: FloatArray,  # (n_dims + 1, n_dims + 1): C, of (loadings, intercept) over items, with their uncertainty
+    spread: FloatArray,  # (n_dims, n_dims): T, the covariance of ability over models, with its uncertainty
+    centre: FloatArray,  # (n_dims,): Mean of ability
+    n_items: int,
+    n_models: int,
+) -> FloatArray:
     """Find the shift m: near the mean of ability, but intercepts should not differ because loadings do.
 
     Minimises ``n_items log s(m) + n_models log det K(m)`` by bounding both logarithms by their tangents, round after
     round: ``s(m) = (m, 1)' C (m, 1)`` and ``K(m) = T + (m - mean)(m - mean)'``.
-
-    Parameters
-    ----------
-    items : (n_dims + 1, n_dims + 1)
-        C, the covariance of (loadings, intercept) over items, their uncertainty included.
-    spread : (n_dims, n_dims)
-        T, the covariance of ability over models, its uncertainty included.
-    centre : (n_dims,)
-        Mean of ability.
-    n_items, n_models : int
-
-    Returns
-    -------
-    (n_dims,)
     """
     shift, before = centre, np.full(centre.shape, np.inf)
     extended, slopes, mixed = np.ones(centre.size + 1), items[:-1, :-1], items[:-1, -1]
@@ -68,20 +60,11 @@ def best_centre(items: FloatArray, spread: FloatArray, centre: FloatArray, n_ite
     return shift
 
 
-def principal_axes(moment: FloatArray, covariance: FloatArray) -> FloatArray:
-    """Find A that makes K the identity and S diagonal: the best of all.
-
-    Parameters
-    ----------
-    moment : (n_dims, n_dims)
-        K, of ability.
-    covariance : (n_dims, n_dims)
-        S, of the loadings about their mean.
-
-    Returns
-    -------
-    (n_dims, n_dims)
-    """
+def principal_axes(
+    moment: FloatArray,  # (n_dims, n_dims): K, of ability
+    covariance: FloatArray,  # (n_dims, n_dims): S, of the loadings about their mean
+) -> FloatArray:
+    """Find A that makes K the identity and S diagonal: the best of all."""
     values, vectors = np.linalg.eigh(moment)
     # K = root root; in whitened axes any rotation keeps K the identity, and the eigenvectors of S there make S diagonal
     root = (vectors * np.sqrt(values)) @ vectors.T
@@ -89,24 +72,18 @@ def principal_axes(moment: FloatArray, covariance: FloatArray) -> FloatArray:
     return in_place(np.linalg.solve(root, vectors).T)
 
 
-def general_axes(moment: FloatArray, covariance: FloatArray, mean: FloatArray) -> FloatArray:
+def general_axes(
+    moment: FloatArray,  # As for `principal_axes`
+    covariance: FloatArray,
+    mean: FloatArray,  # (n_dims,): Of the loadings
+) -> FloatArray:
     """Find A for which specific loadings have mean zero and no loading is correlated with another.
 
     The general loading is ``mean' S^-1 a``, the specific ones are what is left, and of the rotations of these the one
     that makes their abilities uncorrelated. With many more items than models this is the best; abilities then
     have variance one, and the general one can be correlated with the others.
 
-    Parameters
-    ----------
-    moment, covariance
-        As for `principal_axes`.
-    mean : (n_dims,)
-        Of the loadings.
-
-    Returns
-    -------
-    (n_dims, n_dims)
-        The general ability first.
+    Returns (n_dims, n_dims), the general ability first.
     """
     factor = np.linalg.cholesky(covariance)
     aligned, _ = np.linalg.qr(np.column_stack([np.linalg.solve(factor, mean), np.eye(mean.shape[0])]))

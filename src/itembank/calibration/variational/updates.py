@@ -103,18 +103,13 @@ class Arrow:
         )
 
 
-def update_common_slope(posterior: Posterior, precision: FloatArray, linear: FloatArray, step: float) -> Posterior:
-    """Find the joint posterior of slope and intercepts.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    precision : (n_items, 2, 2)
-        Without the prior.
-    linear : (n_items, 2)
-    step : float
-        In (0, 1].
-    """
+def update_common_slope(
+    posterior: Posterior,
+    precision: FloatArray,  # (n_items, 2, 2): Without the prior
+    linear: FloatArray,  # (n_items, 2)
+    step: float,  # In (0, 1]
+) -> Posterior:
+    """Find the joint posterior of slope and intercepts."""
     prior = posterior.item_prior
     new = Arrow(
         precision[:, 0, 0].sum() + 1.0 / HYPER_MEAN_VARIANCE,
