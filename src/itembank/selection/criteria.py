@@ -16,7 +16,7 @@ min-cost    ``- expected cost``                    the cheapest item (WILD 6.4)
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from itembank.errors import ParameterError, shown
 from itembank.methods import MethodTable
@@ -106,7 +106,7 @@ def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None) ->
     return spec
 
 
-def uses_information(criterion: Criterion) -> bool:
+def uses_information(criterion: Criterion) -> TypeGuard[InformationCriterion]:
     """Whether the criterion measures the information of an item."""
     return not isinstance(criterion, RandomItem | UniformOverScenarios | MinimumCost)
 

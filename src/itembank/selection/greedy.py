@@ -160,6 +160,7 @@ def next_items(
     rng: np.random.Generator,
     # (n_dims, n_dims): M of 'v-optimal', where the caller has it already (`goal_matrix`)
     goal: FloatArray | None = None,
+    worth: FloatArray | None = None,  # (n_items,): Of each item as the first, where the caller has it already
 ) -> IntArray:
     """Choose the n best items, the covariance updated after each as if it had been answered (WILD eq. 14).
 
@@ -167,20 +168,23 @@ def next_items(
     """
     if isinstance(criterion, VOptimality) and goal is None:
         goal = goal_matrix(items, target_weights)
-    weights = items.weights(theta) if uses_information(criterion) else np.zeros(items.n_items)
+    is_known = worth is not None and min(n, n_left) == 1  # then nothing else is needed
+    weights = items.weights(theta) if uses_information(criterion) and not is_known else np.zeros(items.n_items)
     is_open, counts = is_open.copy(), counts.copy()
     chosen: list[int] = []
     n_steps = min(n, n_left)
     for step in range(n_steps):
-        scores = criterion_scores(
-            items, criterion, theta, covariance, goal=goal, counts=counts, rng=rng, weights=weights
-        )
+        scores = worth if step == 0 else None
+        if scores is None:
+            scores = criterion_scores(
+                items, criterion, theta, covariance, goal=goal, counts=counts, rng=rng, weights=weights
+            )
         at_least = bounds.at_least
         if np.any(counts < at_least):  # a scenario cannot owe more items than it has open
             n_open = np.bincount(items.scenario_index[is_open], minlength=items.n_scenarios)
             at_least = np.minimum(at_least, counts + n_open)
         scenarios = allowed_scenarios(counts, at_least, bounds.at_most, n_left - step)
-        scores[~(is_open & scenarios[items.scenario_index])] = -np.inf
+        scores = np.where(is_open & scenarios[items.scenario_index], scores, -np.inf)
         item = _draw_best(scores, randomesque, rng)
         if item is None:
             break

@@ -82,11 +82,11 @@ class DesignItems:
         return int(self.loadings.shape[1])
 
     def logit(self, theta: FloatArray) -> FloatArray:
-        """Logit of every item at ability theta (n_dims,), (n_items,)."""
-        return self.loadings @ theta + self.intercept
+        """Logit of every item at abilities theta (..., n_dims), (..., n_items)."""
+        return theta @ self.loadings.T + self.intercept
 
     def weights(self, theta: FloatArray) -> FloatArray:
-        """Fisher information w in the logit of every item at theta (n_dims,), (n_items,); of counts, of one trial."""
+        """Fisher information w in the logit of every item at theta (..., n_dims), (..., n_items); of one trial."""
         return self.model.information_weights(self.logit(theta))
 
 
@@ -124,8 +124,7 @@ def criterion_scores(
         case MinimumCost():
             return -items.cost
     weights = items.weights(theta) if weights is None else weights
-    gain = _information(items, criterion, weights, covariance, goal=goal)
-    return gain / items.cost if criterion.per_cost else gain
+    return information_worth(items, criterion, weights, covariance, goal=goal)
 
 
 def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: float) -> FloatArray:
@@ -139,15 +138,27 @@ def updated_covariance(covariance: FloatArray, loading: FloatArray, weight: floa
     return covariance - shrink * np.outer(direction, direction)
 
 
+def information_worth(
+    items: DesignItems,
+    criterion: InformationCriterion,
+    weights: FloatArray,  # (..., n_items): At the abilities of one session or of several
+    covariance: FloatArray,  # (..., n_dims, n_dims)
+    *,
+    goal: FloatArray | None,
+) -> FloatArray:
+    """`criterion_scores` by information, (..., n_items)."""
+    gain = _information(items, criterion, weights, covariance, goal)
+    return gain / items.cost if criterion.per_cost else gain
+
+
 def _information(
     items: DesignItems,
     criterion: InformationCriterion,
     weights: FloatArray,
     covariance: FloatArray,
-    *,
     goal: FloatArray | None,
 ) -> FloatArray:
-    """Worth of each item by a criterion of information, cost apart, (n_items,)."""
+    """Worth of each item by a criterion of information, cost apart."""
     identity = np.eye(items.n_dims)
     match criterion:
         case Fisher():
@@ -164,10 +175,10 @@ def _information(
 
 
 def _quadratic_forms(items: DesignItems, *matrices: FloatArray) -> list[FloatArray]:
-    """``a'Sa`` of every item for each symmetric matrix S, (n_items,) each."""
+    """``a'Sa`` of every item for each symmetric matrix S, (..., n_dims, n_dims), (..., n_items) each."""
     first, second = triangle(items.n_dims)
     # packed rows hold each product a_i a_j once: off the diagonal it is for S_ij and S_ji, on it for S_ii alone
     twice = np.where(first == second, 0.5, 1.0)
-    packed = (twice * (matrix[first, second] + matrix[second, first]) for matrix in matrices)
-    # one product for each: BLAS takes twice as long for a matrix of two columns
-    return [items.products @ one for one in packed]
+    packed = (twice * (matrix[..., first, second] + matrix[..., second, first]) for matrix in matrices)
+    # one product for each: BLAS takes twice as long for a matrix of two rows
+    return [one @ items.products.T for one in packed]

@@ -181,6 +181,7 @@ def choose(
     *,
     n: int,
     is_precise: bool = False,  # Whether nothing is wanted any more but items of scenarios that lack some
+    worth: FloatArray | None = None,  # (n_items,): Of each item as the first, where it was found already
 ) -> IntArray:
     """Choose the n best items, fewer when no more may be asked: positions in the order of choice.
 
@@ -203,10 +204,11 @@ def choose(
         rng=np.random.default_rng([pool.spec.seed, state.n_asks]) if is_drawn else _NEVER_USED,
         goal=pool.goal,
     )
-    covariance = with_pending(pool, state, theta, covariance)
+    if state.pending:
+        covariance, worth = with_pending(pool, state, theta, covariance), None
     n_lead = int(pool.is_lead.sum())
     if not budget.costs and state.n_used >= n_lead:
-        return best_of(theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left)
+        return best_of(theta, covariance, n, is_open=state.is_open, counts=state.counts, n_left=n_left, worth=worth)
     is_open, counts, costs = state.is_open.copy(), state.counts.copy(), own_costs(pool, state)
     left = left_of_budget(pool, state, costs)
     chosen: list[int] = []
@@ -215,11 +217,12 @@ def choose(
         # of what cannot be had in full, scenarios that lack items get what is left
         n_more = n_left - step if is_enough else 1
         leading = may & pool.is_lead if state.n_used + step < n_lead else may
-        best = best_of(theta, covariance, 1, is_open=leading, counts=counts, n_left=n_more)
+        best = best_of(theta, covariance, 1, is_open=leading, counts=counts, n_left=n_more, worth=worth)
         if not best.size:  # none of the first items may come next
-            best = best_of(theta, covariance, 1, is_open=may, counts=counts, n_left=n_more)
+            best = best_of(theta, covariance, 1, is_open=may, counts=counts, n_left=n_more, worth=worth)
         if not best.size:
             break
+        worth = None
         item = int(best[0])
         chosen.append(item)
         is_open[item] = False
@@ -232,8 +235,6 @@ def choose(
 
 def with_pending(pool: SessionPool, state: SessionState, theta: FloatArray, covariance: FloatArray) -> FloatArray:
     """Covariance of ability as if the pending items had been answered, (n_dims, n_dims)."""
-    if not state.pending:
-        return covariance
     positions = np.array(sorted(state.pending), dtype=np.int64)
     loadings = pool.items.loadings[positions]
     weights = _weights(pool, positions, theta)

@@ -35,7 +35,7 @@ from itembank.selection.selector_specs import VOptimal
 from itembank.sessions.events import Told, counts_behind
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool, n_lead_items
-from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities
+from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities, find_worth
 from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED, SessionSpec
 
 NO_RESPONSE = "no recorded response"
@@ -109,6 +109,7 @@ def answer_side_by_side(
     going = list(zip(sessions, rows, strict=True))
     while going := [(session, row) for session, row in going if session.n_items < n_answers]:
         find_abilities([session for session, _ in going])
+        find_worth([session for session, _ in going])
         going = [(session, row) for session, row in going if _ask_and_tell(session, recorded, row, 1)]
 
 

@@ -3,11 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from itembank.checks import check_whole
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.estimation.past_errors import Expectations
 from itembank.irt.abilities import Abilities
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
+from itembank.selection.criteria import uses_information
+from itembank.selection.item_worth import information_worth
 from itembank.sessions.choosing import (
     assumed_costs,
     choose,
@@ -116,6 +121,7 @@ class AdaptiveSession:
     def _forget(self) -> None:
         """Drop what was derived from an earlier state."""
         self._abilities: Abilities | None = None
+        self._worth: FloatArray | None = None
         self._estimate: SessionEstimate | None = None
 
     def ask(self, n: int = 1) -> tuple[str, ...]:
@@ -144,6 +150,7 @@ class AdaptiveSession:
                 covariance,
                 n=int(n),
                 is_precise=self._rule_that_holds() is not None,
+                worth=self._worth,
             )
         item_ids = tuple(self._pool.item_ids[position] for position in chosen.tolist())
         if item_ids:
@@ -379,6 +386,23 @@ def find_abilities(sessions: Sequence[AdaptiveSession]) -> None:
         found = session_abilities(waiting[0]._pool, [session._state for session in waiting])
     for session, abilities in zip(waiting, found, strict=True):
         session._abilities = abilities
+
+
+def find_worth(sessions: Sequence[AdaptiveSession]) -> None:
+    """Find the worth of all items to sessions over one bank together, as each would when it chooses one.
+
+    Their abilities must be found already; where items are not chosen by their information, nothing is done.
+    """
+    pool, criterion = sessions[0]._pool, sessions[0]._pool.criterion
+    if not uses_information(criterion):
+        return
+    abilities = [session._ability() for session in sessions]
+    weights = pool.items.weights(np.concatenate([one.theta for one in abilities]))
+    covariance = np.concatenate([one.covariance for one in abilities])
+    with one_blas_thread():
+        worth = information_worth(pool.items, criterion, weights, covariance, goal=pool.goal)
+    for session, row in zip(sessions, worth, strict=True):
+        session._worth = row
 
 
 def expectations_of(session: AdaptiveSession) -> Expectations | None:
