@@ -144,10 +144,11 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> Folds:
     # dealt out in order of their scores; siblings of the models to try are neither tried nor trained on
     tried, group = bank.distinct_models, bank.siblings
     n_folds = N_FOLDS_MANY if tried.size >= MANY_MODELS else N_FOLDS_FEW
+    ascending = order_by_answers(bank.responses, tried)
     fold = np.full(bank.n_models, -1, dtype=np.int64)
-    fold[group[tried]] = dealt_out(order_by_answers(bank.responses, tried), n_folds, np.random.default_rng(SEED))
+    fold[group[tried]] = dealt_out(ascending, n_folds, np.random.default_rng(SEED))
     random = [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
-    splits = [*random, *_splits_beyond(bank)]
+    splits = [*random, *_splits_beyond(bank, tried[ascending])]
     try:
         arrays = bank.cache.arrays(
             "folds",
@@ -166,10 +167,9 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> Folds:
     return Folds(tuple(made[: len(random)]), tuple(made[len(random) :]))
 
 
-def _splits_beyond(bank: Bank) -> Iterator[Split]:
-    """Leave the better models out, by their known overall scores."""
-    tried, group, score = bank.distinct_models, bank.siblings, bank.known_scores.value[:, -1]
-    ascending = tried[order_by_answers(bank.responses, tried)]  # which says the order of equal scores
+def _splits_beyond(bank: Bank, ascending: IntArray) -> Iterator[Split]:
+    """Leave the better models out, by their known overall scores; models come in the order that equal scores keep."""
+    group, score = bank.siblings, bank.known_scores.value[:, -1]
     ascending = ascending[np.argsort(rounded(score[ascending]), kind="stable")]
     ascending = ascending[~np.isnan(score[ascending])]
     sizes = {max(FEWEST_BELOW, round(share * ascending.size)) for share in SHARES_BELOW}
