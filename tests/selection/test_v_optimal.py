@@ -197,9 +197,11 @@ def test_selections_from_before_there_were_models_ahead_are_repeated_without_the
     assert read_recipe(chosen_for(bank, "balanced")).spec == VOptimal()
 
 
+@pytest.mark.parametrize("dense_up_to", [0, 10**6])  # shifts as a sparse matrix, and as they are
 @pytest.mark.parametrize("ahead", [True, False])
-def test_items_are_the_best_of_all_by_the_factor_model_or_the_mean_over_six(ahead):
+def test_items_are_the_best_of_all_by_the_factor_model_or_the_mean_over_six(ahead, dense_up_to, monkeypatch):
     """The criterion by itself, by enumeration: of items ahead, half of the weight near and beyond the best models."""
+    monkeypatch.setattr("itembank.selection.v_optimal.DENSE_UP_TO", dense_up_to)
     bank = make_bank(n_models=30, n_items=24, seed=2)
     usual, others = bank_factor_model(bank, discrepancy="auto"), models_ahead(bank)
     assert len(others) == 5
