@@ -188,7 +188,7 @@ def one_blas_thread() -> Iterator[None]:
     if getattr(_inside, "is_limited", False):
         yield
         return
-    keep_freed_memory()
+    _keep_freed_memory()
     with _controller().limit(limits=1, user_api="blas"):
         _inside.is_limited = True
         try:
@@ -198,7 +198,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 @functools.cache
-def keep_freed_memory() -> None:
+def _keep_freed_memory() -> None:
     """Let the C library keep what arrays free, for the next ones.
 
     Else it hands the memory of a block's temporaries back to the system after every block of responses, and gets it
