@@ -168,10 +168,10 @@ def test_no_right_answer_of_thousands_is_a_low_chance_not_an_endless_one():
         n_trials=trials,
         precision_index=np.zeros(80, dtype=np.int64),
     )
-    found = fit(data, replace(EXACT, tolerance=1e-6))
+    found = fit(data, EXACT)
     assert found.converged
     is_known = chances > 1e-4
-    assert np.abs(logits(found) - np.log(chances / (1 - chances)))[is_known].mean() < 0.35
+    assert np.abs(logits(found) - np.log(chances / (1 - chances)))[is_known].mean() < 0.3
     assert found.intercept.min() > -25.0
     assert np.log(found.precision[0] / 300) == pytest.approx(0.0, abs=4 * found.log_precision_error[0])
 
