@@ -49,6 +49,8 @@ def test_a_table_is_imported_and_summed_up(run, table, output):
             "n_scenarios": 1,
             "n_responses": 3,
             "n_missing": 1,
+            "n_lost": 0,
+            "errors": None,
             "density": 0.75,
             "mean_response": 0.5,
             "is_binary": False,

@@ -2,7 +2,6 @@ import json
 
 from itembank.readers.public.sources import SOURCES
 from itembank.readers.read import read_responses
-from tests.cli.conftest import spec_file
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 
 
@@ -68,10 +67,7 @@ def test_swe_bench_says_what_errors_count_as(run, tmp_path):
     output = tmp_path / "r.parquet"
     outcome = run("import", report, "-o", output)
     assert outcome.code == 0, outcome.err
-    assert (
-        "have no response (the leaderboard counts them as wrong: errors = 'wrong' in the file of --spec)"
-        in " ".join(outcome.err.split())
-    )
-    assert read_responses(output).responses.tolist() == [[1.0]]
-    run("import", report, *spec_file(tmp_path, 'errors = "wrong"'), "-o", output)
+    said = "count as missing, not wrong: 1 of 'agent' (1 error). To count them otherwise: --errors wrong or bounds."
+    assert said in " ".join(outcome.err.split())
+    run("import", report, "--errors", "wrong", "-o", output)
     assert read_responses(output).responses.tolist() == [[1.0, 0.0]]

@@ -123,7 +123,7 @@ WRONG = [
             DROP,
         ),
     ),
-    Wrong("nothing but missing", {"r.csv": "model_id,x\na,\n"}, ("every model must", "every item must")),
+    Wrong("nothing but missing", {"r.csv": "model_id,x\na,\n"}, ("every model must", "none for 1 of 1")),
     # repeated pairs
     Wrong(
         "repeated with other values",

@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from itembank.errors import DataError, DataWarning
+from itembank.errors import DataError
 from itembank.readers.alpaca_eval import alpaca_eval_published, alpaca_eval_rows, is_alpaca_eval
 from itembank.readers.reading_specs import ReadingSpec
 from tests.readers.public.stores import write, write_alpaca_eval
@@ -35,8 +35,8 @@ def test_the_response_is_the_preference_less_one_whatever_the_order(tmp_path):
 
 def test_ties_and_judges_without_an_answer(tmp_path):
     write_alpaca_eval(tmp_path, {"m": [0, None, 1.5, math.nan]})
-    with pytest.warns(DataWarning, match="2 of 4 rows have no response"):
-        rows = alpaca_eval_rows([tmp_path], ReadingSpec())
+    rows = alpaca_eval_rows([tmp_path], ReadingSpec())
+    assert rows.lost.n.tolist() == [0, 1, 0, 1]
     assert rows.response[[0, 2]].tolist() == [0.5, 0.5]
 
 

@@ -189,7 +189,10 @@ def json_lines(**values):
 
 ABSENT = object()
 JSON_LINES = {
-    "numbers of all types": (json_lines(response=lambda k: None if k == 35 else [True, 1, 0.25, False][k // 10]), True),
+    "numbers of all types": (
+        json_lines(response=lambda k: None if k == 35 else [True, 1, 0.25, False][k // 10]),
+        False,
+    ),
     "types that change later": (json_lines(response=lambda k: 1 if k < 30 else 0.1), True),
     "text later": (json_lines(response=lambda k: 1 if k < 30 else "0.1"), False),
     "text in all": (json_lines(response=lambda k: ["1", 0.1][k % 2]), True),
@@ -269,7 +272,7 @@ def test_a_response_file_is_read_and_written_in_parts(monkeypatch, tmp_path, nam
 
 def test_plain_tables_are_read_in_parts(tmp_path):
     """The comparisons above would pass if nothing were."""
-    for name in ("plain", "shares", "missing", "copy", "scenarios", "trials", "costs", "seeds", "quotes"):
+    for name in ("plain", "shares", "copy", "scenarios", "trials", "costs", "seeds", "quotes"):
         for kind in (".parquet", ".csv", ".jsonl"):
             path = written(TABLES[name], tmp_path / f"table{kind}")
             with warnings.catch_warnings():

@@ -111,9 +111,6 @@ def test_long_and_wide_tables_are_joined(monkeypatch, tmp_path):
     for suffix in (".csv", ".parquet"):
         paths = [written(table, tmp_path / f"{k}{suffix}") for k, table in enumerate(tables)]
         assert_same(*both(monkeypatch, paths))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            assert isinstance(read_coded(find_sources(paths, ReadingSpec()), ReadingSpec()), CodedResponses)
 
 
 def test_a_file_without_rows_is_refused_among_others(monkeypatch, tmp_path):

@@ -73,7 +73,7 @@ def test_answers_that_failed_are_missing_and_said(tmp_path):
     records = [review(0, {"acc": 1.0}), review(1, {}, status="parse_error"), review(2, {"acc": 0.0})]
     write(tmp_path, "reviews", "m", "a", records)
     write(tmp_path, "predictions", "m", "a", [{"index": 2, "model_output": {"error": "timed out"}}])
-    with pytest.warns(DataWarning, match="2 answers ended in an error and are missing, not wrong: 2 of 'm'"):
+    with pytest.warns(DataWarning, match="2 of 'm' .1 time-out, 1 judge error"):
         matrix = read_responses(tmp_path, spec=ReadingSpec(format="evalscope", empty="keep"))
     np.testing.assert_array_equal(matrix.responses, [[1.0, np.nan, np.nan]])
 

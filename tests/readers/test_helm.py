@@ -87,7 +87,8 @@ def test_instances_of_other_splits_count_only_where_none_are_for_testing(tmp_pat
 
 def test_a_statistic_without_a_mean_is_missing(tmp_path):
     write_run(tmp_path, "boolq:model=m", [entry("id1", exact_match=None), entry("id2", exact_match=1.0)])
-    matrix = read_responses(tmp_path, spec=ReadingSpec(format="helm", empty="keep"))
+    with pytest.warns(DataWarning, match="lost answers count as missing"):
+        matrix = read_responses(tmp_path, spec=ReadingSpec(format="helm"))
     np.testing.assert_array_equal(matrix.responses, [[np.nan, 1.0]])
 
 

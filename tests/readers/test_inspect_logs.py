@@ -95,12 +95,13 @@ def test_epochs_are_trials(tmp_path):
     samples = [sample("a", value, epoch=epoch) for epoch, value in enumerate("CIC", start=1)]
     samples += [sample("b", value, epoch=epoch) for epoch, value in enumerate(["I", "I", None], start=1)]
     path = write_eval(tmp_path / "a.eval", samples, header(n_items=2))
-    with pytest.warns(DataWarning, match="1 of 6 samples have no score and are missing, not wrong"):
+    with pytest.warns(DataWarning, match="lost answers count as missing, not wrong: 1 of"):
         matrix = read(path)
     assert matrix.responses[0].tolist() == [2 / 3, 0.0]
     assert matrix.n_trials[0].tolist() == [3, 2]
-    with pytest.warns(DataWarning, match="no score"):
-        assert read(path, repeats="last").responses[0].tolist() == [1.0, 0.0]
+    assert matrix.lost.n[0].tolist() == [0, 1]
+    assert read(path, errors="wrong").n_trials[0].tolist() == [3, 3]
+    assert read(path, repeats="last").responses[0].tolist() == [1.0, 0.0]
 
 
 def test_scores_between_right_and_wrong_are_no_trials(tmp_path):
@@ -115,7 +116,7 @@ def test_errors_and_limits_are_apart_from_wrong_answers(tmp_path):
     samples = [
         sample("a", "C"),
         sample("b", None, error="RuntimeError: provider down"),
-        sample("c", "I", error={"message": "down", "traceback": ""}),  # as .json tells it; a score on error is none
+        sample("c", "I", error={"message": "down", "traceback": ""}),  # as .json tells it, scored on error
         sample("d", None, limit="token"),
         sample("e", "I", limit={"type": "token", "limit": 10}),
         sample("f", None),
@@ -124,10 +125,10 @@ def test_errors_and_limits_are_apart_from_wrong_answers(tmp_path):
     path = write_eval(tmp_path / "a.eval", samples, header(n_items=7))
     with pytest.warns(DataWarning) as caught:
         matrix = read(path, empty="keep")
-    assert matrix.responses[0].tolist() == pytest.approx([1, *[np.nan] * 3, 0, np.nan, np.nan], nan_ok=True)
-    texts = [str(one.message) for one in caught]
-    assert "4 of 7 samples have no score and are missing, not wrong: 2 ended in an error, 1 were stopped" in texts[0]
-    assert "1 of 7 samples were stopped by a limit and scored anyway" in texts[1]
+    assert matrix.responses[0].tolist() == pytest.approx([1, np.nan, 0, np.nan, 0, np.nan, np.nan], nan_ok=True)
+    texts = " ".join(str(one.message) for one in caught)
+    assert "2 of 7 samples ended in an error or at a limit and were scored anyway" in texts
+    assert "count as missing, not wrong: 4 of 'lab/a' (2 without a response, 1 error, 1 stopped by a limit)" in texts
 
 
 def test_of_a_run_and_its_retries_the_last_log_counts(tmp_path):

@@ -86,7 +86,7 @@ def test_harbor(tmp_path):
         }
     )
     paths = sorted(tmp_path.glob("*/result.json"))
-    with pytest.warns(DataWarning, match="1 of 1 rows have no response"):
+    with pytest.warns(DataWarning, match="1 of 'llm-a'"):
         matrix = read_json_results(paths, mapping, spec=ReadingSpec(repeats="count"))
     assert cells(matrix) == {("llm-a", "t1"): 1.0, ("llm-a", "t2"): 0.0}
     assert matrix.costs["cost_usd"].tolist() == [[0.25, 0.25]]

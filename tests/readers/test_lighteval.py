@@ -4,9 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataError
+from itembank.errors import DataError, DataWarning
 from itembank.readers.read import read_responses
-from itembank.readers.reading_specs import ReadingSpec
 
 DATE = "2023-07-19T13:48:53.093937"
 OLD = {"example": ["q0", "q1"], "choices": [["a", "b"], ["c", "d"]], "gold": [0, 1], "acc": [1.0, 0.0], "junk": [5, 6]}
@@ -46,7 +45,8 @@ def test_structs_of_lighteval_with_tokens(tmp_path):
         ],
     }
     write(tmp_path / "details" / "org" / "model" / "2025-10-08T19-18-10.1", "lighteval|gsm8k|0", columns)
-    matrix = read_responses(tmp_path, spec=ReadingSpec(empty="keep"))
+    with pytest.warns(DataWarning, match="lost answers count as missing"):
+        matrix = read_responses(tmp_path)
     assert matrix.model_ids == ["org/model"]
     np.testing.assert_array_equal(matrix.responses, [[1.0, np.nan]])
     np.testing.assert_array_equal(matrix.costs["input_tokens"], [[3, 1]])

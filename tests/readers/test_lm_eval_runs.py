@@ -286,7 +286,8 @@ def test_samples_without_the_metric_are_counted(tmp_path):
     write_run(tmp_path, "org/a", {"arc": rows})
     write_run(tmp_path, "org/b", {"arc": answers(1, 1, 0, 0)})
     assert warned(tmp_path) == [
-        "2 samples have no value of the metric and are missing, not wrong: 2 of 4 of arc by 'org/a'."
+        "lost answers count as missing, not wrong: 2 of 'org/a' (2 without a response). To count them otherwise: "
+        "errors='wrong' or 'bounds' in ReadingSpec."
     ]
 
 

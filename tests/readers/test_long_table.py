@@ -29,7 +29,10 @@ def test_counts_say_nothing_of_another_response_column():
 
 
 def test_unknown_trials_count_as_one_and_a_missing_response_has_none():
-    with pytest.warns(DataWarning, match="1 of 3 rows"), pytest.warns(DataWarning, match="count as one trial each"):
+    with (
+        pytest.warns(DataWarning, match="lost answers count as missing, not wrong: 7 of 'b'"),
+        pytest.warns(DataWarning, match="count as one trial each"),
+    ):
         matrix = responses_from_frame(
             frame(response=[0.5, 1.0, None], n_trials=[None, 5, 7]), spec=ReadingSpec(empty="keep")
         )

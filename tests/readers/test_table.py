@@ -154,6 +154,9 @@ def test_a_model_in_two_rows_is_joined_where_they_agree(tmp_path):
 
 def test_empty_items_of_new_models_may_be_dropped_or_kept(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,x,y,z\nnew,1,,0\n")
+    with pytest.warns(DataWarning, match="1 of 'new'"):  # what the table of one model leaves empty was asked
+        assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop")).item_ids == ["x", "y", "z"]
+    (tmp_path / "r.csv").write_text("model_id,x,y,z\nnew,1,,0\nother,1,,1\n")
     assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="drop")).item_ids == ["x", "z"]
     assert read_responses(tmp_path / "r.csv", spec=ReadingSpec(empty="keep")).item_ids == ["x", "y", "z"]
 

@@ -8,7 +8,7 @@ from itembank.readers.probabilities import clip_probabilities
 from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*rows have no response")
+pytestmark = pytest.mark.filterwarnings("ignore:.*lost answers count as missing")
 
 
 def long(*values):

@@ -9,9 +9,10 @@ from itembank.bank.banks import Bank, bank_fingerprint
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
-from itembank.errors import DataWarning, warn
+from itembank.errors import DataWarning, shown, warn
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import Across, Within
 from itembank.responses.siblings import sibling_groups, siblings_in_words
 from itembank.responses.targets import ScoreTargets
@@ -53,7 +54,7 @@ def build_bank(
     >>> bank = build_bank(responses, Variational("mirt", n_dims=5))  # doctest: +SKIP
     >>> selection = select(bank, 100, rng=0)  # doctest: +SKIP
     """
-    responses = as_responses(responses)
+    responses = _answered(as_responses(responses))
     spec = METHODS.resolve(spec)
     targets = ScoreTargets.create(responses.items, within=within, across=across)
     alike = siblings_in_words(responses.model_ids, sibling_groups(responses))
@@ -79,3 +80,17 @@ def build_bank(
         item_model_bias=bias,
         response_variance=variance,
     )
+
+
+def _answered(responses: ResponseMatrix) -> ResponseMatrix:
+    """Return what counts of the responses, without items of which every attempt was lost."""
+    if responses.lost is None:
+        return responses
+    observed, lost = responses.observed, responses.lost.n > 0
+    models, items = (observed.any(axis=axis) | ~lost.any(axis=axis) for axis in (1, 0))
+    for word, is_kept, ids in (("model", models, responses.model_ids), ("item", items, responses.item_ids)):
+        absent = [ids[place] for place in np.flatnonzero(~is_kept).tolist()]
+        if absent:
+            message = f"{len(absent)} {word}s whose every answer was lost are left out: {shown(absent)}."
+            warn(message, DataWarning)
+    return replace(responses.take(models=np.flatnonzero(models), items=np.flatnonzero(items)), lost=None)

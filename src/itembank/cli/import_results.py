@@ -13,6 +13,7 @@ from itembank.cli.options import (
     EXISTING,
     FILE,
     FOLDER,
+    errors_option,
     file_choices,
     format_option,
     models_option,
@@ -35,16 +36,24 @@ if TYPE_CHECKING:
 JSON = "json"
 FORMATS = ("long", "wide-models", "wide-items", JSON, *SOURCES)
 """What `--as` may say: the layouts of tables, JSON of any shape, and the programs whose results are read."""
-BRIEF = ("n_scenarios", "n_responses", "n_missing", "mean_response", "n_trials", "costs")
+BRIEF = ("n_scenarios", "n_responses", "n_missing", "n_lost", "errors", "mean_response", "n_trials", "costs")
 """Facts on responses without --verbose."""
 FEWEST_MODELS = 3
 """A calibration refuses fewer (`itembank.calibration.calibrate`, which takes longer to load than a small import)."""
 
 
+NO_ERRORS = "error"
+"""Of our columns the one that may be told to be none of a table's: 'error='."""
+
+
 def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
     """Turn OURS=THEIRS into a mapping."""
     split = [pair.partition("=") for pair in pairs]
-    bad = [pair for pair, (one, equals, other) in zip(pairs, split, strict=True) if not (one and equals and other)]
+    bad = [
+        pair
+        for pair, (one, equals, other) in zip(pairs, split, strict=True)
+        if not (one and equals and (other or one == NO_ERRORS))
+    ]
     if bad:
         raise click.BadParameter(f"must be OURS=THEIRS, got {bad[0]!r}.", param_hint="--column")
     return {one: other for one, _, other in split}
@@ -79,6 +88,7 @@ _RESPONSE = headed(
         "Several responses to an item: refuse them, count right ones and trials, average, or take the last.",
         ReadingSpec,
     ),
+    errors_option,
     option(
         "--column OURS=THEIRS columns",
         "The name of a column in a table, or its path in JSON: model_id=llm. rows=PATH: where the rows of JSON are. "
@@ -92,7 +102,7 @@ _RESPONSE = headed(
         many=True,
     ),
 )
-_SPEC = spec_file_option("ReadingSpec", "task_names, prefix_scenario, use_groups, ignore_content, errors or empty")
+_SPEC = spec_file_option("ReadingSpec", "task_names, prefix_scenario, use_groups, ignore_content or empty")
 
 
 def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
@@ -116,6 +126,7 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "content": (frozenset({JSON}), "JSON of any shape"),
     "tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
     "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
+    "errors": _taking("errors", "results that tell lost answers from others", "table", "responses", JSON),
     "max_response": _taking("max_response", "files that itembank import has not read yet", "table", JSON),
 }
 """Options that are for some kinds of results only: the kinds, and what they are called."""
@@ -199,7 +210,7 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
     """Read, write, and say what was read, and from folders what each format has and what is ignored."""
     from itembank.files.memory import allowing  # noqa: PLC0415
     from itembank.readers.collecting import find_sources  # noqa: PLC0415
-    from itembank.readers.matrix import warn_of_partial_runs  # noqa: PLC0415
+    from itembank.readers.matrix import warn_of_lost, warn_of_partial_runs  # noqa: PLC0415
     from itembank.readers.read import read_coded, source_kinds  # noqa: PLC0415
 
     with allowing(spec.max_memory):
@@ -216,6 +227,7 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
             note(f"{len(unknown)} files have no results that itembank knows, and are ignored: {names}.")
         responses = read_coded(found, spec, told=_say_found if are_told else None, **known)
         warn_of_partial_runs(responses.models)
+        warn_of_lost(responses)
         return responses
 
     finish_import(given, read)
@@ -281,6 +293,8 @@ def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
         "n_scenarios": responses.items["scenario"].n_unique(),
         "n_responses": found.n_responses,
         "n_missing": n_cells - found.n_responses,
+        "n_lost": 0 if responses.lost is None else int(responses.lost.n.sum()),
+        "errors": None if responses.lost is None else responses.lost.errors,
         "density": found.n_responses / n_cells,
         "mean_response": found.mean_response,
         "is_binary": found.is_binary,

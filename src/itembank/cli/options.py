@@ -19,6 +19,7 @@ from itembank.cli.render import detail, is_quiet, note
 from itembank.errors import did_you_mean
 from itembank.files.documents import Named, members_of, read_choices
 from itembank.methods import MethodTable
+from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.score_names import Across, Within
 
 if TYPE_CHECKING:
@@ -176,6 +177,12 @@ estimand_option = option(
     "Which score the intervals are for: of one full run (run), or its mean over repeated runs (expected).",
     ("run", "expected"),  # as `itembank.estimation.estimator_specs` has them, which loads slowly
     default="run",
+)
+errors_option = option(
+    "--errors",
+    "What lost answers (time-outs, crashes, rows without a response) count as: missing, wrong, or bounds, which gives "
+    "the interval that holds whichever they are.  [default: as imported, else missing]",
+    ReadingSpec,
 )
 responses_argument = click.argument("responses", nargs=-1, required=True, type=EXISTING)
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import polars as pl
@@ -26,7 +27,6 @@ from itembank.readers.long_table import (
     Known,
     check_columns,
     rows_of_long,
-    tell_of_missing,
     text_columns,
     wanted_columns,
 )
@@ -37,9 +37,18 @@ from itembank.readers.table import LAYOUTS, WIDE_COLUMNS, check_wide, layout_of,
 from itembank.readers.table_files import read_parquet_file, table_batches
 from itembank.responses.code_array import CodeArray
 from itembank.responses.coded_responses import CodedResponses, are_many
+from itembank.responses.error_kinds import KINDS, Errors
 from itembank.responses.labels import IdKind, Labels
+from itembank.responses.lost_answers import LostAnswers, counted_as
 from itembank.responses.opening import PACKED, UNREADABLE, file_kind, read_parquet, read_parquet_metadata, translated
-from itembank.responses.response_files import ITEMS_KEY, MODELS_KEY, OWN_COLUMNS, SCHEMA_VERSION, VERSION_KEY
+from itembank.responses.response_files import (
+    ERRORS_KEY,
+    ITEMS_KEY,
+    MODELS_KEY,
+    OWN_COLUMNS,
+    SCHEMA_VERSION,
+    VERSION_KEY,
+)
 from itembank.responses.responses import DEFAULT_SCENARIO, with_scenario_columns
 
 MOST_CELLS, CELLS_A_ROW = 2**28, 64
@@ -57,7 +66,7 @@ class FileTotals:
     """What is counted of one file; of a wide table every cell is a row."""
 
     source: str
-    is_long: bool = False  # Only in a long table is a row without a response worth a word
+    is_long: bool = False
     n_rows: int = 0
     n_missing: int = 0  # Rows without a response
     units: dict[str, None] = field(default_factory=dict)  # Of the costs that it tells
@@ -96,6 +105,8 @@ class StreamedCells:
         for name, labels in (("model_id", rows.models), ("item_id", rows.items)):
             if labels.kind is not None and self.kinds.setdefault(name, labels.kind) != labels.kind:
                 raise NotPlainError
+        if rows.lost is not None:
+            raise NotPlainError
         self.has_attempts |= rows.seeds is not None
         self.files[-1].n_rows += rows.n_rows
         present = ~np.isnan(rows.response)
@@ -174,16 +185,16 @@ class StreamedCells:
 
 def response_file_rows(path: Path) -> ResponseRows:
     """Read a response file as rows, in the order of its matrix."""
-    models, items = _response_file_tables(path)
+    models, items, errors = _response_file_tables(path)
     table = read_parquet_file(path, keep=list).frame
     try:
-        return _rows_of_response_file(path, table, models, items)
+        return _rows_of_response_file(path, table, models, items, errors)
     except (pl.exceptions.PolarsError, KeyError, ValueError) as error:
         raise _misfit(path, error) from error
 
 
-def _response_file_tables(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return what a response file tells of models and items, once it is known to be whole and of a known schema."""
+def _response_file_tables(path: Path) -> tuple[pl.DataFrame, pl.DataFrame, Errors | None]:
+    """Return what a response file tells of models, of items and of lost answers, once it is known to be whole."""
     if is_sealed(path) and not seal_holds(path):  # files of earlier releases state no digest
         raise DataError(
             f"{path}: the response file is not the one that was written: it is damaged, or another program changed it. "
@@ -200,17 +211,20 @@ def _response_file_tables(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
         models, items = (read_parquet(io.BytesIO(base64.b64decode(metadata[key]))) for key in (MODELS_KEY, ITEMS_KEY))
         if (items["scenario"] == DEFAULT_SCENARIO).all():  # nobody named one, and other sources may
             items = items.drop("scenario")
+        errors = next((one for one in get_args(Errors) if one == metadata.get(ERRORS_KEY)), None)
     except (pl.exceptions.PolarsError, KeyError, ValueError) as error:
         raise _misfit(path, error) from error
-    return models, items
+    return models, items, errors
 
 
 def _misfit(path: Path, error: Exception) -> DataError:
     return DataError(f"{path}: the response file does not fit together ({error}). Import it again.")
 
 
-def _rows_of_response_file(path: Path, table: pl.DataFrame, models: pl.DataFrame, items: pl.DataFrame) -> ResponseRows:
-    """Make rows; models and items keep their order, also those without rows."""
+def _rows_of_response_file(
+    path: Path, table: pl.DataFrame, models: pl.DataFrame, items: pl.DataFrame, errors: Errors | None
+) -> ResponseRows:
+    """Make rows in which lost answers are missing; models and items keep their order, also those without rows."""
 
     def labels(key: str, names: pl.Series) -> Labels:
         index = table[key].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
@@ -219,13 +233,24 @@ def _rows_of_response_file(path: Path, table: pl.DataFrame, models: pl.DataFrame
     def floats(name: str) -> FloatArray:
         return table[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
+    response = floats("response")
+    n_trials = table["n_trials"].to_numpy() if "n_trials" in table.columns else None
+    lost = None
+    if "n_errors" in table.columns:
+        kinds = {name: code for code, name in enumerate(KINDS)}
+        kind = table["error"].cast(pl.String).replace_strict(kinds, default=0, return_dtype=pl.Int64).to_numpy()
+        counted = LostAnswers(table["n_errors"].to_numpy(), kind, errors or "missing")
+        response, n_trials = counted_as(response, n_trials, counted, np.nan)
+        lost = replace(counted, errors="missing")
     return ResponseRows(
         str(path),
         labels("model_id", models["model_id"]),
         labels("item_id", items["item_id"]),
-        floats("response"),
-        table["n_trials"].to_numpy() if "n_trials" in table.columns else None,
+        response,
+        n_trials,
         {name: floats(name) for name in table.columns if name not in OWN_COLUMNS},
+        lost=lost,
+        errors=errors,
         model_table=models,
         item_table=items,
     )
@@ -296,6 +321,8 @@ def _n_copies(cells: StreamedCells, spec: ReadingSpec) -> int:
         raise NotPlainError
     cells.response.grow(*shape)
     observed = cells.response.known(*shape)
+    if shape[0] == 1 and not observed.all():  # what a table of one model leaves empty was lost
+        raise NotPlainError
     is_empty = not (observed.any(axis=1).all() and observed.any(axis=0).all())
     if (is_empty and spec.empty != "keep") or (spec.missing == "forbid" and not observed.all()):
         raise NotPlainError
@@ -309,9 +336,6 @@ def _told(
     cells: StreamedCells, rows: ResponseRows, spec: ReadingSpec, known: KnownTables, n_copies: int
 ) -> CodedResponses:
     """Give the warnings of reading, and join what is known of models and items."""
-    for file in cells.files:
-        if file.is_long:
-            tell_of_missing(file.source, file.n_missing, file.n_rows)
     models, items = known(rows)
     shape = (rows.models.n_names, rows.items.n_names)
     costs = {unit: cells.costs.get(unit) or CodeArray() for file in cells.files for unit in file.units}
@@ -395,13 +419,13 @@ def _has_repeated(parts: Sequence[IntArray]) -> bool:
 
 def _put_response_file(path: Path, cells: StreamedCells, tell: Callable[[float], None]) -> pl.DataFrame:
     """Put the rows of a response file into their cells, and return its table of models."""
-    models, cells.item_table = _response_file_tables(path)
+    models, cells.item_table, errors = _response_file_tables(path)
     file = FileTotals(str(path))
     cells.files.append(file)
     for batch in table_batches(path, "parquet", list):
         tell(batch.share)
         frame = batch.table.frame
-        rows = _rows_of_response_file(path, frame, models, cells.item_table)
+        rows = _rows_of_response_file(path, frame, models, cells.item_table, errors)
         is_untold = rows.n_trials is not None and np.any((rows.n_trials < 1) & ~np.isnan(rows.response))
         n_null = sum(frame[name].null_count() for name in ("model_id", "item_id", "n_trials") if name in frame.columns)
         if is_untold or n_null or row_problems(rows):

@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, first_few, remedy, shown, warn
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.error_kinds import ERROR, error_kind, is_error_word
 from itembank.responses.labels import IdKind, Labels
 from itembank.responses.opening import Table
 
@@ -200,31 +201,78 @@ class ResponseNumbers:
     values: FloatArray  # (n_rows, n_columns): NaN where missing or not a number
     bad: dict[str, pl.Series]  # Rows of each column that hold something else
     advice: str = ""  # What may be done about these, to add to a message; empty when nothing is known
+    # (n_rows, n_columns): Kinds of errors (`error_kinds.KINDS`) that words name in place of responses; None without any
+    errors: IntArray | None = None
 
 
 def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> ResponseNumbers:
     """Return columns of responses as numbers; words for right and wrong are 1 and 0.
 
     They are read so when the spec says what is right, or when all columns together hold one known pair and nothing
-    else, with a `DataWarning` that says what was read as right.
+    else, with a `DataWarning` that says what was read as right. Words of errors ('timeout') are lost answers.
     """
+    found = ResponseNumbers(*numbers(frame))
+    if spec.true_value is None and not found.bad:
+        return found
+    answers, errors = _without_errors(frame, source)
+    if errors is not None:
+        return replace(response_numbers(answers, spec, source), errors=errors)
     if spec.true_value is not None:
         return _by_true_value(frame, spec.true_value, source)
-    values, bad = numbers(frame)
-    if not bad:
-        return ResponseNumbers(values, bad)
+    return _of_words(frame, found, spec, source)
+
+
+def _of_words(frame: pl.DataFrame, found: ResponseNumbers, spec: ReadingSpec, source: str) -> ResponseNumbers:
+    """Return columns of responses that are not all numbers: percentages, words for right and wrong, or none of these."""
     words = _words(frame)
     shares = _shares(words, source)
     if shares is not None:
         return ResponseNumbers(shares * spec.max_response, {})
     if spec.max_response != 1.0:
-        return ResponseNumbers(values, bad)
+        return found
     counts = _counts(words.values())
     pair = next((pair for pair in PAIRS if {word.casefold() for word in counts} <= {*pair}), None)
     if pair is None:
-        return ResponseNumbers(values, bad, _advice(_counts([words[name].filter(mask) for name, mask in bad.items()])))
+        return replace(found, advice=_advice(_counts([words[name].filter(mask) for name, mask in found.bad.items()])))
     _tell(source, counts, pair[0])
     return ResponseNumbers(_flags(words, pair[0]), {})
+
+
+def _without_errors(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, IntArray | None]:
+    """Take out words that name an error, and return their kinds (n_rows, n_columns); None where there are none."""
+    kinds: dict[str, dict[str, int]] = {}
+    for column in frame:
+        if column.dtype in _TEXT:
+            words = column.cast(pl.String).unique().drop_nulls().to_list()
+            kinds[column.name] = {word: error_kind(word) for word in words if is_error_word(word)}
+    named = list(dict.fromkeys(word for found in kinds.values() for word in found))
+    if not named:
+        return frame, None
+    warn(f"{source}: read {shown(named)} as lost answers, whose run or grading ended in an error.", DataWarning)
+    codes, answers = np.zeros(frame.shape, dtype=np.int64, order="F"), []
+    for place, column in enumerate(frame):
+        found = kinds.get(column.name)
+        if found:
+            text = column.cast(pl.String)
+            codes[:, place] = text.replace_strict(found, default=0, return_dtype=pl.Int64).fill_null(0).to_numpy()
+            column = text.set(pl.Series(codes[:, place] > 0), None)  # noqa: PLW2901 (the column that stays)
+        answers.append(column)
+    return pl.DataFrame(answers), codes
+
+
+def error_codes(series: pl.Series) -> IntArray | None:
+    """Return the kind of error of each row of a column that tells errors, (n_rows,); None if it holds other numbers.
+
+    Text is a kind, an exception or a message, a number a flag or a status of HTTP; empty, false and 0 are no errors.
+    """
+    text = series.cast(pl.String, strict=False) if not series.dtype.is_nested() else _as_text(series)
+    values = text.unique().drop_nulls()
+    found = values.str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
+    is_status = (found == 200.0) | found.is_between(400.0, 599.0)
+    if series.dtype != pl.Boolean and not (found.is_in([0.0, 1.0]) | is_status).all():
+        return None
+    kinds = {one: ERROR if one.strip() in {"1", "1.0"} else error_kind(one) for one in values.to_list()}
+    return text.replace_strict(kinds, default=0, return_dtype=pl.Int64).fill_null(0).to_numpy()
 
 
 def _shares(words: Mapping[str, pl.Series], source: str) -> FloatArray | None:

@@ -105,7 +105,7 @@ def _new(record: Record, predictions: dict[str, LoggedAnswer]) -> Iterator[Logge
     asked = [
         one.get("content") for one in map(mapping, listed(record.get("messages"))) if one.get("role") != "assistant"
     ]
-    values = mapping(score.get("value"))
+    values, status = mapping(score.get("value")), score.get("status")
     predicted = predictions.get(str(index))
     yield LoggedAnswer(
         str(index if group is None else group),
@@ -113,7 +113,7 @@ def _new(record: Record, predictions: dict[str, LoggedAnswer]) -> Iterator[Logge
         content_digest(asked, record.get("target")),
         str(sample.get("generation_index", index)),
         predicted.costs if predicted else {},
-        has_failed=not values or score.get("status") not in SCORED or bool(predicted and predicted.has_failed),
+        error=(predicted.error if predicted else "") or ("" if values and status in SCORED else f"judge: {status}"),
     )
 
 
@@ -127,7 +127,7 @@ def _old(record: Record) -> Iterator[LoggedAnswer]:
         value = mapping(mapping(choice).get("review")).get("result")
         metrics = value if isinstance(value, dict) else {METRIC: value}
         document = str(record["index"]) if "index" in record else content[:DIGITS]
-        yield LoggedAnswer(document, metrics, content, str(number), tokens, has_failed=value is None)
+        yield LoggedAnswer(document, metrics, content, str(number), tokens, error="judge" if value is None else "")
 
 
 def _predictions(path: Path) -> dict[str, LoggedAnswer]:
@@ -141,6 +141,6 @@ def _predictions(path: Path) -> dict[str, LoggedAnswer]:
         usage = mapping(output.get("usage"))
         costs = {unit: usage.get(unit) for unit in ("input_tokens", "output_tokens")}
         found[str(record.get("index"))] = LoggedAnswer(
-            "", {}, costs={**costs, "seconds": output.get("time")}, has_failed=bool(output.get("error"))
+            "", {}, costs={**costs, "seconds": output.get("time")}, error=str(output.get("error") or "")
         )
     return found

@@ -110,7 +110,7 @@ def _answer(record: Record) -> LoggedAnswer:
         {SCORE: score},
         _content(record),
         costs={**costs, "seconds": as_float(latency) / 1000.0} if isinstance(latency, int | float) else costs,
-        has_failed=bool(record.get("error")),
+        error=str(record.get("error") or ""),
     )
 
 
@@ -139,9 +139,9 @@ def _answers(lines: Sequence[_Line], names: Mapping[str, str]) -> Iterator[Logge
     for (_, attempt), answers in together.items():
         yield replace(
             next(iter(answers.values())),
-            metrics={name: one.metrics[SCORE] for name, one in answers.items() if not one.has_failed},
+            metrics={name: one.metrics[SCORE] for name, one in answers.items() if not one.error},
             attempt=str(attempt),
-            has_failed=all(one.has_failed for one in answers.values()),
+            error=next(iter(answers.values())).error if all(one.error for one in answers.values()) else "",
         )
 
 

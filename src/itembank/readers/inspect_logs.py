@@ -18,7 +18,9 @@ from itembank.readers.inspect_samples import Sample, choose_scorer, score_value
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened, wanted
 from itembank.readers.rows import ResponseRows, row_problems
+from itembank.responses.error_kinds import NO_ANSWER
 from itembank.responses.labels import Labels
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.prompts import NO_HASH, TASK_NAME
 
 
@@ -30,6 +32,7 @@ class _Row:
     sample: Sample
     response: float
     n_trials: int
+    lost: Sequence[int]  # Kinds of what the attempts without a score ended in
     costs: tuple[float, ...]
     attempt: str
 
@@ -39,7 +42,8 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
 
     The scenario is the task, the item ``task/sample_id``. Of each task one scorer's scores are taken, the same for all
     models: that of `spec.metric`, else the first, with a `DataWarning` where there are others. Epochs of one run are
-    trials. What ended in an error, and what nobody scored, is missing, with a `DataWarning` that counts it.
+    trials. What has no score is a lost answer, of the kind of its error or limit; what ended in an error and was scored
+    counts.
     """
     runs, problems = _read_all(inspect_files(paths, spec), spec, progress)
     if problems and not (spec.skip_unusable and runs):
@@ -146,7 +150,8 @@ def _epoch_rows(run: InspectRun, epochs: Sequence[tuple[Sample, float]], spec: R
     if len(epochs) == 1 or spec.repeats != "error":
         for sample, value in epochs:
             attempt = f"{run.run_id}/{sample.epoch}"
-            yield _Row(run, sample, value, 0 if math.isnan(value) else 1, _costs([sample]), attempt)
+            lost = [_lost(sample)] if math.isnan(value) else []
+            yield _Row(run, sample, value, 0 if math.isnan(value) else 1, lost, _costs([sample]), attempt)
         return
     first = epochs[0][0]
     values = [value for _, value in epochs if not math.isnan(value)]
@@ -158,7 +163,13 @@ def _epoch_rows(run: InspectRun, epochs: Sequence[tuple[Sample, float]], spec: R
             f"mean, or for the last one ({ways})."
         )
     mean = sum(values) / len(values) if values else math.nan
-    yield _Row(run, first, mean, len(values), _costs([sample for sample, _ in epochs]), run.run_id)
+    lost = [_lost(sample) for sample, value in epochs if math.isnan(value)]
+    yield _Row(run, first, mean, len(values), lost, _costs([sample for sample, _ in epochs]), run.run_id)
+
+
+def _lost(sample: Sample) -> int:
+    """Kind of what a sample without a score that counts ended in."""
+    return sample.failure or NO_ANSWER
 
 
 def _costs(samples: Sequence[Sample]) -> tuple[float, ...]:
@@ -175,6 +186,8 @@ def _rows(found: Sequence[_Row], scorers: dict[str, str], spec: ReadingSpec) -> 
     contents = item_contents(items, models, hashes, spec, what="input and target", advice=advice)
     prompts = item_prompts(_prompted(found, items), items.n_names, spec)
     n_trials = np.array([row.n_trials for row in found], dtype=np.int64)
+    n_lost = np.array([len(row.lost) for row in found], dtype=np.int64)
+    kinds = np.array([max(row.lost, default=0) for row in found], dtype=np.int64)
     costs = np.array([row.costs for row in found], dtype=np.float64).reshape(-1, len(COST_COLUMNS))
     table = pl.DataFrame({"item_id": [f"{row.run.task}/{row.sample.id}" for row in found]})
     table = table.with_columns(
@@ -192,6 +205,8 @@ def _rows(found: Sequence[_Row], scorers: dict[str, str], spec: ReadingSpec) -> 
         n_trials if (n_trials > 1).any() else None,
         {unit: costs[:, place] for place, unit in enumerate(COST_COLUMNS) if not np.isnan(costs[:, place]).all()},
         Labels.of(pl.Series("name", [row.attempt for row in found])),
+        LostAnswers(n_lost, kinds) if n_lost.any() else None,
+        None,
         _model_table(runs),
         table.with_columns(content_hash=pl.Series(contents, dtype=pl.String)).with_columns(prompts),
     )
@@ -229,18 +244,12 @@ def _model_table(runs: Sequence[InspectRun]) -> pl.DataFrame:
 
 
 def _say_failures(runs: Sequence[InspectRun]) -> None:
-    """Warn of samples without a score, and of those that were cut off and scored all the same."""
+    """Warn of samples that were cut off and scored all the same."""
     samples = [sample for run in runs for sample in run.samples.values()]
-    unscored = [sample for sample in samples if not sample.is_scored]
-    n_errors = sum(sample.failure == "error" for sample in unscored)
-    n_limits = sum(sample.failure == "limit" for sample in unscored)
-    n_scored = sum(sample.failure == "limit" and sample.is_scored for sample in samples)
-    if unscored:
-        warn(
-            f"{len(unscored)} of {len(samples)} samples have no score and are missing, not wrong: {n_errors} ended in "
-            f"an error, {n_limits} were stopped by a limit, {len(unscored) - n_errors - n_limits} were not scored.",
-            DataWarning,
-        )
+    n_scored = sum(bool(sample.failure) and sample.is_scored for sample in samples)
     if n_scored:
-        message = f"{n_scored} of {len(samples)} samples were stopped by a limit and scored anyway; they count."
+        message = (
+            f"{n_scored} of {len(samples)} samples ended in an error or at a limit and were scored anyway; they count, "
+            "as in Inspect's own metrics."
+        )
         warn(message, DataWarning)

@@ -11,6 +11,7 @@ from typing import Any
 
 from itembank.errors import DataError, did_you_mean, quoted, shown
 from itembank.readers.json_files import Record, as_float
+from itembank.responses.error_kinds import ERROR, KINDS, error_kind
 
 OWN_SCORER = "itembank"
 """Scorer of `itembank.harnesses.inspect`; its value is no response."""
@@ -88,13 +89,13 @@ class Sample:
     epoch: int
     scores: Mapping[str, Any]  # As logged; empty where the sample was not scored
     content: str | None  # Hash of what was asked, and of the target
-    failure: str  # 'error', 'limit' or '': What ended the sample before its time
+    failure: int  # Kind of what ended the sample before its time (`error_kinds.KINDS`); 0 for none
     costs: Mapping[str, float]
 
     @property
     def is_scored(self) -> bool:
-        """Whether there is a score that counts: a sample that ended in an error has none, whatever was made of it."""
-        return bool(self.scores) and self.failure != "error"
+        """Whether there is a score: that of a sample that ended in an error counts, as Inspect counts it."""
+        return bool(self.scores)
 
 
 def sample_of(record: Record) -> Sample:
@@ -105,9 +106,24 @@ def sample_of(record: Record) -> Sample:
     scores = record.get("scores", record.get("score"))  # `score` in logs of version 1
     if scores is not None and not isinstance(scores, dict):
         raise DataError(f"the scores of a sample must be an object, got {type(scores).__name__} for {sample_id!r}.")
-    failure = "error" if record.get("error") else "limit" if record.get("limit") else ""
+    failure = _failure(record)
     content = content_hash(record["input"], record.get("target", "")) if "input" in record else None
     return Sample(sample_id, epoch, flat_scores(scores), content, failure, sample_costs(record))
+
+
+LIMITS = {"time": "time-out", "working": "time-out", "operator": "harness"}
+"""Kinds of what Inspect calls limits; of tokens, messages and costs it is one."""
+
+
+def _failure(record: Record) -> int:
+    """Kind of what ended a sample before its time; 0 for none."""
+    error, limit = record.get("error"), record.get("limit")
+    if error:
+        return error_kind(error.get("message") or error if isinstance(error, dict) else error) or ERROR
+    if not limit:
+        return 0
+    kind = str(limit.get("type") if isinstance(limit, dict) else limit)
+    return KINDS.index(LIMITS.get(kind, "limit"))
 
 
 def sample_costs(record: Mapping[str, Any]) -> dict[str, float]:

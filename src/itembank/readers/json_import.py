@@ -20,6 +20,7 @@ Where the rows of a file are (``--column rows=PATH``), ``*`` stands for every ke
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,15 +28,18 @@ from typing import Any, Literal
 
 import polars as pl
 
-from itembank.errors import DataError, ParameterError, did_you_mean, quoted, remedy, shown
+from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, quoted, remedy, shown, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import read_each
 from itembank.readers.json_files import Record, read_records, table_of_records
 from itembank.readers.logged import content_digest
 from itembank.readers.long_table import check_columns, rows_of_long, text_columns
+from itembank.readers.matrix import warn_of_lost
+from itembank.readers.promptfoo import ERROR
 from itembank.readers.read import Paths, matrix_of_rows, paths_of
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows, rename_model
+from itembank.responses.error_kinds import error_kind
 from itembank.responses.opening import file_kind, read_parquet, read_parquet_schema, translated
 from itembank.responses.responses import ResponseMatrix
 
@@ -214,9 +218,30 @@ def read_json_results(
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
         rows = read_each(sources, lambda path: _json_rows(path, mapping, spec, seen), progress, spec)
         seen.check(mapping, list(mapping.columns))
+        _warn_of_errors(seen.errors)
         return rows
 
-    return matrix_of_rows(read, spec, models=models, items=items)
+    matrix = matrix_of_rows(read, spec, models=models, items=items)
+    warn_of_lost(matrix)
+    return matrix
+
+
+LIKELY_ERRORS = ("error", "errors", "exception", "exception_info", "error_message")
+"""Keys of a row that tell an error in files of many programs."""
+
+
+def _warn_of_errors(n_rows: Mapping[str, int]) -> None:
+    """Warn of rows that seem to have ended in an error, where no column says what an error is."""
+    if n_rows:
+        key, n = max(n_rows.items(), key=lambda one: one[1])
+        if "failureReason" in n_rows:
+            how = "Results of promptfoo are read as they are: leave --as json and its columns out"
+        else:
+            how = f"If their answers were lost, say so: {remedy(_ERRORS.format(key), f'--column error={key}')}"
+        warn(f"{n} rows have {quoted(key)} filled in, and their responses count all the same. {how}.", DataWarning)
+
+
+_ERRORS = "columns={{'error': {!r}, ...}}"
 
 
 def _json_rows(path: Path, mapping: JsonMapping, spec: ReadingSpec, seen: "_Seen") -> ResponseRows:
@@ -268,6 +293,7 @@ class _Seen:
 
     found: set[str] = field(default_factory=set)
     first: tuple[Path, Record, FoundRow] | None = None
+    errors: Counter[str] = field(default_factory=Counter)  # Rows that seem to tell an error nobody asked about, by key
 
     def check(self, mapping: JsonMapping, names: Sequence[str]) -> None:
         """Raise `DataError` when the paths of some of these columns have found nothing."""
@@ -301,7 +327,7 @@ class _Flattened:
         values: Record = {}
         for name, where in self.mapping.paths.items():
             value = _value(self.path, record, row, where)
-            if isinstance(value, dict | list):
+            if isinstance(value, dict | list) and name != "error":
                 inside = f"an object with {shown(list(value), 8)}" if isinstance(value, dict) else "a list"
                 raise DataError(
                     f"{self.path}: {name} must be one value, but {where.text!r} leads to {inside}. Make the path "
@@ -310,6 +336,10 @@ class _Flattened:
             values[name] = None if value is ABSENT else value
             if value is not ABSENT:
                 self.here.found.add(name)
+        is_counted = values.get("response") is not None and "error" not in values
+        if is_counted and isinstance(row.value, dict):
+            self.seen.errors.update(key for key in LIKELY_ERRORS if error_kind(row.value.get(key)))
+            self.seen.errors.update(["failureReason"] * (row.value.get("failureReason") == ERROR))
         asked = [_value(self.path, record, row, where) for where in self.mapping.content_paths]
         absent = [where.text for where, value in zip(self.mapping.content_paths, asked, strict=True) if value is ABSENT]
         if absent:

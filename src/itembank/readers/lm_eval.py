@@ -99,7 +99,7 @@ def warn_of_other_results(
 ) -> None:
     """Warn where the samples that were read are not those that the results files beside them tell of.
 
-    Named are samples that are missing, samples without the metric, and scores of tasks, and of groups where groups are
+    Named are samples that are missing, texts that are empty, and scores of tasks, and of groups where groups are
     scenarios, that are not the means of what was read.
     """
     runs: dict[RunKey, list[_Read]] = {}
@@ -109,7 +109,7 @@ def warn_of_other_results(
     for one in samples:
         runs.setdefault(one.file.run_key, []).append(_read(one, *choices[one.file.task]))
         unread[one.file.run_key].discard(one.file.task)
-    _warn_of_empty([one for group in runs.values() for one in group])
+    _warn_of_empty(samples)
     missing: list[str] = []
     scores: list[str] = []
     groups: list[str] = []
@@ -141,12 +141,16 @@ def how_to_weigh() -> str:
     return f"Here the items of a group count alike, however deep its groups are; with {macro} its tasks count alike."
 
 
-def _warn_of_empty(every: Sequence[_Read]) -> None:
-    empty = [(one, n) for one in every if (n := int(np.isnan(one.values).sum()))]
+def _warn_of_empty(samples: Sequence[Samples]) -> None:
+    """Warn of empty texts, which the harness writes where an interface returned nothing, too."""
+    empty = [(one, one.n_empty) for one in samples if one.n_empty]
     if empty:
-        names = [f"{n} of {one.values.size} of {one.file.task} by {quoted(one.file.model_id)}" for one, n in empty]
-        message = f"{sum(n for _, n in empty)} samples have no value of the metric and are missing, not wrong"
-        warn(f"{message}: {first_few(names)}.", DataWarning)
+        names = [f"{n} of {one.file.task} by {quoted(one.file.model_id)}" for one, n in empty]
+        message = (
+            f"{sum(n for _, n in empty)} generated texts are empty: {first_few(names)}. They count as they were scored. If"
+            " an interface returned nothing in their place (a time-out, a content filter), run them again."
+        )
+        warn(message, DataWarning)
 
 
 def _read(samples: Samples, metric: str, filter_name: str) -> _Read:

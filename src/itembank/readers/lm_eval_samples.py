@@ -16,13 +16,14 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.json_files import Record, as_float, read_records
 from itembank.readers.lm_eval_files import SampleFile
 from itembank.responses.choice_scores import choice_accuracy
+from itembank.responses.error_kinds import ERROR, error_kind
 from itembank.responses.labels import Labels
 from itembank.responses.prompts import hash_numbers
 
 _FIRST = re.compile(r'\{"doc_id": (\d{1,18}), ')
 _RESPONSES, _FILTERED, _FILTER = ', "resps": ', ', "filtered_resps": ', ', "filter": "'
-_OF_TEXTS = '[["'
-"""How responses begin that are generated texts, whose number tells the attempts; log-likelihoods are not looked at."""
+_OF_TEXTS = ('[["', "[[null")
+"""How responses begin that are generated texts, or none; log-likelihoods are not looked at."""
 
 
 def short_samples(lines: Sequence[str]) -> list[Record] | None:
@@ -270,7 +271,7 @@ def logged_accuracy(column: Sequence[Any] | None, n_rows: int) -> FloatArray:
 NOT_METRICS = frozenset(
     [
         *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
-        *("doc_hash", "prompt_hash", "target_hash", "task", "task_name", "request_type", "sample_len"),
+        *("doc_hash", "prompt_hash", "target_hash", "task", "task_name", "request_type", "sample_len", "error"),
     ]
 )
 NO_FILTER = "none"
@@ -300,7 +301,8 @@ class Samples:
     options: Options | None = None  # Answer options; None when nobody asked
     costs: Mapping[str, FloatArray] = field(default_factory=dict)  # mapping of unit to (n_rows,): NaN where unknown
     attempts: Labels | None = None  # Which attempt at the item a row is, where the log counts them
-    n_failed: int = 0  # Rows that ended in an error; their metrics are NaN
+    errors: IntArray | None = None  # (n_rows,): Kinds of errors (`error_kinds.KINDS`); None where the log tells none
+    n_empty: int = 0  # Generated texts that are empty, and may be what an interface gave in place of an error
     prompts: IntArray | None = None  # (n_rows,): Hash of each prompt, as `hash_numbers` has it
 
     def lower_is_better(self, metric: str) -> bool:
@@ -324,6 +326,8 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
     hashes: list[Any] = []
     options: list[RowOptions] = []
     generated: list[int] = []
+    errors: list[int] = []
+    n_empty = 0
     prompts: list[IntArray] = []
     delimiter = file.run.delimiters.get(file.task, DEFAULT_DELIMITER)
     values: dict[str, list[Any]] = {}
@@ -338,6 +342,8 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
         if with_options:
             options.extend(row_options(record, delimiter) for record in records)
         generated.extend(_n_generated(record) for record in records)
+        errors.extend(_error(record) for record in records)
+        n_empty += sum(record.get("resps") == [[""]] for record in records)
         for name in dict.fromkeys(name for record in records for name in _metric_names(record)):
             column = values.setdefault(name, [])
             column.extend([None] * (start - len(column)))
@@ -362,7 +368,16 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
         np.array(generated, dtype=np.int64),
         file_options(options, (acc, acc_norm)) if with_options else None,
         prompts=np.concatenate(prompts),
+        errors=np.array(errors, dtype=np.int64) if any(errors) else None,
+        n_empty=n_empty,
     )
+
+
+def _error(record: Record) -> int:
+    """Kind of error of one sample: of a text that the interface did not return, or as a field says; 0 for none."""
+    responses = record.get("resps")
+    is_none = isinstance(responses, list) and bool(responses) and responses[0] in (None, [None])
+    return error_kind(record.get("error")) or (ERROR if is_none else 0)
 
 
 def _n_generated(record: Record) -> int:

@@ -1,7 +1,7 @@
 """From the logs of an evaluation harness to rows: one metric a task, the same for all models, and items compared."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -21,7 +21,9 @@ from itembank.readers.lm_eval_samples import NO_FILTER, Samples, metric_of
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
 from itembank.readers.refusals import RefusedError, refuse, say_left_out, wanted
 from itembank.readers.rows import ResponseRows
+from itembank.responses.error_kinds import NO_ANSWER, error_kind
 from itembank.responses.labels import Labels, first_in_group, join_labels
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.prompts import NO_HASH
 
 
@@ -91,7 +93,6 @@ def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
     if logs.lonely:
         names = [path.name for path in logs.lonely]
         warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning)
-    _say_failed(samples)
     if logs.compare is not None:
         logs.compare(samples, choices)
     if spec.repeats == "count":
@@ -117,6 +118,7 @@ def _rows(
     lengths = [np.ones(part.values.size, np.int64) if part.lengths is None else part.lengths for part in picked]
     units = dict.fromkeys(unit for one in samples for unit in one.costs)
     first = samples[0].file.path
+    lost = np.concatenate([part.lost for part in picked])
     return ResponseRows(
         str(first) if len(samples) == 1 else f"{len(samples)} {kind.files} ({first.name}, ...)",
         models,
@@ -125,6 +127,8 @@ def _rows(
         np.concatenate(lengths) if has_lists else None,
         {unit: np.concatenate([part.cost(unit) for part in picked]) for unit in units},
         _attempts(samples, picked, spec),
+        LostAnswers((lost > 0).astype(np.int64), lost) if lost.any() else None,
+        None,
         model_table(samples, models, items, tasks),
         _item_table(items, tasks, content, choices=choices, groups=groups, kind=kind).with_columns(prompts),
     )
@@ -175,6 +179,7 @@ class _Picked:
     values: FloatArray
     lengths: IntArray | None
     prompts: IntArray
+    lost: IntArray
     costs: dict[str, FloatArray]
     attempts: Labels | None
 
@@ -185,13 +190,18 @@ class _Picked:
         names = pl.Series("name", samples.file.task + "/" + samples.documents.names)
         lengths = n_attempts(samples, metric)
         attempts = samples.attempts
+        values = samples.metrics[metric].values[rows]
+        lost = np.isnan(values).astype(np.int64) * NO_ANSWER
+        if samples.errors is not None:
+            lost = np.where(samples.errors[rows] > 0, samples.errors[rows], lost)
         return cls(
             Labels(pl.Series("name", [samples.file.model_id]), np.zeros(rows.size, dtype=np.int64), "text"),
             Labels(names, samples.documents.index[rows], "text"),
             Labels(samples.hashes.names, samples.hashes.index[rows]),
-            samples.metrics[metric].values[rows],
+            np.where(lost > 0, np.nan, values),
             None if lengths is None else lengths[rows],
             np.full(rows.size, NO_HASH) if samples.prompts is None else samples.prompts[rows],
+            lost,
             {unit: cost[rows] for unit, cost in samples.costs.items()},
             None if attempts is None else Labels(attempts.names, attempts.index[rows]),
         )
@@ -240,18 +250,6 @@ def _item_table(
         pl.col("task").replace(metric).alias("metric"),
         pl.col("task").replace(filters).alias("filter"),
     )
-
-
-def _say_failed(samples: Iterable[Samples]) -> None:
-    """Say how many answers failed: they are missing, and not wrong."""
-    failed: dict[str, int] = {}
-    for one in samples:
-        if one.n_failed:
-            failed[one.file.model_id] = failed.get(one.file.model_id, 0) + one.n_failed
-    if failed:
-        names = [f"{n} of {model!r}" for model, n in failed.items()]
-        message = f"{sum(failed.values())} answers ended in an error and are missing, not wrong: {first_few(names)}."
-        warn(message, DataWarning)
 
 
 PASS_RATES = ("pass@1", "pass_at_1", "pass1")
@@ -335,14 +333,14 @@ class LoggedAnswer:
     content: str | None = None  # Digest of the question and what is right
     attempt: str = "0"  # Which attempt at the item it is
     costs: Mapping[str, Any] = field(default_factory=dict)
-    has_failed: bool = False  # Whether there is no answer because of an error
+    error: str = ""  # What the answer ended in, where there is none because of an error
 
 
 def samples_of(file: SampleFile, answers: Sequence[LoggedAnswer]) -> Samples:
     """Put the answers of one file together."""
     if not answers:
         raise DataError(f"{file.path}: there must be at least one answer, got none.")
-    names = dict.fromkeys(name for one in answers if not one.has_failed for name in one.metrics)
+    names = dict.fromkeys(name for one in answers if not one.error for name in one.metrics)
     documents = Labels.of(pl.Series("name", [one.document for one in answers], dtype=pl.String))
     attempts = Labels.of(pl.Series("name", [one.attempt for one in answers], dtype=pl.String))
     units = [unit for unit in COST_COLUMNS if any(unit in one.costs for one in answers)]
@@ -351,11 +349,11 @@ def samples_of(file: SampleFile, answers: Sequence[LoggedAnswer]) -> Samples:
         documents,
         Labels(pl.Series("name", [NO_FILTER]), np.zeros(len(answers), dtype=np.int64)),
         Labels.of(pl.Series("name", [one.content for one in answers], dtype=pl.String)),
-        {name: metric_of([None if one.has_failed else one.metrics.get(name) for one in answers]) for name in names},
+        {name: metric_of([None if one.error else one.metrics.get(name) for one in answers]) for name in names},
         np.zeros(len(answers), dtype=np.int64),
         costs={unit: _amounts([one.costs.get(unit) for one in answers]) for unit in units},
         attempts=attempts if documents.n_names < len(answers) else None,
-        n_failed=sum(one.has_failed for one in answers),
+        errors=np.array([error_kind(one.error) for one in answers], dtype=np.int64),
     )
 
 

@@ -12,6 +12,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.columns import (
     NameCodes,
     ResponseNumbers,
+    error_codes,
     examples,
     id_labels,
     numbers,
@@ -20,7 +21,9 @@ from itembank.readers.columns import (
 )
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
 from itembank.readers.rows import CONTENT, UNCHANGING, ResponseRows, rename_model, row_problems
+from itembank.responses.error_kinds import ERROR, NO_ANSWER
 from itembank.responses.labels import Labels, first_in_group
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Table
 from itembank.responses.responses import MOST_TRIALS
 
@@ -200,26 +203,25 @@ def rows_of_long(table: Table, spec: ReadingSpec, known: Known | None = None) ->
     if models is None or items is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     ids = RowIds(table.source, models, items)
-    values = {name: _numbers(table, spec, name, ids, problems) for name in _NUMBER_COLUMNS}
+    read = {name: _numbers(table, spec, name, ids, problems) for name in _NUMBER_COLUMNS}
+    values = {name: None if found is None else found.values[:, 0] for name, found in read.items()}
     response, trials = settle_counts(values, spec, ids, problems)
+    words = None if read["response"] is None else read["response"].errors
+    values["words"] = None if words is None else words[:, 0].astype(np.float64)
+    lost = _lost(table, spec, response, values, problems)
+    if lost is not None:
+        is_gone = (lost.n > 0) if values["n_errors"] is None or trials is None else (lost.n > 0) & (trials == 0)
+        _tell_of_scored(table.source, int(np.count_nonzero(is_gone & (response > 0.0))))
+        response = np.where(is_gone, np.nan, response)
+        trials = None if trials is None else np.where(is_gone, 0, trials)
     items, item_table = _item_table(table, spec, items, problems)
     costs = {unit: cost for unit in COST_COLUMNS if (cost := values[unit]) is not None and not np.isnan(cost).all()}
     seeds = _attempts(table, spec)
-    rows = ResponseRows(table.source, models, items, response, trials, costs, seeds, item_table=item_table)
+    rows = ResponseRows(table.source, models, items, response, trials, costs, seeds, lost, item_table=item_table)
     problems.extend(row_problems(rows, max_response=spec.max_response))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
-    if known is None:  # of parts it is told when all are read
-        given = values["n_trials"]
-        is_told = np.zeros(response.shape, dtype=bool) if given is None else given == 0.0  # zero trials
-        tell_of_missing(table.source, int(np.count_nonzero(np.isnan(response) & ~is_told)), rows.n_rows)
     return rows
-
-
-def tell_of_missing(source: str, n_missing: int, n_rows: int) -> None:
-    """Warn of rows without a response, where there are any."""
-    if n_missing:
-        warn(f"{source}: {n_missing} of {n_rows} rows have no response and count as missing.", DataWarning)
 
 
 def _attempts(table: Table, spec: ReadingSpec) -> Labels | None:
@@ -231,10 +233,61 @@ def _attempts(table: Table, spec: ReadingSpec) -> Labels | None:
     return Labels.of(pl.Series("name", pair, dtype=pl.Int64).replace(-1, None).cast(pl.String))
 
 
-_NUMBER_COLUMNS = ("response", "n_trials", "n_correct", *COST_COLUMNS)
+def _lost(
+    table: Table,
+    spec: ReadingSpec,
+    response: FloatArray,
+    values: Mapping[str, FloatArray | None],  # as of `settle_counts`; `words`: kinds of errors in place of responses
+    problems: list[str],
+) -> LostAnswers | None:
+    """Tell the lost attempts of each row, None where none was lost.
+
+    A row tells them by its columns `error` and `n_errors`, or by a word in place of its response. A row that has no
+    response and tells nothing lost it for no reason that is known, unless it has zero trials.
+    """
+    words = values["words"]
+    kind = np.zeros(response.shape, dtype=np.int64) if words is None else words.astype(np.int64)
+    column = spec.column("error")
+    told = error_codes(table.frame[column]) if column and column in table.frame.columns else kind
+    if told is None:
+        what = f"{column} must hold texts of errors, or true and false, got numbers"
+        if "error" in spec.columns:
+            problems.append(f"{what}. Name the column that tells whether an answer was lost, or none.")
+        else:
+            warn(f"{table.source}: {what}; the column is left out.", DataWarning)
+        told = kind
+    kind = np.maximum(kind, told)
+    trials, counted = values["n_trials"], values["n_errors"]
+    each = np.ones(response.shape) if trials is None else np.clip(np.nan_to_num(trials, nan=1.0), 1.0, MOST_TRIALS)
+    n = np.where(kind > 0, each, 0.0).astype(np.int64)
+    if counted is not None:
+        bad = ~(np.isnan(counted) | ((counted >= 0.0) & (counted == np.floor(counted)) & (counted < MOST_TRIALS)))
+        if bad.any():
+            problems.append(f"n_errors must be a whole number of at least 0, got {int(bad.sum())} rows with another.")
+            return None
+        n = np.nan_to_num(counted).astype(np.int64)
+        kind = np.where(n == 0, 0, np.where(kind == 0, ERROR, kind))
+    else:
+        is_silent = np.isnan(response) & (kind == 0) & (True if trials is None else trials != 0.0)
+        n, kind = np.where(is_silent, each, n).astype(np.int64), np.where(is_silent, NO_ANSWER, kind)
+    return LostAnswers(n, kind) if n.any() else None
 
 
-def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: list[str]) -> FloatArray | None:
+def _tell_of_scored(source: str, n_scored: int) -> None:
+    """Warn of rows that were scored although they have an error, where there are any."""
+    if n_scored:
+        warn(
+            f"{source}: {n_scored} rows have an error and a response above 0 all the same. Their answers are lost; if "
+            f"such responses count, leave the errors out ({remedy(_NO_ERRORS, '--column error=')}).",
+            DataWarning,
+        )
+
+
+_NO_ERRORS = "columns={'error': ''}"
+_NUMBER_COLUMNS = ("response", "n_trials", "n_correct", "n_errors", *COST_COLUMNS)
+
+
+def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: list[str]) -> ResponseNumbers | None:
     """Return one column as numbers, None when absent."""
     column = spec.column(name)
     if column not in table.frame.columns:
@@ -247,7 +300,7 @@ def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: 
         named = zip(ids.pairs(rows), examples(table.frame[column].gather(rows)), strict=True)
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
         problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{found.advice}")
-    return found.values[:, 0]
+    return found
 
 
 def _item_table(table: Table, spec: ReadingSpec, items: Labels, problems: list[str]) -> tuple[Labels, pl.DataFrame]:
@@ -304,7 +357,7 @@ def _prefixed(items: Labels, scenario: Labels | None, spec: ReadingSpec) -> Labe
     return Labels(pl.Series("name", names, dtype=pl.String), place[index], "text")
 
 
-NAMES = ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch")
+NAMES = ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch", "error")
 """Columns of a long table that are text whatever they hold."""
 
 

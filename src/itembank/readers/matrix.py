@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.columns import id_labels
@@ -15,12 +15,13 @@ from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.readers.rows import ResponseRows
 from itembank.readers.table_files import read_table_file
 from itembank.responses.labels import Labels
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Table
 from itembank.responses.responses import (
     DEFAULT_SCENARIO,
     ResponseMatrix,
     check_complete,
-    check_models_and_items_have_responses,
+    check_have_responses,
 )
 
 
@@ -295,6 +296,40 @@ def _mean_known(values: FloatArray, group: IntArray, n_groups: int) -> FloatArra
     return result
 
 
+def lost_of_cells(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Repeats) -> LostAnswers | None:
+    """Count the lost attempts of each cell, (n_cells,); None where there are none.
+
+    Where attempts are counted or averaged, each that was lost counts, unless the same one (by its seed) was answered in
+    another row. Else a cell is one attempt: what a later or an earlier row answered was not lost.
+    """
+    if rows.lost is None or not rows.lost.n.any():
+        return None
+    is_attempt = repeats in POOLED
+    table = pl.DataFrame(
+        {
+            "cell": cell,
+            "seed": _seed(rows, np.arange(rows.n_rows)) if is_attempt else np.zeros(rows.n_rows, dtype=np.int64),
+            "n": rows.lost.n,
+            "kind": rows.lost.kind,
+            "is_answered": ~np.isnan(rows.response),
+        }
+    )
+    one = ["cell", "seed"]
+    if is_attempt:  # without a seed each row is an attempt
+        table = table.with_columns(
+            seed=pl.when(pl.col("seed") < 0).then(-1 - pl.int_range(pl.len())).otherwise("seed"),
+        )
+    table = table.filter(pl.col("is_answered") | ~pl.col("is_answered").any().over(one))
+    attempts = table.group_by(one, maintain_order=True).agg(pl.col("n").max(), pl.col("kind").max())
+    found = attempts.group_by("cell").agg(pl.col("n").sum(), pl.col("kind").max()).filter(pl.col("n") > 0)
+    if not found.height:
+        return None
+    n, kind = np.zeros(n_cells, dtype=np.int64), np.zeros(n_cells, dtype=np.int64)
+    places = found["cell"].to_numpy()
+    n[places], kind[places] = found["n"].to_numpy(), found["kind"].to_numpy()
+    return LostAnswers(n, kind)
+
+
 _DROP = "empty='drop'"
 _DROP_IN_FILE = "empty = 'drop' in the file of itembank import --spec"
 
@@ -306,23 +341,25 @@ def to_matrix(
     shape = (rows.models.n_names, rows.items.n_names)
     if 0 in shape:
         raise DataError(f"{rows.source}: there must be at least one response, got none.")
-    n_arrays = 1 + (rows.n_trials is not None) + len(rows.costs)
+    n_arrays = 1 + (rows.n_trials is not None) + len(rows.costs) + 2 * (rows.lost is not None)
     check_matrix_fits(rows.source, *shape, n_responses=rows.n_rows, n_arrays=n_arrays)
     cell = rows.models.index * shape[1] + rows.items.index
     cells = settle_repeats(rows, cell, shape[0] * shape[1], spec.repeats)
+    lost = lost_of_cells(rows, cell, shape[0] * shape[1], spec.repeats)
     matrix = ResponseMatrix.create(
         _scatter(cells.index, cells.response, shape),
         models=table_of_models(rows, models),
         items=table_of_items(rows, items, spec),
         n_trials=_scatter_trials(cells, shape),
         costs={unit: _scatter(cells.index, cost, shape) for unit, cost in cells.costs.items()},
-    )
+        lost=None if lost is None else LostAnswers(lost.n.reshape(shape), lost.kind.reshape(shape)),
+    ).with_errors(spec.errors or rows.errors)
     source = rows.source
     try:
         if spec.missing == "forbid":
             check_complete(matrix.responses, matrix.model_ids, matrix.item_ids)
         if spec.empty == "error":
-            check_models_and_items_have_responses(matrix.responses, matrix.model_ids, matrix.item_ids)
+            check_have_responses(*_asked(matrix), matrix.model_ids, matrix.item_ids)
     except DataError as error:
         advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, _DROP_IN_FILE)} does so."
         raise DataError(f"{source}: {error}{advice}") from error
@@ -369,9 +406,31 @@ def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: Reading
     return table.with_columns(pl.col("scenario").fill_null(name))
 
 
+def _asked(matrix: ResponseMatrix) -> tuple[BoolArray, BoolArray]:
+    """Which models have a response, (n_models,), and which items one or an attempt that was lost, (n_items,)."""
+    observed = matrix.observed
+    told = observed if matrix.lost is None else observed | (matrix.lost.n > 0)
+    return np.asarray(observed.any(axis=1)), np.asarray(told.any(axis=0))
+
+
+def warn_of_lost(matrix: ResponseMatrix) -> None:
+    """Warn of lost answers that count as missing; `estimate`, `compare` and `gate` say what that does to scores."""
+    if matrix.lost is None or matrix.lost.errors != "missing":
+        return
+    by_model = matrix.lost.n.sum(axis=1)
+    order = [row for row in np.argsort(-by_model, kind="stable").tolist() if by_model[row]]
+    names = [f"{by_model[row]} of {quoted(matrix.model_ids[row])}" for row in order]
+    ways = remedy("errors='wrong' or 'bounds' in ReadingSpec", "--errors wrong or bounds")
+    warn(
+        f"lost answers count as missing, not wrong: {first_few(names)} ({matrix.lost.in_words}). To count them "
+        f"otherwise: {ways}.",
+        DataWarning,
+    )
+
+
 def _without_empty(matrix: ResponseMatrix, source: str) -> ResponseMatrix:
-    """Leave out models and items without any response; only models are worth a warning."""
-    has_model, has_item = matrix.observed.any(axis=1), matrix.observed.any(axis=0)
+    """Leave out models and items that nobody asked; only models are worth a warning."""
+    has_model, has_item = _asked(matrix)
     if has_model.all() and has_item.all():
         return matrix
     if not has_model.any():

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import polars as pl
 
-from itembank.errors import DataError, ParameterError, did_you_mean, missing_package, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, missing_package, remedy, shown
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.coded import coded_responses, may_be_coded, response_file_rows
 from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
-from itembank.readers.matrix import known_table, read_known, to_matrix, warn_of_partial_runs
+from itembank.readers.matrix import known_table, read_known, to_matrix, warn_of_lost, warn_of_partial_runs
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
@@ -76,6 +76,7 @@ def read_responses(
     spec = replace(spec or ReadingSpec(), **{name: value for name, value in given.items() if value is not None})
     matrix = read_matrix(paths_of(paths), spec, models=models, items=items, progress=progress)
     warn_of_partial_runs(matrix.models)
+    warn_of_lost(matrix)
     return matrix
 
 
@@ -268,6 +269,10 @@ def _read_source(
     """Read all that one format has: logs together, so that one metric a task is taken, whoever was run."""
     if source_format in SOURCES:
         source = SOURCES[source_format]
+        if spec.errors is not None and "errors" not in source.takes:
+            raise ParameterError(
+                f"{source.title} do not tell lost answers from others: leave {remedy('errors', '--errors')} out."
+            )
         known = {} if source.lists_all_items else {"item_ids": item_ids}
         rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
         return rows if "tasks" in source.takes else only_wanted(rows, spec)
@@ -278,6 +283,7 @@ def _read_source(
 def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:
     rows = response_file_rows(path) if source_format == "responses" else table_rows(path, spec)
     rows = rows if spec.model_id is None else rename_model(rows, spec.model_id)
+    rows = rows if spec.errors is None else replace(rows, errors=spec.errors)
     return rename_models(rows, spec.model_names) if spec.model_names else rows
 
 
@@ -341,7 +347,9 @@ def responses_from_frame(
         rows = rows_of_table(Table(NAME, frame), spec)
         return [rows if spec.model_id is None else rename_model(rows, spec.model_id)]
 
-    return matrix_of_rows(read, spec, models=models, items=items)
+    matrix = matrix_of_rows(read, spec, models=models, items=items)
+    warn_of_lost(matrix)
+    return matrix
 
 
 def to_polars(table: Any) -> pl.DataFrame:

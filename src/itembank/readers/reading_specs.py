@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from itembank.checks import check_one_of, check_positive
 from itembank.errors import ParameterError, shown
 from itembank.readers.sources import SOURCES
+from itembank.responses.error_kinds import Errors
 
 Format: TypeAlias = str
 FORMATS: tuple[Format, ...] = ("auto", "responses", "long", "wide-models", "wide-items", *SOURCES)
@@ -16,7 +17,6 @@ Response = Literal["metric", "accuracy", "accuracy-per-character", "probability"
 Repeats = Literal["error", "count", "mean", "last"]
 Missing = Literal["allow", "forbid"]
 Empty = Literal["error", "drop", "keep"]
-Errors = Literal["missing", "wrong"]
 ModelIdFrom = Literal["name", "args", "folder"]
 
 COST_COLUMNS = ("input_tokens", "output_tokens", "cost_usd", "seconds")
@@ -30,6 +30,8 @@ LONG_COLUMNS = (
     "n_correct",
     "seed",
     "epoch",
+    "error",
+    "n_errors",
     *COST_COLUMNS,
 )
 
@@ -97,9 +99,9 @@ class ReadingSpec:
     missing : {'allow', 'forbid'}
     empty : {'error', 'drop', 'keep'}
         Models and items without any response.
-    errors : {'missing', 'wrong'}
-        Logs that tell errors from wrong answers: an item whose run or grading failed has no response, or counts as a
-        wrong one.
+    errors : {'missing', 'wrong', 'bounds'} or None
+        What lost answers count as, which ended in an error or are without a response: nothing; wrong answers; or
+        nothing, with intervals that hold whichever they are. None: what a response file says, else nothing.
     max_memory : float or None
         Bytes that reading may take. None: half of what the machine has; then files that grow when unpacked, or ask
         for a matrix that is nearly empty, are refused, since they are seldom what they seem.
@@ -129,7 +131,7 @@ class ReadingSpec:
     repeats: Repeats = "error"
     missing: Missing = "allow"
     empty: Empty = "error"
-    errors: Errors = "missing"
+    errors: Errors | None = None
     max_memory: float | None = None
 
     def __post_init__(self) -> None:
@@ -139,12 +141,13 @@ class ReadingSpec:
             "repeats": Repeats,
             "missing": Missing,
             "empty": Empty,
-            "errors": Errors,
             "model_id_from": ModelIdFrom,
         }
         check_one_of("format", self.format, FORMATS)
         for name, allowed in choices.items():
             check_one_of(name, getattr(self, name), get_args(allowed))
+        if self.errors is not None:
+            check_one_of("errors", self.errors, get_args(Errors))
         check_positive("max_response", self.max_response)
         if self.max_memory is not None:
             check_positive("max_memory, in bytes,", self.max_memory)

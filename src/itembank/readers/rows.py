@@ -8,7 +8,9 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, first_few, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.responses.error_kinds import Errors
 from itembank.responses.labels import Labels, join_labels
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.prompts import DIFFERS, PROMPTS, how_to_mix, join_prompts, prompt_differences, with_prompts
 
 CONTENT = "content_hash"
@@ -30,6 +32,8 @@ class ResponseRows:
     n_trials: IntArray | None = None  # (n_rows,): 0 where unknown
     costs: Mapping[str, FloatArray] = field(default_factory=dict)  # mapping of unit to (n_rows,): NaN where unknown
     seeds: Labels | None = None
+    lost: LostAnswers | None = None  # (n_rows,): Attempts without an answer behind each row; None where none is told
+    errors: Errors | None = None  # What the source says lost answers count as; the responses here never count them
     # What is known of each model (`model_id`) and item (`item_id`, and maybe `scenario`, `subscenario`).
     model_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"model_id": pl.String}))
     item_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"item_id": pl.String}))
@@ -50,6 +54,7 @@ class ResponseRows:
             n_trials=None if self.n_trials is None else self.n_trials[rows],
             costs={unit: cost[rows] for unit, cost in self.costs.items()},
             seeds=None if self.seeds is None else self.seeds.take(rows),
+            lost=None if self.lost is None else self.lost[rows],
             model_table=self.model_table.filter(pl.col("model_id").is_in(models.names.implode())),
             item_table=self.item_table.filter(pl.col("item_id").is_in(items.names.implode())),
         )
@@ -118,9 +123,31 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
         np.concatenate(trials) if any(part.n_trials is not None for part in parts) else None,
         costs,
         join_labels(seeds) if any(part.seeds is not None for part in parts) else None,
+        _join_lost(parts),
+        _one_policy(parts),
         _first_known([part.model_table for part in parts], "model_id"),
         item_table,
     )
+
+
+def _join_lost(parts: Sequence[ResponseRows]) -> LostAnswers | None:
+    """Put the lost attempts of all parts together, none for the rows of parts that tell of none."""
+    if all(part.lost is None for part in parts):
+        return None
+    none = [np.zeros(part.n_rows, dtype=np.int64) for part in parts]
+    n = [zero if part.lost is None else part.lost.n for part, zero in zip(parts, none, strict=True)]
+    kind = [zero if part.lost is None else part.lost.kind for part, zero in zip(parts, none, strict=True)]
+    return LostAnswers(np.concatenate(n), np.concatenate(kind))
+
+
+def _one_policy(parts: Sequence[ResponseRows]) -> Errors | None:
+    """Return what the parts say lost answers count as; `DataError` if those that have some say different things."""
+    told = {part.errors or "missing": part.source for part in parts if part.lost is not None and part.lost.n.any()}
+    if len(told) > 1:
+        where = " but ".join(f"{errors} in {quoted(source)}" for errors, source in told.items())
+        ways = remedy("spec=ReadingSpec(errors='missing', 'wrong' or 'bounds')", "--errors missing, wrong or bounds")
+        raise DataError(f"lost answers must count as the same in all sources, got {where}. Say which: {ways}.")
+    return next(iter(told), None)
 
 
 def joined_source(names: Sequence[str]) -> str:

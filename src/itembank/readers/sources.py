@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 _HERE = "itembank.readers."
-LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "max_response")
+LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "max_response", "errors")
 """Choices that logs of harnesses take which hold several metrics and tasks."""
 
 
@@ -43,7 +43,20 @@ SOURCES: Mapping[str, Source] = {
         "py-irt's JSON Lines",
         _HERE + "py_irt:is_py_irt",
         _HERE + "py_irt:py_irt_rows",
-        takes=("max_response",),
+        takes=("max_response", "errors"),
+    ),
+    "promptfoo": Source(
+        "results of promptfoo",
+        _HERE + "promptfoo:is_promptfoo",
+        _HERE + "promptfoo:promptfoo_rows",
+        takes=("errors",),
+    ),
+    "verifiers": Source(
+        "results of verifiers",
+        _HERE + "verifiers:is_verifiers",
+        _HERE + "verifiers:verifiers_rows",
+        beside=("*--*/*/metadata.json",),
+        takes=("max_response", "errors"),
     ),
     "lm-eval": Source(
         "logs of lm-evaluation-harness",

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError, DataWarning, did_you_mean, quoted, remedy, shown, warn
+from itembank.errors import DataError, did_you_mean, remedy, shown
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import files_below, named, read_each
@@ -25,8 +25,18 @@ from itembank.readers.sources import SOURCES
 RESOLVED = ("resolved_ids", "resolved")
 WRONG = ("unresolved_ids", "empty_patch_ids", "no_generation", "no_apply")
 """No patch, one that cannot be applied, and one that does not resolve the issue."""
-FAILED = ("error_ids", "no_logs", "install_fail", "reset_failed", "test_errored", "test_timeout")
-"""Nobody knows whether the patch is right: the run or its grading broke off."""
+FAILED = {
+    "infra_failure_ids": "harness",
+    "ambiguous_failure_ids": "error",
+    "error_ids": "error",
+    "no_logs": "harness",
+    "install_fail": "harness",
+    "reset_failed": "harness",
+    "test_errored": "harness",
+    "test_timeout": "time-out",
+}
+"""Nobody knows whether the patch is right: the run or its grading broke off. The kind of error of each list, of several
+the first; reports list failures of the infrastructure among the unresolved, too."""
 NOT_RUN = ("incomplete_ids",)
 OTHERS = ("submitted_ids", "completed_ids", "generated", "with_logs", "applied")
 """Lists of ids that say nothing of the outcome."""
@@ -91,7 +101,7 @@ def swe_bench_rows(
     An instance that is in no list of a run counts as wrong where all instances of the data set are known: they were
     given, or the lists of all runs together hold as many as the runs (or the split) say there are.
 
-    `errors` of the spec says what an instance is whose grading failed; `item_ids` are all instances of the data set.
+    An instance whose grading failed is a lost answer; `item_ids` are all instances of the data set.
     """
     files = [file for path in paths for file in find_swe_bench(path, spec)]
     source = named(paths)
@@ -107,24 +117,24 @@ def swe_bench_rows(
     outcomes, problems = {}, []
     for run in runs:
         try:
-            outcomes[run.path] = _outcomes(run, known, spec)
+            outcomes[run.path] = _outcomes(run, known)
         except DataError as error:
             problems.append(str(error))
     refuse_or_leave_out(problems, spec, has_rest=bool(outcomes))
     runs = [run for run in runs if run.path in outcomes]
-    _tell_errors(runs, spec)
     repeated = len({run.model_id for run in runs}) < len(runs)
     rows = [
         {
             "model_id": run.model_id,
             "item_id": one,
             "response": value,
+            "error": error,
             "scenario": spec.scenario or "-".join(filter(None, ("swe-bench", run.split))),
             "subscenario": _repository(one),
             **({"seed": run.run_id} if repeated else {}),
         }
         for run in runs
-        for one, value in outcomes[run.path].items()
+        for one, (value, error) in outcomes[run.path].items()
     ]
     if not rows:
         raise DataError(f"{source}: must hold an instance that was graded, got none.")
@@ -195,10 +205,10 @@ def _check_known(runs: Sequence[SweBenchRun], item_ids: Sequence[str]) -> None:
             )
 
 
-def _outcomes(run: SweBenchRun, known: set[str] | None, spec: ReadingSpec) -> dict[str, float]:
-    """Response of each instance of a run that has one."""
+def _outcomes(run: SweBenchRun, known: set[str] | None) -> dict[str, tuple[float | None, str | None]]:
+    """Response of each instance that was run, or the kind of error in its place."""
     resolved, wrong, failed = run.ids(RESOLVED), run.ids(WRONG), _failed(run)
-    twice = sorted(resolved & (wrong | run.ids(FAILED)))
+    twice = sorted(resolved & (wrong | set(failed)))
     if twice:
         raise DataError(
             f"{run.path}: an instance must have one outcome, got {len(twice)} that are resolved and in another list "
@@ -213,33 +223,18 @@ def _outcomes(run: SweBenchRun, known: set[str] | None, spec: ReadingSpec) -> di
             f"{table}; or read it together with runs that list them all."
         )
     if known is not None and "submitted_ids" not in run.lists:  # what was not submitted was not run
-        wrong |= known - resolved - failed - run.ids(NOT_RUN)
-    if spec.errors == "wrong":
-        wrong |= failed
-    return {**dict.fromkeys(sorted(resolved), 1.0), **dict.fromkeys(sorted(wrong), 0.0)}
+        wrong |= known - resolved - set(failed) - run.ids(NOT_RUN)
+    others = {one: (None, failed[one]) if one in failed else (0.0, None) for one in sorted(wrong | set(failed))}
+    return {**dict.fromkeys(sorted(resolved), (1.0, None)), **others}
 
 
-def _failed(run: SweBenchRun) -> set[str]:
-    """Instances whose run or grading failed: those the lists say, and those submitted that no list has."""
-    graded = run.ids((*RESOLVED, *WRONG))
-    ungraded = run.ids(("submitted_ids",)) - graded - run.ids(NOT_RUN)
-    return run.ids(FAILED) | ungraded
-
-
-def _tell_errors(runs: Sequence[SweBenchRun], spec: ReadingSpec) -> None:
-    """Warn of instances whose grading failed, and say what they count as."""
-    failed = {run.model_id: n for run in runs if (n := len(_failed(run)))}
-    if not failed:
-        return
-    counts = ", ".join(f"{quoted(name)}: {n}" for name, n in list(failed.items())[:5])
-    more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
-    other = remedy("errors='wrong'", "errors = 'wrong' in the file of --spec")
-    what = (
-        "count as wrong, as on the leaderboard"
-        if spec.errors == "wrong"
-        else f"have no response (the leaderboard counts them as wrong: {other})"
-    )
-    warn(f"instances whose run or grading failed {what}: {counts}{more}.", DataWarning)
+def _failed(run: SweBenchRun) -> dict[str, str]:
+    """Kind of error of the instances whose run or grading failed: those submitted that no list has failed, too."""
+    ungraded = run.ids(("submitted_ids",)) - run.ids((*RESOLVED, *WRONG, *NOT_RUN))
+    failed = dict.fromkeys(ungraded, "error")
+    for name, kind in reversed(FAILED.items()):
+        failed |= dict.fromkeys(run.ids((name,)), kind)
+    return failed
 
 
 def _repository(instance: str) -> str | None:

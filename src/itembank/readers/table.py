@@ -11,14 +11,16 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.columns import ResponseNumbers, examples, id_labels, optional_labels, response_numbers
 from itembank.readers.json_files import first_record
 from itembank.readers.long_table import Known, check_columns, rows_of_long, text_columns, wanted_columns
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.rows import ResponseRows, rename_model, row_problems
 from itembank.readers.table_files import probable_header, read_table_file, table_batches
+from itembank.responses.error_kinds import NO_ANSWER
 from itembank.responses.labels import Labels
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Kind, Table, file_kind, read_parquet_schema
 
 
@@ -30,7 +32,8 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
     is_of_models = layout_of(table.frame.columns, spec) == "wide-models"
     key, of_columns = ("model_id", "item_id") if is_of_models else ("item_id", "model_id")
     about = {} if is_of_models else {name: spec.column(name) for name in ("scenario", "subscenario")}
-    ids, names, values = _ids_and_values(table, spec, key, [*about.values()], known or {})
+    ids, names, found = _ids_and_values(table, spec, key, [*about.values()], known or {})
+    values, errors = found.values, found.errors
     if not is_of_models and np.unique(ids.index).size < ids.index.size:
         repeated = table.frame[spec.column("item_id")]
         again = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
@@ -58,7 +61,9 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
             of_item[ids.index] = np.where(labels.index < 0, labels.n_names, labels.index)
             told[name] = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)]).gather(of_item)
     response = np.ascontiguousarray(values).ravel() / spec.max_response
-    rows = ResponseRows(table.source, models, items, response, item_table=pl.DataFrame(told))
+    errors = errors if errors is None or is_of_models else errors.T
+    lost = _lost_in_wide(table, response, errors, is_of_one=known is None and models.n_names == 1, spec=spec)
+    rows = ResponseRows(table.source, models, items, response, lost=lost, item_table=pl.DataFrame(told))
     problems = row_problems(rows, max_response=spec.max_response)
     if problems:
         raise DataError(f"{rows.source}: " + " ".join(problems))
@@ -67,8 +72,8 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
 
 def _ids_and_values(
     table: Table, spec: ReadingSpec, key: str, about: Sequence[str], known: Known
-) -> tuple[Labels, list[str], FloatArray]:
-    """Ids of the rows, names of the response columns, and the responses (n_rows, n_columns)."""
+) -> tuple[Labels, list[str], ResponseNumbers]:
+    """Ids of the rows, names of the response columns, and the responses."""
     column = spec.column(key)
     if column not in table.frame.columns:
         python = f"columns={{'{key}': '...'}}"
@@ -98,7 +103,28 @@ def _ids_and_values(
         )
     if problems or ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
-    return ids, others, responses.values
+    return ids, others, responses
+
+
+def _lost_in_wide(
+    table: Table, response: FloatArray, errors: IntArray | None, *, is_of_one: bool, spec: ReadingSpec
+) -> LostAnswers | None:
+    """Tell the lost attempts of each cell, None where none was lost.
+
+    A cell tells them by a word of an error. An empty cell was not asked, but in a table of one model, whose items were
+    all asked; where lost answers are to count, the two must not be confused.
+    """
+    kind = np.zeros(response.shape, dtype=np.int64) if errors is None else np.ascontiguousarray(errors).ravel()
+    is_empty = np.isnan(response) & (kind == 0)
+    if is_of_one:
+        kind = np.where(is_empty, NO_ANSWER, kind)
+    elif errors is None and is_empty.any() and spec.errors in {"wrong", "bounds"}:
+        raise DataError(
+            f"{table.source}: a wide table must tell lost answers from questions that were not asked, got "
+            f"{int(is_empty.sum())} empty cells. Write 'error' or 'timeout' into the cells whose answer was lost, give "
+            f"a long table, or leave {remedy('errors', '--errors')} out."
+        )
+    return LostAnswers((kind > 0).astype(np.int64), kind) if kind.any() else None
 
 
 def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[str]) -> str:

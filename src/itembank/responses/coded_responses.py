@@ -11,6 +11,7 @@ import polars as pl
 from itembank.errors import DataError
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.code_array import MISSING, RIGHT, WRONG, CodeArray, Codes, ItemCodes, codes_of
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import ResponseMatrix
 
 CELLS_AT_ONCE = 2**20
@@ -39,13 +40,14 @@ class CodedResponses(ResponseMatrix):
     _codes_of_trials: CodeArray | None
     _codes_of_costs: Mapping[str, CodeArray]
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 (the fields of a `ResponseMatrix`, in their order)
         self,
         responses: FloatArray | CodeArray,
         models: pl.DataFrame,
         items: pl.DataFrame,
         n_trials: IntArray | CodeArray | None = None,
         costs: Mapping[str, FloatArray | CodeArray] | None = None,
+        lost: LostAnswers | None = None,
     ) -> None:
         """Hold codes of n_models x n_items cells as they are, and numbers as codes."""
         # What a `ResponseMatrix` is made of may be given to make one of these, as `dataclasses.replace` does.
@@ -55,6 +57,7 @@ class CodedResponses(ResponseMatrix):
             "items": items,
             "_codes_of_trials": None if n_trials is None else _coded(n_trials),
             "_codes_of_costs": {name: _coded(cost) for name, cost in (costs or {}).items()},
+            "lost": lost,
         }
         for name, value in kept.items():
             object.__setattr__(self, name, value)  # it is frozen
@@ -145,6 +148,7 @@ class CodedResponses(ResponseMatrix):
             self.items,
             None if trials is None else _trials(part(trials)),
             {name: part(cost) for name, cost in self._codes_of_costs.items()},
+            None if self.lost is None else self.lost[first:last],
         )
 
     def parts(self) -> Iterator[ResponseMatrix]:
@@ -163,6 +167,7 @@ class CodedResponses(ResponseMatrix):
             self.items[columns],
             None if trials is None else trials.take(rows, columns),
             {name: cost.take(rows, columns) for name, cost in self._codes_of_costs.items()},
+            None if self.lost is None else self.lost[np.ix_(rows, columns)],
         )
         return cut if rows.size * columns.size > CODES_DOWN_TO else cut.to_matrix()
 
@@ -175,7 +180,7 @@ class CodedResponses(ResponseMatrix):
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> ResponseMatrix:
         """Return the same responses with other tables of models or items, in the same order."""
         models, items = self.models if models is None else models, self.items if items is None else items
-        return CodedResponses(self._codes, models, items, self._codes_of_trials, self._codes_of_costs)
+        return CodedResponses(self._codes, models, items, self._codes_of_trials, self._codes_of_costs, self.lost)
 
     def item_codes(self) -> ItemCodes | None:
         """Return right and wrong answers item after item; None if responses are others."""
@@ -183,7 +188,7 @@ class CodedResponses(ResponseMatrix):
 
     def to_matrix(self) -> ResponseMatrix:
         """Return all models as a matrix of numbers."""
-        return ResponseMatrix(self.responses, self.models, self.items, self.n_trials, dict(self.costs))
+        return ResponseMatrix(self.responses, self.models, self.items, self.n_trials, dict(self.costs), self.lost)
 
     def __repr__(self) -> str:
         """Say how many there are; numbers of all cells are not made for it."""
@@ -191,7 +196,9 @@ class CodedResponses(ResponseMatrix):
 
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
         """Send another process the codes."""
-        return type(self), (self._codes, self.models, self.items, self._codes_of_trials, self._codes_of_costs)
+        return type(self), (
+            *(self._codes, self.models, self.items, self._codes_of_trials, self._codes_of_costs, self.lost),
+        )
 
     def _numbers(self, codes: CodeArray) -> FloatArray:
         """Return the numbers of codes (n_models, n_items), made a part at a time."""

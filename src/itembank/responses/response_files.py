@@ -1,7 +1,8 @@
 """The response file: one long Parquet file that carries everything known, readable by any Parquet reader.
 
-Columns: `model_id`, `item_id`, `scenario`, `subscenario`, `response` and, where known, `n_trials` and costs; one row
-a model and item, model after model. What else is known of models and items travels in the file's key-value metadata
+Columns: `model_id`, `item_id`, `scenario`, `subscenario`, `response` and, where known, `n_trials`, costs, and
+`n_errors` and `error` (lost attempts, and what they ended in); one row a model and item, model after model. What else
+is known of models and items travels in the file's key-value metadata
 (`itembank.models`, `itembank.items`: a Parquet table each, in base64), so that the file is never apart from it. The
 digest of the whole file (`itembank.digest`) is checked before anything is read (`readers.response_rows`).
 """
@@ -21,6 +22,7 @@ from itembank.files.documents import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed,
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.responses.code_array import MISSING, CodeArray
 from itembank.responses.coded_responses import CodedResponses, are_many, blocks
+from itembank.responses.error_kinds import KINDS
 from itembank.responses.opening import read_parquet_metadata
 from itembank.responses.responses import ResponseMatrix
 
@@ -28,8 +30,10 @@ SCHEMA_VERSION = "1"
 VERSION_KEY = "itembank.schema_version"
 MODELS_KEY = "itembank.models"
 ITEMS_KEY = "itembank.items"
+ERRORS_KEY = "itembank.errors"
+"""What lost answers count as in the column `response`."""
 ROWS_IN_GROUP = 122_880
-OWN_COLUMNS = ("model_id", "item_id", "scenario", "subscenario", "response", "n_trials")
+OWN_COLUMNS = ("model_id", "item_id", "scenario", "subscenario", "response", "n_trials", "n_errors", "error")
 
 
 def write_responses(responses: ResponseMatrix, path: str | Path) -> None:
@@ -63,6 +67,7 @@ def write_responses(responses: ResponseMatrix, path: str | Path) -> None:
         VERSION_KEY: SCHEMA_VERSION,
         MODELS_KEY: _packed_table(responses.models),
         ITEMS_KEY: _packed_table(responses.items),
+        **({} if responses.lost is None else {ERRORS_KEY: responses.lost.errors}),
         DIGEST_KEY: BLANK,
     }
     with replacing_file(path) as temporary:
@@ -141,17 +146,24 @@ def _long_tables(responses: ResponseMatrix, names: Mapping[str, pl.Series]) -> I
 
 
 def _numbers(responses: ResponseMatrix, told: BoolArray) -> Iterator[pl.Series]:
-    """Give responses, trials and costs of these cells."""
+    """Give responses, trials, lost attempts and costs of these cells."""
     yield pl.Series("response", responses.responses[told], nan_to_null=True)
     if responses.n_trials is not None:
         yield pl.Series("n_trials", responses.n_trials[told].astype(np.int64))
+    if responses.lost is not None:
+        lost = responses.lost[told]
+        yield pl.Series("n_errors", lost.n)
+        kinds = pl.Series([None, *KINDS[1:]], dtype=pl.String)
+        yield kinds.gather(lost.kind).cast(pl.Categorical).alias("error")
     for unit, cost in responses.costs.items():
         yield pl.Series(unit, cost[told].astype(np.float64), nan_to_null=True)
 
 
 def _told(responses: ResponseMatrix) -> BoolArray:
-    """Where a response, trials or a cost is known, (n_models, n_items)."""
+    """Where a response, trials, a lost attempt or a cost is known, (n_models, n_items)."""
     told = responses.observed
+    if responses.lost is not None:
+        told |= responses.lost.n > 0
     if responses.n_trials is not None:
         told |= responses.n_trials != 0
     for cost in responses.costs.values():

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +10,8 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, did_you_mean, quoted, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.responses.error_kinds import Errors
+from itembank.responses.lost_answers import LostAnswers, counted_as
 from itembank.tabular import Compact
 
 DEFAULT_SCENARIO = "all"
@@ -35,6 +37,8 @@ class ResponseMatrix(Compact):
         Repeated attempts behind each response (0 where missing); the response is their mean.
     costs : mapping of name to (n_models, n_items)
         Cost of each response by unit (`input_tokens`, `output_tokens`, `cost_usd`, `seconds`); NaN where unknown.
+    lost : LostAnswers or None
+        Attempts that ended without an answer, and what the responses count them as; None if none is known.
     """
 
     responses: FloatArray
@@ -42,6 +46,7 @@ class ResponseMatrix(Compact):
     items: pl.DataFrame
     n_trials: IntArray | None = None
     costs: Mapping[str, FloatArray] = field(default_factory=dict)
+    lost: LostAnswers | None = None
 
     @classmethod
     def create(
@@ -55,6 +60,7 @@ class ResponseMatrix(Compact):
         items: pl.DataFrame | None = None,
         n_trials: IntArray | None = None,
         costs: Mapping[str, FloatArray] | None = None,
+        lost: LostAnswers | None = None,
     ) -> Self:
         """Build from an array and either id lists or whole tables; ids default to `model-1`, `item-1`, ...
 
@@ -79,8 +85,11 @@ class ResponseMatrix(Compact):
                 raise DataError(f"scenarios must name one scenario an item: {len(names)} for {len(item_names)} items.")
             items = pl.DataFrame({"item_id": item_names, "scenario": names})
         items = with_scenario_columns(items)
-        matrix = cls(values, models, items, n_trials, dict(costs or {}))
-        check_response_matrix(matrix.responses, matrix.model_ids, matrix.item_ids, matrix.n_trials, matrix.costs)
+        matrix = cls(values, models, items, n_trials, dict(costs or {}), lost)
+        arrays: dict[str, FloatArray | IntArray] = dict(matrix.costs)
+        if lost is not None:
+            arrays |= {"lost.n": lost.n, "lost.kind": lost.kind}
+        check_response_matrix(matrix.responses, matrix.model_ids, matrix.item_ids, matrix.n_trials, arrays)
         return matrix
 
     @classmethod
@@ -164,6 +173,7 @@ class ResponseMatrix(Compact):
             self.items[columns],
             None if self.n_trials is None else self.n_trials[cut],
             {name: cost[cut] for name, cost in self.costs.items()},
+            None if self.lost is None else self.lost[cut],
         )
 
     def block(self, first: int, last: int) -> "ResponseMatrix":
@@ -174,6 +184,7 @@ class ResponseMatrix(Compact):
             self.items,
             None if self.n_trials is None else self.n_trials[first:last],
             {name: cost[first:last] for name, cost in self.costs.items()},
+            None if self.lost is None else self.lost[first:last],
         )
 
     def of_items(self, items: IntArray, *, models: IntArray | None = None) -> FloatArray:
@@ -183,7 +194,22 @@ class ResponseMatrix(Compact):
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> "ResponseMatrix":
         """Return the same responses with other tables of models or items, in the same order."""
         models, items = self.models if models is None else models, self.items if items is None else items
-        return ResponseMatrix(self.responses, models, items, self.n_trials, self.costs)
+        return ResponseMatrix(self.responses, models, items, self.n_trials, self.costs, self.lost)
+
+    def with_errors(self, errors: Errors | None) -> "ResponseMatrix":
+        """Return the responses with lost answers counted by another policy; None leaves them as they are."""
+        if errors is None or self.lost is None or errors == self.lost.errors:
+            return self
+        lost = replace(self.lost, errors=errors)
+        responses, n_trials = counted_as(self.responses, self.n_trials, self.lost, lost.value)
+        return replace(self, responses=responses, n_trials=n_trials, lost=lost)
+
+    def with_lost_as(self, value: float) -> "ResponseMatrix":
+        """Return responses in which each lost answer is an answer like others: 0 a wrong one, 1 a right one."""
+        if self.lost is None:
+            return self
+        responses, n_trials = counted_as(self.responses, self.n_trials, self.lost, value)
+        return replace(self, responses=responses, n_trials=n_trials, lost=None)
 
     def parts(self) -> Iterator["ResponseMatrix"]:
         """Give the models in parts that fit the memory as numbers: all at once here, not where they are codes."""
@@ -236,14 +262,17 @@ def check_response_matrix(
     model_ids: Sequence[str],
     item_ids: Sequence[str],
     n_trials: IntArray | None,
-    costs: Mapping[str, FloatArray],
+    others: Mapping[str, FloatArray | IntArray],
 ) -> None:
-    """Raise one `DataError` with all that is wrong with a response matrix (n_models, n_items)."""
+    """Raise one `DataError` with all that is wrong with a response matrix (n_models, n_items).
+
+    `others` are further arrays of that shape, by name.
+    """
     shape = (len(model_ids), len(item_ids))
     problems = []
     if 0 in shape:
         problems.append(f"responses must hold at least one model and one item, got {shape[0]} and {shape[1]}.")
-    arrays: dict[str, FloatArray | IntArray] = {"responses": responses, **dict(costs)}
+    arrays: dict[str, FloatArray | IntArray] = {"responses": responses, **others}
     if n_trials is not None:
         arrays["n_trials"] = n_trials
     problems.extend(

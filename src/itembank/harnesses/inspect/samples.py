@@ -23,6 +23,7 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.drive import check_same_content
 from itembank.readers.inspect_samples import Sample, choose_scorer, sample_of, score_value
 from itembank.readers.matching import AUTO, NATIVE, Document, find_items, native_ids, plain, sample_document
+from itembank.responses.error_kinds import KINDS
 from itembank.responses.prompts import names_in_harness
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
@@ -140,7 +141,7 @@ def answer_of(item_id: str, epochs: Sequence[Sample], responses: Sequence[float]
     costs = {unit: sum(one.costs[unit] for one in epochs) for unit in sorted(units)}
     known = [response for response in responses if not math.isnan(response)]
     if not known:
-        reasons = sorted({one.failure or "no score" for one in epochs})
+        reasons = sorted({KINDS[one.failure] if one.failure else "no score" for one in epochs})
         return Answer(item_id, costs=costs, failed=True, reason=", ".join(reasons) or "not run")
     return Answer(item_id, costs=costs, **counted(known))
 

@@ -1,0 +1,66 @@
+"""Results of promptfoo: ``promptfoo eval -o results.json``, a file of all providers; in ``.jsonl``, a line a result."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.collecting import laid_out, named, own_files, read_each
+from itembank.readers.json_files import Record, read_records
+from itembank.readers.logged import content_digest, listed, mapping
+from itembank.readers.long_table import rows_of_records
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.rows import ResponseRows
+
+RESULT = {"testIdx", "success", "failureReason"}
+ASSERTED, ERROR = 1, 2
+"""Reasons of a failure: an assertion that does not hold, or an error of the provider, which is no wrong answer."""
+
+
+def is_promptfoo(record: Record) -> bool:
+    """Whether an object is a result of promptfoo, or the file of all."""
+    first = next(iter(_results(record)), None)
+    return isinstance(first, dict) and first.keys() >= RESULT
+
+
+def promptfoo_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read results: a model is a provider (with its prompt, where it has several), an item a test of the suite."""
+    parts = read_each(own_files(paths, "promptfoo", spec), lambda file: list(_rows(file)), progress, spec)
+    rows = [one for part in parts for one in part]
+    return rows_of_records(named(paths), rows, spec, about_items=("content_hash",))
+
+
+def _results(record: Record) -> list[Any]:
+    """Results in an object: those of a whole evaluation, or the object itself."""
+    return listed(mapping(record.get("results")).get("results")) if "results" in record else [record]
+
+
+def _rows(file: Path) -> Iterator[dict[str, Any]]:
+    found = [one for block in read_records(file) for record in block for one in _results(record)]
+    with laid_out(file, "results of promptfoo"):
+        prompts: dict[str, set[Any]] = {}
+        for one in found:
+            prompts.setdefault(_provider(one), set()).add(one.get("promptIdx"))
+        for one in found:
+            name, tokens = _provider(one), mapping(mapping(one.get("response")).get("tokenUsage"))
+            prompt = mapping(one.get("prompt")).get("label") or f"prompt {one.get('promptIdx')}"
+            latency = one.get("latencyMs")
+            failed = one["failureReason"] == ERROR
+            yield {
+                "model_id": f"{name} + {prompt}" if len(prompts[name]) > 1 else name,
+                "item_id": str(one["testIdx"]),
+                "response": None if failed else float(bool(one["success"])),
+                "error": (one.get("error") or "error") if failed else None,
+                "seed": one.get("repeatIndex"),
+                "cost_usd": one.get("cost"),
+                "seconds": None if latency is None else latency / 1000.0,
+                "input_tokens": tokens.get("prompt"),
+                "output_tokens": tokens.get("completion"),
+                "content_hash": content_digest(one["vars"]) if "vars" in one else None,
+            }
+
+
+def _provider(result: Record) -> str:
+    """Name of a provider: its label, else its id."""
+    told = result.get("provider")
+    return str(told.get("label") or told["id"]) if isinstance(told, dict) else str(told)

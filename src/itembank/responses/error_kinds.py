@@ -1,0 +1,48 @@
+"""What lost answers may count as, and kinds of errors, told from words of logs and tables."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal, TypeAlias
+
+Errors: TypeAlias = Literal["missing", "wrong", "bounds"]
+"""What lost answers count as: nothing, a wrong answer, or whatever makes the interval widest."""
+
+KINDS = ("answer", "no answer", "error", "time-out", "limit", "harness", "judge")
+"""Kinds by their code: 0 is an answer. 'no answer' has no reason, 'error' none that is known."""
+NO_ANSWER, ERROR = 1, 2
+
+# In this order: a limit of requests is the provider's, and what broke in a container is no fault of the judge.
+_SIGNS: Sequence[tuple[str, str]] = (
+    ("harness", r"rate.?limit|too many requests|\b(429|5\d\d)\b|infra|harness|docker|container|environment|sandbox"),
+    ("time-out", r"time.?d?.?out|time.?limit|deadline"),
+    ("judge", r"judge|grader|grading|scorer|scoring|verifier|unparsed|reward.?file"),
+    ("limit", r"limit|context.?(length|window|size|overflow)|max.?(tokens|turns|steps|length)|truncated|budget"),
+    ("harness", r"setup|connection|network|server|service|unavailable|\bapi\b|cancel|\boom\b|out.?of.?memory|install"),
+)
+NOT_AN_ERROR = frozenset(
+    ("", "0", "0.0", "200", "none", "null", "nan", "na", "n/a", "no", "false", "ok", "success", "-", "{}", "[]")
+)
+"""Texts in a column of errors that say that there was none, in lower case."""
+_WORDS = re.compile(r"(error|err|errored|exception|crash(ed)?|time.?d?.?out|infra(structure)?.?(error|failure)|oom)")
+
+
+def error_kind(value: Any) -> int:
+    """Return the code of the kind of error that a value of a log or table tells; 0 where it tells none.
+
+    A text may be a kind of ours, a name of an exception, or a whole message.
+    """
+    if isinstance(value, bool):
+        return ERROR if value else 0
+    text = "" if value is None else str(value).strip().lower()
+    if text in {"1", "1.0"}:  # a flag
+        return ERROR
+    if text in NOT_AN_ERROR:
+        return 0
+    if text in KINDS:
+        return KINDS.index(text)
+    return next((KINDS.index(kind) for kind, sign in _SIGNS if re.search(sign, text)), ERROR)
+
+
+def is_error_word(text: str) -> bool:
+    """Whether a word in place of a response says that there is none because of an error: 'timeout', 'error'."""
+    return _WORDS.fullmatch(text.strip().lower()) is not None

@@ -1,0 +1,276 @@
+"""Lost answers: told by every reader, kept in response files, counted by one policy."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.readers.read import read_responses, responses_from_frame
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.error_kinds import KINDS, error_kind, is_error_word
+from itembank.responses.lost_answers import LostAnswers
+from itembank.responses.response_files import write_responses
+from itembank.responses.responses import ResponseMatrix
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:lost answers count as missing", "ignore:.*as lost answers, whose run", "ignore:.*read 'pass' as right"
+)
+NAN = np.nan
+
+
+def kinds(matrix):
+    return [[KINDS[code] for code in row] for row in matrix.lost.kind.tolist()]
+
+
+def frame(**columns):
+    n = len(next(iter(columns.values())))
+    return pl.DataFrame({"model_id": ["a"] * n, "item_id": list("vwxyz")[:n], **columns}, strict=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("AgentTimeoutError", "time-out"),
+        ("timed out after 600 s", "time-out"),
+        ("API call error: 429", "harness"),
+        ("Rate limit reached", "harness"),
+        ("docker: no space left", "harness"),
+        ("EnvironmentStartTimeoutError", "harness"),
+        ("ContextWindowExceededError", "limit"),
+        ("LimitsExceeded", "limit"),
+        ("VerifierRuntimeError", "judge"),
+        ("ValueError: x", "error"),
+        ("judge", "judge"),
+        (True, "error"),
+        ("", "answer"),
+        ("None", "answer"),
+        ("{}", "answer"),
+        (False, "answer"),
+        (0, "answer"),
+        (None, "answer"),
+        (float("nan"), "answer"),
+    ],
+)
+def test_kinds_of_errors(text, kind):
+    assert KINDS[error_kind(text)] == kind
+
+
+@pytest.mark.parametrize("word", ["timeout", "TIMED_OUT", "Time-out", "error", "ERR", "crashed", "exception"])
+def test_words_of_errors_in_place_of_a_response(word):
+    assert is_error_word(word)
+    matrix = responses_from_frame(frame(response=["pass", "fail", word]))
+    np.testing.assert_array_equal(matrix.responses, [[1, 0, NAN]])
+    assert matrix.lost.n.tolist() == [[0, 0, 1]]
+
+
+@pytest.mark.parametrize("word", ["failed", "wrong", "no", "skipped", "timeouts are bad"])
+def test_other_words_are_none(word):
+    assert not is_error_word(word)
+
+
+def test_a_row_without_a_response_was_asked_and_a_row_that_is_not_there_was_not():
+    table = pl.DataFrame(
+        {"model_id": ["a", "a", "b", "b"], "item_id": list("xyxy"), "response": [1, None, 0, 1]}
+    ).vstack(pl.DataFrame({"model_id": ["a"], "item_id": ["z"], "response": [1]}))
+    matrix = responses_from_frame(table)
+    assert matrix.lost.n.tolist() == [[0, 1, 0], [0, 0, 0]]
+    assert kinds(matrix)[0][1] == "no answer"
+    np.testing.assert_array_equal(matrix.responses, [[1, NAN, 1], [0, 1, NAN]])
+
+
+@pytest.mark.parametrize("values", [[None, "timeout", "docker died"], ["", "Time limit", "infra"]])
+def test_a_column_of_errors(values, tmp_path):
+    table = frame(response=[1, 0, 0], error=values)
+    for name in ("r.csv", "r.parquet", "r.jsonl"):
+        {"csv": table.write_csv, "parquet": table.write_parquet, "jsonl": table.write_ndjson}[name[2:]](tmp_path / name)
+        matrix = read_responses(tmp_path / name)
+        np.testing.assert_array_equal(matrix.responses, [[1, NAN, NAN]])
+        assert kinds(matrix) == [["answer", "time-out", "harness"]]
+        np.testing.assert_array_equal(
+            read_responses(tmp_path / name, spec=ReadingSpec(errors="wrong")).responses, [[1, 0, 0]]
+        )
+
+
+def test_flags_are_errors_and_other_numbers_are_not():
+    np.testing.assert_array_equal(
+        responses_from_frame(frame(response=[1, 0, 0], error=[False, True, False])).responses, [[1, NAN, 0]]
+    )
+    with pytest.warns(DataWarning, match="error must hold texts of errors, or true and false, got numbers"):
+        matrix = responses_from_frame(frame(response=[1, 0, 0], error=[0.1, 0.4, 0.0]))
+    assert matrix.lost is None
+    with pytest.raises(DataError, match="Name the column that tells whether an answer was lost"):
+        responses_from_frame(frame(response=[1, 0, 0], gap=[0.1, 0.4, 0.0]), spec=ReadingSpec(columns={"error": "gap"}))
+
+
+def test_a_score_beside_an_error_is_named_and_the_errors_can_be_left_out():
+    table = frame(response=[1, 1, 0], error=["", "timeout", "timeout"])
+    with pytest.warns(DataWarning, match="1 rows have an error and a response above 0"):
+        matrix = responses_from_frame(table)
+    np.testing.assert_array_equal(matrix.responses, [[1, NAN, NAN]])
+    again = responses_from_frame(table, spec=ReadingSpec(columns={"error": ""}))
+    np.testing.assert_array_equal(again.responses, [[1, 1, 0]])
+
+
+def test_attempts_that_were_lost_beside_others():
+    columns = {"model_id": ["a"] * 4, "item_id": ["x"] * 3 + ["y"], "response": [1, 0, None, 1], "seed": [1, 2, 3, 1]}
+    table = pl.DataFrame({**columns, "error": [None, None, "timeout", None]})
+    matrix = responses_from_frame(table, spec=ReadingSpec(repeats="count"))
+    assert matrix.n_trials.tolist() == [[2, 1]]
+    assert matrix.lost.n.tolist() == [[1, 0]]
+    wrong = matrix.with_errors("wrong")
+    np.testing.assert_allclose(wrong.responses, [[1 / 3, 1]])
+    assert wrong.n_trials.tolist() == [[3, 1]]
+
+
+def test_an_attempt_that_was_repeated_until_it_answered_was_not_lost():
+    table = pl.DataFrame(
+        {"model_id": ["a"] * 3, "item_id": list("xxy"), "response": [None, 1, 0], "error": ["429", None, None]}
+    )
+    assert responses_from_frame(table).lost is None
+
+
+@pytest.mark.parametrize("policy", ["missing", "wrong", "bounds"])
+def test_response_files_keep_them_and_the_policy(policy, tmp_path):
+    table = frame(response=[1, 0, None, None], error=[None, None, "timeout", "judge"])
+    matrix = responses_from_frame(table, spec=ReadingSpec(errors=policy))
+    write_responses(matrix, tmp_path / "r.parquet")
+    again = read_responses(tmp_path / "r.parquet")
+    np.testing.assert_array_equal(again.responses, matrix.responses)
+    assert kinds(again) == [["answer", "answer", "time-out", "judge"]]
+    assert again.lost.errors == policy
+    other = read_responses(tmp_path / "r.parquet", spec=ReadingSpec(errors="missing"))
+    np.testing.assert_array_equal(other.responses, [[1, 0, NAN, NAN]])
+    long = pl.read_parquet(tmp_path / "r.parquet")
+    assert long["error"].cast(pl.String).to_list() == [None, None, "time-out", "judge"]
+    long.write_csv(tmp_path / "plain.csv")  # any table of these columns says the same
+    assert kinds(read_responses(tmp_path / "plain.csv")) == kinds(again)
+
+
+def test_files_of_two_policies_are_not_joined_unasked(tmp_path):
+    for name, policy in (("a", "wrong"), ("b", "missing")):
+        table = frame(response=[1, None]).with_columns(model_id=pl.lit(name))
+        write_responses(responses_from_frame(table, spec=ReadingSpec(errors=policy)), tmp_path / f"{name}.parquet")
+    paths = sorted(tmp_path.iterdir())
+    with pytest.raises(DataError, match=r"must count as the same in all sources, got wrong in .* but missing in"):
+        read_responses(paths)
+    np.testing.assert_array_equal(read_responses(paths, spec=ReadingSpec(errors="wrong")).responses, [[1, 0], [1, 0]])
+
+
+def test_a_wide_table_tells_them_by_words_only(tmp_path):
+    (tmp_path / "r.csv").write_text("model_id,x,y,z\na,1,,0\nb,timeout,1,1\n")
+    matrix = read_responses(tmp_path / "r.csv", spec=ReadingSpec(errors="wrong"))
+    np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0], [0, 1, 1]])
+    (tmp_path / "r.csv").write_text("model_id,x,y,z\na,1,,0\nb,0,1,1\n")
+    assert read_responses(tmp_path / "r.csv").lost is None
+    with pytest.raises(DataError, match="tell lost answers from questions that were not asked, got 1 empty cells"):
+        read_responses(tmp_path / "r.csv", spec=ReadingSpec(errors="wrong"))
+    (tmp_path / "r.csv").write_text("item_id,a\nx,1\ny,\n")  # of one model, all were asked
+    assert read_responses(tmp_path / "r.csv").lost.n.tolist() == [[0, 1]]
+
+
+def test_a_reader_that_cannot_tell_them_refuses_the_choice(tmp_path):
+    (tmp_path / "BFCL_v3_simple_score.json").write_text('{"accuracy": 1.0, "correct_count": 1, "total_count": 1}\n')
+    with pytest.raises(ParameterError, match="score files of BFCL do not tell lost answers from others"):
+        read_responses(tmp_path, spec=ReadingSpec(format="bfcl", errors="wrong"))
+
+
+def test_one_lost_item_stops_no_import(tmp_path):
+    (tmp_path / "r.csv").write_text("item_id,response\nx,1\ny,\nz,0\n")
+    with pytest.warns(DataWarning, match="results of one"):
+        assert read_responses(tmp_path / "r.csv").lost.n.tolist() == [[0, 1, 0]]
+    (tmp_path / "r.csv").write_text("item_id,response\nx,\ny,\n")
+    with (
+        pytest.warns(DataWarning, match="results of one"),
+        pytest.raises(DataError, match="must have at least one resp"),
+    ):
+        read_responses(tmp_path / "r.csv")
+
+
+PROMPTFOO = [
+    {"testIdx": 0, "promptIdx": 0, "success": True, "failureReason": 0},
+    {"testIdx": 1, "promptIdx": 0, "success": False, "failureReason": 1, "error": "Expected output to contain x"},
+    {"testIdx": 2, "promptIdx": 0, "success": False, "failureReason": 2, "error": "API error: 503", "latencyMs": 250},
+]
+
+
+def promptfoo(*rows, **more):
+    return [{"provider": {"id": "p:a"}, "score": 0, **one, **more} for one in rows]
+
+
+def test_promptfoo_tells_errors_from_failed_assertions(tmp_path):
+    path = tmp_path / "out.json"
+    path.write_text(json.dumps({"evalId": "e", "results": {"version": 3, "results": promptfoo(*PROMPTFOO)}}))
+    matrix = read_responses(path)
+    assert matrix.model_ids == ["p:a"]
+    np.testing.assert_array_equal(matrix.responses, [[1, 0, NAN]])
+    assert kinds(matrix) == [["answer", "answer", "harness"]]
+    lines = tmp_path / "out.jsonl"
+    lines.write_text("".join(f"{json.dumps(one)}\n" for one in promptfoo(*PROMPTFOO)))
+    np.testing.assert_array_equal(read_responses(lines).responses, matrix.responses)
+
+
+def test_two_prompts_of_one_provider_are_two_models(tmp_path):
+    rows = promptfoo(*PROMPTFOO, prompt={"label": "short"})
+    rows += promptfoo(*PROMPTFOO, promptIdx=1, prompt={"label": "long"})
+    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
+    assert read_responses(tmp_path / "out.json").model_ids == ["p:a + short", "p:a + long"]
+
+
+def rollouts(path, rewards, **metadata):
+    path.mkdir(parents=True)
+    records = [
+        {
+            "example_id": k // 2,
+            "prompt": f"q{k // 2}",
+            "answer": "x",
+            "completion": [],
+            "reward": reward,
+            "error": error,
+        }
+        for k, (reward, error) in enumerate(rewards)
+    ]
+    (path / "results.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    if metadata:
+        (path / "metadata.json").write_text(json.dumps(metadata))
+
+
+def test_verifiers_counts_rollouts_and_its_errors_are_lost(tmp_path):
+    failed = {"error": "ModelError", "error_chain_str": "ModelError -> ReadTimeout"}
+    rewards = [(1.0, None), (0.0, failed), (0.0, None), (1.0, None)]
+    rollouts(tmp_path / "wordle--org--a" / "r1", rewards, model="org/a", env_id="wordle")
+    rollouts(tmp_path / "wordle--org--b" / "r2", rewards)
+    matrix = read_responses(tmp_path)
+    assert matrix.model_ids == ["org/a", "org/b"]
+    assert matrix.item_ids == ["wordle/0", "wordle/1"]
+    np.testing.assert_array_equal(matrix.responses, [[1.0, 0.5]] * 2)
+    assert matrix.n_trials.tolist() == [[1, 2]] * 2
+    assert kinds(matrix)[0] == ["time-out", "answer"]
+    np.testing.assert_array_equal(matrix.with_errors("wrong").responses, [[0.5, 0.5]] * 2)
+
+
+def test_rewards_between_are_attempts_of_their_own(tmp_path):
+    rollouts(tmp_path / "e--a" / "r", [(0.3, None), (0.5, None)], model="a")
+    with pytest.raises(DataError, match="repeated attempts"):
+        read_responses(tmp_path)
+    assert read_responses(tmp_path, spec=ReadingSpec(repeats="mean")).responses.tolist() == [[pytest.approx(0.4)]]
+
+
+CELL = st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 4)).filter(lambda one: one[0] <= one[1])
+
+
+@given(st.lists(CELL, min_size=1, max_size=8).filter(lambda some: any(one[1] for one in some)))
+def test_counting_them_is_adding_wrong_or_right_trials_and_can_be_taken_back(cells):
+    right, trials, lost = (np.array([column]) for column in zip(*cells, strict=True))
+    matrix = ResponseMatrix.from_counts(right, trials, lost=LostAnswers(lost, (lost > 0).astype(np.int64) * 2))
+    for value, counted in ((0.0, matrix.with_errors("wrong")), (1.0, matrix.with_lost_as(1.0))):
+        n = trials + lost
+        expected = np.divide(right + value * lost, n, out=np.full(n.shape, NAN), where=n > 0)
+        np.testing.assert_allclose(counted.responses, expected)
+        np.testing.assert_array_equal(counted.n_trials, n)
+    back = matrix.with_errors("wrong").with_errors("missing")
+    np.testing.assert_allclose(back.responses, matrix.responses)
+    np.testing.assert_array_equal(back.n_trials, matrix.n_trials)
