@@ -33,6 +33,7 @@ from itembank.estimation.estimator_specs import (
 )
 from itembank.estimation.folds import folds
 from itembank.estimation.headlines import learnt_by
+from itembank.estimation.if_answered import with_lost
 from itembank.estimation.method_trials import choose_method, has_too_few, too_few, try_methods
 from itembank.estimation.observations import known_items, observe, usual_attempts
 from itembank.estimation.parents import ByParents, by_parents, check_parent, said_of_parents
@@ -41,6 +42,8 @@ from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score,
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.agreement import only_items
+from itembank.responses.error_kinds import Errors
 from itembank.responses.model_features import model_dates, months_between
 from itembank.responses.responses import ResponseMatrix
 
@@ -62,6 +65,7 @@ def estimate(
     target: str = "",
     parent: str = "",
     ignore_unknown: bool = False,
+    errors: Errors | None = None,
     progress: ProgressCallback = silent,
 ) -> ScoreEstimates:
     """Estimate what models would score on the full benchmark from some of their responses.
@@ -116,6 +120,10 @@ def estimate(
         tuned or merged. Scores are then the parent's and what the answers differ by, as far as that served past models
         that were as like another one, whose errors give the interval (`by_parents`). 'auto' finds the past models that
         answer most alike; `explanation` says which, and what it is worth.
+    errors : {'missing', 'wrong', 'bounds'}, optional
+        What lost answers count as (`ResponseMatrix.lost`): nothing; wrong answers; or nothing in the estimate, with an
+        interval that holds whether they would have been right or wrong. As the responses have it unless told
+        otherwise. The result says how many there were, and what the estimate is if all are wrong, and if all are right.
     progress : ProgressCallback
         The first estimate of a bank fits the item model anew without some models; later ones do not.
 
@@ -153,14 +161,14 @@ def estimate(
     if bank.headline is not None:
         check_headline(bank, interval, estimand, covariates, progress)
     given, selection = answers_to_items(bank, responses, as_whole_selection(selection))
-    matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
+    matrix = known_items(bank, given.with_errors(errors), selection, ignore_unknown=ignore_unknown)
     check_parent(bank, parent, selection, matrix.model_ids)
     observations = observe(bank, matrix, selection, may_be_silent=bool(covariates))
     forecast = forecast_scores(bank, matrix.models, covariates, progress=progress) if covariates else None
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
     known = Known.of(_ranked_against_others(bank, matrix.model_ids), observations, forecast)
-    why = ""
+    why, asked_for = "", interval
     if interval == "calibrated":
         interval, selection, why = _best_interval(known, selection, spec, progress)
     estimates = _unknown(known, matrix, level=level, interval=interval, estimand=estimand, parent=parent)
@@ -180,7 +188,16 @@ def estimate(
     if estimand != RUN:
         estimates = _widened(estimates, run_variance(bank, matrix, known.summary.abilities))
     is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
-    return checked(estimates, is_owed)
+    estimates = checked(estimates, is_owed)
+    asked = only_items(matrix, matrix.items["item_id"] if selection is None else selection.item_ids)[0]
+    if asked.lost is None or not asked.lost.n.any():
+        return estimates
+    again = {"level": level, "interval": asked_for, "estimand": estimand, "covariates": covariates, "parent": parent}
+    return with_lost(
+        estimates,
+        asked,
+        lambda counted: estimate(bank, counted, selection=selection, method=method, progress=progress, **again),
+    )
 
 
 def _months_ahead(bank: Bank, responses: ResponseMatrix) -> FloatArray:

@@ -9,6 +9,7 @@ import numpy as np
 from itembank.errors import DataError, shown, visible
 from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
 
@@ -139,6 +140,29 @@ def typicality_among(past: FloatArray, misfit: FloatArray) -> FloatArray:
     return np.where(np.isnan(misfit), np.nan, n_above / known.size)
 
 
+@dataclass(frozen=True, slots=True)
+class LostScores:
+    """Answers of n_models models that were lost, and what the scores are whatever they would have been.
+
+    Attributes
+    ----------
+    errors : {'missing', 'wrong', 'bounds'}
+        What they count as in the estimates beside.
+    n : (n_models,)
+        How many of the items that were asked for were lost.
+    in_words : tuple of n_models texts
+        Counted by kind: '2 time-outs'.
+    if_wrong, if_right : (n_models, n_targets)
+        Estimates if all are wrong, and if all are right; NaN for models that lost none.
+    """
+
+    errors: Errors
+    n: IntArray
+    in_words: tuple[str, ...]
+    if_wrong: FloatArray
+    if_right: FloatArray
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class ScoreEstimates(Tabular):
     """Estimated scores of n_models models on n_targets targets.
@@ -186,6 +210,8 @@ class ScoreEstimates(Tabular):
     cross_validated_error : float
         Mean absolute error of the method's last score, from 0 to 1, for past models scored as if they were new; NaN
         where 'auto' did not compare methods.
+    lost : LostScores or None
+        Answers that were lost; None where none were.
     """
 
     model_ids: tuple[str, ...]
@@ -207,6 +233,7 @@ class ScoreEstimates(Tabular):
     target_id: str = ""
     parents: tuple[str, ...] = ()
     cross_validated_error: float = np.nan
+    lost: LostScores | None = None
 
     @property
     def value(self) -> FloatArray:
