@@ -13,6 +13,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, remedy
 from itembank.numerics.arrays import FloatArray
+from itembank.responses.error_kinds import Errors
 from itembank.responses.responses import ResponseMatrix
 
 ONE_MODEL = "model"
@@ -55,23 +56,22 @@ def as_new_responses(
     *,
     same_content: bool = True,
     allow_mixed_prompts: bool = False,
+    errors: Errors | None = None,
 ) -> ResponseMatrix:
     """Return responses of new models themselves, or read them as the bank's items were read.
 
     One model's may be ``{item_id: response}``, or in the order of the selection, or of the bank's own. Of files, only
     the items of the selection are kept where there is one, and must be those of the bank; with `same_content` their
-    content, too, and their prompts unless `allow_mixed_prompts`.
+    content, too, and their prompts unless `allow_mixed_prompts`. Lost answers count as `errors` says.
     """
-    if isinstance(responses, ResponseMatrix):
-        return responses
-    in_memory = _in_memory(bank, responses, selection)
-    if in_memory is not None:
-        return in_memory
+    given = responses if isinstance(responses, ResponseMatrix) else _in_memory(bank, responses, selection)
+    if given is not None:
+        return given.with_errors(errors)
     from itembank.readers import agreement  # noqa: PLC0415 (most verbs are given responses, or none)
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
     from itembank.responses.prompts import how_to_mix  # noqa: PLC0415
 
-    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts)
+    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     matrix = agreement.read_new_responses(_paths(responses), bank.responses.items, spec=spec)
     if selection is not None:
         matrix, _ = agreement.only_items(matrix, selection.item_ids)

@@ -22,6 +22,7 @@ from itembank.cli.new_results import (
 from itembank.cli.options import (
     MethodName,
     bank_argument,
+    errors_option,
     estimand_option,
     format_option,
     level_option,
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.bank.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
+    from itembank.responses.error_kinds import Errors
     from itembank.responses.responses import ResponseMatrix
 
 RESTS_ON = {
@@ -102,6 +104,7 @@ TITLES = {
 )
 @option("--wide is_wide", "Show the scores of all scenarios, one row a model, without intervals.", bool)
 @models_option
+@errors_option
 @report_option
 @match_option
 @mixed_prompts_option
@@ -118,6 +121,7 @@ def estimate_command(
     report: Path | None,
     match: str,
     allow_mixed_prompts: bool,
+    errors: "Errors | None",
     output_format: str,
     **choices: Any,
 ) -> None:
@@ -142,7 +146,8 @@ def estimate_command(
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole
     with warnings_as_notes():
-        matrix = _new_results(loaded, responses, chosen, models, match=match, allow_mixed_prompts=allow_mixed_prompts)
+        reading: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors}
+        matrix = _new_results(loaded, responses, chosen, models, **reading)
         note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
             estimates = ib.estimate(loaded, matrix, selection=chosen, parent=parent or "", progress=advance, **choices)

@@ -12,6 +12,7 @@ from itembank.cli.options import FILE, option
 from itembank.cli.render import detail, is_verbose, note
 from itembank.errors import DataError, visible
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def read_new_results(
     match: str = "auto",
     same_content: bool = True,
     allow_mixed_prompts: bool = False,
+    errors: Errors | None = None,
 ) -> "ResponseMatrix":
     """Read results as the bank's were read; of items outside the selection say how many are ignored.
 
@@ -82,7 +84,7 @@ def read_new_results(
         read_new_responses,
     )
 
-    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts)
+    spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     with importing_first(paths):
         matrix = read_new_responses(paths, bank.responses.items, spec=spec, models=models, match=match)
     if selection is not None:

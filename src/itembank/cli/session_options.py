@@ -12,7 +12,7 @@ import itembank as ib
 from itembank.cli.command import SESSION, gathered, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import note_flagged
-from itembank.cli.options import FILE, level_option, option, refuse_unused, typed
+from itembank.cli.options import FILE, errors_option, level_option, option, refuse_unused, typed
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.sessions.limits import Budget, Decision, Stopping
@@ -29,6 +29,7 @@ _FILE_AND_TARGET = (
         FILE,
     ),
     option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),
+    errors_option,
 )
 _LIMITS = headed(
     "Limits",
@@ -76,7 +77,7 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     given = typed({**choices, "seed": seed})
     path = choices["session_file"]
     found = {} if path is None else read_session_fields(path)
-    found |= {name: given[name] for name in ("target", "seed") if name in given}
+    found |= {name: given[name] for name in ("target", "seed", "errors") if name in given}
     if "cost" in given:
         from itembank.bank.costs import as_cost_unit  # noqa: PLC0415
         from itembank.selection.criteria import criterion_of, uses_information  # noqa: PLC0415
@@ -230,6 +231,7 @@ def session_facts(session: "AdaptiveSession") -> dict[str, Any]:
         "n_items": session.n_items,
         "n_pending": len(session.pending),
         "n_unasked": session.n_unasked,
+        "n_lost": len(session.lost),
         "costs": dict(session.costs),
         "left": dict(session.left),
         "whole_costs": {unit: whole for unit, (whole, _, _) in session.whole_costs.items()},

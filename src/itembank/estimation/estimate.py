@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -42,7 +42,6 @@ from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score,
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.agreement import only_items
 from itembank.responses.error_kinds import Errors
 from itembank.responses.model_features import model_dates, months_between
 from itembank.responses.responses import ResponseMatrix
@@ -160,8 +159,8 @@ def estimate(
         bank.check_item_model("A model-based interval needs")
     if bank.headline is not None:
         check_headline(bank, interval, estimand, covariates, progress)
-    given, selection = answers_to_items(bank, responses, as_whole_selection(selection))
-    matrix = known_items(bank, given.with_errors(errors), selection, ignore_unknown=ignore_unknown)
+    given, selection = answers_to_items(bank, responses, as_whole_selection(selection), errors)
+    matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
     check_parent(bank, parent, selection, matrix.model_ids)
     observations = observe(bank, matrix, selection, may_be_silent=bool(covariates))
     forecast = forecast_scores(bank, matrix.models, covariates, progress=progress) if covariates else None
@@ -188,15 +187,11 @@ def estimate(
     if estimand != RUN:
         estimates = _widened(estimates, run_variance(bank, matrix, known.summary.abilities))
     is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
-    estimates = checked(estimates, is_owed)
-    asked = only_items(matrix, matrix.items["item_id"] if selection is None else selection.item_ids)[0]
-    if asked.lost is None or not asked.lost.n.any():
-        return estimates
-    again = {"level": level, "interval": asked_for, "estimand": estimand, "covariates": covariates, "parent": parent}
+    again: dict[str, Any] = {"level": level, "interval": asked_for, "estimand": estimand}
+    again |= {"covariates": covariates, "parent": parent, "progress": progress}
     return with_lost(
-        estimates,
-        asked,
-        lambda counted: estimate(bank, counted, selection=selection, method=method, progress=progress, **again),
+        *(checked(estimates, is_owed), matrix, selection),
+        again=lambda counted: estimate(bank, counted, selection=selection, method=method, **again),
     )
 
 

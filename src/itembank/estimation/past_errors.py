@@ -30,6 +30,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import only_items
+from itembank.responses.error_kinds import Errors
 from itembank.responses.responses import ResponseMatrix
 
 MOSTLY = 0.9
@@ -415,17 +416,17 @@ def selection_or_published(
 
 
 def answers_to_items(
-    bank: Bank, responses: NewResponses, selection: Selection | None
+    bank: Bank, responses: NewResponses, selection: Selection | None, errors: Errors | None = None
 ) -> tuple[ResponseMatrix, Selection | None]:
     """Read the responses of new models, and find the items that they are to: `selection_or_published`.
 
     Raises `DataError` where models answered different sets of those that the bank was published with.
     """
-    given = as_new_responses(bank, responses, selection)
+    given = as_new_responses(bank, responses, selection, errors=errors)
     if selection is not None or not bank.own_selections:
         return given, selection_or_published(bank, selection)
     ids, found = given.items["item_id"], {}
-    for kind in np.unique(~np.isnan(given.responses), axis=0):
+    for kind in np.unique(given.asked, axis=0):
         if kind.any():
             one = selection_or_published(bank, None, ids.filter(pl.Series(kind)).to_list())
             found[None if one is None else one.item_ids] = one

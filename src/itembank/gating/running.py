@@ -175,7 +175,7 @@ class GateRun:
         self._left = dict.fromkeys(self.plan.next_items(self._answers))
         if self._is_answered(self.plan.sizes[0]):
             models = pl.DataFrame({"model_id": [self.model_id]})
-            given = told_responses(self._answers, self.plan.baseline.items, models)
+            given = told_responses(self._answers, {}, self.plan.baseline.items, models)
             self.found = self.plan.look(given, bank=self._bank, probabilities=self._probabilities())
             self._left = dict.fromkeys(self.found.next_items)
 

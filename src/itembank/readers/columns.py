@@ -223,7 +223,7 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
 
 
 def _of_words(frame: pl.DataFrame, found: ResponseNumbers, spec: ReadingSpec, source: str) -> ResponseNumbers:
-    """Return columns of responses that are not all numbers: percentages, words for right and wrong, or none of these."""
+    """Return columns of responses that are not all numbers: percentages, words for right and wrong, or neither."""
     words = _words(frame)
     shares = _shares(words, source)
     if shares is not None:

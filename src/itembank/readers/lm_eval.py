@@ -147,8 +147,8 @@ def _warn_of_empty(samples: Sequence[Samples]) -> None:
     if empty:
         names = [f"{n} of {one.file.task} by {quoted(one.file.model_id)}" for one, n in empty]
         message = (
-            f"{sum(n for _, n in empty)} generated texts are empty: {first_few(names)}. They count as they were scored. If"
-            " an interface returned nothing in their place (a time-out, a content filter), run them again."
+            f"{sum(n for _, n in empty)} generated texts are empty: {first_few(names)}. They count as they were "
+            "scored. If an interface returned nothing in their place (a time-out, a content filter), run them again."
         )
         warn(message, DataWarning)
 

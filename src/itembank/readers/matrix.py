@@ -408,9 +408,7 @@ def table_of_items(rows: ResponseRows, known: pl.DataFrame | None, spec: Reading
 
 def _asked(matrix: ResponseMatrix) -> tuple[BoolArray, BoolArray]:
     """Which models have a response, (n_models,), and which items one or an attempt that was lost, (n_items,)."""
-    observed = matrix.observed
-    told = observed if matrix.lost is None else observed | (matrix.lost.n > 0)
-    return np.asarray(observed.any(axis=1)), np.asarray(told.any(axis=0))
+    return np.asarray(matrix.observed.any(axis=1)), np.asarray(matrix.asked.any(axis=0))
 
 
 def warn_of_lost(matrix: ResponseMatrix) -> None:

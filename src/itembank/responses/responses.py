@@ -148,6 +148,11 @@ class ResponseMatrix(Compact):
         return ~np.isnan(self.responses)
 
     @property
+    def asked(self) -> BoolArray:
+        """Where a response is present, or an attempt was lost, (n_models, n_items)."""
+        return self.observed if self.lost is None else self.observed | (self.lost.n > 0)
+
+    @property
     def is_complete(self) -> bool:
         """Whether every model answered every item."""
         return not bool(np.isnan(self.responses).any())

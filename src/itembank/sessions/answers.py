@@ -12,6 +12,7 @@ import polars as pl
 from itembank.bank.marks import ADAPTIVE, ANSWERED_HOW, FIXED, RANDOM
 from itembank.errors import N_SHOWN, DataError, JournalError, quoted, shown
 from itembank.readers.columns import PAIRS, response_of
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
 from itembank.sessions.events import Told, checked_costs, checked_counts, checked_response
@@ -159,23 +160,33 @@ def session_responses(session: AdaptiveSession) -> ResponseMatrix:
     if not answered:
         raise DataError("a session must have an answer before its answers can be written, got none.")
     models = pl.DataFrame({"model_id": [session.model_id], ANSWERED_HOW: [way_of(session.pool.spec.criterion)]})
-    return told_responses(answered, session.pool.item_table, models)
+    responses = told_responses(answered, session.lost, session.pool.item_table, models)
+    return responses.with_errors(session.pool.spec.errors)
 
 
-def told_responses(answered: Mapping[str, Told], items: pl.DataFrame, models: pl.DataFrame) -> ResponseMatrix:
-    """Return answers by item as responses of the one model of a table, in the order of the table of items."""
-    items = items.filter(items["item_id"].is_in(pl.Series(list(answered)).implode()))
-    answers = [answered[item_id] for item_id in items["item_id"]]
+def told_responses(
+    answered: Mapping[str, Told], lost: Mapping[str, int], items: pl.DataFrame, models: pl.DataFrame
+) -> ResponseMatrix:
+    """Return answers by item as responses of the one model of a table, in the order of the table of items.
+
+    `lost` are the items whose answer was lost, with the kind of error; they are missing.
+    """
+    items = items.filter(items["item_id"].is_in(pl.Series([*answered, *lost]).implode()))
+    answers = [answered.get(item_id) for item_id in items["item_id"]]
+    told = [one for one in answers if one is not None]
     n_trials = None
-    if any(answer.n_trials is not None for answer in answers):
-        n_trials = np.array([[answer.n_trials or 1 for answer in answers]])
-    units = dict.fromkeys(unit for answer in answers for unit in answer.costs)
+    if any(answer.n_trials is not None for answer in told):
+        n_trials = np.array([[0 if one is None else one.n_trials or 1 for one in answers]])
+    units = dict.fromkeys(unit for answer in told for unit in answer.costs)
+    costs = [{} if one is None else one.costs for one in answers]
+    kinds = np.array([[lost.get(item_id, 0) for item_id in items["item_id"]]], dtype=np.int64)
     return ResponseMatrix.create(
-        np.array([[answer.response for answer in answers]]),
+        np.array([[np.nan if one is None else one.response for one in answers]]),
         models=models,
         items=items,
         n_trials=n_trials,
-        costs={unit: np.array([[answer.costs.get(unit, np.nan) for answer in answers]]) for unit in units},
+        costs={unit: np.array([[one.get(unit, np.nan) for one in costs]]) for unit in units},
+        lost=LostAnswers((kinds > 0).astype(np.int64), kinds) if lost else None,
     )
 
 

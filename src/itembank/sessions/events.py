@@ -12,6 +12,7 @@ import numpy as np
 
 from itembank.errors import DataError, ItembankError, did_you_mean, quoted, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.error_kinds import ERROR, error_kind
 from itembank.selection.item_worth import DesignItems
 from itembank.sessions.limits import Budget
 
@@ -19,6 +20,9 @@ SINGLE = 1.2e-7
 """Relative rounding of float32."""
 
 EXTENDED = "extended"
+
+NOT_RECORDED = "no recorded response"
+"""Reason of a failure that lost no answer: a record that stands in for a model has none."""
 
 MOST_TRIALS = 10**9
 """Of one answer; more are a slip, and would not fit the numbers that responses are kept in."""
@@ -225,11 +229,22 @@ class SessionState:
     n_open: IntArray  # (n_scenarios,): Open items of each scenario
     answers: dict[int, Told] = field(default_factory=dict)
     pending: dict[int, None] = field(default_factory=dict)  # In the order of asking
-    skipped: set[int] = field(default_factory=set)  # Failed, and not to be asked again
+    # Failed, and not to be asked again, with the kind of error; 0 where a record has no answer, which is none
+    skipped: dict[int, int] = field(default_factory=dict)
     asked: set[int] = field(default_factory=set)  # Asked at any time
     failed_costs: list[Mapping[str, float]] = field(default_factory=list)  # Of failed attempts
     n_asks: int = 0  # Times that items were asked for
     events: list[Event] = field(default_factory=list)
+
+    @property
+    def lost(self) -> dict[int, int]:
+        """Positions of the items whose answers were lost, with the kind of error."""
+        return {position: kind for position, kind in sorted(self.skipped.items()) if kind}
+
+    def with_lost_as(self, value: float, item_ids: Sequence[str]) -> "SessionState":
+        """Return a state in which lost answers are answers: 0 wrong, 1 right; for estimates alone, as none was told."""
+        told = {position: Told(item_ids[position], value) for position in self.lost}
+        return replace(self, answers={**self.answers, **told}) if told else self
 
     @property
     def n_used(self) -> int:
@@ -314,7 +329,7 @@ def apply_event(state: SessionState, event: Event, items: DesignItems, positions
 
 def _count(state: SessionState, items: DesignItems, position: int) -> None:
     """Count an item as pending or answered."""
-    state.skipped.discard(position)
+    state.skipped.pop(position, None)
     if position in state.pending or position in state.answers:
         return
     scenario = items.scenario_index[position]
@@ -334,10 +349,9 @@ def _fail(state: SessionState, event: Failed, items: DesignItems, position: int)
         state.failed_costs.append(taken_back.costs)  # it was spent all the same
     if event.costs:
         state.failed_costs.append(event.costs)
-    if event.again:
-        state.skipped.discard(position)
-    else:
-        state.skipped.add(position)
+    state.skipped.pop(position, None)
+    if not event.again:
+        state.skipped[position] = 0 if event.reason == NOT_RECORDED else error_kind(event.reason) or ERROR
     is_open = event.again and bool(items.is_candidate[position])
     state.n_open[scenario] += int(is_open) - int(state.is_open[position])
     state.is_open[position] = is_open

@@ -32,13 +32,12 @@ from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA
 from itembank.selection.local_model import LocalModel
 from itembank.selection.selector_specs import VOptimal
-from itembank.sessions.events import Told, counts_behind
+from itembank.sessions.events import NOT_RECORDED, Told, counts_behind
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool, n_lead_items
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities, find_worth
 from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED, SessionSpec
 
-NO_RESPONSE = "no recorded response"
 MOST_MODELS = 100
 """Past models that are tried; more would hardly change the errors' quantiles, and take time."""
 MOST_BETTER = 25
@@ -124,7 +123,7 @@ def _ask_and_tell(session: AdaptiveSession, recorded: Recorded, row: int, batch:
             known = {unit: float(cost[row, column]) for unit, cost in recorded.costs.items()}
             costs = {unit: amount for unit, amount in known.items() if not np.isnan(amount)}
         if np.isnan(response):
-            session.tell_failed(item_id, reason=NO_RESPONSE, costs=costs, new_units=True)
+            session.tell_failed(item_id, reason=NOT_RECORDED, costs=costs, new_units=True)
             continue
         if recorded.n_trials is not None:
             counts = counts_behind(response, int(recorded.n_trials[row, column]))
@@ -324,6 +323,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
         seed=SEED,
         interval=MODEL_BASED,
         estimand=RUN,
+        errors="missing",
     )
 
 

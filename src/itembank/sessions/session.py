@@ -1,16 +1,19 @@
 """`AdaptiveSession`: ask, tell, estimate, for one model and one bank."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from itembank.checks import check_whole
 from itembank.errors import DataError, ParameterError, quoted
+from itembank.estimation.if_answered import told_of_lost
 from itembank.estimation.past_errors import Expectations
 from itembank.irt.abilities import Abilities
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
+from itembank.responses.lost_answers import LostAnswers
 from itembank.selection.criteria import uses_information
 from itembank.selection.item_worth import information_worth
 from itembank.sessions.choosing import (
@@ -38,6 +41,7 @@ from itembank.sessions.events import (
     Asked,
     Event,
     Failed,
+    SessionState,
     Told,
     apply_event,
     check_event,
@@ -255,12 +259,36 @@ class AdaptiveSession:
     def estimate(self) -> SessionEstimate:
         """Estimate ability and all scores from the answers so far; without any, they are the prior's."""
         if self._estimate is None:
-            pool, abilities = self._pool, self._ability()
+            abilities = self._ability()
             with one_blas_thread():
-                self._estimate = session_estimate(
-                    pool, self._state, abilities, model_id=self._model_id, level=pool.spec.stopping.level
-                )
+                self._estimate = self._told_of_lost(self._estimate_of(self._counted, abilities))
         return self._estimate
+
+    def _estimate_of(self, state: SessionState, abilities: Abilities) -> SessionEstimate:
+        level = self._pool.spec.stopping.level
+        return session_estimate(self._pool, state, abilities, model_id=self._model_id, level=level)
+
+    def _told_of_lost(self, estimate: SessionEstimate) -> SessionEstimate:
+        """Say in an estimate what it is if lost answers are wrong, and if they are right."""
+        kinds = list(self._state.lost.values())
+        if not kinds:
+            return estimate
+        states = [self._state.with_lost_as(value, self._pool.item_ids) for value in (0.0, 1.0)]
+        wrong, right = (self._estimate_of(state, session_ability(self._pool, state)).scores for state in states)
+        lost = LostAnswers(np.ones((1, len(kinds)), dtype=np.int64), np.array([kinds]), self._pool.spec.errors)
+        return replace(estimate, scores=told_of_lost(estimate.scores, lost, np.zeros(1, dtype=np.int64), wrong, right))
+
+    @property
+    def _counted(self) -> SessionState:
+        """The state that is estimated from: lost answers may count as wrong."""
+        if self._pool.spec.errors == "wrong":
+            return self._state.with_lost_as(0.0, self._pool.item_ids)
+        return self._state
+
+    @property
+    def lost(self) -> dict[str, int]:
+        """Items whose answers were lost, with the kind of error (`itembank.responses.error_kinds.KINDS`)."""
+        return {self._pool.item_ids[position]: kind for position, kind in self._state.lost.items()}
 
     @property
     def pool(self) -> SessionPool:
@@ -363,7 +391,7 @@ class AdaptiveSession:
     def _ability(self) -> Abilities:
         if self._abilities is None:
             with one_blas_thread():
-                self._abilities = session_ability(self._pool, self._state)
+                self._abilities = session_ability(self._pool, self._counted)
         return self._abilities
 
     def _rule_that_holds(self) -> str | None:
@@ -383,7 +411,7 @@ def find_abilities(sessions: Sequence[AdaptiveSession]) -> None:
     if not waiting:
         return
     with one_blas_thread():
-        found = session_abilities(waiting[0]._pool, [session._state for session in waiting])
+        found = session_abilities(waiting[0]._pool, [session._counted for session in waiting])
     for session, abilities in zip(waiting, found, strict=True):
         session._abilities = abilities
 
@@ -408,7 +436,7 @@ def find_worth(sessions: Sequence[AdaptiveSession]) -> None:
 def expectations_of(session: AdaptiveSession) -> Expectations | None:
     """Return `expected` of a session's estimate, without the rest of the estimate."""
     with one_blas_thread():
-        return session_expectations(session._pool, session._state, session._ability())
+        return session_expectations(session._pool, session._counted, session._ability())
 
 
 def check_model_id(model_id: str) -> str:

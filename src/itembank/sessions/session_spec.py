@@ -11,6 +11,7 @@ from itembank.checks import check_one_of, check_whole
 from itembank.errors import DataError, ParameterError, shown
 from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
 from itembank.files.documents import Named, errors_name, fields_of, read_choices
+from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA, INFORMATION, Criterion, criterion_of
 from itembank.selection.greedy import Constraints
@@ -55,6 +56,9 @@ class SessionSpec:
         'calibrated': estimates and the width of intervals are learnt from cross-validated sessions of past models
         (`past_sessions`). With fewer than ten past models, or 'model-based': from the item model alone (p-IRT),
         whose intervals are too narrow after many answers.
+    errors : {'missing', 'wrong', 'bounds'}
+        What an item counts as that failed and is skipped: nothing; a wrong answer; or nothing in the estimate, with an
+        interval that holds whether it would have been right or wrong. Another item is asked in its place all the same.
     estimand : {'run', 'expected'}
         Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
     """
@@ -70,6 +74,7 @@ class SessionSpec:
     seed: int = 0
     interval: SessionInterval = CALIBRATED
     estimand: Estimand = RUN
+    errors: Errors = "missing"
 
     def __post_init__(self) -> None:
         """Check what can be checked without the bank."""
@@ -87,6 +92,7 @@ class SessionSpec:
                 object.__setattr__(self, name, int(value))
         check_one_of("interval", self.interval, get_args(SessionInterval))
         check_one_of("estimand", self.estimand, ESTIMANDS)
+        check_one_of("errors", self.errors, get_args(Errors))
         if not isinstance(self.target, str):
             weights = {str(item): float(weight) for item, weight in self.target.items()}
             bad = [item for item, weight in weights.items() if not 0.0 <= weight < math.inf]
