@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from itembank.harnesses.lm_eval.command import HarnessCall
     from itembank.harnesses.lm_eval.documents import BankPrompts
     from itembank.harnesses.lm_eval.rows import RowFile
+    from itembank.responses.error_kinds import Errors
     from itembank.sessions.answers import Answer
     from itembank.sessions.session import AdaptiveSession
     from itembank.sessions.session_spec import SessionSpec
@@ -97,8 +98,8 @@ def check_items(
     if n_ways > 1 or (n_ways == 0 and _own_items(bank) is None):
         raise click.UsageError("Say which items to run: one of --selection FILE, -n N, --adaptive, or --gate.")
     refuse_unused(
-        *((name, adaptive, "--adaptive") for name in choices if name != "level"),
-        ("level", gate is None, "--selection FILE, -n N, or --adaptive"),
+        *((name, adaptive, "--adaptive") for name in choices if name not in {"level", "errors"}),
+        *((name, gate is None, "--selection FILE, -n N, or --adaptive") for name in ("level", "errors")),
         ("batch", has_batches, "--adaptive"),
         ("seed", n_chosen is not None or adaptive, "-n or --adaptive"),
     )
@@ -310,7 +311,8 @@ def run_lm_eval_command(
         if chosen is not None:
             scores = _run_selection(
                 launch, call, loaded, chosen, prompts,
-                model_id=name, output=output, level=choices["level"], batch=batch, match=match,
+                model_id=name, output=output, batch=batch, match=match,
+                level=choices["level"], errors=choices["errors"],
             )  # fmt: skip
             if scores is not None:
                 _print(scores, loaded, output, output_format, match)
@@ -371,6 +373,7 @@ def _run_selection(
     model_id: str,
     output: Path,
     level: float,
+    errors: "Errors | None",
     batch: int | None,
     match: str,
 ) -> "ScoreEstimates | None":
@@ -386,7 +389,7 @@ def _run_selection(
     with says_how_to_go_on():
         done = run_selection(
             launch, bank, selection, rows, prompts=prompts, match=match,
-            model_id=model_id, level=level, batch=batch, is_logged=_is_logged(output, rows),
+            model_id=model_id, level=level, errors=errors, batch=batch, is_logged=_is_logged(output, rows),
         )  # fmt: skip
     return None if done is None else done.estimates
 
@@ -573,7 +576,7 @@ def run_inspect_command(
         if gate is not None:
             verdict = _inspected_gate(gate, loaded, known, call, output)
         else:
-            _print_harness_run(loaded, known, call, output, level=choices["level"], output_format=output_format)
+            _print_harness_run(loaded, known, call, output, choices=choices, output_format=output_format)
     if gate is not None:
         from itembank.cli.gate import end_gate, print_gate  # noqa: PLC0415
 
@@ -604,11 +607,17 @@ def _task_name(bank: "Bank", task: str) -> str:
 
 
 def _print_harness_run(
-    bank: "Bank", known: "TaskItems", call: "InspectCall", output: Path, *, level: float, output_format: str
+    bank: "Bank",
+    known: "TaskItems",
+    call: "InspectCall",
+    output: Path,
+    *,
+    choices: Mapping[str, Any],
+    output_format: str,
 ) -> None:
     """Print the estimates of a run that came to its end."""
     from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.harnesses.inspect.command import last_run, run_answers  # noqa: PLC0415
+    from itembank.harnesses.inspect.command import last_run, lost_to, run_answers  # noqa: PLC0415
     from itembank.harnesses.inspect.samples import (  # noqa: PLC0415
         known_pool,
         selected_estimates,
@@ -617,18 +626,19 @@ def _print_harness_run(
 
     run = last_run(output)
     answers = {} if run is None else run_answers(run, known, call.task_arguments["scorer"] or known.scorer)
-    if run is None or not answers:
+    if run is None or not any(score == score for scores in answers.values() for score in scores):  # noqa: PLR0124 (NaN)
         raise DataError(f"{output}: no sample was scored, so there is nothing to estimate from.")
     note_known_models(bank, [run.model_id])
     session = None
     if "session" in call.task_arguments:
         text = json.dumps(call.task_arguments["session"], sort_keys=True)
         pool = known_pool(call.task_arguments["bank"], "", known.task, text)
-        session = told_session(pool, answers, model_id=run.model_id)
+        session = told_session(pool, answers, model_id=run.model_id, kinds=lost_to(run, known))
         scores: ScoreEstimates | None = session.estimate().scores
     else:
         chosen = ib.Selection.load(call.task_arguments["selection"])
-        scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, level=level)
+        how = {"level": choices["level"], "errors": choices["errors"], "kinds": lost_to(run, known)}
+        scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, **how)
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
     print_run(scores, bank, output, output_format, "auto")  # the samples have the bank's ids in the log

@@ -1,5 +1,6 @@
 """Items of a task in a bank, their samples and estimates, and which Inspect fits; these tests need none."""
 
+import math
 import sys
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
@@ -17,6 +18,7 @@ from itembank.harnesses.inspect.samples import (
     task_items,
 )
 from itembank.readers.inspect_samples import Sample, content_hash
+from itembank.responses.error_kinds import KINDS
 from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
 from tests.harnesses.inspect.conftest import simulated_bank
 
@@ -59,7 +61,7 @@ def test_samples_without_ids_are_numbered_as_inspect_does(bank):
         samples_by_item(bank, known, samples(text="Query"), ["toy/2"])
 
 
-def epoch(failure="", **costs):
+def epoch(failure=0, **costs):
     return Sample(1, 1, {}, None, failure, costs)
 
 
@@ -75,7 +77,7 @@ def epoch(failure="", **costs):
     ],
 )
 def test_epochs_make_one_answer(responses, expected):
-    answer = answer_of("toy/1", [epoch("error") for _ in responses], responses)
+    answer = answer_of("toy/1", [epoch(2) for _ in responses], responses)
     assert (answer.response, answer.n_correct, answer.n_trials, answer.failed) == expected
 
 
@@ -93,6 +95,14 @@ def test_epochs_are_counts_of_trials(long_bank):
     matrix = matrix_of(long_bank, {"toy/1": [1.0, 0.0, 1.0], "toy/2": [0.0]}, "m")
     assert matrix.n_trials.tolist() == [[3, 1]]
     assert matrix.responses[0] == pytest.approx([2 / 3, 0.0])
+
+
+def test_epochs_without_a_score_are_lost(long_bank):
+    answers = {"toy/1": [1.0, math.nan], "toy/2": [math.nan], "toy/3": [0.0]}
+    matrix = matrix_of(long_bank, answers, "m", {"toy/2": KINDS.index("time-out")})
+    assert matrix.lost.n.tolist() == [[1, 1, 0]]
+    assert matrix.lost.in_words == "1 without a response, 1 time-out"
+    assert matrix.with_errors("wrong").responses[0] == pytest.approx([0.5, 0.0, 0.0])
 
 
 def test_the_package_is_named_where_inspect_is_not_installed(monkeypatch):

@@ -136,8 +136,14 @@ def answers_with_costs(run: InspectRun, known: TaskItems, scorer: str | None) ->
 
 
 def run_answers(run: InspectRun, known: TaskItems, scorer: str | None) -> dict[str, list[float]]:
-    """Return the scores of each item of a run, one an epoch."""
+    """Return the scores of each item of a run, one an epoch, NaN where there is none."""
     return answers_of(known, [(one.id, response_of(one, known.task, scorer)) for one in run.samples.values()])
+
+
+def lost_to(run: InspectRun, known: TaskItems) -> dict[str, int]:
+    """Return the kind of what ended a sample of each item that was ended before its time."""
+    ended = [(str(one.id), one.failure) for one in run.samples.values() if one.failure]
+    return {known.items[name]: kind for name, kind in ended if name in known.items}
 
 
 def expected_run(bank: Bank, known: TaskItems, call: HarnessCall) -> dict[str, Any]:

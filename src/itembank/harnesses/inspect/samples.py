@@ -23,7 +23,8 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.harnesses.drive import check_same_content
 from itembank.readers.inspect_samples import Sample, choose_scorer, sample_of, score_value
 from itembank.readers.matching import AUTO, NATIVE, Document, find_items, native_ids, plain, sample_document
-from itembank.responses.error_kinds import KINDS
+from itembank.responses.error_kinds import KINDS, NO_ANSWER, Errors
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.prompts import names_in_harness
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
@@ -161,14 +162,23 @@ def answers_to(item_ids: Collection[str], answers: Mapping[str, list[float]]) ->
     return {item_id: responses for item_id, responses in answers.items() if item_id in wanted}
 
 
-def matrix_of(bank: Bank, answers: Mapping[str, Sequence[float]], model_id: str) -> ResponseMatrix:
-    """Make a response matrix of one model's answers; several epochs that are right or wrong are trials."""
-    trials = [counted(responses).get("n_trials", 1) for responses in answers.values()]
+def matrix_of(
+    bank: Bank, answers: Mapping[str, Sequence[float]], model_id: str, kinds: Mapping[str, int] | None = None
+) -> ResponseMatrix:
+    """Make a response matrix of one model's answers; several epochs that are right or wrong are trials.
+
+    Epochs without a score (NaN) were lost, of an item to the kind of error that `kinds` tells.
+    """
+    known = [[one for one in scores if not math.isnan(one)] for scores in answers.values()]
+    trials = [counted(scores).get("n_trials", 1) if scores else 0 for scores in known]
+    n_lost = np.array([[len(scores) - len(some) for scores, some in zip(answers.values(), known, strict=True)]])
+    kind = np.array([[(kinds or {}).get(item, NO_ANSWER) for item in answers]])
     return ResponseMatrix.create(
-        np.array([[sum(responses) / len(responses) for responses in answers.values()]]),
+        np.array([[sum(scores) / len(scores) if scores else math.nan for scores in known]]),
         model_ids=[model_id],
         items=bank.responses.items[bank.responses.item_indices(list(answers))],
         n_trials=np.array([trials]) if max(trials) > 1 else None,
+        lost=LostAnswers(n_lost, np.where(n_lost > 0, kind, 0)) if n_lost.any() else None,
     )
 
 
@@ -214,7 +224,7 @@ def estimated_metrics(
         estimates = selected_estimates(known_bank(bank, bank_id), answers, _selection(selection), model_id=MODEL)
     rows = {row["target"]: row for row in estimates.rows()} if estimates else {}
     unknown = {"estimate": math.nan, "low": math.nan, "high": math.nan}
-    metrics = {"n_items": float(len(answers))}
+    metrics = {"n_items": float(sum(not all(map(math.isnan, own)) for own in answers.values()))}
     for name in (*known.scenarios, OVERALL):
         row = rows.get(name, unknown)
         metrics |= {name: row["estimate"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
@@ -222,31 +232,46 @@ def estimated_metrics(
 
 
 def answers_of(known: TaskItems, scores: Iterable[tuple[str | int | None, float]]) -> dict[str, list[float]]:
-    """Return the scores of each item that has any, one an epoch."""
+    """Return the scores of each item that was run, one an epoch, NaN where there is none."""
     answers: dict[str, list[float]] = defaultdict(list)
     for sample_id, score in scores:
-        if str(sample_id) in known.items and not math.isnan(score):
+        if str(sample_id) in known.items:
             answers[known.items[str(sample_id)]].append(score)
     return dict(answers)
 
 
-def told_session(pool: SessionPool, answers: Mapping[str, list[float]], *, model_id: str) -> AdaptiveSession:
-    """Return the session that has these answers, whoever asked for them."""
+def told_session(
+    pool: SessionPool, answers: Mapping[str, list[float]], *, model_id: str, kinds: Mapping[str, int] | None = None
+) -> AdaptiveSession:
+    """Return the session that has these answers, whoever asked for them; items without a score failed."""
     session = AdaptiveSession(pool, model_id=model_id)
-    for item_id, responses in answers.items():
-        session.tell(item_id, **counted(responses))
+    for item_id, scores in answers.items():
+        known = [one for one in scores if not math.isnan(one)]
+        if known:
+            session.tell(item_id, **counted(known))
+        else:
+            session.tell_failed(item_id, reason=KINDS[(kinds or {}).get(item_id, NO_ANSWER)])
     return session
 
 
 def selected_estimates(
-    bank: Bank, answers: Mapping[str, list[float]], selection: Selection | None, *, model_id: str, level: float = 0.95
+    bank: Bank,
+    answers: Mapping[str, list[float]],
+    selection: Selection | None,
+    *,
+    model_id: str,
+    level: float = 0.95,
+    errors: Errors | None = None,
+    kinds: Mapping[str, int] | None = None,
 ) -> ScoreEstimates | None:
     """Estimate scores from chosen items; None without any answer."""
     if selection is not None:
         answers = answers_to(selection.whole.item_ids, answers)
     if not answers:
         return None
-    matrix = matrix_of(bank, answers, model_id)
+    matrix = matrix_of(bank, answers, model_id, kinds).with_errors(errors)
+    if not matrix.observed.any():
+        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # Inspect computes metrics while items are still missing
         return estimate(bank, matrix, selection=selection, level=level)

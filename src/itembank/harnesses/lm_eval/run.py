@@ -30,6 +30,7 @@ from itembank.harnesses.lm_eval.rows import RowFile, Rows, answers_of, responses
 from itembank.harnesses.lm_eval.selected import ChosenItems
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.matching import AUTO
+from itembank.responses.error_kinds import Errors
 from itembank.responses.prompts import PROMPT_HASH
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import Answer
@@ -301,6 +302,7 @@ def run_selection(
     *,
     model_id: str,
     level: float = 0.95,
+    errors: Errors | None = None,  # What lost answers count as
     batch: int | None = None,  # Items run at once: what is lost where a run is killed
     prompts: BankPrompts | None = None,  # What prompts must be, compared before the first request
     match: str = AUTO,  # How items are found among the documents
@@ -317,7 +319,7 @@ def run_selection(
     if hooks.missing:
         raise DataError("the harness must evaluate the chosen items, and ended before it did.")
     responses = responses_of(rows, bank, model_id, selection.item_ids)
-    return HarnessRun(responses, estimate(bank, responses, selection=selection, level=level))
+    return HarnessRun(responses, estimate(bank, responses, selection=selection, level=level, errors=errors))
 
 
 @contextmanager
