@@ -217,7 +217,7 @@ ROWS = "selection.rows"
 """Of the folder of a selection's run: samples of the items that were run."""
 MACRO_AND_GROUPS = (
     "Groups of lm_eval that weigh by size (mmlu, bbh) are micro: for those calibrate with --across items, or import "
-    "with --groups."
+    "with use_groups = true in the file of --spec."
 )
 
 

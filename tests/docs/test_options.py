@@ -1,0 +1,116 @@
+"""Every option and command that a document names exists, and belongs to the command it is named with."""
+
+import functools
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from itembank.cli.main import cli
+from itembank.errors import did_you_mean
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted(
+    path
+    for pattern in ("*.md", "docs/*.md", "docs/*.ipynb", "benchmarks/**/*.md", "examples/**/*.md", "examples/**/*.y*ml")
+    for path in REPOSITORY.glob(pattern)
+    if path.name not in {"cli.md", "CHANGELOG.md", "notebook.md"}  # made of the commands; what was true once
+)
+SOURCES = REPOSITORY / "src" / "itembank"
+OPTION = r"(?<![\w-])--[a-z][\w-]+"
+CALL = re.compile(r"\bitembank ((?:[a-z][\w-]*)(?:[^\n`|]|\\\n)*)")
+QUOTED = re.compile(r"""'[^'\n]*'|"[^"\n]*\"""")
+"""What a call quotes: commands of other programs, and values."""
+PROGRAMS = r"(?:\S*/)?(?:python3?|pip|pytest|make|git|lm_eval|inspect|npx|promptfoo|pre-commit|\S+\.py)\b"
+FOREIGN = {
+    *("--model", "--model_args", "--log_samples", "--output_path", "--num_fewshot", "--limit", "--samples", "--tasks"),
+    *("--apply_chat_template", "--system_instruction", "--batch_size", "--include_path", "--predict_only"),  # lm_eval
+    *("--epochs", "--display", "--log-dir", "--no-log-realtime", "--no-fail-on-error", "--sample-id"),  # Inspect
+    *("--instance_ids", "--run-ids", "--dump-eval-details", "--mode", "--include-task-name"),  # other harnesses
+    *("--only-kept", "--breaks", "--hook-type", "--upgrade"),  # benchmarks, the tutorials' agent, pre-commit, pip
+}
+OF_SOURCES = {
+    *("--config", "--fewshot_as_multiturn", "--gen_kwargs", "--save-details", "--evaluate", "--generate-config"),
+    *("--run-config", "--solver", "--solver-config", "--system-message", "--log-buffer", "--no-log-samples"),
+    *("--sample-shuffle", "--task-config", "--font", "--main", "--option"),  # the last three are no options of programs
+}
+SHARED = {"--help", "--version", "--debug", "--quiet", "--verbose"}
+DEFAULT = "verdict"
+"""Subcommand that a group stands for where none is named."""
+
+
+@functools.cache
+def commands():
+    """Options of every command, by its words; None for a group that is no command itself."""
+
+    def walk(group, words):
+        for name in group.list_commands(click.Context(group)):
+            command = group.get_command(click.Context(group), name)
+            if isinstance(command, click.Group):
+                walk(command, (*words, name))
+                found[(*words, name)] = found.get((*words, name, DEFAULT))
+            else:
+                known = {flag for one in command.params for flag in (*one.opts, *one.secondary_opts)}
+                found[(*words, name)] = known | SHARED
+
+    found = {}
+    walk(cli, ())
+    return found
+
+
+def of_call(text):
+    """Command of a call and the options it is given; those after two dashes are another program's."""
+    words = QUOTED.sub("Q", text.replace("\\\n", " ")).split(" -- ")[0].split(" # ")[0].split()
+    path = tuple(words[:1])
+    is_group = path in commands() and commands()[path] is None
+    if len(words) > 1 and (is_group or (*path, words[1]) in commands()):
+        path = (*path, words[1])
+    return path, re.findall(OPTION, " ".join(words[len(path) :]))
+
+
+def wrong_calls(text):
+    for found in CALL.finditer(text):
+        path, options = of_call(found[1])
+        known = commands().get(path)
+        if known is None and len(path) > 1 and re.fullmatch(r"[a-z][\w-]*", path[1]):
+            yield f"itembank {' '.join(path)} is no command"
+        for option in options if known is not None else ():
+            if option not in known:
+                yield f"itembank {' '.join(path)} has no {option}.{did_you_mean(option, known)}"
+
+
+def unknown_options(text):
+    known = {option for options in commands().values() for option in options or ()} | FOREIGN
+    plain = re.sub(rf"`{PROGRAMS}[^`]*`|(?m:^\s*(?:- )?{PROGRAMS} .*$)", "", text)
+    plain = re.sub(r"--command (?:'[^']*'|\"[^\"]*\")|\"\$\([^)]*\)\"", "", plain)
+    return sorted({option for option in re.findall(OPTION, plain) if option not in known})
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_options_exist_and_belong_to_their_command(page):
+    text = page.read_text(encoding="utf-8")
+    assert list(wrong_calls(text)) == []
+    assert unknown_options(text) == []
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(path for path in SOURCES.iterdir() if path.is_dir()), ids=lambda path: path.name
+)
+def test_messages_and_help_name_options_that_exist(folder):
+    for path in folder.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert list(wrong_calls(text)) == [], path
+        assert sorted({*unknown_options(text)} - OF_SOURCES) == [], path
+
+
+def test_a_wrong_option_and_a_wrong_command_are_found():
+    text = (
+        "`itembank select b --numbers 3`, `itembank bank raise b`, `--no-such`, `itembank gate a b --prize 1 -- --yes`"
+    )
+    assert list(wrong_calls(text)) == [
+        "itembank select has no --numbers.",
+        "itembank bank raise is no command",
+        "itembank gate has no --prize.",
+    ]
+    assert unknown_options(text) == ["--no-such", "--numbers", "--prize", "--yes"]
