@@ -1,5 +1,6 @@
 """Tables whose columns have other names than ours, and responses with percent signs."""
 
+import gzip
 import json
 import re
 import warnings
@@ -193,3 +194,17 @@ def test_a_column_without_a_name_is_refused_like_any_other(tmp_path):
     (tmp_path / "r.csv").write_text("item_id,,m\na,word,1\nb,2,0\n")
     with pytest.raises(DataError, match=r"must hold the responses of a model, got 1 that hold something else: '' "):
         read_responses(tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl.gz"])
+def test_models_are_called_as_their_files_with_every_dot(tmp_path, ending):
+    """Names cut at their first dot made one model of these two."""
+    frame = pl.DataFrame({"item_id": ["q1", "q2"], "response": [1, 0]})
+    for name in ("Qwen2.5-7B", "Qwen2.5-72B"):
+        if ending == ".csv":
+            frame.write_csv(tmp_path / f"{name}.csv")
+        else:
+            (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(frame.write_ndjson().encode()))
+    with pytest.warns(DataWarning, match="the results of one, called 'Qwen2.5-7"):
+        matrix = read_responses(sorted(tmp_path.iterdir()))
+    assert sorted(matrix.model_ids) == ["Qwen2.5-72B", "Qwen2.5-7B"]

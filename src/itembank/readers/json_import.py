@@ -11,7 +11,7 @@ Where the rows of a file are (``--column rows=PATH``), ``*`` stands for every ke
 ``.``      the row itself, where it is no object
 ``@key``   the key (or place) that the last ``*`` of the rows' path stood for
 ``@index`` the place of the row in its list, from 0
-``@file``  the name of the file, without its folder and suffix
+``@file``  the name of the file, without its folder and its ending
 ``@folder`` the name of the file's folder
 ``=text``  this text, in every row
 ``a==b``   1 where the values of two paths are the same, else 0: ``pred==answer``; nothing where a row lacks one of them
@@ -36,7 +36,7 @@ from itembank.readers.long_table import check_columns, rows_of_long, text_column
 from itembank.readers.read import Paths, matrix_of_rows, paths_of
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows, rename_model
-from itembank.responses.opening import file_kind, read_parquet, read_parquet_schema, translated
+from itembank.responses.opening import file_kind, name_without_ending, read_parquet, read_parquet_schema, translated
 from itembank.responses.responses import ResponseMatrix
 
 STEP = r'(?:"[^"]+"|[^."]+)'
@@ -330,7 +330,7 @@ def _value(path: Path, record: Record, row: FoundRow, where: ColumnPath) -> Any:
         one, other = (_value(path, record, row, column_path(text)) for text in where.steps)
         return ABSENT if ABSENT in (one, other) else int(one == other)
     if where.origin in {"file", "folder"}:
-        return path.name.partition(".")[0] if where.origin == "file" else path.absolute().parent.name
+        return name_without_ending(path) if where.origin == "file" else path.absolute().parent.name
     told = row.key if where.origin == "key" else row.index
     return ABSENT if told is None else told
 

@@ -19,7 +19,7 @@ from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.rows import ResponseRows, rename_model, row_problems
 from itembank.readers.table_files import probable_header, read_table_file, table_batches
 from itembank.responses.labels import Labels
-from itembank.responses.opening import Kind, Table, file_kind, read_parquet_schema
+from itembank.responses.opening import Kind, Table, file_kind, name_without_ending, read_parquet_schema
 
 
 def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
@@ -160,7 +160,7 @@ def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> Readi
     is_told = spec.model_id is not None or "model_id" in spec.columns or spec.column("model_id") in columns
     if is_told or spec.column("item_id") not in columns or layout_of(columns, spec) != "long":
         return spec
-    return replace(spec, model_id=path.name.split(".")[0])
+    return replace(spec, model_id=name_without_ending(path))
 
 
 def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
