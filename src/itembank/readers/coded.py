@@ -21,7 +21,7 @@ from itembank.files.memory import check_matrix_fits, most_memory
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback
 from itembank.readers.collecting import Found
-from itembank.readers.columns import NameCodes
+from itembank.readers.columns import NameCodes, tell_of_look_alikes
 from itembank.readers.long_table import (
     Known,
     check_columns,
@@ -275,6 +275,8 @@ def coded_responses(
                 warnings.simplefilter("error", DataWarning)
                 for path in paths:
                     _put_table(path, cells, spec, tell)
+                for name, ids in (("model_id", cells.model_ids), ("item_id", cells.item_ids)):
+                    tell_of_look_alikes(cells.files[-1].source, ids, name)
         n_copies = _n_copies(cells, spec)
     except (NotPlainError, DataError, DataWarning, ValueError, *UNREADABLE):
         return None

@@ -1,5 +1,6 @@
 """Columns of a table as ids and as numbers, with every problem named."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,7 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, first_few, remedy, shown, warn
+from itembank.errors import (
+    MOST_SHOWN,
+    N_SHOWN,
+    DataError,
+    DataWarning,
+    did_you_mean,
+    first_few,
+    quoted,
+    remedy,
+    shown,
+    warn,
+)
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.labels import IdKind, Labels
@@ -66,14 +78,60 @@ def id_labels(
     empty = series.is_null()
     if kind != "whole numbers":
         empty |= series.cast(pl.String) == ""
-    if empty.any():
-        rows = [index + 1 for index in empty.arg_true().to_list()]
-        problems.append(
-            f"{name} must not be empty, got {len(rows)} rows without: row {first_few(list(map(str, rows)))}."
-        )
-        return None
-    series = series.cast(pl.String) if series.dtype.is_integer() else series
-    return Labels.of(series, kind) if known is None else known.labels(series, kind)
+    if not empty.any():
+        series = series.cast(pl.String) if series.dtype.is_integer() else series
+        labels = Labels.of(series, kind) if known is None else known.labels(series, kind)
+        labels = trimmed(table.source, labels, name)
+        if not (labels.names == "").any():
+            return labels
+        empty = pl.Series((labels.names == "").to_numpy()[labels.index])
+    rows = [index + 1 for index in empty.arg_true().to_list()]
+    problems.append(f"{name} must not be empty, got {len(rows)} rows without: row {first_few(list(map(str, rows)))}.")
+    return None
+
+
+NO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + NO_WIDTH
+"""Characters that nobody sees at the end of a name: blanks of all kinds, and those without a width."""
+
+
+def trimmed(source: str, labels: Labels, name: str) -> Labels:
+    """Take blanks off the ends of names, and say so: names that differ by these alone are one."""
+    names = labels.names.str.strip_chars(BLANKS)
+    had_blanks = labels.names != names
+    if not had_blanks.any():
+        return labels
+    were, again = labels.names.filter(had_blanks), Labels.of(names)
+    n_joined = names.len() - again.n_names
+    same = f" So {n_joined} of these become the same as another {name}." if n_joined else ""
+    warn(
+        f"{source}: blanks at the ends are taken off {were.len()} of {names.len()} {name}s: {shown(were.to_list())}."
+        f"{same}",
+        DataWarning,
+    )
+    return Labels(again.names, np.append(again.index, -1)[labels.index], labels.kind)
+
+
+def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
+    """Warn of names that differ in case, blanks, invisible characters or the form of their Unicode alone."""
+    text = names
+    if (names.str.len_bytes() > names.str.len_chars()).any():
+        text = pl.Series([unicodedata.normalize("NFC", one) for one in names.to_list()], dtype=pl.String)
+    seen = text.str.replace_all(f"[{NO_WIDTH}]", "").str.replace_all(r"\s+", " ").str.strip_chars()
+    look = seen.str.to_lowercase()
+    if look.n_unique() == names.len():
+        return
+    alike = pl.DataFrame({"name": names, "seen": seen, "look": look}).filter(look.is_duplicated())
+    groups = alike.group_by("look", maintain_order=True).agg("name", pl.col("seen").n_unique())
+    found = [
+        " and ".join(quoted(one) if n_seen == len(group) else ascii(one)[: MOST_SHOWN + 2] for one in group)
+        for _, group, n_seen in groups.iter_rows()
+    ]
+    warn(
+        f"{source}: {alike.height} {name}s differ from another in case, blanks or invisible characters alone: "
+        f"{first_few(found)}. They count as different; if they are the same, write them in one way.",
+        DataWarning,
+    )
 
 
 def optional_labels(table: Table, column: str) -> Labels | None:
@@ -84,10 +142,12 @@ def optional_labels(table: Table, column: str) -> Labels | None:
     if series.dtype not in _TEXT:
         series = series.cast(pl.String)
     labels = Labels.of(series)
-    blank = labels.names == ""
-    if not blank.any():
-        return labels if labels.n_names else None
-    return Labels.of(series.cast(pl.String).replace("", None)) if labels.n_names > 1 else None
+    labels = trimmed(table.source, labels, column)
+    is_name = (labels.names != "").to_numpy()
+    if not is_name.any():
+        return None
+    place = np.append(np.where(is_name, np.cumsum(is_name) - 1, -1), -1)
+    return Labels(labels.names.filter(is_name), place[labels.index])
 
 
 def id_kind(table: Table, column: str, name: str) -> tuple[IdKind | None, str | None]:

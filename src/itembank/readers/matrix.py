@@ -9,7 +9,7 @@ import polars as pl
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.columns import id_labels
+from itembank.readers.columns import id_labels, tell_of_look_alikes
 from itembank.readers.long_table import AGREEMENT
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.readers.rows import ResponseRows
@@ -327,6 +327,12 @@ def to_matrix(
         advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, _DROP_IN_FILE)} does so."
         raise DataError(f"{source}: {error}{advice}") from error
     return _without_empty(matrix, source) if spec.empty == "drop" else matrix
+
+
+def tell_of_like_ids(rows: ResponseRows) -> None:
+    """Warn of models, and of items, whose ids nobody tells apart by eye."""
+    for name, labels in (("model_id", rows.models), ("item_id", rows.items)):
+        tell_of_look_alikes(rows.source, labels.names, name)
 
 
 def _scatter(cell: IntArray, values: FloatArray, shape: tuple[int, int]) -> FloatArray:

@@ -13,7 +13,7 @@ from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.coded import coded_responses, may_be_coded, response_file_rows
 from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
-from itembank.readers.matrix import known_table, read_known, to_matrix, warn_of_partial_runs
+from itembank.readers.matrix import known_table, read_known, tell_of_like_ids, to_matrix, warn_of_partial_runs
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
@@ -141,6 +141,7 @@ def matrix_of_rows(
         known = _known_tables(models, items)
         ids = known["item_id"][0]["item_id"].to_list() if "item_id" in known else None
         rows = join_rows(read(ids), allow_mixed_prompts=spec.allow_mixed_prompts)
+        tell_of_like_ids(rows)
         of_models, of_items = _fitting(known, rows)
         return to_matrix(rows, spec, models=of_models, items=of_items)
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray
-from itembank.readers.columns import ResponseNumbers, examples, id_labels, optional_labels, response_numbers
+from itembank.readers.columns import ResponseNumbers, examples, id_labels, optional_labels, response_numbers, trimmed
 from itembank.readers.json_files import first_record
 from itembank.readers.long_table import Known, check_columns, rows_of_long, text_columns, wanted_columns
 from itembank.readers.reading_specs import Format, ReadingSpec
@@ -44,6 +44,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
         if known is None
         else known[of_columns].labels(column_names)
     )
+    columns = trimmed(table.source, columns, of_columns)
     if is_of_models:
         model, item = np.repeat(ids.index, len(names)), np.tile(columns.index, ids.index.size)
         models, items = Labels(ids.names, model, ids.kind), Labels(columns.names, item)

@@ -63,7 +63,7 @@ class Table:
 
 
 def name_without_ending(path: PurePath) -> str:
-    """Return the name of a file without the ending that says its kind; a dot within a name, as in gpt-3.5, ends none."""
+    """Return the name of a file without the ending that says its kind; dots within a name are kept: gpt-3.5."""
     name = path.name
     for endings in (PACKED, ENDINGS):
         known = next((one for one in endings if name.lower().endswith(one)), "")
