@@ -427,7 +427,7 @@ def test_words_for_right_and_wrong_need_to_be_told_once(run, tmp_path, output):
     (tmp_path / "r.csv").write_text(LONG + "a,x,accepted\na,y,rejected\n")
     refused = run("import", tmp_path / "r.csv", "-o", output)
     assert refused.code == 1
-    assert "say which: --true-value VALUE" in refused.err
+    assert "say which: --true-value accepted or --true-value rejected" in refused.err
     accepted = run("import", tmp_path / "r.csv", "-o", output, "--true-value", "accepted")
     assert accepted.code == 0
     assert "read 'accepted' as right and 'rejected' as wrong" in accepted.err

@@ -41,12 +41,12 @@ FEWEST_MODELS = 3
 """A calibration refuses fewer (`itembank.calibration.calibrate`, which takes longer to load than a small import)."""
 
 
-def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
+def column_mapping(pairs: Sequence[str], option: str = "--column", form: str = "OURS=THEIRS") -> dict[str, str]:
     """Turn OURS=THEIRS into a mapping."""
     split = [pair.partition("=") for pair in pairs]
     bad = [pair for pair, (one, equals, other) in zip(pairs, split, strict=True) if not (one and equals and other)]
     if bad:
-        raise click.BadParameter(f"must be OURS=THEIRS, got {bad[0]!r}.", param_hint="--column")
+        raise click.BadParameter(f"must be {form}, got {bad[0]!r}.", param_hint=option)
     return {one: other for one, _, other in split}
 
 
@@ -73,7 +73,10 @@ _RESPONSE = headed(
     ),
     option("--filter [TASK=]NAME filter_name", "lm-eval: the filter to take. Repeatable.", ReadingSpec),
     option("--true-value VALUE", "The response that is right, if it is an unusual word.", ReadingSpec),
-    option("--max-response", "Divide responses by this: 100 for percentages.", ReadingSpec),
+    option(
+        "--missing VALUE missing_values", "A value of a response that is missing: -1, skip. Repeatable.", ReadingSpec
+    ),
+    option("--max-response", "Divide responses by this, the highest mark: 100 for percentages.", ReadingSpec),
     option(
         "--repeats",
         "Several responses to an item: refuse them, count right ones and trials, average, or take the last.",
@@ -81,10 +84,17 @@ _RESPONSE = headed(
     ),
     option(
         "--column OURS=THEIRS columns",
-        "The name of a column in a table, or its path in JSON: model_id=llm. rows=PATH: where the rows of JSON are. "
-        "Repeatable.",
+        "The name of a column in a table, or its path in JSON: model_id=llm. Columns of a table that make one: "
+        "model_id=agent+llm. rows=PATH: where the rows of JSON are. Repeatable.",
         many=True,
     ),
+    option("--drop-column PATTERN drop_columns", "Tables: leave out this column: 'note_*'. Repeatable.", ReadingSpec),
+    option(
+        "--where COLUMN=VALUE where",
+        "Long tables: read only rows with this value: judge=gpt-4o. Repeatable.",
+        many=True,
+    ),
+    option("--prefix-scenario", "Put the scenario before each item's id, which starts anew in each.", ReadingSpec),
     option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
     option(
         "--content PATH",
@@ -92,7 +102,7 @@ _RESPONSE = headed(
         many=True,
     ),
 )
-_SPEC = spec_file_option("ReadingSpec", "task_names, prefix_scenario, use_groups, ignore_content, errors or empty")
+_SPEC = spec_file_option("ReadingSpec", "task_names, use_groups, ignore_content, errors or empty")
 
 
 def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
@@ -104,15 +114,19 @@ _LM_EVAL = (frozenset({"lm-eval"}), "logs of lm-evaluation-harness")
 _BY_COLUMNS = (frozenset({"table", JSON}), "tables and JSON of any shape")
 _HARNESS = "logs of evaluation harnesses"
 READERS: Mapping[str, tuple[frozenset[str], str]] = {
-    "metric": _taking("metric", _HARNESS),
+    "metric": _taking("metric", f"{_HARNESS}, and long tables", "table", JSON),
     "filter_name": _LM_EVAL,
     "allow_mixed_prompts": (
-        frozenset({"lm-eval", "inspect", "responses"}),
-        "logs of lm-evaluation-harness and Inspect, and response files of them",
+        frozenset({"lm-eval", "inspect", "responses", "table", JSON}),
+        "logs of lm-evaluation-harness and Inspect, tables and response files",
     ),
     "names": (frozenset({"table", "responses"}), "tables and response files"),
     "true_value": _BY_COLUMNS,
     "columns": _BY_COLUMNS,
+    "missing_values": _BY_COLUMNS,
+    "prefix_scenario": _BY_COLUMNS,
+    "where": _BY_COLUMNS,
+    "drop_columns": (frozenset({"table"}), "tables"),
     "content": (frozenset({JSON}), "JSON of any shape"),
     "tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
     "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
@@ -171,6 +185,8 @@ def _spec(form: str | None, reading: dict[str, Any], spec_file: Path | None) -> 
     found.pop("content", None)
     if reading["columns"]:
         found["columns"] = {} if form == JSON else column_mapping(reading["columns"])
+    if reading["where"]:
+        found["where"] = column_mapping(reading["where"], "--where", "COLUMN=VALUE")
     if form not in {None, JSON}:
         found["format"] = form
     return ReadingSpec(**found)

@@ -1,8 +1,10 @@
 """Columns of a table as ids and as numbers, with every problem named."""
 
+import re
+import shlex
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -208,12 +210,26 @@ def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
 
 def _numbers_of_words(text: pl.Series, parsed: pl.Series) -> tuple[FloatArray, pl.Series]:
     """Look a second time at text that was not a number at once, and say where it is none."""
-    word = text.str.strip_chars().str.to_lowercase()
+    word = _with_points(text.str.strip_chars().str.to_lowercase())
     truth = word.replace_strict(TRUTH_WORDS, default=None, return_dtype=pl.Float64)
     again = word.cast(pl.Float64, strict=False)
     values = parsed.zip_with(parsed.is_not_null(), again.zip_with(again.is_not_null(), truth))
     unread = values.is_null() & text.is_not_null() & ~word.is_in(MISSING_WORDS)
     return values.fill_null(np.nan).to_numpy(), unread
+
+
+COMMA = r"^([+-]?\d*),(\d+)$"
+THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"
+
+
+def _with_points(words: pl.Series) -> pl.Series:
+    """Write decimal commas as points, where no number has a point and one at least cannot be thousands (1,234)."""
+    if words.str.contains(r"^[+-]?\d*\.\d+$").any():
+        return words
+    is_comma = words.str.contains(COMMA).fill_null(value=False)
+    if not (is_comma & ~words.str.contains(THOUSANDS)).any():
+        return words
+    return words.str.replace(COMMA, "${1}.${2}")
 
 
 def examples(series: pl.Series) -> list[str]:
@@ -240,17 +256,23 @@ PAIRS = (
 """What is right and what is wrong, in lower case; read unasked when a table of responses holds nothing else."""
 
 
-PERCENTAGE = r"^([+-]?\d+(?:\.\d+)?)\s*%$"
+OUTCOMES = {
+    **dict.fromkeys(("win", "won", "w"), 1.0),
+    **dict.fromkeys(("tie", "tied", "draw", "t", "d"), 0.5),
+    **dict.fromkeys(("loss", "lost", "lose", "l"), 0.0),
+}
+"""What is worth one, a half and nothing where one answer is compared with another; read unasked like the pairs."""
+RIGHT, WRONG = ({pair[place] for pair in PAIRS if len(pair[place]) > 1} for place in (0, 1))
+"""Words that say it alone; letters may name options of a question."""
+
+
+PERCENTAGE = r"^([+-]?\d+(?:[.,]\d+)?)\s*%$"
 
 
 def response_of(word: str) -> float | None:
     """Return 1 for a word for right and 0 for one for wrong; None for others, and for letters, which name options."""
     word = word.strip().casefold()
-    if len(word) > 1:
-        for place, response in ((0, 1.0), (1, 0.0)):
-            if word in {pair[place] for pair in PAIRS}:
-                return response
-    return None
+    return 1.0 if word in RIGHT else 0.0 if word in WRONG else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +290,7 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     They are read so when the spec says what is right, or when all columns together hold one known pair and nothing
     else, with a `DataWarning` that says what was read as right.
     """
+    frame = _without_marks(frame, spec.missing_values)
     if spec.true_value is not None:
         return _by_true_value(frame, spec.true_value, source)
     values, bad = numbers(frame)
@@ -277,19 +300,52 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     shares = _shares(words, source)
     if shares is not None:
         return ResponseNumbers(shares * spec.max_response, {})
-    if spec.max_response != 1.0:
-        return ResponseNumbers(values, bad)
     counts = _counts(words.values())
-    pair = next((pair for pair in PAIRS if {word.casefold() for word in counts} <= {*pair}), None)
-    if pair is None:
-        return ResponseNumbers(values, bad, _advice(_counts([words[name].filter(mask) for name, mask in bad.items()])))
-    _tell(source, counts, pair[0])
-    return ResponseNumbers(_flags(words, pair[0]), {})
+    known = _of_words(words, counts, source) if spec.max_response == 1.0 else None
+    if known is not None:
+        return ResponseNumbers(known, {})
+    return ResponseNumbers(values, bad, _advice(counts, _counts([words[name].filter(m) for name, m in bad.items()])))
+
+
+def _of_words(words: Mapping[str, pl.Series], counts: Mapping[str, int], source: str) -> FloatArray | None:
+    """Words for right and wrong, or for wins, ties and losses, as numbers; None where there are others."""
+    kinds = {word.casefold() for word in counts}
+    pair = next((pair for pair in PAIRS if kinds <= {*pair}), None)
+    if pair is not None:
+        _tell(source, counts, pair[0])
+        return _flags(words, pair[0])
+    if not kinds <= {*OUTCOMES} or kinds <= {"t", "d"}:
+        return None
+    told = ", ".join(f"{word!r} as {OUTCOMES[word.casefold()]:g}" for word in counts)
+    warn(f"{source}: read {told}.", DataWarning)
+    return _outcomes(words)
+
+
+def _without_marks(frame: pl.DataFrame, marks: Sequence[str]) -> pl.DataFrame:
+    """Empty the values that mark a missing response; numbers are compared as such."""
+    if not marks:
+        return frame
+    named = [mark.strip().casefold() for mark in marks]
+    numbers_named = [number for mark in named if (number := _number(mark)) is not None]
+    columns = []
+    for column in frame:
+        text = as_text(column).str.strip_chars().str.to_lowercase()
+        is_mark = text.is_in(named) | text.cast(pl.Float64, strict=False).is_in(numbers_named)
+        columns.append(column.set(is_mark.fill_null(value=False), None))
+    return pl.DataFrame(columns)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
 
 
 def _shares(words: Mapping[str, pl.Series], source: str) -> FloatArray | None:
     """Percentages as numbers in [0, 1], (n_rows, n_columns); None unless every response is one."""
-    found = {name: column.str.extract(PERCENTAGE, 1).cast(pl.Float64, strict=False) for name, column in words.items()}
+    texts = {name: column.str.extract(PERCENTAGE, 1).str.replace(",", ".") for name, column in words.items()}
+    found = {name: text.cast(pl.Float64, strict=False) for name, text in texts.items()}
     if any(found[name].null_count() > words[name].null_count() for name in words):
         return None
     first = next(str(one) for column in words.values() for one in column.drop_nulls())
@@ -320,13 +376,13 @@ def _words(frame: pl.DataFrame) -> dict[str, pl.Series]:
     """Return each column as text without blanks around it, null where missing."""
     columns = {}
     for column in frame:  # by hand, as names of columns may be empty, or patterns to polars
-        text = _as_text(column).str.strip_chars()
+        text = as_text(column).str.strip_chars()
         is_missing = text.str.to_lowercase().is_in(MISSING_WORDS).fill_null(value=True)
         columns[column.name] = text.set(is_missing, None)
     return columns
 
 
-def _as_text(column: pl.Series) -> pl.Series:
+def as_text(column: pl.Series) -> pl.Series:
     """Write values as people do: 1 for 1.0."""
     if column.dtype.is_nested():
         return pl.Series(column.name, [None if value is None else str(value) for value in column], dtype=pl.String)
@@ -351,6 +407,15 @@ def _flags(words: Mapping[str, pl.Series], right: str) -> FloatArray:
     return np.asfortranarray(np.column_stack([flag.to_numpy() for flag in flags]))
 
 
+def _outcomes(words: Mapping[str, pl.Series]) -> FloatArray:
+    """Return what each outcome is worth, NaN where missing, (n_rows, n_columns)."""
+    found = [
+        column.str.to_lowercase().replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64).fill_null(np.nan)
+        for column in words.values()
+    ]
+    return np.asfortranarray(np.column_stack([one.to_numpy() for one in found]))
+
+
 def _tell(source: str, counts: Iterable[str], right: str) -> None:
     """Say what was read as right and what as wrong."""
     kinds = {"right": [word for word in counts if word.casefold() == right]}
@@ -363,15 +428,44 @@ def _times(counts: Mapping[str, int]) -> str:
     return first_few([f"{word[:40]!r} {n} times" for word, n in counts.items()])
 
 
-def _advice(counts: Mapping[str, int]) -> str:
-    """Say how often each word occurs, and how to say which one is right."""
-    how = remedy("true_value='...'", "--true-value VALUE")
-    percent = " Write all responses with a percent sign, or none." if any("%" in word for word in counts) else ""
-    return f" They are {_times(counts)}.{percent} If one value stands for a right answer, say which: {how}."
+MOST_MARKS = 5
+
+
+def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
+    """Say how often each of the bad values occurs, and what all values (`counts`) suggest to do."""
+    text = f" They are {_times(bad)}."
+    if any("%" in word for word in bad):
+        return f"{text} Write all responses with a percent sign, or none."
+    if any(re.fullmatch(r"[+-]?[\d.]*,[\d,]+", word) for word in bad):
+        return f"{text} Write numbers with a decimal point, and nothing between thousands."
+    if any(word.startswith(("[", "{")) for word in bad):
+        return f"{text} A response is one value; a list of several must be so in every row of a long table."
+    kinds = {word.casefold() for word in counts}
+    told = {word for pair in (*PAIRS, ("w", "l")) if kinds >= {*pair} for word in pair} | RIGHT | WRONG
+    told |= {word for word in OUTCOMES if len(word) > 1}
+    known = [word for word in counts if word not in bad or word.casefold() in told]
+    marks = [word for word in bad if word not in known]
+    if known and 0 < len(marks) <= MOST_MARKS:
+        options = " ".join(f"--missing {shlex.quote(one)}" for one in marks)
+        how = remedy(f"missing_values={tuple(marks)!r}", options)
+        are = (
+            f"{quoted(marks[0])} marks an answer that is"
+            if len(marks) == 1
+            else f"{shown(marks)} mark answers that are"
+        )
+        return f"{text} If {are} missing, add: {how}"
+    if len(kinds) <= 2:
+        ways = [remedy(f"true_value={word!r}", f"--true-value {shlex.quote(word)}") for word in counts]
+        return f"{text} If one value stands for a right answer, say which: {' or '.join(ways)}."
+    other = remedy("response_column='...'", "--column response=...")
+    return f"{text} If these are answers, name the column that says whether they are right: {other}."
 
 
 def _refuse(source: str, expected: str, others: Mapping[str, int], near: str) -> None:
     raise DataError(
-        f"{source}: response must be {expected}, got {_times(others)}.{near} Write these as right or wrong, or leave "
-        "them empty where there is no response."
+        f"{source}: response must be {expected}, got {_times(others)}.{near} Write these as right or wrong; or, where "
+        f"one marks a missing answer, say which: {remedy(_MARKS, '--missing VALUE')}."
     )
+
+
+_MARKS = "missing_values=('...',)"

@@ -14,6 +14,7 @@ from itembank.readers.long_table import AGREEMENT
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.readers.rows import ResponseRows
 from itembank.readers.table_files import read_table_file
+from itembank.readers.telling_apart import told_apart
 from itembank.responses.labels import Labels
 from itembank.responses.opening import Table
 from itembank.responses.responses import (
@@ -309,6 +310,7 @@ def to_matrix(
     n_arrays = 1 + (rows.n_trials is not None) + len(rows.costs)
     check_matrix_fits(rows.source, *shape, n_responses=rows.n_rows, n_arrays=n_arrays)
     cell = rows.models.index * shape[1] + rows.items.index
+    rows = told_apart(rows, cell, spec)
     cells = settle_repeats(rows, cell, shape[0] * shape[1], spec.repeats)
     matrix = ResponseMatrix.create(
         _scatter(cells.index, cells.response, shape),

@@ -1,6 +1,6 @@
 """`ResponseRows`: per-item results as rows, what every reader makes before they become a matrix."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +20,19 @@ UNCHANGING = ("scenario", "subscenario", CONTENT)
 
 
 @dataclass(frozen=True, slots=True)
+class OtherColumns:
+    """Columns of a source that are no part of its rows, to be looked at where rows repeat."""
+
+    names: tuple[str, ...]
+    ours: Mapping[str, str]  # What the source calls our columns, as far as it has them
+    load: Callable[[Sequence[str]], pl.DataFrame]  # Some of them as text, a row for each of the source
+
+    def take(self, rows: IntArray) -> "OtherColumns":
+        """Return those of some rows."""
+        return replace(self, load=lambda names: self.load(names)[rows])
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseRows:
     """Rows of one source, one a model, item and attempt."""
 
@@ -33,6 +46,7 @@ class ResponseRows:
     # What is known of each model (`model_id`) and item (`item_id`, and maybe `scenario`, `subscenario`).
     model_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"model_id": pl.String}))
     item_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"item_id": pl.String}))
+    others: OtherColumns | None = None  # None where the source tells nothing else
 
     @property
     def n_rows(self) -> int:
@@ -52,6 +66,7 @@ class ResponseRows:
             seeds=None if self.seeds is None else self.seeds.take(rows),
             model_table=self.model_table.filter(pl.col("model_id").is_in(models.names.implode())),
             item_table=self.item_table.filter(pl.col("item_id").is_in(items.names.implode())),
+            others=None if self.others is None else self.others.take(rows),
         )
 
     def describe(self, rows: IntArray) -> str:
@@ -120,7 +135,28 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
         join_labels(seeds) if any(part.seeds is not None for part in parts) else None,
         _first_known([part.model_table for part in parts], "model_id"),
         item_table,
+        others=_join_others(parts),
     )
+
+
+def _join_others(parts: Sequence[ResponseRows]) -> OtherColumns | None:
+    """Put the other columns of all parts together, empty for the rows of parts without them."""
+    told = [part.others for part in parts if part.others is not None]
+    if not told:
+        return None
+
+    def load(names: Sequence[str]) -> pl.DataFrame:
+        tables = []
+        for part in parts:
+            own = [name for name in names if part.others is not None and name in part.others.names]
+            known = part.others.load(own) if part.others is not None and own else pl.DataFrame()
+            absent = pl.Series([None] * part.n_rows, dtype=pl.String)
+            tables.append(pl.DataFrame({name: known[name] if name in own else absent for name in names}))
+        return pl.concat(tables)
+
+    names = dict.fromkeys(name for one in told for name in one.names)
+    ours = {name: theirs for one in reversed(told) for name, theirs in one.ours.items()}
+    return OtherColumns(tuple(names), ours, load)
 
 
 def joined_source(names: Sequence[str]) -> str:
@@ -189,9 +225,14 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
     first = unequal.row(0)
     return (
         f"an item must belong to one {column}, got more for {len(items)} items: {shown(items)} "
-        f"({first[0]!r} in {shown(first[1])}). Make item_id unique, for instance by putting the scenario before it "
-        f"({remedy('prefix_scenario=True', 'prefix_scenario = true in the file of itembank import --spec')})."
+        f"({first[0]!r} in {shown(first[1])}). {how_to_prefix()}"
     )
+
+
+def how_to_prefix() -> str:
+    """Say how ids that start anew in each scenario become unique."""
+    option = remedy("prefix_scenario=True", "--prefix-scenario")
+    return f"If ids start anew in each, put it before them: {option}."
 
 
 def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
@@ -220,19 +261,50 @@ def _response_problems(rows: ResponseRows, max_response: float) -> list[str]:
     if outside.size == 0:
         return []
     n_models = np.unique(rows.models.index[outside]).size
-    values = rows.response[outside]
     divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
-    top = float(values.max())
-    # A common mistake has its own advice: percentages.
-    advice = (
-        f"Percentages are divided by 100 with {remedy('max_response=100', '--max-response 100')}."
-        if max_response == 1.0 and 2.0 < top <= 100.0 and float(values.min()) >= 0.0
-        else f"Rescale them ({remedy('max_response=...', '--max-response')}) or drop them."
-    )
+    advice = f"Rescale them ({remedy('max_response=...', '--max-response')}) or drop them."
+    if max_response == 1.0:
+        advice = range_advice(rows.response[~np.isnan(rows.response)]) or advice
     return [
         f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "
         f"{rows.models.n_names} models: {rows.describe(outside)}. {advice}"
     ]
+
+
+SHORT_SCALE, LONG_SCALE, PERCENT = 5.0, 10.0, 100.0
+"""Marks end at one of these; those up to five at the largest that was given."""
+
+
+def range_advice(values: FloatArray) -> str:
+    """Say what responses, (n_values,), of which some lie outside [0, 1], may be; empty where nothing is likely."""
+    low, top = float(values.min()), float(values.max())
+    kinds = np.unique(values)
+    outside = kinds[(kinds < 0.0) | (kinds > 1.0)]
+    mark = float(outside[0])
+    if outside.size == 1 and kinds.size > 1 and (mark < 0.0 or set(f"{mark:g}") == {"9"}):
+        missing = remedy(f"missing_values=('{mark:g}',)", f"--missing {mark:g}")
+        if kinds.tolist() == [-1.0, 1.0]:
+            return f"If 1 is right and -1 is wrong, add: {remedy(_PLUS, '--true-value 1')}"
+        return f"If {mark:g} marks an answer that is missing, add: {missing}"
+    if low < 0.0 or not np.isfinite(top):
+        return ""
+    is_mark = bool((2.0 * kinds == np.floor(2.0 * kinds)).all())
+    scale = 0.0
+    if is_mark and top <= LONG_SCALE:
+        scale = np.ceil(top) if top <= SHORT_SCALE else LONG_SCALE
+        lowest = f" The lowest mark, {low:g}, is then {low / scale:g} and not 0." if low > 0.0 else ""
+        what = f"The largest is {top:g}. If marks end at {scale:g}, add"
+    elif LONG_SCALE < top <= PERCENT and (top > PERCENT / 2.0 or not is_mark):
+        scale, what, lowest = PERCENT, f"The largest is {top:g}. If these are percentages, add", ""
+    if scale:
+        return f"{what}: {remedy(f'max_response={scale:g}', f'--max-response {scale:g}')}{'.' * bool(lowest)}{lowest}"
+    return (
+        f"The largest is {top:g}. Divide by the largest that a response can be, 100 for percentages: "
+        f"{remedy('max_response=...', '--max-response HIGHEST')}."
+    )
+
+
+_PLUS = "true_value='1'"
 
 
 def _trial_problems(rows: ResponseRows) -> list[str]:

@@ -4,6 +4,7 @@ import re
 import shlex
 import warnings
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +13,21 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray
+from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of, with_joined, with_joined_names
 from itembank.readers.columns import ResponseNumbers, examples, id_labels, optional_labels, response_numbers, trimmed
 from itembank.readers.json_files import first_record
-from itembank.readers.long_table import Known, check_columns, rows_of_long, text_columns, wanted_columns
+from itembank.readers.long_table import (
+    Known,
+    as_texts,
+    check_columns,
+    other_names,
+    our_names,
+    rows_of_long,
+    text_columns,
+    wanted_columns,
+)
 from itembank.readers.reading_specs import Format, ReadingSpec
-from itembank.readers.rows import ResponseRows, rename_model, row_problems
+from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
 from itembank.readers.table_files import probable_header, read_table_file, table_batches
 from itembank.responses.labels import Labels
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending, read_parquet_schema
@@ -123,9 +134,16 @@ USUAL_NAMES = {
         *("item", "itemid", "itemname", "question", "questionid", "problem", "problemid", "example", "exampleid"),
         *("sampleid", "docid", "instanceid"),
     ),
-    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome"),
+    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome", "value", "resp"),
 }
 """What tables of others call our columns, without case, blanks and underscores."""
+JUDGED = {
+    "metric": ("metric", "metricname"),
+    "judge": tuple(name + end for name in ("judge", "grader") for end in ("", "name", "model", "id")),
+}
+"""The same of columns that a long table need not have."""
+PERSONS = ("id", "item", "resp")
+"""Columns of the Item Response Warehouse, where `id` is a person."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
 ROWS_LOOKED_AT = 1000
 """Of a wide table, to tell whether it holds responses."""
@@ -135,25 +153,48 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     """Read one table file, long or wide; a long one that names no model is of one, which is called as the file."""
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
-        usual = of_one_model(path, columns, with_usual_names(columns, spec))
-        if layout_of(columns, usual) != "long":
-            return columns
-        check_columns(str(path), columns, usual)
-        return wanted_columns(columns, usual)
+        kept = [name for name in columns if not spec.drops(name)]
+        known = with_joined_names(kept, spec)
+        usual = of_one_model(path, known, with_usual_names(known, spec))
+        if layout_of(known, usual) != "long":
+            return kept
+        check_columns(str(path), known, usual)
+        return wanted_columns(kept, usual)
 
     table = read_table_file(path, keep=keep, text=text_columns(spec))
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
-    one = of_one_model(path, table.frame.columns, spec)
+    one = of_one_model(path, with_joined_names(table.frame.columns, spec), spec)
     if one is spec:
-        return rows_of_table(table, spec)
+        return _with_others(rows_of_table(table, spec), path, table, spec)
     if table.frame[one.column("item_id")].is_duplicated().any():  # then it has more models, in a column by another name
         check_columns(table.source, _columns(path, file_kind(path)), spec)
     warn(
         f"{path}: no column names a model, so that these are the results of one, called {one.model_id!r}.", DataWarning
     )
-    return rename_model(rows_of_table(table, one), str(one.model_id))
+    return rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
+
+
+def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Add the columns of a long table that were not read, to be read where rows repeat."""
+    columns = [name for name in _columns(path, file_kind(path)) if not spec.drops(name)]
+    usual = with_usual_names(with_joined_names(columns, spec), spec)
+    if layout_of(with_joined_names(columns, usual), usual) != "long":
+        return rows
+    names = other_names(columns, usual)
+
+    def load(some: Sequence[str]) -> pl.DataFrame:
+        kept = {*table.frame.columns, *some}
+        again = read_table_file(path, keep=lambda every: [name for name in every if name in kept], text=[*kept])
+        with warnings.catch_warnings():  # of what was said before
+            warnings.simplefilter("ignore", DataWarning)
+            frame = chosen_rows(with_joined(again, usual), usual).frame
+        if frame.height != rows.n_rows:  # lines that tell nothing else were left out
+            return pl.DataFrame({name: pl.Series([None] * rows.n_rows, dtype=pl.String) for name in some})
+        return as_texts(frame, some)
+
+    return replace(rows, others=OtherColumns(tuple(names), our_names(table.frame.columns, usual), load))
 
 
 def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
@@ -166,11 +207,13 @@ def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> Readi
 
 def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     """Make rows of a table, long or wide; columns with usual names for model, item and response are told."""
+    table = replace(table, frame=table.frame.drop([name for name in table.frame.columns if spec.drops(name)]))
+    table = with_joined(table, spec)
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec:
         taken = [f"{theirs!r} as {ours}" for ours, theirs in usual.columns.items() if ours not in spec.columns]
         warn(f"{table.source}: read the column {', '.join(taken)}.", DataWarning)
-    spec = usual
+    spec = _with_row_names(table, usual)
     layout = layout_of(table.frame.columns, spec)
     if layout is None:
         by_model, by_item = (
@@ -186,12 +229,47 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     if layout == "long":
         return rows_of_long(table, spec)
     check_wide(table.source, spec)
-    return rows_of_wide(table, spec)
+    parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
+    return rows_of_wide(_without_row_numbers(replace(table, frame=table.frame.drop(parts)), spec), spec)
+
+
+def _with_row_names(table: Table, spec: ReadingSpec) -> ReadingSpec:
+    """Take the first column, which has no name of its own, for the ids of the rows where no other column is."""
+    first = table.frame.columns[0]
+    ours = "item_id" if spec.format == "wide-items" else "model_id"
+    is_told = "model_id" in spec.columns or "item_id" in spec.columns
+    if not is_row_number(first) or is_told or layout_of(table.frame.columns, spec) not in {None, spec.format}:
+        return spec
+    if spec.column(ours) in table.frame.columns or not {"model_id", "item_id"}.isdisjoint(table.frame.columns):
+        return spec
+    other = "" if spec.format == "wide-items" else f" If a row is an item, add: {remedy(_ITEMS, '--as wide-items')}."
+    which = f"the first column, {first!r}" if first else "the first column, which has no name"
+    warn(f"{table.source}: read {which}, as {ours}.{other}", DataWarning)
+    return replace(spec, columns={**spec.columns, ours: first})
+
+
+_ITEMS = "format='wide-items'"
+
+
+def _without_row_numbers(table: Table, spec: ReadingSpec) -> Table:
+    """Leave out a column without a name of its own that numbers the rows."""
+    told = {spec.column(name) for name in WIDE_COLUMNS}
+    rows = np.arange(table.frame.height)
+    numbering = []
+    for name in filter(is_row_number, table.frame.columns):
+        if name not in told:
+            numbers_found = table.frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
+            if np.array_equal(numbers_found, rows) or np.array_equal(numbers_found, rows + 1):
+                numbering.append(name)
+    if not numbering:
+        return table
+    warn(f"{table.source}: left out the column {shown(numbering)}, which numbers the rows.", DataWarning)
+    return replace(table, frame=table.frame.drop(numbering))
 
 
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
-    columns = _columns(path, kind)
+    columns = with_joined_names([name for name in _columns(path, kind) if not spec.drops(name)], spec)
     usual = of_one_model(path, columns, with_usual_names(columns, spec))
     try:
         if layout_of(columns, usual) == "long":
@@ -247,11 +325,26 @@ def with_usual_names(columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
         like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual]
         if not has[ours] and len(like) == 1:
             found[ours] = like[0]
+    if "model_id" not in found and not has["model_id"] and {*PERSONS} <= {*columns}:
+        found["model_id"] = "id"
     is_long = all(has[ours] or ours in found for ours in USUAL_NAMES)
     is_wide = [*found] in (["model_id"], ["item_id"]) and layout_of(columns, spec) is None
     if not (is_long or is_wide):
         return spec
+    if is_long:
+        found |= _judged(columns, spec, {*found.values()})
     return replace(spec, columns={**spec.columns, **found}) if found else spec
+
+
+def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) -> dict[str, str]:
+    """Return what a long table calls metric and judge, where one column is called so and the table has not our name."""
+    taken = {*taken, *spec.columns.values(), spec.response_column}
+    found = {}
+    for ours, usual in JUDGED.items():
+        like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual and name not in taken]
+        if ours not in spec.columns and ours not in columns and len(like) == 1:
+            found[ours] = like[0]
+    return found
 
 
 def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:
