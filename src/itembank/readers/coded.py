@@ -330,7 +330,7 @@ def _told(
     bytes_each = BYTES_OF_CODES if stays_coded else 8.0
     check_matrix_fits(rows.source, *shape, n_responses=cells.n_rows, n_arrays=n_arrays, bytes_each=bytes_each)
     if spec.repeats != "last":
-        tell_of_copies(rows.source, n_copies)
+        tell_of_copies(rows.source, n_copies, are_counted=cells.response.is_binary)
     for array in (cells.n_trials, *costs.values()):
         if array is not None:
             array.grow(*shape)

@@ -223,7 +223,7 @@ def rows_of_long(table: Table, spec: ReadingSpec, known: Known | None = None) ->
     seeds = _attempts(table, spec)
     rows = ResponseRows(table.source, models, items, response, trials, costs, seeds, item_table=item_table)
     rows = replace(rows, others=other_columns(table.frame, spec))
-    problems.extend(row_problems(rows, max_response=spec.max_response))
+    problems.extend(row_problems(rows, max_response=spec.max_response, has_marks=True))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
     if known is None:  # of parts it is told when all are read

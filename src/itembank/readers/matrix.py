@@ -12,7 +12,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.columns import id_labels, tell_of_look_alikes
 from itembank.readers.long_table import AGREEMENT
 from itembank.readers.reading_specs import ReadingSpec, Repeats
-from itembank.readers.rows import ResponseRows
+from itembank.readers.rows import ResponseRows, can_be_counted
 from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import told_apart
 from itembank.responses.labels import Labels
@@ -197,27 +197,25 @@ def _without_copies(rows: ResponseRows, cell: IntArray, repeated: IntArray, *, k
     if keep_seedless:
         is_copy &= pl.col("seed") >= 0
     kept = table.filter(~is_copy)["row"].to_numpy()
-    tell_of_copies(rows.source, repeated.size - kept.size)
+    tell_of_copies(rows.source, repeated.size - kept.size, are_counted=can_be_counted(rows.response[repeated]))
     return kept
 
 
-def _advice() -> str:
-    return (
-        f"count them ({_option('count')}), ask for their mean ({_option('mean')}) or for the last one "
-        f"({_option('last')})"
-    )
+def _advice(responses: FloatArray) -> str:
+    count = f"count them ({_option('count')}), " if can_be_counted(responses) else ""
+    return f"{count}ask for their mean ({_option('mean')}) or for the last one ({_option('last')})"
 
 
 def _option(repeats: Repeats) -> str:
     return remedy(f"repeats={repeats!r}", f"--repeats {repeats}")
 
 
-def tell_of_copies(source: str, n_copies: int) -> None:
+def tell_of_copies(source: str, n_copies: int, *, are_counted: bool) -> None:
     """Warn of rows that are copies of others, where there are any."""
     if n_copies:
         message = (
             f"{source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
-            f"they count once. If they are repeated attempts, count them ({_option('count')})."
+            f"they count once. If they are repeated attempts, add: {_option('count' if are_counted else 'mean')}"
         )
         warn(message, DataWarning)
 
@@ -240,13 +238,13 @@ def _refuse(rows: ResponseRows, cell: IntArray, again: IntArray, repeats: Repeat
             + (
                 "They even have the same seed, or only some have a seed; correct the table."
                 if repeats in POOLED
-                else f"Correct the table, or if they are repeated attempts, {_advice()}."
+                else f"Correct the table, or if they are repeated attempts, {_advice(rows.response[again])}."
             )
         )
     if attempts.height:
         problems.append(
             f"one model must have one response to an item, got repeated attempts (several seeds) for "
-            f"{_cells(rows, attempts)}. They are never averaged unasked: {_advice()}."
+            f"{_cells(rows, attempts)}. They are never averaged unasked: {_advice(rows.response[again])}."
         )
     if problems:
         raise DataError(f"{rows.source}: " + " ".join(problems))

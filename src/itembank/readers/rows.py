@@ -78,6 +78,11 @@ class ResponseRows:
         )
 
 
+def can_be_counted(responses: FloatArray) -> bool:
+    """Whether responses, (n_rows,), are right or wrong."""
+    return bool(np.isin(responses, (0.0, 1.0)).all())
+
+
 def rename_model(rows: ResponseRows, model_id: str) -> ResponseRows:
     """Give the one model of these rows another id; `DataError` when there are several."""
     if rows.models.n_names > 1:
@@ -246,16 +251,16 @@ def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
     return together.group_by(key, maintain_order=True).agg(pl.all().drop_nulls().first())
 
 
-def row_problems(rows: ResponseRows, *, max_response: float = 1.0) -> list[str]:
-    """Say what is wrong with the numbers of these rows."""
+def row_problems(rows: ResponseRows, *, max_response: float = 1.0, has_marks: bool = False) -> list[str]:
+    """Say what is wrong with the numbers of these rows; with `has_marks` one may stand for a missing response."""
     return [
-        *_response_problems(rows, max_response),
+        *_response_problems(rows, max_response, has_marks=has_marks),
         *_trial_problems(rows),
         *(problem for unit, cost in rows.costs.items() for problem in _cost_problems(rows, unit, cost)),
     ]
 
 
-def _response_problems(rows: ResponseRows, max_response: float) -> list[str]:
+def _response_problems(rows: ResponseRows, max_response: float, *, has_marks: bool) -> list[str]:
     with np.errstate(invalid="ignore"):
         outside = np.flatnonzero((rows.response < 0.0) | (rows.response > 1.0))
     if outside.size == 0:
@@ -264,7 +269,7 @@ def _response_problems(rows: ResponseRows, max_response: float) -> list[str]:
     divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
     advice = f"Rescale them ({remedy('max_response=...', '--max-response')}) or drop them."
     if max_response == 1.0:
-        advice = range_advice(rows.response[~np.isnan(rows.response)]) or advice
+        advice = range_advice(rows.response[~np.isnan(rows.response)], has_marks=has_marks) or advice
     return [
         f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "
         f"{rows.models.n_names} models: {rows.describe(outside)}. {advice}"
@@ -275,13 +280,16 @@ SHORT_SCALE, LONG_SCALE, PERCENT = 5.0, 10.0, 100.0
 """Marks end at one of these; those up to five at the largest that was given."""
 
 
-def range_advice(values: FloatArray) -> str:
-    """Say what responses, (n_values,), of which some lie outside [0, 1], may be; empty where nothing is likely."""
+def range_advice(values: FloatArray, *, has_marks: bool) -> str:
+    """Say what responses, (n_values,), of which some lie outside [0, 1], may be; empty where nothing is likely.
+
+    With `has_marks` one of them may stand for a missing answer.
+    """
     low, top = float(values.min()), float(values.max())
     kinds = np.unique(values)
     outside = kinds[(kinds < 0.0) | (kinds > 1.0)]
     mark = float(outside[0])
-    if outside.size == 1 and kinds.size > 1 and (mark < 0.0 or set(f"{mark:g}") == {"9"}):
+    if has_marks and outside.size == 1 and kinds.size > 1 and (mark < 0.0 or set(f"{mark:g}") == {"9"}):
         missing = remedy(f"missing_values=('{mark:g}',)", f"--missing {mark:g}")
         if kinds.tolist() == [-1.0, 1.0]:
             return f"If 1 is right and -1 is wrong, add: {remedy(_PLUS, '--true-value 1')}"

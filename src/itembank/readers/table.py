@@ -71,7 +71,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
             told[name] = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)]).gather(of_item)
     response = np.ascontiguousarray(values).ravel() / spec.max_response
     rows = ResponseRows(table.source, models, items, response, item_table=pl.DataFrame(told))
-    problems = row_problems(rows, max_response=spec.max_response)
+    problems = row_problems(rows, max_response=spec.max_response, has_marks=True)
     if problems:
         raise DataError(f"{rows.source}: " + " ".join(problems))
     return rows
@@ -101,16 +101,42 @@ def _ids_and_values(
             for name, mask in responses.bad.items()
         ]
         word = "an item" if key == "model_id" else "a model"
-        tables = remedy("models=..., items=...", "--models, --items")
         signs = " Percent signs are read where all responses have one." if any("%" in text for text in found) else ""
+        told = [name for name, mask in responses.bad.items() if (mask | table.frame[name].is_null()).all()]
+        advice = _how_to_leave_out(told) if 0 < len(told) < len(others) else responses.advice
+        kept = ", ".join(name for name in (column, *about) if name)
         problems.append(
-            f"every column but {', '.join([column, *about])} must hold the responses of {word}, got {len(found)} that "
-            f"hold something else: {first_few(found)}.{signs}{_scenario_advice(table, responses, about)} "
-            f"What is known of models and items belongs into tables of their own ({tables})."
+            f"every column{f' but {kept}' * bool(kept)} must hold the responses of {word}, got {len(found)} that "
+            f"hold something else: {first_few(found)}.{signs}{_scenario_advice(table, responses, about)}{advice}"
         )
+    else:
+        far = _far_outside(others, responses.values / spec.max_response)
+        if 0 < 2 * len(far) < len(others):
+            problems.append(
+                f"responses must lie in [0, 1], and do not in {len(far)} of {len(others)} columns: {shown(far)}."
+                f"{_how_to_leave_out(far)}"
+            )
     if problems or ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return ids, others, responses.values
+
+
+def _far_outside(names: Sequence[str], values: FloatArray) -> list[str]:
+    """Names of columns most of whose values, (n_rows, n_columns), are no responses."""
+    with np.errstate(invalid="ignore"):
+        outside = np.count_nonzero((values < 0.0) | (values > 1.0), axis=0)
+    n_known = np.count_nonzero(~np.isnan(values), axis=0)
+    return [names[place] for place in np.flatnonzero(2 * outside > n_known).tolist()]
+
+
+def _how_to_leave_out(columns: Sequence[str]) -> str:
+    """Say how columns that hold no responses are left out of a wide table."""
+    tables = remedy("models=..., items=...", "--models, --items")
+    option = " ".join(f"--drop-column {shlex.quote(name)}" for name in columns)
+    return (
+        f" To leave these out, add: {remedy(f'drop_columns={tuple(columns)!r}', option)}\nWhat is known of "
+        f"models and items belongs into tables of their own ({tables})."
+    )
 
 
 def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.readers.refusals import in_words
-from itembank.readers.rows import OtherColumns, ResponseRows
+from itembank.readers.rows import OtherColumns, ResponseRows, can_be_counted
 from itembank.responses.labels import Labels, first_in_group
 
 Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "unknown"]
@@ -180,7 +180,7 @@ def _advice(
 ) -> str:
     """Say which columns tell rows apart, by their values, and what is to be written."""
     kinds = {name: kind_of(name) for name in values}
-    repeats: Repeats = "count" if np.isin(found.response, (0.0, 1.0)).all() else "mean"
+    repeats: Repeats = "count" if can_be_counted(found.response) else "mean"
     lines = []
     for name, kind in kinds.items():
         text = f"{name!r} ({shown(values[name], 3)}) tells them apart"
