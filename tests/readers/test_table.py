@@ -79,7 +79,7 @@ def test_percentages_are_shares(tmp_path):
 
 def test_a_column_of_categories_is_named_as_the_scenario_it_may_be(tmp_path):
     text = "item_id,category,a,b\nx,math,1,0\ny,math,0,1\nz,law,1,1\nw,law,0,0\n"
-    says = "If 'category' is the scenario of an item, say so: --column scenario=category"
+    says = "If 'category' is the scenario of an item, add: --column scenario=category"
     with pytest.raises(DataError, match=says), command_line_words():
         read(tmp_path, text)
     assert set(read(tmp_path, text, columns={"scenario": "category"}).items["scenario"]) == {"math", "law"}

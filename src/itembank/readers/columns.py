@@ -458,7 +458,7 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
         ways = [remedy(f"true_value={word!r}", f"--true-value {shlex.quote(word)}") for word in counts]
         return f"{text} If one value stands for a right answer, say which: {' or '.join(ways)}."
     other = remedy("response_column='...'", "--column response=...")
-    return f"{text} If these are answers, name the column that says whether they are right: {other}."
+    return f"{text} If these are answers, and another column says whether they are right, add: {other}"
 
 
 def _refuse(source: str, expected: str, others: Mapping[str, int], near: str) -> None:

@@ -187,9 +187,8 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
         one = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
-            f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. Say what the file calls "
-            f"them: {how}; a table of one model may get its id from "
-            f"{one}."
+            f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. If the file has "
+            f"other names for them, add: {how}. A table of one model may get its id from {one}."
         )
 
 

@@ -148,8 +148,8 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
         where = np.flatnonzero(bad)
         raise DataError(
             f"{rows.source}: responses that are counted must be right or wrong (1 or 0), or n_correct of n_trials, got "
-            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts: ask for their mean "
-            f"({_option('mean')})."
+            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts: for their mean "
+            f"add: {_option('mean')}"
         )
     counted = np.where(present, whole / at_least_one, np.nan)
     return replace(rows, response=counted, n_trials=np.where(present, at_least_one, trials))
@@ -202,8 +202,8 @@ def _without_copies(rows: ResponseRows, cell: IntArray, repeated: IntArray, *, k
 
 
 def _advice(responses: FloatArray) -> str:
-    count = f"count them ({_option('count')}), " if can_be_counted(responses) else ""
-    return f"{count}ask for their mean ({_option('mean')}) or for the last one ({_option('last')})"
+    count = f"to count them add: {_option('count')}, or " if can_be_counted(responses) else ""
+    return f"{count}for their mean add: {_option('mean')}, or for the last one add: {_option('last')}"
 
 
 def _option(repeats: Repeats) -> str:
@@ -238,13 +238,13 @@ def _refuse(rows: ResponseRows, cell: IntArray, again: IntArray, repeats: Repeat
             + (
                 "They even have the same seed, or only some have a seed; correct the table."
                 if repeats in POOLED
-                else f"Correct the table, or if they are repeated attempts, {_advice(rows.response[again])}."
+                else f"Correct the table; or, if they are repeated attempts, {_advice(rows.response[again])}."
             )
         )
     if attempts.height:
         problems.append(
             f"one model must have one response to an item, got repeated attempts (several seeds) for "
-            f"{_cells(rows, attempts)}. They are never averaged unasked: {_advice(rows.response[again])}."
+            f"{_cells(rows, attempts)}. They are never averaged unasked; {_advice(rows.response[again])}."
         )
     if problems:
         raise DataError(f"{rows.source}: " + " ".join(problems))

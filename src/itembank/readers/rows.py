@@ -237,7 +237,7 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
 def how_to_prefix() -> str:
     """Say how ids that start anew in each scenario become unique."""
     option = remedy("prefix_scenario=True", "--prefix-scenario")
-    return f"If ids start anew in each, put it before them: {option}."
+    return f"If ids start anew in each, and it is to go before them, add: {option}"
 
 
 def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
@@ -276,6 +276,7 @@ def _response_problems(rows: ResponseRows, max_response: float, *, has_marks: bo
     ]
 
 
+NINES = (9.0, 99.0, 999.0, 9999.0)
 SHORT_SCALE, LONG_SCALE, PERCENT = 5.0, 10.0, 100.0
 """Marks end at one of these; those up to five at the largest that was given."""
 
@@ -289,7 +290,8 @@ def range_advice(values: FloatArray, *, has_marks: bool) -> str:
     kinds = np.unique(values)
     outside = kinds[(kinds < 0.0) | (kinds > 1.0)]
     mark = float(outside[0])
-    if has_marks and outside.size == 1 and kinds.size > 1 and (mark < 0.0 or set(f"{mark:g}") == {"9"}):
+    has_zero = bool(kinds[0] == 0.0)  # which marks of 1 to 10 have not
+    if has_marks and outside.size == 1 and kinds.size > 1 and (mark < 0.0 or mark in NINES[not has_zero :]):
         missing = remedy(f"missing_values=('{mark:g}',)", f"--missing {mark:g}")
         if kinds.tolist() == [-1.0, 1.0]:
             return f"If 1 is right and -1 is wrong, add: {remedy(_PLUS, '--true-value 1')}"
@@ -307,8 +309,8 @@ def range_advice(values: FloatArray, *, has_marks: bool) -> str:
     if scale:
         return f"{what}: {remedy(f'max_response={scale:g}', f'--max-response {scale:g}')}{'.' * bool(lowest)}{lowest}"
     return (
-        f"The largest is {top:g}. Divide by the largest that a response can be, 100 for percentages: "
-        f"{remedy('max_response=...', '--max-response HIGHEST')}."
+        f"The largest is {top:g}. To divide by the highest that a response can be, 100 for percentages, add: "
+        f"{remedy('max_response=...', '--max-response HIGHEST')}"
     )
 
 

@@ -86,7 +86,7 @@ def _ids_and_values(
         python = f"columns={{'{key}': '...'}}"
         raise DataError(
             f"{table.source}: there must be a column {column!r}; there are {shown(table.frame.columns, 12)}. "
-            f"Say what the file calls it: {remedy(python, f'--column {key}=...')}."
+            f"If the file calls it something else, add: {remedy(python, f'--column {key}=...')}"
         )
     problems: list[str] = []
     ids = id_labels(table, column, problems, name=key, known=known.get(key))
@@ -104,6 +104,7 @@ def _ids_and_values(
         signs = " Percent signs are read where all responses have one." if any("%" in text for text in found) else ""
         told = [name for name, mask in responses.bad.items() if (mask | table.frame[name].is_null()).all()]
         advice = _how_to_leave_out(told) if 0 < len(told) < len(others) else responses.advice
+        advice = _if_long(table, key, ids, told, others) or advice
         kept = ", ".join(name for name in (column, *about) if name)
         problems.append(
             f"every column{f' but {kept}' * bool(kept)} must hold the responses of {word}, got {len(found)} that "
@@ -119,6 +120,17 @@ def _ids_and_values(
     if problems or ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return ids, others, responses.values
+
+
+def _if_long(table: Table, key: str, ids: Labels | None, told: Sequence[str], others: Sequence[str]) -> str:
+    """Say how the table is read as a long one, where models come again and again; empty where they do not."""
+    if key != "model_id" or ids is None or 2 * ids.n_names > table.frame.height:
+        return ""
+    rest = [name for name in others if name not in told]
+    item, response = (some[0] if len(some) == 1 else "..." for some in (told, rest))
+    python = f"columns={{'item_id': {item!r}, 'response': {response!r}}}"
+    words = f"--column {shlex.quote(f'item_id={item}')} --column {shlex.quote(f'response={response}')}"
+    return f" Models have several rows. If a row is one response, add: {remedy(python, words)}"
 
 
 def _far_outside(names: Sequence[str], values: FloatArray) -> list[str]:
@@ -148,7 +160,7 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
     if not alike:
         return ""
     how = remedy(f"columns={{'scenario': {alike[0]!r}}}", f"--column scenario={shlex.quote(alike[0])}")
-    return f" If {alike[0]!r} is the scenario of an item, say so: {how}."
+    return f" If {alike[0]!r} is the scenario of an item, add: {how}\n"
 
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
@@ -191,8 +203,9 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
-    one = of_one_model(path, with_joined_names(table.frame.columns, spec), spec)
-    if one is spec:
+    known = with_joined_names(table.frame.columns, spec)
+    one = of_one_model(path, known, spec)
+    if one is spec or usual.column("model_id") in known:
         return _with_others(rows_of_table(table, spec), path, table, spec)
     if table.frame[one.column("item_id")].is_duplicated().any():  # then it has more models, in a column by another name
         check_columns(table.source, _columns(path, file_kind(path)), spec)
@@ -247,16 +260,31 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
         )
         nested = f" Nested JSON is read by {remedy('read_json_results', 'itembank import --as json')}."
         nested = nested if ".json" in table.source else ""
+        almost = _almost_long(table.frame.columns, spec)
         raise DataError(
             f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "
-            f"{shown(table.frame.columns, 12)}. Say which column names the model ({by_model}) where rows are models, "
-            f"which names the item ({by_item}) where rows are items, and both where a row is one response.{nested}"
+            f"{shown(table.frame.columns, 12)}.{almost} Say which column names the model ({by_model}) where rows are "
+            f"models, which names the item ({by_item}) where rows are items, and both where a row is one response."
+            f"{nested}"
         )
     if layout == "long":
         return rows_of_long(table, spec)
     check_wide(table.source, spec)
     parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
     return rows_of_wide(_without_row_numbers(replace(table, frame=table.frame.drop(parts)), spec), spec)
+
+
+def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:
+    """Say which column is lacking of a long table that has the others under usual names; empty where several are."""
+    known = _usual(columns, spec)
+    lacking = [ours for ours in USUAL_NAMES if ours not in known]
+    if len(lacking) != 1:
+        return ""
+    rest = [name for name in columns if name not in known.values()]
+    theirs = rest[0] if len(rest) == 1 else "..."
+    is_told = " and ".join(f"{name!r} is {ours}" for ours, name in known.items())
+    how = remedy(f"columns={{'{lacking[0]}': {theirs!r}}}", f"--column {shlex.quote(f'{lacking[0]}={theirs}')}")
+    return f" If a row is one response, {is_told}, and another column {lacking[0]}, add: {how}\n"
 
 
 def _with_row_names(table: Table, spec: ReadingSpec) -> ReadingSpec:
@@ -342,24 +370,34 @@ def with_usual_names(columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
 
     The spec itself where nothing is to be added: where the columns have our names, or where no layout would follow.
     """
-    named = {*spec.columns, *(["response"] if spec.response_column != "response" else [])}
-    has = {ours: ours in named or spec.column(ours) in columns for ours in USUAL_NAMES}
-    has["model_id"] |= spec.model_id is not None
-    has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
-    found = {}
-    for ours, usual in USUAL_NAMES.items():
-        like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual]
-        if not has[ours] and len(like) == 1:
-            found[ours] = like[0]
-    if "model_id" not in found and not has["model_id"] and {*PERSONS} <= {*columns}:
-        found["model_id"] = "id"
-    is_long = all(has[ours] or ours in found for ours in USUAL_NAMES)
+    known = _usual(columns, spec)
+    found = {ours: theirs for ours, theirs in known.items() if theirs and theirs != spec.column(ours)}
+    is_long = known.keys() == USUAL_NAMES.keys()
     is_wide = [*found] in (["model_id"], ["item_id"]) and layout_of(columns, spec) is None
     if not (is_long or is_wide):
         return spec
     if is_long:
         found |= _judged(columns, spec, {*found.values()})
     return replace(spec, columns={**spec.columns, **found}) if found else spec
+
+
+def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
+    """Return what a table calls model, item and response: by its own names, or the one usual name that it has.
+
+    Empty for what is told without a column of that name.
+    """
+    named = {*spec.columns, *(["response"] if spec.response_column != "response" else [])}
+    has = {ours: ours in named or spec.column(ours) in columns for ours in USUAL_NAMES}
+    has["model_id"] |= spec.model_id is not None
+    has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
+    found = {ours: spec.column(ours) if spec.column(ours) in columns else "" for ours in USUAL_NAMES if has[ours]}
+    for ours, usual in USUAL_NAMES.items():
+        like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual]
+        if not has[ours] and len(like) == 1:
+            found[ours] = like[0]
+    if "model_id" not in found and {*PERSONS} <= {*columns}:
+        found["model_id"] = "id"
+    return {ours: found[ours] for ours in USUAL_NAMES if ours in found}
 
 
 def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) -> dict[str, str]:
