@@ -61,7 +61,11 @@ _WHICH = headed(
         ReadingSpec,
     ),
     option("--model-id", "Id of the model, for results of one model that do not name it.", ReadingSpec),
-    option("--allow-mixed-prompts", "Join models that were asked with different prompts.", ReadingSpec),
+    option(
+        "--allow-mixed-prompts",
+        "Join models that were asked with different prompts, or have different judges.",
+        ReadingSpec,
+    ),
     option("--skip-unusable", "Skip what cannot be read, and say what and why.", ReadingSpec),
 )
 _RESPONSE = headed(

@@ -13,6 +13,7 @@ from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown,
 from itembank.readers.columns import as_text
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.opening import Table
+from itembank.responses.responses import DEFAULT_SCENARIO
 
 PLUS = "+"
 ROW_NAMES = ("", "...1", "X", "rownames", "row.names", "index", "__index_level_0__")
@@ -86,15 +87,16 @@ def _of_metric(table: Table, spec: ReadingSpec) -> Table:
     column = spec.column("metric")
     if not spec.metric or column not in table.frame.columns:
         return table
-    scenario = spec.column("scenario")
-    task = as_text(table.frame[scenario]) if scenario in table.frame.columns else pl.Series([""] * table.frame.height)
-    rows = pl.DataFrame({"task": task.fill_null(""), "metric": as_text(table.frame[column]).str.strip_chars()})
+    scenario, default = spec.column("scenario"), spec.scenario or DEFAULT_SCENARIO
+    rows = pl.DataFrame({"metric": as_text(table.frame[column]).str.strip_chars()})
+    task = as_text(table.frame[scenario]).fill_null(default) if scenario in table.frame.columns else pl.lit(default)
+    rows = rows.with_columns(task=task)
     logged = rows.unique(maintain_order=True).drop_nulls().group_by("task", maintain_order=True).agg("metric")
     pairs = [(name, _preferred(spec.metric, name, found)) for name, found in logged.iter_rows()]
     without = [name for name, one in pairs if one is None]
     if without:
         known = logged.filter(pl.col("task").is_in(without))["metric"].explode().unique(maintain_order=True).to_list()
-        where = f" in {shown(without)}" if any(without) else ""
+        where = f" in {shown(without)}" if scenario in table.frame.columns else ""
         raise DataError(
             f"{table.source}: a metric must be chosen of those that there are, got {shown(spec.metric)}; there are "
             f"{shown(known)}{where}.{did_you_mean(spec.metric, known)}"

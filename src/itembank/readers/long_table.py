@@ -33,7 +33,7 @@ from itembank.readers.rows import (
 )
 from itembank.responses.labels import Labels, first_in_group
 from itembank.responses.opening import Table
-from itembank.responses.prompts import DIFFERS, PROMPT_SETTINGS, how_to_mix, settings_text
+from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_mix, settings_text
 from itembank.responses.responses import MOST_TRIALS
 
 AGREEMENT = 0.005
@@ -313,7 +313,7 @@ def _judged(
             )
         for number in np.unique(items.index[differing]).tolist():
             values[number] = DIFFERS
-        values = [settings_text({name: value}) for value in values] if name == "judge" else values
+        values = [settings_text({JUDGE: value}) for value in values] if name == "judge" else values
         found.append(pl.Series(PROMPT_SETTINGS if name == "judge" else name, values, dtype=pl.String))
     return found
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from itembank.errors import DataError, ParameterError, did_you_mean, missing_package, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, missing_package, remedy, shown
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.coded import coded_responses, may_be_coded, response_file_rows
@@ -273,6 +273,13 @@ def _read_source(
         rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
         return rows if "tasks" in source.takes else only_wanted(rows, spec)
     parts = read_each(paths, lambda path: _read_file(path, source_format, spec), progress, spec)
+    asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
+    if asked and source_format != "responses" and not any("metric" in part.item_table.columns for part in parts):
+        how = remedy("columns={'metric': '...'}", "--column metric=...")
+        raise DataError(
+            f"{parts[0].source}: a metric must be named by a column of a long table, got metric {shown(asked)} and no "
+            f"column metric. If another column names it, add: {how}"
+        )
     return only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec)
 
 

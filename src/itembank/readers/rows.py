@@ -1,5 +1,6 @@
 """`ResponseRows`: per-item results as rows, what every reader makes before they become a matrix."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -188,7 +189,7 @@ def _join_item_tables(parts: Sequence[ResponseRows]) -> tuple[pl.DataFrame, list
     if len(tables) == 1:
         return tables[0], []
     problems = []
-    for column in UNCHANGING:
+    for column in (*UNCHANGING, "metric"):
         known = [table.select("item_id", column).drop_nulls() for table in tables if column in table.columns]
         if not known:
             continue
@@ -228,6 +229,12 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
             "The benchmark changed between the runs; read them apart, or run the older models again."
         )
     first = unequal.row(0)
+    if column == "metric":
+        one = remedy(f"metric={first[1][0]!r}", f"--metric {shlex.quote(first[1][0])}")
+        return (
+            f"an item must have one metric for all models, got more for {len(items)} items: {first[0]!r} has "
+            f"{shown(first[1])}. To take one where results have several, add: {one}"
+        )
     return (
         f"an item must belong to one {column}, got more for {len(items)} items: {shown(items)} "
         f"({first[0]!r} in {shown(first[1])}). {how_to_prefix()}"
