@@ -1,5 +1,6 @@
 """`itembank import`: turn per-item results into a response file."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,6 +29,7 @@ from itembank.readers.sources import SOURCES
 
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
+    from itembank.readers.collecting import Found
     from itembank.readers.public.read_public import PublishedCheck
     from itembank.readers.rows import ResponseRows
     from itembank.responses.responses import ResponseMatrix
@@ -235,10 +237,28 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
             names = visible(shown([str(path) for path in unknown]))
             note(f"{len(unknown)} files have no results that itembank knows, and are ignored: {names}.")
         responses = read_coded(found, spec, told=_say_found if are_told else None, **known)
+        if responses.items["scenario"].n_unique() == 1:
+            _say_scenarios(found, spec)
         warn_of_partial_runs(responses.models)
         return responses
 
     finish_import(given, read)
+
+
+def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
+    """Name the columns of the first table with some that are not read and that may say the items' scenario."""
+    from itembank.errors import shown, visible  # noqa: PLC0415
+    from itembank.readers.table import scenario_columns  # noqa: PLC0415
+
+    for path in (path for form, paths in found.paths.items() if form in {"auto", "long"} for path in paths):
+        others, likely = scenario_columns(path, spec)
+        if likely:
+            how = f"--column {shlex.quote(f'scenario={likely[0]}')}"
+            note(
+                f"Columns of {visible(str(path))} that are not read: {visible(shown(others, 12))}. If "
+                f"{visible(repr(likely[0]))} is the scenario of an item, add: {visible(how)}"
+            )
+            return
 
 
 def _say_found(rows: "ResponseRows") -> None:

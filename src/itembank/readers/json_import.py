@@ -209,6 +209,9 @@ def read_json_results(
     sources = [path for path in paths_of(paths) if not spec.leaves_out(path)]
     if not sources:
         raise DataError(f"there must be a file to read, got none but those of {shown(spec.exclude_files)}.")
+    folders = [path for path in sources if path.is_dir()]
+    if folders:
+        raise DataError(f"{folders[0]}: is a folder; JSON of any shape is read from files: {folders[0] / '*.json'}")
     seen = _Seen()
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:

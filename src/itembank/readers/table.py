@@ -14,7 +14,15 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of, with_joined, with_joined_names
-from itembank.readers.columns import ResponseNumbers, examples, id_labels, optional_labels, response_numbers, trimmed
+from itembank.readers.columns import (
+    ResponseNumbers,
+    as_text,
+    examples,
+    id_labels,
+    optional_labels,
+    response_numbers,
+    trimmed,
+)
 from itembank.readers.json_files import first_record
 from itembank.readers.long_table import (
     Known,
@@ -29,6 +37,7 @@ from itembank.readers.long_table import (
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
 from itembank.readers.table_files import probable_header, read_table_file, table_batches
+from itembank.readers.telling_apart import kind_of
 from itembank.responses.labels import Labels
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending, read_parquet_schema
 
@@ -234,6 +243,55 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
         return as_texts(frame, some)
 
     return replace(rows, others=OtherColumns(tuple(names), our_names(table.frame.columns, usual), load))
+
+
+MOST_SCENARIOS = 100
+
+
+def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str]]:
+    """Columns of a long table that are not read, and those of them that may be scenarios: each groups the items.
+
+    The first part of the file tells. None where a scenario is told.
+    """
+    kind = file_kind(path)
+    columns = [name for name in _columns(path, kind) if not spec.drops(name)]
+    usual = with_usual_names(with_joined_names(columns, spec), spec)
+    known = with_joined_names(columns, usual)
+    told = {*usual.where, *usual.columns.values(), "metric", "judge"}
+    others = [name for name in other_names(columns, usual) if name not in told]
+    if layout_of(known, usual) != "long" or usual.column("scenario") in known or not others:
+        return [], []
+    wanted = {*wanted_columns(columns, usual), *others}
+    parts = table_batches(
+        path, kind, lambda every: [name for name in every if name in wanted], text=text_columns(usual)
+    )
+    batch = next(parts, None)
+    if batch is None:
+        return [], []
+    frame = with_joined(batch.table, usual).frame
+    items = as_text(frame[usual.column("item_id")])
+    model = usual.column("model_id")
+    n_models = frame[model].n_unique() if model in frame.columns else 1
+    return others, [name for name in others if _groups(frame[name], items, name, is_of_one=n_models == 1)]
+
+
+def _groups(column: pl.Series, items: pl.Series, name: str, *, is_of_one: bool) -> bool:
+    """Whether a column may say which scenario an item is in.
+
+    Where every item comes once, anything seems to, and the name decides.
+    """
+    is_told = kind_of(name) == "task"
+    if (
+        column.dtype.is_nested()
+        or column.dtype.is_float()
+        or not (is_told or (column.dtype == pl.String and not is_of_one))
+    ):
+        return False
+    of_item = pl.DataFrame({"item": items, "value": as_text(column)}).unique()
+    n_values, n_items = of_item["value"].n_unique(), items.n_unique()
+    words = of_item["value"].drop_nulls()
+    is_word = is_told or bool((words.str.len_chars() > 1).all() and words.str.contains("[A-Za-z]").all())
+    return of_item.height == n_items and 2 <= n_values <= min(MOST_SCENARIOS, n_items // 2) and is_word
 
 
 def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
