@@ -177,6 +177,20 @@ CASES = (
         trials={"x + m": [2, 2], "y + m": [2, 2]},
     ),
     Case(
+        "two agents of one model in JSON",
+        {
+            f"{agent}{k}.json": json.dumps(
+                {"agent_info": {"name": agent, "model": {"name": "m"}}, "task": "t", "trial": f"{agent}{k}", "r": r}
+            )
+            for agent, k, r in (("x", 1, 1), ("x", 2, 0), ("y", 1, 0), ("y", 2, 0))
+        },
+        "--column model_id=agent_info.name+agent_info.model.name",
+        {"x + m": [0.5], "y + m": [0]},
+        words="--as json --column model_id=agent_info.model.name --column item_id=task --column epoch=trial "
+        "--column response=r --repeats count",
+        trials={"x + m": [2], "y + m": [2]},
+    ),
+    Case(
         "efforts of one model, which were to be averaged",
         {
             "r.csv": crossed(

@@ -60,7 +60,7 @@ def test_items_may_have_judges_of_their_own(tmp_path):
 def test_models_with_different_judges_are_not_mixed_unasked(tmp_path):
     """In two files, and in one."""
     paths = [table(tmp_path / "a.csv", ["a"], "one"), table(tmp_path / "b.csv", ["b"], "two")]
-    with pytest.raises(DataError, match="judges differ for 2 of 2 items: .*a.csv had judge one, these have judge two"):
+    with pytest.raises(DataError, match=r"judges differ for 2 of 2 items: .*a.csv had judge one, these have judge two"):
         read_responses(paths)
     mixed = read_responses(paths, spec=ReadingSpec(allow_mixed_prompts=True))
     assert judges(mixed) == ["differs"] * 2
@@ -97,7 +97,7 @@ def test_new_results_are_read_by_the_metric_of_the_bank(tmp_path):
     new = read_new_responses([tmp_path / "new.csv"], known)
     np.testing.assert_array_equal(new.responses, [[1.0, 1.0]])
     frame.filter(pl.col("metric") == "f1").write_csv(tmp_path / "new.csv")
-    with pytest.raises(DataError, match="a metric must be chosen .*got 'all=acc'; there are 'f1'"):
+    with pytest.raises(DataError, match=r"a metric must be chosen .*got 'all=acc'; there are 'f1'"):
         read_new_responses([tmp_path / "new.csv"], known)
     frame.drop("metric").unique("item_id", keep="last").write_csv(tmp_path / "new.csv")
     read_new_responses([tmp_path / "new.csv"], known)

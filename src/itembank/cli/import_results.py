@@ -132,7 +132,7 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
     "missing_values": _BY_COLUMNS,
     "prefix_scenario": _BY_COLUMNS,
     "where": _BY_COLUMNS,
-    "drop_columns": (frozenset({"table"}), "tables"),
+    "drop_columns": _BY_COLUMNS,
     "content": (frozenset({JSON}), "JSON of any shape"),
     "tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
     "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),

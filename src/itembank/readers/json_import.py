@@ -14,6 +14,7 @@ Where the rows of a file are (``--column rows=PATH``), ``*`` stands for every ke
 ``@file``  the name of the file, without its folder and its ending
 ``@folder`` the name of the file's folder
 ``=text``  this text, in every row
+``a+b``    the values of several paths with " + " between them (of an item or scenario "/"): ``agent.name+model.name``
 ``a==b``   1 where the values of two paths are the same, else 0: ``pred==answer``; nothing where a row lacks one of them
 ========== ===========================================================
 """
@@ -29,6 +30,7 @@ import polars as pl
 
 from itembank.errors import DataError, ParameterError, did_you_mean, quoted, remedy, shown
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.chosen_rows import PLUS, SEPARATORS
 from itembank.readers.collecting import read_each
 from itembank.readers.json_files import Record, read_records, table_of_records
 from itembank.readers.logged import content_digest
@@ -36,6 +38,7 @@ from itembank.readers.long_table import check_columns, rows_of_long, text_column
 from itembank.readers.read import Paths, matrix_of_rows, paths_of
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows, rename_model
+from itembank.readers.telling_apart import kind_of
 from itembank.responses.opening import file_kind, name_without_ending, read_parquet, read_parquet_schema, translated
 from itembank.responses.responses import ResponseMatrix
 
@@ -227,6 +230,8 @@ def _json_rows(path: Path, mapping: JsonMapping, spec: ReadingSpec, seen: "_Seen
     flattened = _Flattened(path, mapping, seen)
     table = table_of_records(path, flattened.blocks(), keep=lambda keys: keys, text=text_columns(spec))
     rows = rows_of_long(table, spec)
+    if rows.others is not None:
+        rows = replace(rows, others=replace(rows.others, ours=mapping.columns))
     if mapping.content:
         fields = json.dumps([where.steps[-1] for where in mapping.content_paths], ensure_ascii=False)
         rows = replace(rows, item_table=rows.item_table.with_columns(pl.lit(fields).alias(CONTENT_FIELDS)))
@@ -257,6 +262,7 @@ def _top_level(mapping: JsonMapping) -> set[str] | None:
     """Columns of a Parquet file that the paths begin with; None when all are needed."""
     every = [*mapping.paths.values(), *mapping.content_paths]
     every += [column_path(text) for path in every if path.origin == "equality" for text in path.steps]
+    every += [part for path in every if PLUS in path.text and path.steps for part in _parts(path)]
     starts = [path.steps for path in every if path.origin == "record"]
     in_rows = [path.steps for path in every if path.origin == "row"]
     starts += [mapping.row_steps] if mapping.row_steps else in_rows
@@ -304,6 +310,8 @@ class _Flattened:
         values: Record = {}
         for name, where in self.mapping.paths.items():
             value = _value(self.path, record, row, where)
+            if value is ABSENT and PLUS in where.text:
+                value = _joined([_value(self.path, record, row, part) for part in _parts(where)], name)
             if isinstance(value, dict | list):
                 inside = f"an object with {shown(list(value), 8)}" if isinstance(value, dict) else "a list"
                 raise DataError(
@@ -313,6 +321,7 @@ class _Flattened:
             values[name] = None if value is ABSENT else value
             if value is not ABSENT:
                 self.here.found.add(name)
+        values |= {path: value for path, value in _named(row.value) if path not in self.mapping.columns.values()}
         asked = [_value(self.path, record, row, where) for where in self.mapping.content_paths]
         absent = [where.text for where, value in zip(self.mapping.content_paths, asked, strict=True) if value is ABSENT]
         if absent:
@@ -321,6 +330,26 @@ class _Flattened:
                 f"{quoted(values.get('item_id'))}. Name other fields (content, --content), or none."
             )
         return values | ({CONTENT: content_digest(*asked)} if asked else {})
+
+
+def _parts(where: ColumnPath) -> list[ColumnPath]:
+    """Paths that a path with a plus is of, where no key has that name."""
+    return [column_path(part.strip()) for part in where.text.split(PLUS) if part.strip()]
+
+
+def _joined(values: Sequence[Any], name: str) -> Any:
+    """One value of several, missing where one of them is."""
+    gone = next((value for value in values if value is None or value is ABSENT), "")
+    return gone if gone != "" else SEPARATORS.get(name, f" {PLUS} ").join(map(str, values))
+
+
+def _named(row: Any) -> Iterator[tuple[str, Any]]:
+    """Values of a row that may say which task, judge, agent or attempt it is of, by their paths."""
+    for key, value in row.items() if isinstance(row, dict) else ():
+        inside = isinstance(value, dict) and "name" in value
+        one = value["name"] if inside else value
+        if isinstance(one, str | int) and kind_of(key) != "unknown":
+            yield (f"{key}.name" if inside else key), one
 
 
 def _value(path: Path, record: Record, row: FoundRow, where: ColumnPath) -> Any:

@@ -345,7 +345,7 @@ def other_names(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     """Columns of a long table, by their names, that tell neither ids, responses, attempts nor costs."""
     taken = {spec.column(name) for name in LONG_COLUMNS if name not in {"metric", "judge"}}
     taken |= {part for theirs in taken for part in parts_of(theirs, columns)}
-    return [name for name in columns if name not in taken and not is_row_number(name)]
+    return [name for name in columns if name not in taken and not (is_row_number(name) or spec.drops(name))]
 
 
 def our_names(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:

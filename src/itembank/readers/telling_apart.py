@@ -32,7 +32,7 @@ _STEMS: Final[Mapping[Kind, str]] = {
     "version": "language lang locale",
     "prompt": "prompt template prompttemplate paraphrase perturbation shots fewshot numfewshot",
 }
-_ENDS = ("", "name", "id", "index", "idx", "number", "no", "num", "model", "type", "key")
+_ENDS = ("", "name", "id", "index", "idx", "number", "no", "num", "model", "type", "key", "info")
 KINDS: Final[Mapping[str, Kind]] = {
     stem + end: kind for kind, stems in _STEMS.items() for stem in stems.split() for end in _ENDS
 }
@@ -60,11 +60,11 @@ def kind_of(name: str) -> Kind:
 
 def is_plain(name: str) -> bool:
     """Whether a column names a task or an agent, whatever the rows are."""
-    return any(_plain(name) in {stem, stem + "name", stem + "id"} for stem in PLAIN)
+    return any(_plain(name) in {stem, stem + "name", stem + "id", stem + "info"} for stem in PLAIN)
 
 
 def _plain(name: str) -> str:
-    return "".join(letter for letter in name.casefold() if letter.isalnum())
+    return "".join(letter for letter in name.casefold().removesuffix(".name") if letter.isalnum())
 
 
 @dataclass(frozen=True, slots=True)
