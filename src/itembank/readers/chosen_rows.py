@@ -126,6 +126,7 @@ def _unfolded(table: Table, spec: ReadingSpec) -> Table:
         told = "n_trials" if place is not None else "seed and epoch"
         raise DataError(f"{table.source}: a response must be one number beside {told}, got lists in {column!r}.")
     warn(f"{table.source}: read each value of the lists in {column!r} as the response of one attempt.", DataWarning)
+    lists = lists.set(lists.list.len() == 0, None)  # releases differ in what becomes of an empty list
     numbers = pl.Series([None if one is None else [*range(len(one))] for one in lists], dtype=pl.List(pl.Int64))
     frame = table.frame.with_columns(lists.alias(column), numbers.alias(place))
     frame = frame.explode(column, place).with_columns(pl.col(place).cast(pl.String))

@@ -36,7 +36,7 @@ from itembank.readers.long_table import (
 )
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
-from itembank.readers.table_files import probable_header, read_table_file, table_batches
+from itembank.readers.table_files import first_rows, probable_header, read_table_file, table_batches
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.labels import Labels
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending, read_parquet_schema
@@ -224,6 +224,16 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     return rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
 
 
+def _mean_length(column: pl.Series) -> float:
+    """Characters of the values of a column, on average."""
+    lengths = as_text(column).str.len_chars().drop_nulls().to_numpy()
+    return float(lengths.mean()) if lengths.size else 0.0
+
+
+LONGEST_NAMES = 100
+"""Characters of the values of a column, on average; what is longer is a text, and tells no rows apart."""
+
+
 def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec) -> ResponseRows:
     """Add the columns of a long table that were not read, to be read where rows repeat."""
     columns = [name for name in _columns(path, file_kind(path)) if not spec.drops(name)]
@@ -233,14 +243,16 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
     names = other_names(columns, usual)
 
     def load(some: Sequence[str]) -> pl.DataFrame:
-        kept = {*table.frame.columns, *some}
+        first = first_rows(path, file_kind(path), lambda every: [name for name in every if name in some])
+        short = [one.name for one in first if not one.dtype.is_nested() and _mean_length(one) <= LONGEST_NAMES]
+        kept = {*table.frame.columns, *short}
         again = read_table_file(path, keep=lambda every: [name for name in every if name in kept], text=[*kept])
         with warnings.catch_warnings():  # of what was said before
             warnings.simplefilter("ignore", DataWarning)
             frame = chosen_rows(with_joined(again, usual), usual).frame
-        if frame.height != rows.n_rows:  # lines that tell nothing else were left out
-            return pl.DataFrame({name: pl.Series([None] * rows.n_rows, dtype=pl.String) for name in some})
-        return as_texts(frame, some)
+        known = as_texts(frame, short if frame.height == rows.n_rows else [])  # else lines that tell nothing were left
+        nothing = pl.Series([None] * rows.n_rows, dtype=pl.String)
+        return pl.DataFrame({name: known[name] if name in known.columns else nothing for name in some})
 
     return replace(rows, others=OtherColumns(tuple(names), our_names(table.frame.columns, usual), load))
 
@@ -262,13 +274,8 @@ def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str
     if layout_of(known, usual) != "long" or usual.column("scenario") in known or not others:
         return [], []
     wanted = {*wanted_columns(columns, usual), *others}
-    parts = table_batches(
-        path, kind, lambda every: [name for name in every if name in wanted], text=text_columns(usual)
-    )
-    batch = next(parts, None)
-    if batch is None:
-        return [], []
-    frame = with_joined(batch.table, usual).frame
+    first = first_rows(path, kind, keep=lambda every: [name for name in every if name in wanted])
+    frame = with_joined(Table(str(path), first), usual).frame
     items = as_text(frame[usual.column("item_id")])
     model = usual.column("model_id")
     n_models = frame[model].n_unique() if model in frame.columns else 1
