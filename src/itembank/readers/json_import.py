@@ -215,6 +215,9 @@ def read_json_results(
     folders = [path for path in sources if path.is_dir()]
     if folders:
         raise DataError(f"{folders[0]}: is a folder; JSON of any shape is read from files: {folders[0] / '*.json'}")
+    if spec.metric and "metric" not in mapping.columns:
+        asked, how = remedy("metric", "--metric"), remedy("columns={'metric': '...'}", "--column metric=PATH")
+        raise DataError(f"{asked} takes the rows of one metric, and nothing says where a row's metric is: {how}.")
     seen = _Seen()
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
