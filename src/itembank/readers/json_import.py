@@ -346,12 +346,18 @@ def _joined(values: Sequence[Any], name: str) -> Any:
     return gone if gone != "" else SEPARATORS.get(name, f" {PLUS} ").join(map(str, values))
 
 
+OF_ROWS = {*LONG_COLUMNS} - {"metric", "judge"}
+"""Keys that are read only where a path leads to them."""
+
+
 def _named(row: Any) -> Iterator[tuple[str, Any]]:
     """Values of a row that may say which task, judge, agent or attempt it is of, by their paths."""
     for key, value in row.items() if isinstance(row, dict) else ():
+        if kind_of(key) == "unknown" or key in OF_ROWS:
+            continue
         inside = isinstance(value, dict) and "name" in value
         one = value["name"] if inside else value
-        if isinstance(one, str | int) and kind_of(key) != "unknown":
+        if isinstance(one, str | int):
             yield (f"{key}.name" if inside else key), one
 
 

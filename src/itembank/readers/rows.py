@@ -284,8 +284,8 @@ def _response_problems(rows: ResponseRows, max_response: float, *, has_marks: bo
 
 
 NINES = (9.0, 99.0, 999.0, 9999.0)
-SHORT_SCALE, LONG_SCALE, PERCENT = 5.0, 10.0, 100.0
-"""Marks end at one of these; those up to five at the largest that was given."""
+SHORT_SCALE, SEVEN, LONG_SCALE, PERCENT = 5.0, 7.0, 10.0, 100.0
+"""Marks up to five end at the largest that was given, those above seven at ten; six and seven may be either."""
 
 
 def range_advice(values: FloatArray, *, has_marks: bool) -> str:
@@ -307,7 +307,7 @@ def range_advice(values: FloatArray, *, has_marks: bool) -> str:
         return ""
     is_mark = bool((2.0 * kinds == np.floor(2.0 * kinds)).all())
     scale = 0.0
-    if is_mark and top <= LONG_SCALE:
+    if is_mark and (top <= SHORT_SCALE or SEVEN < top <= LONG_SCALE):
         scale = np.ceil(top) if top <= SHORT_SCALE else LONG_SCALE
         lowest = f" The lowest mark, {low:g}, is then {low / scale:g} and not 0." if low > 0.0 else ""
         what = f"The largest is {top:g}. If marks end at {scale:g}, add"

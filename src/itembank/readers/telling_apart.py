@@ -7,6 +7,7 @@ name of the column and what to write.
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, Final, Literal
 
@@ -53,6 +54,7 @@ WHAT_TO_DO: Final[Mapping[Kind, str]] = {
 }
 
 
+@lru_cache(maxsize=10_000)
 def kind_of(name: str) -> Kind:
     """Tell by its name what a column holds."""
     return KINDS.get(_plain(name), "unknown")
@@ -196,10 +198,12 @@ def _advice(
     if options:
         if not is_settled and spec.repeats == "error":
             options, changed = f"{options} --repeats {repeats}", replace(changed, repeats=repeats)
-        lines.append(f"\nTo read them, add: {in_words(changed, options)}\n")
+        lines.append(f"\nTo read them, add: {in_words(changed, options)}")
     name = next(iter(values))
     drop = remedy(f"drop_columns=({name!r},)", f"--drop-column {shlex.quote(name)}")
-    return " ".join(lines).replace("\n ", "\n") + f"A column that says nothing of this is left out by {drop}."
+    epoch = remedy(f"columns={{'epoch': {name!r}}}", f"--column {shlex.quote(f'epoch={name}')}")
+    lines.append(f"\nA column that says nothing of this is left out by {drop}; one of attempts is told by {epoch}.")
+    return " ".join(lines).replace(" \n", "\n")
 
 
 def _options(
