@@ -17,6 +17,8 @@ import pytest
 
 from itembank.readers.read import read_responses
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*without a response")
+
 ADVICE = re.compile(r"(?:add|say which): (--.*)")
 END = re.compile(r", or |; if | or --|\.\s+[A-Z]|(?<!\.)\.$|$")
 
@@ -479,6 +481,7 @@ ELSEWHERE = {
     "--items": "tables of their own, test_known.py",
     "--limit": "an option of lm_eval",
     "--spec": "empty = 'drop' in a file, test_import.py",
+    "--errors": "what lost answers count as, wherever they are read",
     "--scenario": "goes with prefix_scenario, test_long_table.py",
     "--allow-mixed-prompts": "test_judges.py",
 }

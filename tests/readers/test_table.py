@@ -289,7 +289,7 @@ def test_wins_ties_and_losses(tmp_path, words, numbers):
         assert read(tmp_path, f"model_id,item_id,response\n{rows}").responses.tolist() == [numbers]
 
 
-@pytest.mark.filterwarnings("ignore:.*(rows have no response|as response\\.$)")
+@pytest.mark.filterwarnings("ignore:.*(without a response|have no response|as response\\.$)")
 @pytest.mark.parametrize("column", ["response", "score"])
 def test_lists_are_attempts(tmp_path, column):
     lists = [[1, 0, None], [], None, [1]]

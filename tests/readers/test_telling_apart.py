@@ -14,7 +14,7 @@ from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.telling_apart import kind_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*(rows have no response|as judge)")
+pytestmark = pytest.mark.filterwarnings("ignore:.*(without a response|have no response|as judge)")
 
 
 def attempts(**more):
