@@ -357,7 +357,7 @@ def test_repeated_samples_are_counted(run, tmp_path, output):
     (tmp_path / "r.csv").write_text("model_id,item_id,response,epoch\na,x,1,1\na,x,1,2\na,x,0,3\na,y,0,1\n")
     refused = run("import", tmp_path / "r.csv", "-o", output)
     assert refused.code == 1
-    assert "never averaged unasked: count them (--repeats count)" in refused.err
+    assert "never averaged unasked; to count them add: --repeats count" in refused.err
     outcome = run("import", tmp_path / "r.csv", "-o", output, "--repeats", "count", "--format", "json")
     assert outcome.code == 0
     assert json.loads(outcome.out)["rows"][0]["n_trials"] == 4
@@ -429,7 +429,7 @@ def test_words_for_right_and_wrong_need_to_be_told_once(run, tmp_path, output):
     (tmp_path / "r.csv").write_text(LONG + "a,x,accepted\na,y,rejected\n")
     refused = run("import", tmp_path / "r.csv", "-o", output)
     assert refused.code == 1
-    assert "say which: --true-value VALUE" in refused.err
+    assert "say which: --true-value accepted or --true-value rejected" in refused.err
     accepted = run("import", tmp_path / "r.csv", "-o", output, "--true-value", "accepted")
     assert accepted.code == 0
     assert "read 'accepted' as right and 'rejected' as wrong" in accepted.err
@@ -461,3 +461,59 @@ def test_names_that_would_mix_two_models_of_a_file_are_refused(files):
     spec = ReadingSpec(model_names={"GPT-4O": "x", "Claude-3-Opus": "x"})
     with pytest.raises(DataError, match="models of one file must keep different names, but 'GPT-4O'"):
         read_responses(files[1], spec=spec)
+
+
+def with_columns(path, **columns):
+    """Answers of two models to 12 items as a table with more columns, each by the number of the item."""
+    rows = [{"model": model, "question": f"q{k}", "correct": k % 2} for model in "ab" for k in range(12)]
+    frame = pl.DataFrame(rows).with_columns(
+        pl.Series(name, [make(k) for _ in "ab" for k in range(12)]) for name, make in columns.items()
+    )
+    frame.write_csv(path)
+    return path
+
+
+def test_columns_that_are_not_read_and_may_be_scenarios_are_named(run, tmp_path, output):
+    """A benchmark's categories were dropped without a word."""
+    path = with_columns(tmp_path / "r.csv", latency=lambda k: k / 8, category=lambda k: ("math", "law")[k % 2])
+    done = run("import", path, "-o", output)
+    assert done.code == 0
+    assert re.search(r"not read: 'latency', 'category'\. If 'category' is the scenario of an item, add: (.*)", done.err)
+    assert run("import", path, "-o", output, "--column", "scenario=category").code == 0
+    assert sorted(set(read_responses(output).items["scenario"])) == ["law", "math"]
+    told = run("import", path, "-o", output, "--column", "scenario=category")
+    assert "not read" not in told.err
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        {"answer": lambda k: "ABCD"[k % 4]},
+        {"difficulty": lambda k: k % 3},
+        {"text": lambda k: f"question {k}"},
+        {"category": lambda _k: "math"},
+    ],
+)
+def test_columns_that_group_no_items_are_no_scenarios(run, tmp_path, output, make):
+    done = run("import", with_columns(tmp_path / "r.csv", **make), "-o", output)
+    assert (done.code, "not read" in done.err) == (0, False)
+
+
+def test_a_folder_cannot_be_read_as_json_of_any_shape(run, tmp_path, output):
+    words = ("--as", "json", "--column", "item_id=a", "--column", "response=b", "-o", output)
+    done = run("import", tmp_path, *words)
+    assert (done.code, f"is a folder; JSON of any shape is read from files: {tmp_path}/*.json" in done.err) == (1, True)
+
+
+def test_where_needs_a_column_and_a_value(run, table, output):
+    done = run("import", table, "-o", output, "--where", "judge")
+    assert (done.code, "--where: must be COLUMN=VALUE, got 'judge'" in done.err) == (2, True)
+
+
+def test_a_metric_in_json_needs_a_path(run, tmp_path, output):
+    (tmp_path / "r.json").write_text('[{"q": "x", "r": 1, "m": "acc"}, {"q": "x", "r": 0.5, "m": "f1"}]')
+    words = ("--as", "json", "--column", "item_id=q", "--column", "response=r", "--model-id", "a", "-o", output)
+    refused = run("import", tmp_path / "r.json", *words, "--metric", "acc")
+    assert (refused.code, "where a row's metric is: --column metric=PATH" in refused.err) == (1, True)
+    assert run("import", tmp_path / "r.json", *words, "--metric", "f1", "--column", "metric=m").code == 0
+    assert read_responses(output).responses.tolist() == [[0.5]]

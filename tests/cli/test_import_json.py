@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "data.md"
 COMMANDS = [
     shlex.split(one.replace("\\\n", " "))
     for one in PAGE.read_text(encoding="utf-8").split("```")
-    if one.strip().startswith("itembank import") and "--as json" in one
+    if one.strip().startswith("itembank import") and ("--as json" in one or "irsl/" in one)
 ]
 
 
@@ -32,15 +32,16 @@ def folder(tmp_path, monkeypatch):
     write(tmp_path / "outputs" / "llm.json", asked)
     tau = [{"task_id": k, "reward": 1.0, "info": {}, "traj": [], "trial": trial} for k in (0, 1) for trial in (0, 1)]
     write(tmp_path / "tau" / "llm.json", tau)
-    for trial in ("t__a", "t__b"):
+    for agent, trial in (("old", "t__a"), ("old", "t__b"), ("new", "t__c"), ("new", "t__d")):
         content = {
             "task_name": "t",
             "trial_name": trial,
-            "agent_info": {"name": "agent", "model_info": {"name": "llm"}},
+            "agent_info": {"name": agent, "model_info": {"name": "llm"}},
             "agent_result": {"n_input_tokens": 9, "cost_usd": 0.5},
-            "verifier_result": {"rewards": {"reward": 1.0 if trial == "t__a" else 0.0}},
+            "verifier_result": {"rewards": {"reward": 0.0 if trial == "t__b" else 1.0}},
         }
-        write(tmp_path / "jobs" / trial / "result.json", content)
+        write(tmp_path / "jobs" / f"job-{agent}" / trial / "result.json", content)
+        write(tmp_path / "jobs" / f"job-{agent}" / "result.json", {"n_total_trials": 2})
     rows = [{"testIdx": k, "provider": {"id": one}, "success": one == "a"} for k in (0, 1) for one in ("a", "b")]
     write(tmp_path / "promptfoo.json", {"results": {"version": 3, "results": rows}})
     cases = [{"name": f"case {k}", "success": True, "metricsData": [{"name": "x", "score": 0.25}]} for k in (0, 1)]
@@ -56,8 +57,7 @@ EXPECTED = {
     "run.json": [[0.0, 1.0, 0.0, 1.0]],
     "outputs/*.json": [[0.0, 1.0]],
     "tau/*.json": [[1.0, 1.0]],
-    "jobs/*/result.json": [[0.5]],
-    "promptfoo.json": [[1.0, 1.0], [0.0, 0.0]],
+    "jobs/*/*/result.json": [[1.0], [0.5]],  # of both agents
     "deepeval.json": [[0.25, 0.25]],
     "irsl/*.parquet": [[0.5, 1.0], [0.0, 0.5]],
 }

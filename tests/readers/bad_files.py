@@ -78,7 +78,11 @@ WRONG = [
         {"r.csv": LONG + "a,x,1\na,y,yes\nb,y,0.5 points\n"},
         ("response must be a number, got 2 values", "'a' item 'y' = 'yes', 'b' item 'y' = '0.5 points'"),
     ),
-    Wrong("a list as response", {"r.jsonl": lines(one(response=[1]))}, ("must be a number", r"'\[1\]'")),
+    Wrong(
+        "an object as response",
+        {"r.jsonl": lines(one(response={"score": 1}))},
+        ("must be a number", r"\{\"score\": 1\}"),
+    ),
     Wrong(
         "text in a wide table",
         {"r.csv": "model_id,family,x\na,llama,1\nb,qwen,0\n"},
@@ -161,7 +165,7 @@ WRONG = [
         {"r.csv": "model_id,item_id,response,scenario\na,x,1,math\nb,x,1,law\nb,y,1,law\n"},
         (
             "belong to one scenario, got more for 1 items: 'x' in 'math' and 'law'",
-            "prefix_scenario = true",
+            "prefix_scenario=True|--prefix-scenario",
         ),
     ),
     Wrong(

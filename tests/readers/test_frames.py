@@ -61,7 +61,7 @@ def test_mixed_ids_are_refused():
             pl.DataFrame({"model_id": ["a", None], "item_id": ["x", "y"], "response": [1, 1]}),
             "model_id must not be empty",
         ),
-        (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [[1]]}), "response must be a number"),
+        (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [{"score": 1}]}), "response must be a number"),
         (pl.DataFrame({"model_id": ["a"], "item_id": ["x"], "response": [2]}), r"must lie in \[0, 1\]"),
         (pl.DataFrame(LONG).clear(), "is empty"),
         (pl.DataFrame({"x": [1]}), "model_id or item_id"),

@@ -48,12 +48,12 @@ def test_tau_bench(tmp_path):
         for task, some in rewards.items()
         for trial, reward in enumerate(some)
     ]
-    path = write(tmp_path / "llm-b.json", rows)
+    path = write(tmp_path / "llm-3.5-b.json", rows)
     mapping = JsonMapping(
         {"model_id": "@file", "item_id": "task_id", "response": "reward", "epoch": "trial", "scenario": "=retail"}
     )
     matrix = read_json_results(path, mapping, spec=ReadingSpec(repeats="count"))
-    assert cells(matrix) == {("llm-b", "0"): 0.5, ("llm-b", "3"): 1.0}
+    assert cells(matrix) == {("llm-3.5-b", "0"): 0.5, ("llm-3.5-b", "3"): 1.0}
     assert matrix.n_trials.tolist() == [[2, 2]]
     assert matrix.items["scenario"].unique().to_list() == ["retail"]
 

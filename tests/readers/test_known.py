@@ -112,6 +112,7 @@ def test_ids_of_two_types_between_table_and_responses(tmp_path):
     assert read_responses(tmp_path / "r.parquet", models=models).models.rows() == [("1", 7)]
 
 
+@pytest.mark.filterwarnings("ignore:.*differ from another in case")  # models of accounts that were renamed
 @pytest.mark.parametrize(
     ("name", "shape", "n_responses"),
     [

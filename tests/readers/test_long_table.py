@@ -148,7 +148,7 @@ def test_single_attempts_are_one_trial_and_missing_ones_none():
 
 def test_epochs_are_never_averaged_unasked_or_taken_for_copies():
     frame = table(response=[1, 1], epoch=[1, 2], seed=[42, 42])
-    with pytest.raises(DataError, match=r"repeated attempts \(several seeds\).*count them \(repeats='count'"):
+    with pytest.raises(DataError, match=r"repeated attempts \(several seeds\).*to count them add: repeats='count'"):
         responses_from_frame(frame)
     np.testing.assert_array_equal(responses_from_frame(frame, spec=COUNT).n_trials, [[2]])
 

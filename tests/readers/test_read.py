@@ -141,7 +141,7 @@ STRANGE = [
     "a,b",
     'say "hi"',
     "line\nbreak",
-    " space ",
+    "two  blanks",
     "007",
     "NA",
     "null",

@@ -77,6 +77,21 @@ def test_a_report_tells_right_wrong_failed_and_not_run_apart(tmp_path):
     assert matrix.items["subscenario"].unique().to_list() == ["owner/tool"]
 
 
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("gpt-4.1.run-a", "gpt-4.1"),
+        ("gpt-4.20250614", "gpt-4"),
+        ("gpt-4.1", "gpt-4.1"),  # no run id was given: its last dot is that of a version
+        ("lab__Qwen2.5-72B", "lab/Qwen2.5-72B"),
+        ("agent", "agent"),
+    ],
+)
+def test_the_model_of_a_report_keeps_its_version(tmp_path, name, model):
+    path = report(tmp_path, name, resolved=[0], unresolved=[1, 2, 3, 4, 5])
+    assert read_swe_bench(path).model_ids == [model]
+
+
 def test_errors_count_as_wrong_when_asked(tmp_path):
     path = report(tmp_path, "agent.run", resolved=[0], unresolved=[1, 2], error=[3], incomplete=[4, 5])
     matrix = read_swe_bench(path, spec=ReadingSpec(errors="wrong"))

@@ -1,5 +1,6 @@
 """Tables whose columns have other names than ours, and responses with percent signs."""
 
+import gzip
 import json
 import re
 import warnings
@@ -78,7 +79,7 @@ def test_percentages_are_shares(tmp_path):
 
 def test_a_column_of_categories_is_named_as_the_scenario_it_may_be(tmp_path):
     text = "item_id,category,a,b\nx,math,1,0\ny,math,0,1\nz,law,1,1\nw,law,0,0\n"
-    says = "If 'category' is the scenario of an item, say so: --column scenario=category"
+    says = "If 'category' is the scenario of an item, add: --column scenario=category"
     with pytest.raises(DataError, match=says), command_line_words():
         read(tmp_path, text)
     assert set(read(tmp_path, text, columns={"scenario": "category"}).items["scenario"]) == {"math", "law"}
@@ -196,3 +197,119 @@ def test_a_column_without_a_name_is_refused_like_any_other(tmp_path):
     (tmp_path / "r.csv").write_text("item_id,,m\na,word,1\nb,2,0\n")
     with pytest.raises(DataError, match=r"must hold the responses of a model, got 1 that hold something else: '' "):
         read_responses(tmp_path / "r.csv")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl.gz"])
+def test_models_are_called_as_their_files_with_every_dot(tmp_path, ending):
+    """Names cut at their first dot made one model of these two."""
+    frame = pl.DataFrame({"item_id": ["q1", "q2"], "response": [1, 0]})
+    for name in ("Qwen2.5-7B", "Qwen2.5-72B"):
+        if ending == ".csv":
+            frame.write_csv(tmp_path / f"{name}.csv")
+        else:
+            (tmp_path / f"{name}.jsonl.gz").write_bytes(gzip.compress(frame.write_ndjson().encode()))
+    with pytest.warns(DataWarning, match="the results of one, called 'Qwen2.5-7"):
+        matrix = read_responses(sorted(tmp_path.iterdir()))
+    assert sorted(matrix.model_ids) == ["Qwen2.5-72B", "Qwen2.5-7B"]
+
+
+WIDE = pl.DataFrame({"q1": [1, 0, 1], "q2": [0, 0, 1]})
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "...1", "X", "rownames", "__index_level_0__"])
+def test_names_of_rows_are_the_models(tmp_path, name):
+    """R's write.csv and pandas write them into a first column without a name of its own."""
+    WIDE.clone().insert_column(0, pl.Series(name, ["a", "b", "c"])).write_csv(tmp_path / "r.csv", quote_style="always")
+    words = "the first column, which has no name" if not name else f"the first column, '{name}'"
+    with pytest.warns(DataWarning, match=rf"read {words}, as model_id\. If a row is an item, add: format='wide-items'"):
+        matrix = read_responses(tmp_path / "r.csv")
+    assert (matrix.model_ids, matrix.item_ids) == (["a", "b", "c"], ["q1", "q2"])
+    np.testing.assert_array_equal(matrix.responses, WIDE.to_numpy())
+    with pytest.warns(DataWarning, match="as item_id"):
+        turned = read_responses(tmp_path / "r.csv", spec=ReadingSpec(format="wide-items"))
+    np.testing.assert_array_equal(turned.responses, matrix.responses.T)
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "index"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_of_rows_are_no_item(tmp_path, name, first):
+    """The first two rows' numbers are in [0, 1], so that such a column was an item."""
+    frame = WIDE.head(2).insert_column(0, pl.Series("model_id", ["a", "b"]))
+    frame.insert_column(0, pl.Series(name, [first, first + 1])).write_csv(tmp_path / "r.csv")
+    with pytest.warns(DataWarning, match=f"left out the column '{name}', which numbers the rows"):
+        assert read_responses(tmp_path / "r.csv").item_ids == ["q1", "q2"]
+
+
+def test_a_column_of_numbers_that_number_no_rows_is_an_item(tmp_path):
+    frame = (
+        WIDE.clone().insert_column(0, pl.Series("model_id", ["a", "b", "c"])).with_columns(index=pl.Series([1, 0, 0]))
+    )
+    frame.write_csv(tmp_path / "r.csv")
+    assert read_responses(tmp_path / "r.csv").item_ids == ["q1", "q2", "index"]
+
+
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+def test_decimal_commas(tmp_path, separator):
+    """As R's write.csv2 and spreadsheets of half the world write numbers."""
+    rows = [("a", "x", "0,875", "1,5"), ("a", "y", "1", "12,25"), ("b", "x", "0", "1,125"), ("b", "y", ",5", "2")]
+    text = "\n".join(separator.join(f'"{one}"' for one in row) for row in rows)
+    (tmp_path / "r.csv").write_text(separator.join(("model_id", "item_id", "response", "seconds")) + "\n" + text + "\n")
+    matrix = read_responses(tmp_path / "r.csv")
+    assert matrix.responses.tolist() == [[0.875, 1.0], [0.0, 0.5]]
+    assert matrix.costs["seconds"].tolist() == [[1.5, 12.25], [1.125, 2.0]]
+    with pytest.warns(DataWarning, match="read percentages"):
+        assert read(tmp_path, 'model_id,x,y\na,"12,5 %","50 %"\n').responses.tolist() == [[0.125, 0.5]]
+
+
+@pytest.mark.parametrize("values", [('"1,234"', '"0"'), ('"0,5"', '"0.5"'), ('"1,234,567"', '"1"')])
+def test_commas_that_may_be_thousands_are_refused(tmp_path, values):
+    with pytest.raises(DataError, match=r"Write numbers with a decimal point, and nothing between thousands\.$"):
+        read(tmp_path, f"model_id,item_id,response\na,x,{values[0]}\na,y,{values[1]}\n")
+
+
+def test_a_comma_between_unquoted_fields_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"more fields than the first one. A comma within a value .0,5. needs quotes"):
+        read(tmp_path, "model_id,item_id,response\na,x,0,875\n")
+
+
+def test_a_table_of_persons_items_and_responses(tmp_path):
+    """The Item Response Warehouse calls a person id."""
+    with pytest.warns(DataWarning, match="'id' as model_id, 'item' as item_id, 'resp' as response"):
+        matrix = read(tmp_path, "id,item,resp\n1,i1,0\n1,i2,1\n2,i1,1\n2,i2,0\n")
+    assert (matrix.model_ids, matrix.item_ids) == (["1", "2"], ["i1", "i2"])
+    assert matrix.responses.tolist() == [[0, 1], [1, 0]]
+    with pytest.warns(DataWarning, match="'llm' as model_id"):  # and a row has an id where models have a name
+        assert read(tmp_path, "id,llm,item,resp\n1,m,i1,0\n2,m,i2,1\n").model_ids == ["m"]
+
+
+@pytest.mark.parametrize(
+    ("words", "numbers"),
+    [(("win", "tie", "loss"), [1, 0.5, 0]), (("Won", "draw", "LOST"), [1, 0.5, 0]), (("W", "L", "T"), [1, 0, 0.5])],
+)
+def test_wins_ties_and_losses(tmp_path, words, numbers):
+    rows = "".join(f"a,q{place},{word}\n" for place, word in enumerate(words))
+    with pytest.warns(DataWarning, match=f"read '{words[0]}' as 1, '{words[1]}' as {numbers[1]:g}|read .*{words[0]}"):
+        assert read(tmp_path, f"model_id,item_id,response\n{rows}").responses.tolist() == [numbers]
+
+
+@pytest.mark.filterwarnings("ignore:.*(without a response|have no response|as response\\.$)")
+@pytest.mark.parametrize("column", ["response", "score"])
+def test_lists_are_attempts(tmp_path, column):
+    lists = [[1, 0, None], [], None, [1]]
+    frame = pl.DataFrame(
+        {"model_id": ["a"] * 4, "item_id": list("wxyz"), column: lists}, schema_overrides={column: pl.List(pl.Int64)}
+    )
+    frame.write_parquet(tmp_path / "r.parquet")
+    frame.write_ndjson(tmp_path / "r.jsonl")
+    for path in (tmp_path / "r.parquet", tmp_path / "r.jsonl"):
+        with pytest.warns(DataWarning, match=f"each value of the lists in '{column}' as the response of one attempt"):
+            matrix = read_responses(path, spec=ReadingSpec(repeats="count", empty="keep"))
+        np.testing.assert_array_equal(matrix.responses, [[0.5, np.nan, np.nan, 1.0]])
+        assert matrix.n_trials.tolist() == [[2, 0, 0, 1]]
+
+
+def test_a_model_by_its_usual_name_beside_columns_that_were_told(tmp_path):
+    """Two models were one, called as the file."""
+    with pytest.warns(DataWarning, match="'model' as model_id"):
+        matrix = read(tmp_path, "model,q,r\na,x,1\nb,x,0\n", columns={"item_id": "q", "response": "r"})
+    assert matrix.model_ids == ["a", "b"]

@@ -37,9 +37,15 @@ def test_one_word_of_a_pair_is_enough(tmp_path):
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        (("C", "I", "P", "C"), "They are 'C' 2 times, 'I' 1 times, 'P' 1 times.*true_value='...'"),
-        (("correct", "fail"), "'correct' 1 times, 'fail' 1 times"),
+        (("C", "I", "P", "C"), r"'C' 2 times, 'I' 1 times, 'P' 1 times. If 'P' marks .* missing_values=\('P',\)$"),
+        (
+            ("correct", "fail"),
+            "'correct' 1 times, 'fail' 1 times.*say which: true_value='correct' or true_value='fail'",
+        ),
         (("yes", "1"), "got 1 values that are none: 'a' item 'q0' = 'yes'"),
+        (("A", "B", "C", "D"), r"If these are answers, and another column says .*, add: response_column='...'$"),
+        (("1", "0", '"1,000"'), r"'1,000' 1 times. Write numbers with a decimal point, .* thousands\.$"),
+        (("true", "false", "lazy"), r"If 'lazy' marks an answer that is missing, add: missing_values=\('lazy',\)$"),
         (("accepted", "rejected"), "'accepted' 1 times, 'rejected' 1 times"),
     ],
 )

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -49,3 +50,20 @@ def test_damaged_parquet_is_refused_whatever_is_damaged(tmp_path, capfd):
 def test_other_errors_come_through(tmp_path):
     with pytest.raises(FileNotFoundError):
         opening.read_parquet(tmp_path / "absent.parquet")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("gpt-3.5-turbo.json", "gpt-3.5-turbo"),
+        ("Qwen2.5-7B.jsonl.gz", "Qwen2.5-7B"),
+        ("m.CSV.ZST", "m"),
+        ("v1.eval", "v1"),
+        ("outputs.2.zip", "outputs.2"),
+        ("a.eval.json", "a.eval"),
+        ("llama-3.1", "llama-3.1"),
+        (".json", ".json"),
+    ],
+)
+def test_only_known_endings_are_taken_off_the_name_of_a_file(file, name):
+    assert opening.name_without_ending(Path(file)) == name

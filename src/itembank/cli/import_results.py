@@ -1,5 +1,6 @@
 """`itembank import`: turn per-item results into a response file."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from itembank.readers.sources import SOURCES
 
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
+    from itembank.readers.collecting import Found
     from itembank.readers.public.read_public import PublishedCheck
     from itembank.readers.rows import ResponseRows
     from itembank.responses.responses import ResponseMatrix
@@ -46,7 +48,7 @@ NO_ERRORS = "error"
 """Of our columns the one that may be told to be none of a table's: 'error='."""
 
 
-def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
+def column_mapping(pairs: Sequence[str], option: str = "--column", form: str = "OURS=THEIRS") -> dict[str, str]:
     """Turn OURS=THEIRS into a mapping."""
     split = [pair.partition("=") for pair in pairs]
     bad = [
@@ -55,7 +57,7 @@ def column_mapping(pairs: Sequence[str]) -> dict[str, str]:
         if not (one and equals and (other or one == NO_ERRORS))
     ]
     if bad:
-        raise click.BadParameter(f"must be OURS=THEIRS, got {bad[0]!r}.", param_hint="--column")
+        raise click.BadParameter(f"must be {form}, got {bad[0]!r}.", param_hint=option)
     return {one: other for one, _, other in split}
 
 
@@ -70,7 +72,11 @@ _WHICH = headed(
         ReadingSpec,
     ),
     option("--model-id", "Id of the model, for results of one model that do not name it.", ReadingSpec),
-    option("--allow-mixed-prompts", "Join models that were asked with different prompts.", ReadingSpec),
+    option(
+        "--allow-mixed-prompts",
+        "Join models that were asked with different prompts, or have different judges.",
+        ReadingSpec,
+    ),
     option("--skip-unusable", "Skip what cannot be read, and say what and why.", ReadingSpec),
 )
 _RESPONSE = headed(
@@ -82,7 +88,10 @@ _RESPONSE = headed(
     ),
     option("--filter [TASK=]NAME filter_name", "lm-eval: the filter to take. Repeatable.", ReadingSpec),
     option("--true-value VALUE", "The response that is right, if it is an unusual word.", ReadingSpec),
-    option("--max-response", "Divide responses by this: 100 for percentages.", ReadingSpec),
+    option(
+        "--missing VALUE missing_values", "A value of a response that is missing: -1, skip. Repeatable.", ReadingSpec
+    ),
+    option("--max-response", "Divide responses by this, the highest mark: 100 for percentages.", ReadingSpec),
     option(
         "--repeats",
         "Several responses to an item: refuse them, count right ones and trials, average, or take the last.",
@@ -91,10 +100,17 @@ _RESPONSE = headed(
     errors_option,
     option(
         "--column OURS=THEIRS columns",
-        "The name of a column in a table, or its path in JSON: model_id=llm. rows=PATH: where the rows of JSON are. "
-        "Repeatable.",
+        "The name of a column in a table, or its path in JSON: model_id=llm. Columns of a table that make one: "
+        "model_id=agent+llm. rows=PATH: where the rows of JSON are. Repeatable.",
         many=True,
     ),
+    option("--drop-column PATTERN drop_columns", "Tables: leave out this column: 'note_*'. Repeatable.", ReadingSpec),
+    option(
+        "--where COLUMN=VALUE where",
+        "Long tables: read only rows with this value: judge=gpt-4o. Repeatable.",
+        many=True,
+    ),
+    option("--prefix-scenario", "Put the scenario before each item's id, which starts anew in each.", ReadingSpec),
     option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
     option(
         "--content PATH",
@@ -102,7 +118,7 @@ _RESPONSE = headed(
         many=True,
     ),
 )
-_SPEC = spec_file_option("ReadingSpec", "task_names, prefix_scenario, use_groups, ignore_content or empty")
+_SPEC = spec_file_option("ReadingSpec", "task_names, use_groups, ignore_content or empty")
 
 
 def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
@@ -114,15 +130,19 @@ _LM_EVAL = (frozenset({"lm-eval"}), "logs of lm-evaluation-harness")
 _BY_COLUMNS = (frozenset({"table", JSON}), "tables and JSON of any shape")
 _HARNESS = "logs of evaluation harnesses"
 READERS: Mapping[str, tuple[frozenset[str], str]] = {
-    "metric": _taking("metric", _HARNESS),
+    "metric": _taking("metric", f"{_HARNESS}, and long tables", "table", JSON),
     "filter_name": _LM_EVAL,
     "allow_mixed_prompts": (
-        frozenset({"lm-eval", "inspect", "responses"}),
-        "logs of lm-evaluation-harness and Inspect, and response files of them",
+        frozenset({"lm-eval", "inspect", "responses", "table", JSON}),
+        "logs of lm-evaluation-harness and Inspect, tables and response files",
     ),
     "names": (frozenset({"table", "responses"}), "tables and response files"),
     "true_value": _BY_COLUMNS,
     "columns": _BY_COLUMNS,
+    "missing_values": _BY_COLUMNS,
+    "prefix_scenario": _BY_COLUMNS,
+    "where": _BY_COLUMNS,
+    "drop_columns": _BY_COLUMNS,
     "content": (frozenset({JSON}), "JSON of any shape"),
     "tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
     "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
@@ -182,6 +202,8 @@ def _spec(form: str | None, reading: dict[str, Any], spec_file: Path | None) -> 
     found.pop("content", None)
     if reading["columns"]:
         found["columns"] = {} if form == JSON else column_mapping(reading["columns"])
+    if reading["where"]:
+        found["where"] = column_mapping(reading["where"], "--where", "COLUMN=VALUE")
     if form not in {None, JSON}:
         found["format"] = form
     return ReadingSpec(**found)
@@ -226,11 +248,29 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
             names = visible(shown([str(path) for path in unknown]))
             note(f"{len(unknown)} files have no results that itembank knows, and are ignored: {names}.")
         responses = read_coded(found, spec, told=_say_found if are_told else None, **known)
+        if responses.items["scenario"].n_unique() == 1:
+            _say_scenarios(found, spec)
         warn_of_partial_runs(responses.models)
         warn_of_lost(responses)
         return responses
 
     finish_import(given, read)
+
+
+def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
+    """Name the columns of the first table with some that are not read and that may say the items' scenario."""
+    from itembank.errors import shown, visible  # noqa: PLC0415
+    from itembank.readers.table import scenario_columns  # noqa: PLC0415
+
+    for path in (path for form, paths in found.paths.items() if form in {"auto", "long"} for path in paths):
+        others, likely = scenario_columns(path, spec)
+        if likely:
+            how = f"--column {shlex.quote(f'scenario={likely[0]}')}"
+            note(
+                f"Columns of {visible(str(path))} that are not read: {visible(shown(others, 12))}. If "
+                f"{visible(repr(likely[0]))} is the scenario of an item, add: {visible(how)}"
+            )
+            return
 
 
 def _say_found(rows: "ResponseRows") -> None:

@@ -28,7 +28,7 @@ ignore_unknown_option = option(
     "--ignore-unknown", "Leave out items that the bank does not have instead of refusing them.", bool
 )
 mixed_prompts_option = option(
-    "--allow-mixed-prompts", "Take models that were asked with other prompts than the bank's.", ReadingSpec
+    "--allow-mixed-prompts", "Take models with other prompts, or judges, than the bank's.", ReadingSpec
 )
 match_option = option(
     "--match RULE",

@@ -132,7 +132,7 @@ def check_same_prompts(items: pl.DataFrame, known: pl.DataFrame, *, advice: str 
     words = prompt_differences(items, known)
     if words:
         raise DataError(
-            f"{words}. Scores under other prompts are not comparable: run the items as the bank's runs did. "
+            f"{words}. Scores under other prompts or judges are not comparable: run the items as the bank's runs did. "
             f"{how_to_mix() if advice is None else advice}"
         )
 
@@ -156,8 +156,9 @@ def other_in(both: pl.DataFrame, column: str) -> list[str]:
 
 
 def _choices(items: pl.DataFrame, column: str) -> tuple[str, ...]:
-    """Choice of each task, as `ReadingSpec` takes it."""
-    if "task" not in items.columns or column not in items.columns:
+    """Choice of each task, as `ReadingSpec` takes it; of each scenario where the items came from tables."""
+    if column not in items.columns:
         return ()
-    pairs = items.select("task", column).drop_nulls().unique(maintain_order=True)
+    owner = "task" if "task" in items.columns else "scenario"
+    pairs = items.select(owner, column).drop_nulls().unique(maintain_order=True)
     return tuple(f"{escape(task)}={name}" for task, name in pairs.iter_rows())

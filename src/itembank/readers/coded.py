@@ -21,11 +21,13 @@ from itembank.files.documents import is_sealed, seal_holds
 from itembank.files.memory import check_matrix_fits, most_memory
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback
+from itembank.readers.chosen_rows import is_row_number
 from itembank.readers.collecting import Found
-from itembank.readers.columns import NameCodes
+from itembank.readers.columns import NameCodes, tell_of_look_alikes
 from itembank.readers.long_table import (
     Known,
     check_columns,
+    other_names,
     rows_of_long,
     text_columns,
     wanted_columns,
@@ -35,6 +37,7 @@ from itembank.readers.reading_specs import COST_COLUMNS, Format, ReadingSpec
 from itembank.readers.rows import ResponseRows, joined_source, row_problems
 from itembank.readers.table import LAYOUTS, WIDE_COLUMNS, check_wide, layout_of, rows_of_wide, with_usual_names
 from itembank.readers.table_files import read_parquet_file, table_batches
+from itembank.readers.telling_apart import is_plain
 from itembank.responses.code_array import CodeArray
 from itembank.responses.coded_responses import CodedResponses, are_many
 from itembank.responses.error_kinds import KINDS, Errors
@@ -70,6 +73,7 @@ class FileTotals:
     n_rows: int = 0
     n_missing: int = 0  # Rows without a response
     units: dict[str, None] = field(default_factory=dict)  # Of the costs that it tells
+    others: list[str] = field(default_factory=list)  # Columns that are not read
 
 
 @dataclass(slots=True)
@@ -265,7 +269,11 @@ CAN_STREAM = hasattr(pl, "Categories")
 
 def may_be_coded(found: Found, spec: ReadingSpec) -> bool:
     """Whether these are tables, or one response file, and nothing was asked for that is settled on whole tables."""
-    is_asked = spec.true_value is not None or spec.prefix_scenario or spec.model_id is not None or spec.model_names
+    is_asked = bool(
+        spec.true_value is not None or spec.prefix_scenario or spec.model_id is not None or spec.model_names
+    )
+    has_rows_chosen = bool(spec.metric or spec.where or spec.drop_columns or spec.missing_values)
+    is_asked = is_asked or (has_rows_chosen and "responses" not in found.paths)
     has_tasks = bool(spec.tasks or spec.exclude_tasks)
     if not CAN_STREAM or found.problems or is_asked or has_tasks or spec.repeats == "count":
         return False
@@ -300,6 +308,8 @@ def coded_responses(
                 warnings.simplefilter("error", DataWarning)
                 for path in paths:
                     _put_table(path, cells, spec, tell)
+                for name, ids in (("model_id", cells.model_ids), ("item_id", cells.item_ids)):
+                    tell_of_look_alikes(cells.files[-1].source, ids, name)
         n_copies = _n_copies(cells, spec)
     except (NotPlainError, DataError, DataWarning, ValueError, *UNREADABLE):
         return None
@@ -327,8 +337,8 @@ def _n_copies(cells: StreamedCells, spec: ReadingSpec) -> int:
     if (is_empty and spec.empty != "keep") or (spec.missing == "forbid" and not observed.all()):
         raise NotPlainError
     n_copies = sum(file.n_rows - file.n_missing for file in cells.files) - int(np.count_nonzero(observed))
-    if n_copies and (cells.has_attempts or spec.repeats == "mean"):
-        raise NotPlainError
+    if n_copies and (cells.has_attempts or spec.repeats == "mean" or any(file.others for file in cells.files)):
+        raise NotPlainError  # columns that are not read may tell them apart
     return n_copies
 
 
@@ -344,7 +354,7 @@ def _told(
     bytes_each = BYTES_OF_CODES if stays_coded else 8.0
     check_matrix_fits(rows.source, *shape, n_responses=cells.n_rows, n_arrays=n_arrays, bytes_each=bytes_each)
     if spec.repeats != "last":
-        tell_of_copies(rows.source, n_copies)
+        tell_of_copies(rows.source, n_copies, are_counted=cells.response.is_binary)
     for array in (cells.n_trials, *costs.values()):
         if array is not None:
             array.grow(*shape)
@@ -369,6 +379,7 @@ def _put_table(path: Path, cells: StreamedCells, spec: ReadingSpec, tell: Callab
         file.is_long = layout == "long"
         if file.is_long:
             check_columns(file.source, columns, spec)
+            file.others = _others(columns, spec)
             return wanted_columns(columns, spec)
         if kind == "json":
             raise NotPlainError
@@ -397,12 +408,20 @@ def _put_table(path: Path, cells: StreamedCells, spec: ReadingSpec, tell: Callab
     file.units = {unit: None for unit in COST_COLUMNS if unit in file.units}
 
 
+def _others(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
+    """Columns of a long table that are not read; none may say that an item, or a model, is another one."""
+    others = other_names(columns, spec)
+    if any(map(is_plain, others)):
+        raise NotPlainError
+    return others
+
+
 def _plain_layout(columns: Sequence[str], spec: ReadingSpec) -> Format:
     """Tell the layout of a table by its columns, which must have the names that the spec knows."""
     layout = layout_of(columns, spec)
     if layout is None or with_usual_names(columns, spec) is not spec:  # which is told once, and of the whole table
         raise NotPlainError
-    if layout != "long" and "" in columns:
+    if layout != "long" and any(map(is_row_number, columns)):
         raise NotPlainError
     return layout
 

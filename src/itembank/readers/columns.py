@@ -1,13 +1,27 @@
 """Columns of a table as ids and as numbers, with every problem named."""
 
+import re
+import shlex
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, first_few, remedy, shown, warn
+from itembank.errors import (
+    MOST_SHOWN,
+    N_SHOWN,
+    DataError,
+    DataWarning,
+    did_you_mean,
+    first_few,
+    quoted,
+    remedy,
+    shown,
+    warn,
+)
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.error_kinds import ERROR, error_kind, is_error_word
@@ -67,14 +81,60 @@ def id_labels(
     empty = series.is_null()
     if kind != "whole numbers":
         empty |= series.cast(pl.String) == ""
-    if empty.any():
-        rows = [index + 1 for index in empty.arg_true().to_list()]
-        problems.append(
-            f"{name} must not be empty, got {len(rows)} rows without: row {first_few(list(map(str, rows)))}."
-        )
-        return None
-    series = series.cast(pl.String) if series.dtype.is_integer() else series
-    return Labels.of(series, kind) if known is None else known.labels(series, kind)
+    if not empty.any():
+        series = series.cast(pl.String) if series.dtype.is_integer() else series
+        labels = Labels.of(series, kind) if known is None else known.labels(series, kind)
+        labels = trimmed(table.source, labels, name)
+        if not (labels.names == "").any():
+            return labels
+        empty = pl.Series((labels.names == "").to_numpy()[labels.index])
+    rows = [index + 1 for index in empty.arg_true().to_list()]
+    problems.append(f"{name} must not be empty, got {len(rows)} rows without: row {first_few(list(map(str, rows)))}.")
+    return None
+
+
+NO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + NO_WIDTH
+"""Characters that nobody sees at the end of a name: blanks of all kinds, and those without a width."""
+
+
+def trimmed(source: str, labels: Labels, name: str) -> Labels:
+    """Take blanks off the ends of names, and say so: names that differ by these alone are one."""
+    names = labels.names.str.strip_chars(BLANKS)
+    had_blanks = labels.names != names
+    if not had_blanks.any():
+        return labels
+    were, again = labels.names.filter(had_blanks), Labels.of(names)
+    n_joined = names.len() - again.n_names
+    same = f" So {n_joined} of these become the same as another {name}." if n_joined else ""
+    warn(
+        f"{source}: blanks at the ends are taken off {were.len()} of {names.len()} {name}s: {shown(were.to_list())}."
+        f"{same}",
+        DataWarning,
+    )
+    return Labels(again.names, np.append(again.index, -1)[labels.index], labels.kind)
+
+
+def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
+    """Warn of names that differ in case, blanks, invisible characters or the form of their Unicode alone."""
+    text = names
+    if (names.str.len_bytes() > names.str.len_chars()).any():
+        text = pl.Series([unicodedata.normalize("NFC", one) for one in names.to_list()], dtype=pl.String)
+    seen = text.str.replace_all(f"[{NO_WIDTH}]", "").str.replace_all(r"\s+", " ").str.strip_chars()
+    look = seen.str.to_lowercase()
+    if look.n_unique() == names.len():
+        return
+    alike = pl.DataFrame({"name": names, "seen": seen, "look": look}).filter(look.is_duplicated())
+    groups = alike.group_by("look", maintain_order=True).agg("name", pl.col("seen").n_unique())
+    found = [
+        " and ".join(quoted(one) if n_seen == len(group) else ascii(one)[: MOST_SHOWN + 2] for one in group)
+        for _, group, n_seen in groups.iter_rows()
+    ]
+    warn(
+        f"{source}: {alike.height} {name}s differ from another in case, blanks or invisible characters alone: "
+        f"{first_few(found)}. They count as different; if they are the same, write them in one way.",
+        DataWarning,
+    )
 
 
 def optional_labels(table: Table, column: str) -> Labels | None:
@@ -85,10 +145,12 @@ def optional_labels(table: Table, column: str) -> Labels | None:
     if series.dtype not in _TEXT:
         series = series.cast(pl.String)
     labels = Labels.of(series)
-    blank = labels.names == ""
-    if not blank.any():
-        return labels if labels.n_names else None
-    return Labels.of(series.cast(pl.String).replace("", None)) if labels.n_names > 1 else None
+    labels = trimmed(table.source, labels, column)
+    is_name = (labels.names != "").to_numpy()
+    if not is_name.any():
+        return None
+    place = np.append(np.where(is_name, np.cumsum(is_name) - 1, -1), -1)
+    return Labels(labels.names.filter(is_name), place[labels.index])
 
 
 def id_kind(table: Table, column: str, name: str) -> tuple[IdKind | None, str | None]:
@@ -149,12 +211,26 @@ def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
 
 def _numbers_of_words(text: pl.Series, parsed: pl.Series) -> tuple[FloatArray, pl.Series]:
     """Look a second time at text that was not a number at once, and say where it is none."""
-    word = text.str.strip_chars().str.to_lowercase()
+    word = _with_points(text.str.strip_chars().str.to_lowercase())
     truth = word.replace_strict(TRUTH_WORDS, default=None, return_dtype=pl.Float64)
     again = word.cast(pl.Float64, strict=False)
     values = parsed.zip_with(parsed.is_not_null(), again.zip_with(again.is_not_null(), truth))
     unread = values.is_null() & text.is_not_null() & ~word.is_in(MISSING_WORDS)
     return values.fill_null(np.nan).to_numpy(), unread
+
+
+COMMA = r"^([+-]?\d*),(\d+)$"
+THOUSANDS = r"^[+-]?[1-9]\d{0,2},\d{3}$"
+
+
+def _with_points(words: pl.Series) -> pl.Series:
+    """Write decimal commas as points, where no number has a point and one at least cannot be thousands (1,234)."""
+    if words.str.contains(r"^[+-]?\d*\.\d+$").any():
+        return words
+    is_comma = words.str.contains(COMMA).fill_null(value=False)
+    if not (is_comma & ~words.str.contains(THOUSANDS)).any():
+        return words
+    return words.str.replace(COMMA, "${1}.${2}")
 
 
 def examples(series: pl.Series) -> list[str]:
@@ -181,17 +257,23 @@ PAIRS = (
 """What is right and what is wrong, in lower case; read unasked when a table of responses holds nothing else."""
 
 
-PERCENTAGE = r"^([+-]?\d+(?:\.\d+)?)\s*%$"
+OUTCOMES = {
+    **dict.fromkeys(("win", "won", "w"), 1.0),
+    **dict.fromkeys(("tie", "tied", "draw", "t", "d"), 0.5),
+    **dict.fromkeys(("loss", "lost", "lose", "l"), 0.0),
+}
+"""What is worth one, a half and nothing where one answer is compared with another; read unasked like the pairs."""
+RIGHT, WRONG = ({pair[place] for pair in PAIRS if len(pair[place]) > 1} for place in (0, 1))
+"""Words that say it alone; letters may name options of a question."""
+
+
+PERCENTAGE = r"^([+-]?\d+(?:[.,]\d+)?)\s*%$"
 
 
 def response_of(word: str) -> float | None:
     """Return 1 for a word for right and 0 for one for wrong; None for others, and for letters, which name options."""
     word = word.strip().casefold()
-    if len(word) > 1:
-        for place, response in ((0, 1.0), (1, 0.0)):
-            if word in {pair[place] for pair in PAIRS}:
-                return response
-    return None
+    return 1.0 if word in RIGHT else 0.0 if word in WRONG else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +293,7 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
     They are read so when the spec says what is right, or when all columns together hold one known pair and nothing
     else, with a `DataWarning` that says what was read as right. Words of errors ('timeout') are lost answers.
     """
+    frame = _without_marks(frame, spec.missing_values)
     found = ResponseNumbers(*numbers(frame))
     if spec.true_value is None and not found.bad:
         return found
@@ -219,23 +302,51 @@ def response_numbers(frame: pl.DataFrame, spec: ReadingSpec, source: str) -> Res
         return replace(response_numbers(answers, spec, source), errors=errors)
     if spec.true_value is not None:
         return _by_true_value(frame, spec.true_value, source)
-    return _of_words(frame, found, spec, source)
-
-
-def _of_words(frame: pl.DataFrame, found: ResponseNumbers, spec: ReadingSpec, source: str) -> ResponseNumbers:
-    """Return columns of responses that are not all numbers: percentages, words for right and wrong, or neither."""
     words = _words(frame)
     shares = _shares(words, source)
     if shares is not None:
         return ResponseNumbers(shares * spec.max_response, {})
-    if spec.max_response != 1.0:
-        return found
     counts = _counts(words.values())
-    pair = next((pair for pair in PAIRS if {word.casefold() for word in counts} <= {*pair}), None)
-    if pair is None:
-        return replace(found, advice=_advice(_counts([words[name].filter(mask) for name, mask in found.bad.items()])))
-    _tell(source, counts, pair[0])
-    return ResponseNumbers(_flags(words, pair[0]), {})
+    known = _of_words(words, counts, source) if spec.max_response == 1.0 else None
+    if known is not None:
+        return ResponseNumbers(known, {})
+    bad = _counts([words[name].filter(mask) for name, mask in found.bad.items()])
+    return replace(found, advice=_advice(counts, bad))
+
+
+def _of_words(words: Mapping[str, pl.Series], counts: Mapping[str, int], source: str) -> FloatArray | None:
+    """Words for right and wrong, or for wins, ties and losses, as numbers; None where there are others."""
+    kinds = {word.casefold() for word in counts}
+    pair = next((pair for pair in PAIRS if kinds <= {*pair}), None)
+    if pair is not None:
+        _tell(source, counts, pair[0])
+        return _flags(words, pair[0])
+    if not kinds <= {*OUTCOMES} or kinds <= {"t", "d"}:
+        return None
+    told = ", ".join(f"{word!r} as {OUTCOMES[word.casefold()]:g}" for word in counts)
+    warn(f"{source}: read {told}.", DataWarning)
+    return _outcomes(words)
+
+
+def _without_marks(frame: pl.DataFrame, marks: Sequence[str]) -> pl.DataFrame:
+    """Empty the values that mark a missing response; numbers are compared as such."""
+    if not marks:
+        return frame
+    named = [mark.strip().casefold() for mark in marks]
+    numbers_named = [number for mark in named if (number := _number(mark)) is not None]
+    columns = []
+    for column in frame:
+        text = as_text(column).str.strip_chars().str.to_lowercase()
+        is_mark = text.is_in(named) | text.cast(pl.Float64, strict=False).is_in(numbers_named)
+        columns.append(column.set(is_mark.fill_null(value=False), None))
+    return pl.DataFrame(columns)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return None
 
 
 def _without_errors(frame: pl.DataFrame, source: str) -> tuple[pl.DataFrame, IntArray | None]:
@@ -265,7 +376,7 @@ def error_codes(series: pl.Series) -> IntArray | None:
 
     Text is a kind, an exception or a message, a number a flag or a status of HTTP; empty, false and 0 are no errors.
     """
-    text = series.cast(pl.String, strict=False) if not series.dtype.is_nested() else _as_text(series)
+    text = series.cast(pl.String, strict=False) if not series.dtype.is_nested() else as_text(series)
     values = text.unique().drop_nulls()
     found = values.str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
     is_status = (found == 200.0) | found.is_between(400.0, 599.0)
@@ -277,7 +388,8 @@ def error_codes(series: pl.Series) -> IntArray | None:
 
 def _shares(words: Mapping[str, pl.Series], source: str) -> FloatArray | None:
     """Percentages as numbers in [0, 1], (n_rows, n_columns); None unless every response is one."""
-    found = {name: column.str.extract(PERCENTAGE, 1).cast(pl.Float64, strict=False) for name, column in words.items()}
+    texts = {name: column.str.extract(PERCENTAGE, 1).str.replace(",", ".") for name, column in words.items()}
+    found = {name: text.cast(pl.Float64, strict=False) for name, text in texts.items()}
     if any(found[name].null_count() > words[name].null_count() for name in words):
         return None
     first = next(str(one) for column in words.values() for one in column.drop_nulls())
@@ -308,13 +420,13 @@ def _words(frame: pl.DataFrame) -> dict[str, pl.Series]:
     """Return each column as text without blanks around it, null where missing."""
     columns = {}
     for column in frame:  # by hand, as names of columns may be empty, or patterns to polars
-        text = _as_text(column).str.strip_chars()
+        text = as_text(column).str.strip_chars()
         is_missing = text.str.to_lowercase().is_in(MISSING_WORDS).fill_null(value=True)
         columns[column.name] = text.set(is_missing, None)
     return columns
 
 
-def _as_text(column: pl.Series) -> pl.Series:
+def as_text(column: pl.Series) -> pl.Series:
     """Write values as people do: 1 for 1.0."""
     if column.dtype.is_nested():
         return pl.Series(column.name, [None if value is None else str(value) for value in column], dtype=pl.String)
@@ -339,6 +451,15 @@ def _flags(words: Mapping[str, pl.Series], right: str) -> FloatArray:
     return np.asfortranarray(np.column_stack([flag.to_numpy() for flag in flags]))
 
 
+def _outcomes(words: Mapping[str, pl.Series]) -> FloatArray:
+    """Return what each outcome is worth, NaN where missing, (n_rows, n_columns)."""
+    found = [
+        column.str.to_lowercase().replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64).fill_null(np.nan)
+        for column in words.values()
+    ]
+    return np.asfortranarray(np.column_stack([one.to_numpy() for one in found]))
+
+
 def _tell(source: str, counts: Iterable[str], right: str) -> None:
     """Say what was read as right and what as wrong."""
     kinds = {"right": [word for word in counts if word.casefold() == right]}
@@ -351,15 +472,44 @@ def _times(counts: Mapping[str, int]) -> str:
     return first_few([f"{word[:40]!r} {n} times" for word, n in counts.items()])
 
 
-def _advice(counts: Mapping[str, int]) -> str:
-    """Say how often each word occurs, and how to say which one is right."""
-    how = remedy("true_value='...'", "--true-value VALUE")
-    percent = " Write all responses with a percent sign, or none." if any("%" in word for word in counts) else ""
-    return f" They are {_times(counts)}.{percent} If one value stands for a right answer, say which: {how}."
+MOST_MARKS = 5
+
+
+def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
+    """Say how often each of the bad values occurs, and what all values (`counts`) suggest to do."""
+    text = f" They are {_times(bad)}."
+    if any("%" in word for word in bad):
+        return f"{text} Write all responses with a percent sign, or none."
+    if any(re.fullmatch(r"[+-]?[\d.]*,[\d,]+", word) for word in bad):
+        return f"{text} Write numbers with a decimal point, and nothing between thousands."
+    if any(word.startswith(("[", "{")) for word in bad):
+        return f"{text} A response is one value; a list of several must be so in every row of a long table."
+    kinds = {word.casefold() for word in counts}
+    told = {word for pair in (*PAIRS, ("w", "l")) if kinds >= {*pair} for word in pair} | RIGHT | WRONG
+    told |= {word for word in OUTCOMES if len(word) > 1}
+    known = [word for word in counts if word not in bad or word.casefold() in told]
+    marks = [word for word in bad if word not in known]
+    if known and 0 < len(marks) <= MOST_MARKS:
+        options = " ".join(f"--missing {shlex.quote(one)}" for one in marks)
+        how = remedy(f"missing_values={tuple(marks)!r}", options)
+        are = (
+            f"{quoted(marks[0])} marks an answer that is"
+            if len(marks) == 1
+            else f"{shown(marks)} mark answers that are"
+        )
+        return f"{text} If {are} missing, add: {how}"
+    if len(kinds) <= 2:
+        ways = [remedy(f"true_value={word!r}", f"--true-value {shlex.quote(word)}") for word in counts]
+        return f"{text} If one value stands for a right answer, say which: {' or '.join(ways)}."
+    other = remedy("response_column='...'", "--column response=...")
+    return f"{text} If these are answers, and another column says whether they are right, add: {other}"
 
 
 def _refuse(source: str, expected: str, others: Mapping[str, int], near: str) -> None:
     raise DataError(
-        f"{source}: response must be {expected}, got {_times(others)}.{near} Write these as right or wrong, or leave "
-        "them empty where there is no response."
+        f"{source}: response must be {expected}, got {_times(others)}.{near} Write these as right or wrong; or, where "
+        f"one marks a missing answer, say which: {remedy(_MARKS, '--missing VALUE')}."
     )
+
+
+_MARKS = "missing_values=('...',)"

@@ -11,9 +11,10 @@ Where the rows of a file are (``--column rows=PATH``), ``*`` stands for every ke
 ``.``      the row itself, where it is no object
 ``@key``   the key (or place) that the last ``*`` of the rows' path stood for
 ``@index`` the place of the row in its list, from 0
-``@file``  the name of the file, without its folder and suffix
+``@file``  the name of the file, without its folder and its ending
 ``@folder`` the name of the file's folder
 ``=text``  this text, in every row
+``a+b``    the values of several paths with " + " between them (of an item or scenario "/"): ``agent.name+model.name``
 ``a==b``   1 where the values of two paths are the same, else 0: ``pred==answer``; nothing where a row lacks one of them
 ========== ===========================================================
 """
@@ -30,6 +31,7 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, ParameterError, did_you_mean, quoted, remedy, shown, warn
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.chosen_rows import PLUS, SEPARATORS
 from itembank.readers.collecting import read_each
 from itembank.readers.json_files import Record, read_records, table_of_records
 from itembank.readers.logged import content_digest
@@ -39,8 +41,9 @@ from itembank.readers.promptfoo import ERROR
 from itembank.readers.read import Paths, matrix_of_rows, paths_of
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows, rename_model
+from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import error_kind
-from itembank.responses.opening import file_kind, read_parquet, read_parquet_schema, translated
+from itembank.responses.opening import file_kind, name_without_ending, read_parquet, read_parquet_schema, translated
 from itembank.responses.responses import ResponseMatrix
 
 STEP = r'(?:"[^"]+"|[^."]+)'
@@ -213,6 +216,12 @@ def read_json_results(
     sources = [path for path in paths_of(paths) if not spec.leaves_out(path)]
     if not sources:
         raise DataError(f"there must be a file to read, got none but those of {shown(spec.exclude_files)}.")
+    folders = [path for path in sources if path.is_dir()]
+    if folders:
+        raise DataError(f"{folders[0]}: is a folder; JSON of any shape is read from files: {folders[0] / '*.json'}")
+    if spec.metric and "metric" not in mapping.columns:
+        asked, how = remedy("metric", "--metric"), remedy("columns={'metric': '...'}", "--column metric=PATH")
+        raise DataError(f"{asked} takes the rows of one metric, and nothing says where a row's metric is: {how}.")
     seen = _Seen()
 
     def read(_item_ids: Sequence[str] | None) -> list[ResponseRows]:
@@ -249,6 +258,8 @@ def _json_rows(path: Path, mapping: JsonMapping, spec: ReadingSpec, seen: "_Seen
     flattened = _Flattened(path, mapping, seen)
     table = table_of_records(path, flattened.blocks(), keep=lambda keys: keys, text=text_columns(spec))
     rows = rows_of_long(table, spec)
+    if rows.others is not None:
+        rows = replace(rows, others=replace(rows.others, ours=mapping.columns))
     if mapping.content:
         fields = json.dumps([where.steps[-1] for where in mapping.content_paths], ensure_ascii=False)
         rows = replace(rows, item_table=rows.item_table.with_columns(pl.lit(fields).alias(CONTENT_FIELDS)))
@@ -279,6 +290,7 @@ def _top_level(mapping: JsonMapping) -> set[str] | None:
     """Columns of a Parquet file that the paths begin with; None when all are needed."""
     every = [*mapping.paths.values(), *mapping.content_paths]
     every += [column_path(text) for path in every if path.origin == "equality" for text in path.steps]
+    every += [part for path in every if PLUS in path.text and path.steps for part in _parts(path)]
     starts = [path.steps for path in every if path.origin == "record"]
     in_rows = [path.steps for path in every if path.origin == "row"]
     starts += [mapping.row_steps] if mapping.row_steps else in_rows
@@ -327,6 +339,8 @@ class _Flattened:
         values: Record = {}
         for name, where in self.mapping.paths.items():
             value = _value(self.path, record, row, where)
+            if value is ABSENT and PLUS in where.text:
+                value = _joined([_value(self.path, record, row, part) for part in _parts(where)], name)
             if isinstance(value, dict | list) and name != "error":
                 inside = f"an object with {shown(list(value), 8)}" if isinstance(value, dict) else "a list"
                 raise DataError(
@@ -340,6 +354,7 @@ class _Flattened:
         if is_counted and isinstance(row.value, dict):
             self.seen.errors.update(key for key in LIKELY_ERRORS if error_kind(row.value.get(key)))
             self.seen.errors.update(["failureReason"] * (row.value.get("failureReason") == ERROR))
+        values |= {path: value for path, value in _named(row.value) if path not in self.mapping.columns.values()}
         asked = [_value(self.path, record, row, where) for where in self.mapping.content_paths]
         absent = [where.text for where, value in zip(self.mapping.content_paths, asked, strict=True) if value is ABSENT]
         if absent:
@@ -348,6 +363,32 @@ class _Flattened:
                 f"{quoted(values.get('item_id'))}. Name other fields (content, --content), or none."
             )
         return values | ({CONTENT: content_digest(*asked)} if asked else {})
+
+
+def _parts(where: ColumnPath) -> list[ColumnPath]:
+    """Paths that a path with a plus is of, where no key has that name."""
+    return [column_path(part.strip()) for part in where.text.split(PLUS) if part.strip()]
+
+
+def _joined(values: Sequence[Any], name: str) -> Any:
+    """One value of several, missing where one of them is."""
+    gone = next((value for value in values if value is None or value is ABSENT), "")
+    return gone if gone != "" else SEPARATORS.get(name, f" {PLUS} ").join(map(str, values))
+
+
+OF_ROWS = {*LONG_COLUMNS} - {"metric", "judge"}
+"""Keys that are read only where a path leads to them."""
+
+
+def _named(row: Any) -> Iterator[tuple[str, Any]]:
+    """Values of a row that may say which task, judge, agent or attempt it is of, by their paths."""
+    for key, value in row.items() if isinstance(row, dict) else ():
+        if kind_of(key) == "unknown" or key in OF_ROWS:
+            continue
+        inside = isinstance(value, dict) and "name" in value
+        one = value["name"] if inside else value
+        if isinstance(one, str | int):
+            yield (f"{key}.name" if inside else key), one
 
 
 def _value(path: Path, record: Record, row: FoundRow, where: ColumnPath) -> Any:
@@ -360,7 +401,7 @@ def _value(path: Path, record: Record, row: FoundRow, where: ColumnPath) -> Any:
         one, other = (_value(path, record, row, column_path(text)) for text in where.steps)
         return ABSENT if ABSENT in (one, other) else int(one == other)
     if where.origin in {"file", "folder"}:
-        return path.name.partition(".")[0] if where.origin == "file" else path.absolute().parent.name
+        return name_without_ending(path) if where.origin == "file" else path.absolute().parent.name
     told = row.key if where.origin == "key" else row.index
     return ABSENT if told is None else told
 

@@ -13,6 +13,7 @@ from itembank.readers.lm_eval_samples import Metric, Options, Samples
 from itembank.readers.matrix import POOLED
 from itembank.readers.reading_specs import ReadingSpec, Response
 from itembank.readers.refusals import WaysOut
+from itembank.readers.rows import range_advice
 from itembank.responses.choice_scores import (
     bits_per_byte,
     choice_accuracy,
@@ -167,11 +168,13 @@ def _range(name: str, samples: Sequence[Samples], spec: ReadingSpec) -> str:
     low, high = float(known.min()), float(known.max())
     if low >= 0.0 and high <= 1.0:
         return ""
-    divided = "" if spec.max_response == 1.0 else f" after division by {spec.max_response:g}"
-    return (
-        f"metric {name!r} must lie in [0, 1]{divided}, got values from {low:g} to {high:g}; rescale it with "
-        f"{remedy('max_response=100', '--max-response 100')} if its maximum is 100"
-    )
+    if spec.max_response != 1.0:
+        return (
+            f"metric {name!r} must lie in [0, 1] after division by {spec.max_response:g}, got values from {low:g} to "
+            f"{high:g}"
+        )
+    advice = range_advice(known, has_marks=False).removesuffix(".")
+    return f"metric {name!r} must lie in [0, 1], got values from {low:g} to {high:g}. {advice}".rstrip(". ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Long tables: one row a response."""
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -9,9 +10,11 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of
 from itembank.readers.columns import (
     NameCodes,
     ResponseNumbers,
+    as_text,
     error_codes,
     examples,
     id_labels,
@@ -20,11 +23,20 @@ from itembank.readers.columns import (
     response_numbers,
 )
 from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
-from itembank.readers.rows import CONTENT, UNCHANGING, ResponseRows, rename_model, row_problems
+from itembank.readers.rows import (
+    CONTENT,
+    UNCHANGING,
+    OtherColumns,
+    ResponseRows,
+    how_to_prefix,
+    rename_model,
+    row_problems,
+)
 from itembank.responses.error_kinds import ERROR, NO_ANSWER
 from itembank.responses.labels import Labels, first_in_group
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Table
+from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_mix, settings_text
 from itembank.responses.responses import MOST_TRIALS
 
 AGREEMENT = 0.005
@@ -157,8 +169,9 @@ Known: TypeAlias = Mapping[str, NameCodes]
 
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
-    """Those of a long table's columns that are read."""
-    wanted = {spec.column(name) for name in LONG_COLUMNS}
+    """Those of a long table's columns that are read, and by which they are made and rows are chosen."""
+    wanted = {spec.column(name) for name in LONG_COLUMNS} | {*spec.where}
+    wanted |= {part for theirs in wanted for part in parts_of(theirs, columns)}
     return [name for name in columns if name in wanted]
 
 
@@ -177,9 +190,8 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
         one = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
-            f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. Say what the file calls "
-            f"them: {how}; a table of one model may get its id from "
-            f"{one}."
+            f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. If the file has "
+            f"other names for them, add: {how}. A table of one model may get its id from {one}."
         )
 
 
@@ -191,6 +203,7 @@ def text_columns(spec: ReadingSpec) -> list[str]:
 def rows_of_long(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
     """Make rows of a long table, or of a part of one; `DataError` names every problem."""
     check_columns(table.source, table.frame.columns, spec)
+    table = chosen_rows(table, spec)
     problems: list[str] = []
     of_parts = known or {}
     column = spec.column("model_id")
@@ -215,10 +228,13 @@ def rows_of_long(table: Table, spec: ReadingSpec, known: Known | None = None) ->
         response = np.where(is_gone, np.nan, response)
         trials = None if trials is None else np.where(is_gone, 0, trials)
     items, item_table = _item_table(table, spec, items, problems)
+    judged = _judged(table, spec, replace(ids, items=items), ~np.isnan(response), problems)
+    item_table = item_table.with_columns(judged) if judged else item_table
     costs = {unit: cost for unit in COST_COLUMNS if (cost := values[unit]) is not None and not np.isnan(cost).all()}
     seeds = _attempts(table, spec)
     rows = ResponseRows(table.source, models, items, response, trials, costs, seeds, lost, item_table=item_table)
-    problems.extend(row_problems(rows, max_response=spec.max_response))
+    rows = replace(rows, others=other_columns(table.frame, spec))
+    problems.extend(row_problems(rows, max_response=spec.max_response, has_marks=True))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return rows
@@ -321,6 +337,75 @@ def _item_table(table: Table, spec: ReadingSpec, items: Labels, problems: list[s
     return items, pl.DataFrame(columns)
 
 
+def _judged(
+    table: Table, spec: ReadingSpec, ids: RowIds, is_answered: BoolArray, problems: list[str]
+) -> list[pl.Series]:
+    """Return metric and judge of each item as columns of the item table, as far as they are told.
+
+    Several for one item are a problem, but where they part rows of one model and item: then all columns that do so are
+    named together (`itembank.readers.telling_apart`).
+    """
+    models, items, found = ids.models, ids.items, []
+    for name in ("metric", "judge"):
+        labels = optional_labels(table, spec.column(name))
+        if labels is None:
+            continue
+        index = np.where(is_answered, labels.index, -1)
+        first, differing = first_in_group(items.index, items.n_names, index)
+        pair = np.unique(models.index * items.n_names + items.index, return_inverse=True)[1]
+        in_pairs = first_in_group(pair, int(pair.max(initial=-1)) + 1, index)[1]
+        lookup = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)])
+        values: list[str | None] = lookup.gather(np.where(first < 0, labels.n_names, first)).to_list()
+        if differing.size and not (in_pairs.size or (name == "judge" and spec.allow_mixed_prompts)):
+            number = int(items.index[differing[0]])
+            several = f"{items.names[number]!r} has {values[number]!r} and {labels.at(differing[:1])[0]!r}"
+            n_items = np.unique(items.index[differing]).size
+            problems.append(
+                f"an item must have one {name} for all models, got more for {n_items} items: {several}. "
+                f"{_how_to_take(name, spec.column(name), str(values[number]))}"
+            )
+        for number in np.unique(items.index[differing]).tolist():
+            values[number] = DIFFERS
+        values = [settings_text({JUDGE: value}) for value in values] if name == "judge" else values
+        found.append(pl.Series(PROMPT_SETTINGS if name == "judge" else name, values, dtype=pl.String))
+    return found
+
+
+def _how_to_take(name: str, column: str, one: str) -> str:
+    """Say how one metric, or one judge, is taken."""
+    if name == "metric":
+        return f"To take one, add: {remedy(f'metric=({one!r},)', f'--metric {shlex.quote(one)}')}"
+    only = remedy(f"where={{{column!r}: {one!r}}}", f"--where {shlex.quote(f'{column}={one}')}")
+    return f"To take one, add: {only}\n{how_to_mix()}"
+
+
+def other_columns(frame: pl.DataFrame, spec: ReadingSpec) -> OtherColumns | None:
+    """Return the columns of a long table that tell neither ids, responses, attempts nor costs; None where none do."""
+    names = other_names(frame.columns, spec)
+    names = [name for name in names if not frame.schema[name].is_nested()]
+    if not names:
+        return None
+    table = frame.select(pl.nth(*(frame.columns.index(name) for name in names)))
+    return OtherColumns(tuple(names), our_names(frame.columns, spec), lambda some: as_texts(table, some))
+
+
+def as_texts(frame: pl.DataFrame, names: Sequence[str]) -> pl.DataFrame:
+    """Return some columns as text without blanks around it, null where they say nothing."""
+    return pl.DataFrame({name: as_text(frame[name]).str.strip_chars().replace("", None) for name in names})
+
+
+def other_names(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
+    """Columns of a long table, by their names, that tell neither ids, responses, attempts nor costs."""
+    taken = {spec.column(name) for name in LONG_COLUMNS if name not in {"metric", "judge"}}
+    taken |= {part for theirs in taken for part in parts_of(theirs, columns)}
+    return [name for name in columns if name not in taken and not (is_row_number(name) or spec.drops(name))]
+
+
+def our_names(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
+    """Return what a table calls our columns, as far as it has them."""
+    return {name: theirs for name in LONG_COLUMNS if (theirs := spec.column(name)) in columns}
+
+
 def _two_scenarios(name: str, items: Labels, labels: Labels, first: IntArray, differing: IntArray) -> str:
     index, rows = np.unique(items.index[differing], return_index=True)
     order = np.argsort(rows)
@@ -333,8 +418,7 @@ def _two_scenarios(name: str, items: Labels, labels: Labels, first: IntArray, di
     found = [f"{item!r} in {one!r} and {other!r}" for item, one, other in named]
     return (
         f"an item must belong to one {name}, got more for {index.size} items: {first_few(found, index.size)}. "
-        "Make item_id unique, for instance by putting the scenario before it (prefix_scenario=True; "
-        "prefix_scenario = true in the file of itembank import --spec)."
+        f"{how_to_prefix()}"
     )
 
 
@@ -357,7 +441,7 @@ def _prefixed(items: Labels, scenario: Labels | None, spec: ReadingSpec) -> Labe
     return Labels(pl.Series("name", names, dtype=pl.String), place[index], "text")
 
 
-NAMES = ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch", "error")
+NAMES = ("model_id", "item_id", "scenario", "subscenario", "seed", "epoch", "error", "metric", "judge")
 """Columns of a long table that are text whatever they hold."""
 
 
@@ -375,6 +459,7 @@ def rows_of_records(
     `about_items` tell of items, and the records `models` of models.
     """
     spec = replace(spec, columns={}, response_column="response", true_value=None, max_response=1.0)
+    spec = replace(spec, where={}, metric=(), missing_values=())
     columns = []
     keys = [*records[0]] if records else ["model_id", "item_id", "response"]
     for name in (name for name in LONG_COLUMNS if name in keys):

@@ -9,11 +9,12 @@ import polars as pl
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.columns import id_labels
+from itembank.readers.columns import id_labels, tell_of_look_alikes
 from itembank.readers.long_table import AGREEMENT
 from itembank.readers.reading_specs import ReadingSpec, Repeats
-from itembank.readers.rows import ResponseRows
+from itembank.readers.rows import ResponseRows, can_be_counted
 from itembank.readers.table_files import read_table_file
+from itembank.readers.telling_apart import told_apart
 from itembank.responses.labels import Labels
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Table
@@ -148,8 +149,8 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
         where = np.flatnonzero(bad)
         raise DataError(
             f"{rows.source}: responses that are counted must be right or wrong (1 or 0), or n_correct of n_trials, got "
-            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts: ask for their mean "
-            f"({_option('mean')})."
+            f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts: for their mean "
+            f"add: {_option('mean')}"
         )
     counted = np.where(present, whole / at_least_one, np.nan)
     return replace(rows, response=counted, n_trials=np.where(present, at_least_one, trials))
@@ -197,27 +198,25 @@ def _without_copies(rows: ResponseRows, cell: IntArray, repeated: IntArray, *, k
     if keep_seedless:
         is_copy &= pl.col("seed") >= 0
     kept = table.filter(~is_copy)["row"].to_numpy()
-    tell_of_copies(rows.source, repeated.size - kept.size)
+    tell_of_copies(rows.source, repeated.size - kept.size, are_counted=can_be_counted(rows.response[repeated]))
     return kept
 
 
-def _advice() -> str:
-    return (
-        f"count them ({_option('count')}), ask for their mean ({_option('mean')}) or for the last one "
-        f"({_option('last')})"
-    )
+def _advice(responses: FloatArray) -> str:
+    count = f"to count them add: {_option('count')}, or " if can_be_counted(responses) else ""
+    return f"{count}for their mean add: {_option('mean')}, or for the last one add: {_option('last')}"
 
 
 def _option(repeats: Repeats) -> str:
     return remedy(f"repeats={repeats!r}", f"--repeats {repeats}")
 
 
-def tell_of_copies(source: str, n_copies: int) -> None:
+def tell_of_copies(source: str, n_copies: int, *, are_counted: bool) -> None:
     """Warn of rows that are copies of others, where there are any."""
     if n_copies:
         message = (
             f"{source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
-            f"they count once. If they are repeated attempts, count them ({_option('count')})."
+            f"they count once. If they are repeated attempts, add: {_option('count' if are_counted else 'mean')}"
         )
         warn(message, DataWarning)
 
@@ -240,13 +239,13 @@ def _refuse(rows: ResponseRows, cell: IntArray, again: IntArray, repeats: Repeat
             + (
                 "They even have the same seed, or only some have a seed; correct the table."
                 if repeats in POOLED
-                else f"Correct the table, or if they are repeated attempts, {_advice()}."
+                else f"Correct the table; or, if they are repeated attempts, {_advice(rows.response[again])}."
             )
         )
     if attempts.height:
         problems.append(
             f"one model must have one response to an item, got repeated attempts (several seeds) for "
-            f"{_cells(rows, attempts)}. They are never averaged unasked: {_advice()}."
+            f"{_cells(rows, attempts)}. They are never averaged unasked; {_advice(rows.response[again])}."
         )
     if problems:
         raise DataError(f"{rows.source}: " + " ".join(problems))
@@ -344,6 +343,7 @@ def to_matrix(
     n_arrays = 1 + (rows.n_trials is not None) + len(rows.costs) + 2 * (rows.lost is not None)
     check_matrix_fits(rows.source, *shape, n_responses=rows.n_rows, n_arrays=n_arrays)
     cell = rows.models.index * shape[1] + rows.items.index
+    rows = told_apart(rows, cell, spec)
     cells = settle_repeats(rows, cell, shape[0] * shape[1], spec.repeats)
     lost = lost_of_cells(rows, cell, shape[0] * shape[1], spec.repeats)
     matrix = ResponseMatrix.create(
@@ -364,6 +364,12 @@ def to_matrix(
         advice = "" if spec.missing == "forbid" else f" {remedy(_DROP, _DROP_IN_FILE)} does so."
         raise DataError(f"{source}: {error}{advice}") from error
     return _without_empty(matrix, source) if spec.empty == "drop" else matrix
+
+
+def tell_of_like_ids(rows: ResponseRows) -> None:
+    """Warn of models, and of items, whose ids nobody tells apart by eye."""
+    for name, labels in (("model_id", rows.models), ("item_id", rows.items)):
+        tell_of_look_alikes(rows.source, labels.names, name)
 
 
 def _scatter(cell: IntArray, values: FloatArray, shape: tuple[int, int]) -> FloatArray:

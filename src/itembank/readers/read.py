@@ -13,7 +13,14 @@ from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.coded import coded_responses, may_be_coded, response_file_rows
 from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
-from itembank.readers.matrix import known_table, read_known, to_matrix, warn_of_lost, warn_of_partial_runs
+from itembank.readers.matrix import (
+    known_table,
+    read_known,
+    tell_of_like_ids,
+    to_matrix,
+    warn_of_lost,
+    warn_of_partial_runs,
+)
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
@@ -142,6 +149,7 @@ def matrix_of_rows(
         known = _known_tables(models, items)
         ids = known["item_id"][0]["item_id"].to_list() if "item_id" in known else None
         rows = join_rows(read(ids), allow_mixed_prompts=spec.allow_mixed_prompts)
+        tell_of_like_ids(rows)
         of_models, of_items = _fitting(known, rows)
         return to_matrix(rows, spec, models=of_models, items=of_items)
 
@@ -277,6 +285,13 @@ def _read_source(
         rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
         return rows if "tasks" in source.takes else only_wanted(rows, spec)
     parts = read_each(paths, lambda path: _read_file(path, source_format, spec), progress, spec)
+    asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
+    if asked and source_format != "responses" and not any("metric" in part.item_table.columns for part in parts):
+        how = remedy("columns={'metric': '...'}", "--column metric=...")
+        raise DataError(
+            f"{parts[0].source}: a metric must be named by a column of a long table, got metric {shown(asked)} and no "
+            f"column metric. If another column names it, add: {how}"
+        )
     return only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec)
 
 

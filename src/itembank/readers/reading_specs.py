@@ -32,6 +32,8 @@ LONG_COLUMNS = (
     "epoch",
     "error",
     "n_errors",
+    "metric",
+    "judge",
     *COST_COLUMNS,
 )
 
@@ -49,7 +51,14 @@ class ReadingSpec:
     response_column : str
         Column of the response in a long table.
     columns : mapping of our name to the file's
-        For tables that use other names: ``{"model_id": "model", "seconds": "latency_s"}``.
+        For tables that use other names: ``{"model_id": "model", "seconds": "latency_s"}``. Several columns with a plus
+        between them make one: ``{"model_id": "agent+model"}``.
+    drop_columns : tuple of str
+        Tables: columns that are not there, as names or patterns (``note_*``).
+    where : mapping of a column to a value
+        Long tables: only rows with these values, as text, are read: ``{"judge": "gpt-4o"}``.
+    missing_values : tuple of str
+        Values of a response that is missing (case does not matter), beside an empty one, ``NA``, ``null`` and the like.
     true_value : str or None
         Tables: the value of a response that is right, where responses are words (case does not matter). What is wrong
         is its usual counterpart (`incorrect` of `correct`), or the only other value. Without it, columns that hold one
@@ -63,7 +72,7 @@ class ReadingSpec:
     metric, filter_name : tuples of str
         Harness logs: the metrics (filters) to take as response, in order of preference. ``task=name`` holds for
         the tasks that match the pattern `task` alone. Of Inspect's logs `metric` names scorers. Empty: see
-        `read_lm_eval` and `read_inspect`.
+        `read_lm_eval` and `read_inspect`. Of long tables with a column `metric`, the rows of this metric are read.
     response : str
         Harness logs: 'metric' takes a logged metric; the others are made of the log-likelihoods of the answer
         options: 'accuracy' (the most likely one is right), 'accuracy-per-character', 'probability' (softmax over the
@@ -92,7 +101,7 @@ class ReadingSpec:
     ignore_content : bool
         Harness logs: take items whose content differs between models as the same item anyway.
     allow_mixed_prompts : bool
-        Harness logs and response files: join models that were asked with different prompts.
+        Join models that were asked with different prompts, or judged by different judges (column `judge`).
     repeats : {'error', 'count', 'mean', 'last'}
         Several responses of one model to one item: refuse; count successes and trials (each must be right or wrong,
         or carry counts itself); average whatever they are (and say in `n_trials` how many); or take the last.
@@ -110,6 +119,9 @@ class ReadingSpec:
     format: Format = "auto"
     response_column: str = "response"
     columns: Mapping[str, str] = field(default_factory=dict)
+    drop_columns: tuple[str, ...] = ()
+    where: Mapping[str, str] = field(default_factory=dict)
+    missing_values: tuple[str, ...] = ()
     true_value: str | None = None
     max_response: float = 1.0
     scenario: str | None = None
@@ -180,6 +192,10 @@ class ReadingSpec:
         """Whether a file is one of those that are not read."""
         text = f"/{path.as_posix()}"
         return any(fnmatchcase(text, f"*/{one}") or fnmatchcase(text, f"*/{one}/*") for one in self.exclude_files)
+
+    def drops(self, column: str) -> bool:
+        """Whether a column of a table is one that is not there."""
+        return any(column == one or fnmatchcase(column, one) for one in self.drop_columns)
 
     def column(self, name: str) -> str:
         """Return the name that the file gives one of our columns."""

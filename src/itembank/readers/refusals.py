@@ -46,14 +46,14 @@ class WaysOut:
             )
             options = {"--metric": self.metrics, "--filter": self.filters, "--exclude-task": self.excluded}
             words = " ".join(f"{name} {shlex.quote(value)}" for name, values in options.items() for value in values)
-            lines.append(f"To read {'the rest' if self.excluded else 'them'}, add: {_in_words(changed, words)}")
+            lines.append(f"To read {'the rest' if self.excluded else 'them'}, add: {in_words(changed, words)}")
         if self.can_skip and not spec.skip_unusable:
-            skipping = _in_words(replace(spec, skip_unusable=True), "--skip-unusable")
+            skipping = in_words(replace(spec, skip_unusable=True), "--skip-unusable")
             lines.append(f"To leave out what cannot be read, add: {skipping}")
         return lines
 
 
-def _in_words(spec: ReadingSpec, options: str) -> str:
+def in_words(spec: ReadingSpec, options: str) -> str:
     """Options of the command line; in Python the whole spec, which takes the place of other arguments."""
     default = ReadingSpec()
     given = [(one.name, getattr(spec, one.name)) for one in fields(spec)]

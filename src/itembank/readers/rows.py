@@ -1,6 +1,7 @@
 """`ResponseRows`: per-item results as rows, what every reader makes before they become a matrix."""
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,6 +23,19 @@ UNCHANGING = ("scenario", "subscenario", CONTENT)
 
 
 @dataclass(frozen=True, slots=True)
+class OtherColumns:
+    """Columns of a source that are no part of its rows, to be looked at where rows repeat."""
+
+    names: tuple[str, ...]
+    ours: Mapping[str, str]  # What the source calls our columns, as far as it has them
+    load: Callable[[Sequence[str]], pl.DataFrame]  # Some of them as text, a row for each of the source
+
+    def take(self, rows: IntArray) -> "OtherColumns":
+        """Return those of some rows."""
+        return replace(self, load=lambda names: self.load(names)[rows])
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseRows:
     """Rows of one source, one a model, item and attempt."""
 
@@ -37,6 +51,7 @@ class ResponseRows:
     # What is known of each model (`model_id`) and item (`item_id`, and maybe `scenario`, `subscenario`).
     model_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"model_id": pl.String}))
     item_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"item_id": pl.String}))
+    others: OtherColumns | None = None  # None where the source tells nothing else
 
     @property
     def n_rows(self) -> int:
@@ -57,6 +72,7 @@ class ResponseRows:
             lost=None if self.lost is None else self.lost[rows],
             model_table=self.model_table.filter(pl.col("model_id").is_in(models.names.implode())),
             item_table=self.item_table.filter(pl.col("item_id").is_in(items.names.implode())),
+            others=None if self.others is None else self.others.take(rows),
         )
 
     def describe(self, rows: IntArray) -> str:
@@ -66,6 +82,11 @@ class ResponseRows:
         return first_few(
             [f"{quoted(model)} item {quoted(item)} = {value:g}" for model, item, value in names], rows.size
         )
+
+
+def can_be_counted(responses: FloatArray) -> bool:
+    """Whether responses, (n_rows,), are right or wrong."""
+    return bool(np.isin(responses, (0.0, 1.0)).all())
 
 
 def rename_model(rows: ResponseRows, model_id: str) -> ResponseRows:
@@ -127,6 +148,7 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
         _one_policy(parts),
         _first_known([part.model_table for part in parts], "model_id"),
         item_table,
+        others=_join_others(parts),
     )
 
 
@@ -148,6 +170,26 @@ def _one_policy(parts: Sequence[ResponseRows]) -> Errors | None:
         ways = remedy("spec=ReadingSpec(errors='missing', 'wrong' or 'bounds')", "--errors missing, wrong or bounds")
         raise DataError(f"lost answers must count as the same in all sources, got {where}. Say which: {ways}.")
     return next(iter(told), None)
+
+
+def _join_others(parts: Sequence[ResponseRows]) -> OtherColumns | None:
+    """Put the other columns of all parts together, empty for the rows of parts without them."""
+    told = [part.others for part in parts if part.others is not None]
+    if not told:
+        return None
+
+    def load(names: Sequence[str]) -> pl.DataFrame:
+        tables = []
+        for part in parts:
+            own = [name for name in names if part.others is not None and name in part.others.names]
+            known = part.others.load(own) if part.others is not None and own else pl.DataFrame()
+            absent = pl.Series([None] * part.n_rows, dtype=pl.String)
+            tables.append(pl.DataFrame({name: known[name] if name in own else absent for name in names}))
+        return pl.concat(tables)
+
+    names = dict.fromkeys(name for one in told for name in one.names)
+    ours = {name: theirs for one in reversed(told) for name, theirs in one.ours.items()}
+    return OtherColumns(tuple(names), ours, load)
 
 
 def joined_source(names: Sequence[str]) -> str:
@@ -174,7 +216,7 @@ def _join_item_tables(parts: Sequence[ResponseRows]) -> tuple[pl.DataFrame, list
     if len(tables) == 1:
         return tables[0], []
     problems = []
-    for column in UNCHANGING:
+    for column in (*UNCHANGING, "metric"):
         known = [table.select("item_id", column).drop_nulls() for table in tables if column in table.columns]
         if not known:
             continue
@@ -214,11 +256,22 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
             "The benchmark changed between the runs; read them apart, or run the older models again."
         )
     first = unequal.row(0)
+    if column == "metric":
+        one = remedy(f"metric={first[1][0]!r}", f"--metric {shlex.quote(first[1][0])}")
+        return (
+            f"an item must have one metric for all models, got more for {len(items)} items: {first[0]!r} has "
+            f"{shown(first[1])}. To take one where results have several, add: {one}"
+        )
     return (
         f"an item must belong to one {column}, got more for {len(items)} items: {shown(items)} "
-        f"({first[0]!r} in {shown(first[1])}). Make item_id unique, for instance by putting the scenario before it "
-        f"({remedy('prefix_scenario=True', 'prefix_scenario = true in the file of itembank import --spec')})."
+        f"({first[0]!r} in {shown(first[1])}). {how_to_prefix()}"
     )
+
+
+def how_to_prefix() -> str:
+    """Say how ids that start anew in each scenario become unique."""
+    option = remedy("prefix_scenario=True", "--prefix-scenario")
+    return f"If ids start anew in each, and it is to go before them, add: {option}"
 
 
 def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
@@ -232,34 +285,70 @@ def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
     return together.group_by(key, maintain_order=True).agg(pl.all().drop_nulls().first())
 
 
-def row_problems(rows: ResponseRows, *, max_response: float = 1.0) -> list[str]:
-    """Say what is wrong with the numbers of these rows."""
+def row_problems(rows: ResponseRows, *, max_response: float = 1.0, has_marks: bool = False) -> list[str]:
+    """Say what is wrong with the numbers of these rows; with `has_marks` one may stand for a missing response."""
     return [
-        *_response_problems(rows, max_response),
+        *_response_problems(rows, max_response, has_marks=has_marks),
         *_trial_problems(rows),
         *(problem for unit, cost in rows.costs.items() for problem in _cost_problems(rows, unit, cost)),
     ]
 
 
-def _response_problems(rows: ResponseRows, max_response: float) -> list[str]:
+def _response_problems(rows: ResponseRows, max_response: float, *, has_marks: bool) -> list[str]:
     with np.errstate(invalid="ignore"):
         outside = np.flatnonzero((rows.response < 0.0) | (rows.response > 1.0))
     if outside.size == 0:
         return []
     n_models = np.unique(rows.models.index[outside]).size
-    values = rows.response[outside]
     divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
-    top = float(values.max())
-    # A common mistake has its own advice: percentages.
-    advice = (
-        f"Percentages are divided by 100 with {remedy('max_response=100', '--max-response 100')}."
-        if max_response == 1.0 and 2.0 < top <= 100.0 and float(values.min()) >= 0.0
-        else f"Rescale them ({remedy('max_response=...', '--max-response')}) or drop them."
-    )
+    advice = f"Rescale them ({remedy('max_response=...', '--max-response')}) or drop them."
+    if max_response == 1.0:
+        advice = range_advice(rows.response[~np.isnan(rows.response)], has_marks=has_marks) or advice
     return [
         f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "
         f"{rows.models.n_names} models: {rows.describe(outside)}. {advice}"
     ]
+
+
+NINES = (9.0, 99.0, 999.0, 9999.0)
+SHORT_SCALE, SEVEN, LONG_SCALE, PERCENT = 5.0, 7.0, 10.0, 100.0
+"""Marks up to five end at the largest that was given, those above seven at ten; six and seven may be either."""
+
+
+def range_advice(values: FloatArray, *, has_marks: bool) -> str:
+    """Say what responses, (n_values,), of which some lie outside [0, 1], may be; empty where nothing is likely.
+
+    With `has_marks` one of them may stand for a missing answer.
+    """
+    low, top = float(values.min()), float(values.max())
+    kinds = np.unique(values)
+    outside = kinds[(kinds < 0.0) | (kinds > 1.0)]
+    mark = float(outside[0])
+    has_zero = bool(kinds[0] == 0.0)  # which marks of 1 to 10 have not
+    if has_marks and outside.size == 1 and kinds.size > 1 and (mark < 0.0 or mark in NINES[not has_zero :]):
+        missing = remedy(f"missing_values=('{mark:g}',)", f"--missing {mark:g}")
+        if kinds.tolist() == [-1.0, 1.0]:
+            return f"If 1 is right and -1 is wrong, add: {remedy(_PLUS, '--true-value 1')}"
+        return f"If {mark:g} marks an answer that is missing, add: {missing}"
+    if low < 0.0 or not np.isfinite(top):
+        return ""
+    is_mark = bool((2.0 * kinds == np.floor(2.0 * kinds)).all())
+    scale = 0.0
+    if is_mark and (top <= SHORT_SCALE or SEVEN < top <= LONG_SCALE):
+        scale = np.ceil(top) if top <= SHORT_SCALE else LONG_SCALE
+        lowest = f" The lowest mark, {low:g}, is then {low / scale:g} and not 0." if low > 0.0 else ""
+        what = f"The largest is {top:g}. If marks end at {scale:g}, add"
+    elif LONG_SCALE < top <= PERCENT and (top > PERCENT / 2.0 or not is_mark):
+        scale, what, lowest = PERCENT, f"The largest is {top:g}. If these are percentages, add", ""
+    if scale:
+        return f"{what}: {remedy(f'max_response={scale:g}', f'--max-response {scale:g}')}{'.' * bool(lowest)}{lowest}"
+    return (
+        f"The largest is {top:g}. To divide by the highest that a response can be, 100 for percentages, add: "
+        f"{remedy('max_response=...', '--max-response HIGHEST')}"
+    )
+
+
+_PLUS = "true_value='1'"
 
 
 def _trial_problems(rows: ResponseRows) -> list[str]:

@@ -21,6 +21,7 @@ from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows
 from itembank.readers.sources import SOURCES
+from itembank.responses.opening import name_without_ending
 
 RESOLVED = ("resolved_ids", "resolved")
 WRONG = ("unresolved_ids", "empty_patch_ids", "no_generation", "no_apply")
@@ -44,6 +45,8 @@ LISTS = (*RESOLVED, *WRONG, *FAILED, *NOT_RUN, *OTHERS)
 SPLIT_SIZES = {"verified": 500, "lite": 300, "test": 2294}
 """Instances of the splits of SWE-bench (Jimenez et al., 2024; OpenAI, 2024)."""
 SUBMISSION = re.compile(r"(?P<date>20\d{6})_.+")
+VERSION = re.compile(r"\d\.\d{1,2}(?!\d)")
+"""A dot within a version: the date or number of a run has more digits."""
 INSTANCE = re.compile(r"(?P<owner>.+?)__(?P<name>.+)-\d+")
 
 
@@ -152,8 +155,7 @@ def _run(path: Path) -> SweBenchRun:
     total = content.get("total_instances")
     n_instances = total if isinstance(total, int) else None
     if "resolved_ids" in content:
-        model, _, run_id = path.name.removesuffix(".json").rpartition(".")
-        model_id = (model or run_id).replace("__", "/")
+        model_id, run_id = _model_and_run(name_without_ending(path))
         return SweBenchRun(path, model_id, run_id, "", lists, n_instances)
     folder = path.absolute().parent.parent if path.parent.name == "results" else path.absolute().parent
     split = folder.parent.name if folder.parent.parent.name == "evaluation" else ""
@@ -161,6 +163,14 @@ def _run(path: Path) -> SweBenchRun:
     date = f"{dated['date'][:4]}-{dated['date'][4:6]}-{dated['date'][6:]}" if dated else None
     about = {"date": date, **_metadata(folder / "metadata.yaml")}
     return SweBenchRun(path, folder.name, "", split, lists, SPLIT_SIZES.get(split), about)
+
+
+def _model_and_run(name: str) -> tuple[str, str]:
+    """Return the model and the run id of ``<model>.<run_id>``; the dot of a version, as in gpt-4.1, parts nothing."""
+    model, _, run_id = name.rpartition(".")
+    if not model or VERSION.match(name, len(model) - 1):
+        return name.replace("__", "/"), ""
+    return model.replace("__", "/"), run_id
 
 
 def _metadata(path: Path) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import re
 import shlex
 import warnings
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,16 +13,35 @@ import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.readers.columns import ResponseNumbers, examples, id_labels, optional_labels, response_numbers
+from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of, with_joined, with_joined_names
+from itembank.readers.columns import (
+    ResponseNumbers,
+    as_text,
+    examples,
+    id_labels,
+    optional_labels,
+    response_numbers,
+    trimmed,
+)
 from itembank.readers.json_files import first_record
-from itembank.readers.long_table import Known, check_columns, rows_of_long, text_columns, wanted_columns
+from itembank.readers.long_table import (
+    Known,
+    as_texts,
+    check_columns,
+    other_names,
+    our_names,
+    rows_of_long,
+    text_columns,
+    wanted_columns,
+)
 from itembank.readers.reading_specs import Format, ReadingSpec
-from itembank.readers.rows import ResponseRows, rename_model, row_problems
-from itembank.readers.table_files import probable_header, read_table_file, table_batches
+from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
+from itembank.readers.table_files import first_rows, probable_header, read_table_file, table_batches
+from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import NO_ANSWER
 from itembank.responses.labels import Labels
 from itembank.responses.lost_answers import LostAnswers
-from itembank.responses.opening import Kind, Table, file_kind, read_parquet_schema
+from itembank.responses.opening import Kind, Table, file_kind, name_without_ending, read_parquet_schema
 
 
 def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
@@ -47,6 +67,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
         if known is None
         else known[of_columns].labels(column_names)
     )
+    columns = trimmed(table.source, columns, of_columns)
     if is_of_models:
         model, item = np.repeat(ids.index, len(names)), np.tile(columns.index, ids.index.size)
         models, items = Labels(ids.names, model, ids.kind), Labels(columns.names, item)
@@ -64,7 +85,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
     errors = errors if errors is None or is_of_models else errors.T
     lost = _lost_in_wide(table, response, errors, is_of_one=known is None and models.n_names == 1, spec=spec)
     rows = ResponseRows(table.source, models, items, response, lost=lost, item_table=pl.DataFrame(told))
-    problems = row_problems(rows, max_response=spec.max_response)
+    problems = row_problems(rows, max_response=spec.max_response, has_marks=True)
     if problems:
         raise DataError(f"{rows.source}: " + " ".join(problems))
     return rows
@@ -79,7 +100,7 @@ def _ids_and_values(
         python = f"columns={{'{key}': '...'}}"
         raise DataError(
             f"{table.source}: there must be a column {column!r}; there are {shown(table.frame.columns, 12)}. "
-            f"Say what the file calls it: {remedy(python, f'--column {key}=...')}."
+            f"If the file calls it something else, add: {remedy(python, f'--column {key}=...')}"
         )
     problems: list[str] = []
     ids = id_labels(table, column, problems, name=key, known=known.get(key))
@@ -94,13 +115,22 @@ def _ids_and_values(
             for name, mask in responses.bad.items()
         ]
         word = "an item" if key == "model_id" else "a model"
-        tables = remedy("models=..., items=...", "--models, --items")
         signs = " Percent signs are read where all responses have one." if any("%" in text for text in found) else ""
+        told = [name for name, mask in responses.bad.items() if (mask | table.frame[name].is_null()).all()]
+        advice = _how_to_leave_out(told) if 0 < len(told) < len(others) else responses.advice
+        advice = _if_long(table, key, ids, told, others) or advice
+        kept = ", ".join(name for name in (column, *about) if name)
         problems.append(
-            f"every column but {', '.join([column, *about])} must hold the responses of {word}, got {len(found)} that "
-            f"hold something else: {first_few(found)}.{signs}{_scenario_advice(table, responses, about)} "
-            f"What is known of models and items belongs into tables of their own ({tables})."
+            f"every column{f' but {kept}' * bool(kept)} must hold the responses of {word}, got {len(found)} that "
+            f"hold something else: {first_few(found)}.{signs}{_scenario_advice(table, responses, about)}{advice}"
         )
+    else:
+        far = _far_outside(others, responses.values / spec.max_response)
+        if 0 < 2 * len(far) < len(others):
+            problems.append(
+                f"responses must lie in [0, 1], and do not in {len(far)} of {len(others)} columns: {shown(far)}."
+                f"{_how_to_leave_out(far)}"
+            )
     if problems or ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     return ids, others, responses
@@ -127,6 +157,35 @@ def _lost_in_wide(
     return LostAnswers((kind > 0).astype(np.int64), kind) if kind.any() else None
 
 
+def _if_long(table: Table, key: str, ids: Labels | None, told: Sequence[str], others: Sequence[str]) -> str:
+    """Say how the table is read as a long one, where models come again and again; empty where they do not."""
+    if key != "model_id" or ids is None or 2 * ids.n_names > table.frame.height:
+        return ""
+    rest = [name for name in others if name not in told]
+    item, response = (some[0] if len(some) == 1 else "..." for some in (told, rest))
+    python = f"columns={{'item_id': {item!r}, 'response': {response!r}}}"
+    words = f"--column {shlex.quote(f'item_id={item}')} --column {shlex.quote(f'response={response}')}"
+    return f" Models have several rows. If a row is one response, add: {remedy(python, words)}"
+
+
+def _far_outside(names: Sequence[str], values: FloatArray) -> list[str]:
+    """Names of columns most of whose values, (n_rows, n_columns), are no responses."""
+    with np.errstate(invalid="ignore"):
+        outside = np.count_nonzero((values < 0.0) | (values > 1.0), axis=0)
+    n_known = np.count_nonzero(~np.isnan(values), axis=0)
+    return [names[place] for place in np.flatnonzero(2 * outside > n_known).tolist()]
+
+
+def _how_to_leave_out(columns: Sequence[str]) -> str:
+    """Say how columns that hold no responses are left out of a wide table."""
+    tables = remedy("models=..., items=...", "--models, --items")
+    option = " ".join(f"--drop-column {shlex.quote(name)}" for name in columns)
+    return (
+        f" To leave these out, add: {remedy(f'drop_columns={tuple(columns)!r}', option)}\nWhat is known of "
+        f"models and items belongs into tables of their own ({tables})."
+    )
+
+
 def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[str]) -> str:
     """Name a column of words that come again and again, which may be the items' scenario where none is told."""
     if not about or about[0] in table.frame.columns:
@@ -136,7 +195,7 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
     if not alike:
         return ""
     how = remedy(f"columns={{'scenario': {alike[0]!r}}}", f"--column scenario={shlex.quote(alike[0])}")
-    return f" If {alike[0]!r} is the scenario of an item, say so: {how}."
+    return f" If {alike[0]!r} is the scenario of an item, add: {how}\n"
 
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
@@ -148,9 +207,16 @@ USUAL_NAMES = {
         *("item", "itemid", "itemname", "question", "questionid", "problem", "problemid", "example", "exampleid"),
         *("sampleid", "docid", "instanceid"),
     ),
-    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome"),
+    "response": ("response", "correct", "iscorrect", "score", "passed", "result", "outcome", "value", "resp"),
 }
 """What tables of others call our columns, without case, blanks and underscores."""
+JUDGED = {
+    "metric": ("metric", "metricname"),
+    "judge": tuple(name + end for name in ("judge", "grader") for end in ("", "name", "model", "id")),
+}
+"""The same of columns that a long table need not have."""
+PERSONS = ("id", "item", "resp")
+"""Columns of the Item Response Warehouse, where `id` is a person."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
 ROWS_LOOKED_AT = 1000
 """Of a wide table, to tell whether it holds responses."""
@@ -160,25 +226,105 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     """Read one table file, long or wide; a long one that names no model is of one, which is called as the file."""
 
     def keep(columns: Sequence[str]) -> Sequence[str]:
-        usual = of_one_model(path, columns, with_usual_names(columns, spec))
-        if layout_of(columns, usual) != "long":
-            return columns
-        check_columns(str(path), columns, usual)
-        return wanted_columns(columns, usual)
+        kept = [name for name in columns if not spec.drops(name)]
+        known = with_joined_names(kept, spec)
+        usual = of_one_model(path, known, with_usual_names(known, spec))
+        if layout_of(known, usual) != "long":
+            return kept
+        check_columns(str(path), known, usual)
+        return wanted_columns(kept, usual)
 
     table = read_table_file(path, keep=keep, text=text_columns(spec))
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
-    one = of_one_model(path, table.frame.columns, spec)
-    if one is spec:
-        return rows_of_table(table, spec)
+    known = with_joined_names(table.frame.columns, spec)
+    one = of_one_model(path, known, spec)
+    if one is spec or usual.column("model_id") in known:
+        return _with_others(rows_of_table(table, spec), path, table, spec)
     if table.frame[one.column("item_id")].is_duplicated().any():  # then it has more models, in a column by another name
         check_columns(table.source, _columns(path, file_kind(path)), spec)
     warn(
         f"{path}: no column names a model, so that these are the results of one, called {one.model_id!r}.", DataWarning
     )
-    return rename_model(rows_of_table(table, one), str(one.model_id))
+    return rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
+
+
+def _mean_length(column: pl.Series) -> float:
+    """Characters of the values of a column, on average."""
+    lengths = as_text(column).str.len_chars().drop_nulls().to_numpy()
+    return float(lengths.mean()) if lengths.size else 0.0
+
+
+LONGEST_NAMES = 100
+"""Characters of the values of a column, on average; what is longer is a text, and tells no rows apart."""
+
+
+def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Add the columns of a long table that were not read, to be read where rows repeat."""
+    columns = [name for name in _columns(path, file_kind(path)) if not spec.drops(name)]
+    usual = with_usual_names(with_joined_names(columns, spec), spec)
+    if layout_of(with_joined_names(columns, usual), usual) != "long":
+        return rows
+    names = other_names(columns, usual)
+
+    def load(some: Sequence[str]) -> pl.DataFrame:
+        first = first_rows(path, file_kind(path), lambda every: [name for name in every if name in some])
+        short = [one.name for one in first if not one.dtype.is_nested() and _mean_length(one) <= LONGEST_NAMES]
+        kept = {*table.frame.columns, *short}
+        again = read_table_file(path, keep=lambda every: [name for name in every if name in kept], text=[*kept])
+        with warnings.catch_warnings():  # of what was said before
+            warnings.simplefilter("ignore", DataWarning)
+            frame = chosen_rows(with_joined(again, usual), usual).frame
+        known = as_texts(frame, short if frame.height == rows.n_rows else [])  # else lines that tell nothing were left
+        nothing = pl.Series([None] * rows.n_rows, dtype=pl.String)
+        return pl.DataFrame({name: known[name] if name in known.columns else nothing for name in some})
+
+    return replace(rows, others=OtherColumns(tuple(names), our_names(table.frame.columns, usual), load))
+
+
+MOST_SCENARIOS = 100
+
+
+def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str]]:
+    """Columns of a long table that are not read, and those of them that may be scenarios: each groups the items.
+
+    The first part of the file tells. None where a scenario is told.
+    """
+    kind = file_kind(path)
+    columns = [name for name in _columns(path, kind) if not spec.drops(name)]
+    usual = with_usual_names(with_joined_names(columns, spec), spec)
+    known = with_joined_names(columns, usual)
+    told = {*usual.where, *usual.columns.values(), "metric", "judge"}
+    others = [name for name in other_names(columns, usual) if name not in told]
+    if layout_of(known, usual) != "long" or usual.column("scenario") in known or not others:
+        return [], []
+    wanted = {*wanted_columns(columns, usual), *others}
+    first = first_rows(path, kind, keep=lambda every: [name for name in every if name in wanted])
+    frame = with_joined(Table(str(path), first), usual).frame
+    items = as_text(frame[usual.column("item_id")])
+    model = usual.column("model_id")
+    n_models = frame[model].n_unique() if model in frame.columns else 1
+    return others, [name for name in others if _groups(frame[name], items, name, is_of_one=n_models == 1)]
+
+
+def _groups(column: pl.Series, items: pl.Series, name: str, *, is_of_one: bool) -> bool:
+    """Whether a column may say which scenario an item is in.
+
+    Where every item comes once, anything seems to, and the name decides.
+    """
+    is_told = kind_of(name) == "task"
+    if (
+        column.dtype.is_nested()
+        or column.dtype.is_float()
+        or not (is_told or (column.dtype == pl.String and not is_of_one))
+    ):
+        return False
+    of_item = pl.DataFrame({"item": items, "value": as_text(column)}).unique()
+    n_values, n_items = of_item["value"].n_unique(), items.n_unique()
+    words = of_item["value"].drop_nulls()
+    is_word = is_told or bool((words.str.len_chars() > 1).all() and words.str.contains("[A-Za-z]").all())
+    return of_item.height == n_items and 2 <= n_values <= min(MOST_SCENARIOS, n_items // 2) and is_word
 
 
 def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
@@ -186,16 +332,18 @@ def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> Readi
     is_told = spec.model_id is not None or "model_id" in spec.columns or spec.column("model_id") in columns
     if is_told or spec.column("item_id") not in columns or layout_of(columns, spec) != "long":
         return spec
-    return replace(spec, model_id=path.name.split(".")[0])
+    return replace(spec, model_id=name_without_ending(path))
 
 
 def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     """Make rows of a table, long or wide; columns with usual names for model, item and response are told."""
+    table = replace(table, frame=table.frame.drop([name for name in table.frame.columns if spec.drops(name)]))
+    table = with_joined(table, spec)
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec:
         taken = [f"{theirs!r} as {ours}" for ours, theirs in usual.columns.items() if ours not in spec.columns]
         warn(f"{table.source}: read the column {', '.join(taken)}.", DataWarning)
-    spec = usual
+    spec = _with_row_names(table, usual)
     layout = layout_of(table.frame.columns, spec)
     if layout is None:
         by_model, by_item = (
@@ -203,20 +351,70 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
         )
         nested = f" Nested JSON is read by {remedy('read_json_results', 'itembank import --as json')}."
         nested = nested if ".json" in table.source else ""
+        almost = _almost_long(table.frame.columns, spec)
         raise DataError(
             f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "
-            f"{shown(table.frame.columns, 12)}. Say which column names the model ({by_model}) where rows are models, "
-            f"which names the item ({by_item}) where rows are items, and both where a row is one response.{nested}"
+            f"{shown(table.frame.columns, 12)}.{almost} Say which column names the model ({by_model}) where rows are "
+            f"models, which names the item ({by_item}) where rows are items, and both where a row is one response."
+            f"{nested}"
         )
     if layout == "long":
         return rows_of_long(table, spec)
     check_wide(table.source, spec)
-    return rows_of_wide(table, spec)
+    parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
+    return rows_of_wide(_without_row_numbers(replace(table, frame=table.frame.drop(parts)), spec), spec)
+
+
+def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:
+    """Say which column is lacking of a long table that has the others under usual names; empty where several are."""
+    known = _usual(columns, spec)
+    lacking = [ours for ours in USUAL_NAMES if ours not in known]
+    if len(lacking) != 1:
+        return ""
+    rest = [name for name in columns if name not in known.values()]
+    theirs = rest[0] if len(rest) == 1 else "..."
+    is_told = " and ".join(f"{name!r} is {ours}" for ours, name in known.items())
+    how = remedy(f"columns={{'{lacking[0]}': {theirs!r}}}", f"--column {shlex.quote(f'{lacking[0]}={theirs}')}")
+    return f" If a row is one response, {is_told}, and another column {lacking[0]}, add: {how}\n"
+
+
+def _with_row_names(table: Table, spec: ReadingSpec) -> ReadingSpec:
+    """Take the first column, which has no name of its own, for the ids of the rows where no other column is."""
+    first = table.frame.columns[0]
+    ours = "item_id" if spec.format == "wide-items" else "model_id"
+    is_told = "model_id" in spec.columns or "item_id" in spec.columns
+    if not is_row_number(first) or is_told or layout_of(table.frame.columns, spec) not in {None, spec.format}:
+        return spec
+    if spec.column(ours) in table.frame.columns or not {"model_id", "item_id"}.isdisjoint(table.frame.columns):
+        return spec
+    other = "" if spec.format == "wide-items" else f" If a row is an item, add: {remedy(_ITEMS, '--as wide-items')}."
+    which = f"the first column, {first!r}" if first else "the first column, which has no name"
+    warn(f"{table.source}: read {which}, as {ours}.{other}", DataWarning)
+    return replace(spec, columns={**spec.columns, ours: first})
+
+
+_ITEMS = "format='wide-items'"
+
+
+def _without_row_numbers(table: Table, spec: ReadingSpec) -> Table:
+    """Leave out a column without a name of its own that numbers the rows."""
+    told = {spec.column(name) for name in WIDE_COLUMNS}
+    rows = np.arange(table.frame.height)
+    numbering = []
+    for name in filter(is_row_number, table.frame.columns):
+        if name not in told:
+            numbers_found = table.frame[name].cast(pl.Int64, strict=False).fill_null(-1).to_numpy()
+            if np.array_equal(numbers_found, rows) or np.array_equal(numbers_found, rows + 1):
+                numbering.append(name)
+    if not numbering:
+        return table
+    warn(f"{table.source}: left out the column {shown(numbering)}, which numbers the rows.", DataWarning)
+    return replace(table, frame=table.frame.drop(numbering))
 
 
 def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
     """Whether a file is a table of responses: a long one by its columns, a wide one by its first rows too."""
-    columns = _columns(path, kind)
+    columns = with_joined_names([name for name in _columns(path, kind) if not spec.drops(name)], spec)
     usual = of_one_model(path, columns, with_usual_names(columns, spec))
     try:
         if layout_of(columns, usual) == "long":
@@ -263,20 +461,45 @@ def with_usual_names(columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
 
     The spec itself where nothing is to be added: where the columns have our names, or where no layout would follow.
     """
+    known = _usual(columns, spec)
+    found = {ours: theirs for ours, theirs in known.items() if theirs and theirs != spec.column(ours)}
+    is_long = known.keys() == USUAL_NAMES.keys()
+    is_wide = [*found] in (["model_id"], ["item_id"]) and layout_of(columns, spec) is None
+    if not (is_long or is_wide):
+        return spec
+    if is_long:
+        found |= _judged(columns, spec, {*found.values()})
+    return replace(spec, columns={**spec.columns, **found}) if found else spec
+
+
+def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
+    """Return what a table calls model, item and response: by its own names, or the one usual name that it has.
+
+    Empty for what is told without a column of that name.
+    """
     named = {*spec.columns, *(["response"] if spec.response_column != "response" else [])}
     has = {ours: ours in named or spec.column(ours) in columns for ours in USUAL_NAMES}
     has["model_id"] |= spec.model_id is not None
     has["response"] |= {spec.column("n_correct"), spec.column("n_trials")} <= set(columns)
-    found = {}
+    found = {ours: spec.column(ours) if spec.column(ours) in columns else "" for ours in USUAL_NAMES if has[ours]}
     for ours, usual in USUAL_NAMES.items():
         like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual]
         if not has[ours] and len(like) == 1:
             found[ours] = like[0]
-    is_long = all(has[ours] or ours in found for ours in USUAL_NAMES)
-    is_wide = [*found] in (["model_id"], ["item_id"]) and layout_of(columns, spec) is None
-    if not (is_long or is_wide):
-        return spec
-    return replace(spec, columns={**spec.columns, **found}) if found else spec
+    if "model_id" not in found and {*PERSONS} <= {*columns}:
+        found["model_id"] = "id"
+    return {ours: found[ours] for ours in USUAL_NAMES if ours in found}
+
+
+def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) -> dict[str, str]:
+    """Return what a long table calls metric and judge, where one column is called so and the table has not our name."""
+    taken = {*taken, *spec.columns.values(), spec.response_column}
+    found = {}
+    for ours, usual in JUDGED.items():
+        like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual and name not in taken]
+        if ours not in spec.columns and ours not in columns and len(like) == 1:
+            found[ours] = like[0]
+    return found
 
 
 def layout_of(columns: Sequence[str], spec: ReadingSpec) -> Format | None:

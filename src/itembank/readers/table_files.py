@@ -246,6 +246,23 @@ def table_batches(
         yield Batch(table, min(1.0, n_before / n_bytes), is_from_first_row=n_before == 0)
 
 
+FIRST_ROWS = 20_000
+
+
+def first_rows(path: Path, kind: Kind, keep: Keep = list) -> pl.DataFrame:
+    """Return the first rows of a file, to see what its columns hold."""
+    if kind == "parquet":
+        with translated(path, "Parquet file"):
+            columns = list(read_parquet_schema(path))
+            kept = set(keep(columns))
+            return _some_rows(path, [place for place, name in enumerate(columns) if name in kept], 0, FIRST_ROWS)
+    try:
+        batch = next(table_batches(path, kind, keep), None)
+    except ValueError:  # it cannot be read in parts
+        return read_table_file(path, keep=keep).frame.head(FIRST_ROWS)
+    return pl.DataFrame() if batch is None else batch.table.frame.head(FIRST_ROWS)
+
+
 def _of_parquet(path: Path, keep: Keep, in_each: Keep) -> Iterator[Batch]:
     check_end(path)
     with translated(path, "Parquet file"):

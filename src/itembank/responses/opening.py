@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import wraps
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any, Literal, ParamSpec, TypeVar, cast
 
 import polars as pl
@@ -44,6 +44,8 @@ FOREIGN_MARKS = {
 }
 PACKED = (".gz", ".zst")
 """Suffixes of files that are unpacked as they are read."""
+ENDINGS = (*SUFFIXES, ".eval", ".zip")
+"""What the names of files of results end in, before they are packed."""
 BYTES_AT_ONCE = 1 << 17
 CUT = "the packed stream is cut or damaged. Copy it again."
 UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, EOFError, zlib.error)
@@ -58,6 +60,15 @@ class Table:
     is_typed: bool = True  # Whether the source tells numbers from text (CSV does not)
     # For text columns of sources that may mix types (JSON).
     found: Mapping[str, frozenset[type]] = field(default_factory=dict)
+
+
+def name_without_ending(path: PurePath) -> str:
+    """Return the name of a file without the ending that says its kind; dots within a name are kept: gpt-3.5."""
+    name = path.name
+    for endings in (PACKED, ENDINGS):
+        known = next((one for one in endings if name.lower().endswith(one)), "")
+        name = name[: len(name) - len(known)] or name
+    return name
 
 
 def file_kind(path: Path) -> Kind:
@@ -208,6 +219,11 @@ def translated(path: Path, what: str = "file") -> Iterator[None]:
             raise
         bad_text = None if path.suffix.lower() in {".parquet", ".pq"} else encoding_problem(path)
         reason = bad_text or (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+        if "more fields than defined" in reason:
+            reason = (
+                "a line has more fields than the first one. A comma within a value (0,5) needs quotes round the value, "
+                "or semicolons between all of them."
+            )
         raise DataError(f"{path}: the {what} cannot be read: {reason}") from error
 
 

@@ -25,6 +25,8 @@ PROMPT_SETTINGS: Final = "prompt_settings"
 PROMPTS: Final = (PROMPT_HASH, PROMPT_SETTINGS)
 DIFFERS: Final = "differs"
 """In place of a hash or of one setting: models had different ones."""
+JUDGE: Final = "judge"
+"""Setting of what scored the answers: no prompt, but compared like one."""
 TASK_NAME: Final = "task_name"
 """Setting of a task that was renamed when its logs were read: what the harness calls it."""
 N_DIGITS: Final = 15
@@ -45,6 +47,7 @@ IN_WORDS: Final[Mapping[str, str]] = {
     "task_args": "task arguments",
     "solver": "solver",
     "solver_args": "solver arguments",
+    JUDGE: "judge",
     TASK_NAME: "task name",
 }
 """Settings that a log can tell, and what they are called; the order is that in which they are printed.
@@ -229,7 +232,8 @@ def prompt_differences(items: pl.DataFrame, known: pl.DataFrame, *, whose: str =
     explained = next((found[place] for place, _ in places.most_common() if found[place].apart), None)
     how = f"{len(other)} of {both.height} items"
     if explained is not None:
-        return f"prompts differ for {how}: {explained.in_words(whose)}"
+        what = "judges" if explained.names == [JUDGE] else "prompts"
+        return f"{what} differ for {how}: {explained.in_words(whose)}"
     examples = shown(other["item_id"].to_list())
     return f"prompts differ for {how}, although the settings that are known are the same: {examples}"
 

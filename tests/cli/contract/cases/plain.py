@@ -18,7 +18,8 @@ _ROOT = Case(
 
 _ROWS = "--column rows=rows --column item_id=doc.id --column response=marks.acc --column model_id=/name"
 _OF_LOGS = ("--metric", "--filter")
-_OF_TABLES = ("--column", "--content", "--true-value", "--max-response")
+_OF_ROWS = ("--drop-column", "--where", "--prefix-scenario")
+_OF_TABLES = ("--column", "--content", "--true-value", "--max-response", "--missing", *_OF_ROWS)
 _IMPORT = Case(
     modes={
         "long": Mode(
@@ -48,6 +49,7 @@ _IMPORT = Case(
         "--output out/other.parquet --as wide-items --models models.csv --items items.csv --scenario quiz "
         "--max-response 2 --model-id renamed --repeats mean --skip-unusable --exclude-file other "
         "--true-value 0 --column response=other --content doc.id --metric acc_norm --filter strict "
+        "--missing 0 --drop-column output_tokens --where scenario=math --prefix-scenario "
         "--task quiz --exclude-task quiz --allow-mixed-prompts --spec reading.toml --format json"
     ),
     never={**MIXED, **LEFT_OUT},

@@ -1,0 +1,161 @@
+"""Rows of a long table as its reader takes them: columns joined, lists unfolded, some rows chosen."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import polars as pl
+
+from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
+from itembank.readers.columns import as_text
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.opening import Table
+from itembank.responses.responses import DEFAULT_SCENARIO
+
+PLUS = "+"
+ROW_NAMES = ("", "...1", "X", "rownames", "row.names", "index", "__index_level_0__")
+UNNAMED = re.compile(r"Unnamed: \d+")
+SEPARATORS = {"item_id": "/", "scenario": "/", "subscenario": "/"}
+"""What stands between the values of columns that make one; elsewhere " + "."""
+
+
+def parts_of(theirs: str, columns: Sequence[str]) -> list[str]:
+    """Return the columns that 'agent+model' names, where no column has that very name; none for another text."""
+    if PLUS not in theirs or theirs in columns:
+        return []
+    parts = [one.strip() for one in theirs.split(PLUS)]
+    return parts if set(parts) <= set(columns) else []
+
+
+def with_joined_names(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
+    """Return the names of columns, with those that the spec makes of several."""
+    made = [theirs for theirs in spec.columns.values() if parts_of(theirs, columns)]
+    return [*columns, *dict.fromkeys(made)]
+
+
+def is_row_number(column: str) -> bool:
+    """Whether a column has a name that a program gives to the numbers, or names, of rows which have no column."""
+    return column in ROW_NAMES or bool(UNNAMED.fullmatch(column))
+
+
+def with_joined(table: Table, spec: ReadingSpec) -> Table:
+    """Add the columns that the spec makes of several; a value is missing where one of its parts is."""
+    frame, found = table.frame, dict(table.found)
+    for ours, theirs in spec.columns.items():
+        parts = parts_of(theirs, table.frame.columns)
+        if parts:
+            values = [as_text(table.frame[part]) for part in parts]
+            joined = pl.concat_str(values, separator=SEPARATORS.get(ours, f" {PLUS} "))
+            frame = frame.with_columns(pl.select(joined).to_series().alias(theirs))
+            found.pop(theirs, None)
+    return replace(table, frame=frame, found=found)
+
+
+def chosen_rows(table: Table, spec: ReadingSpec) -> Table:
+    """Return the rows that the spec chooses of a long table, those with a list of responses once for each of them."""
+    return _unfolded(_of_metric(_where(table, spec), spec), spec)
+
+
+def _where(table: Table, spec: ReadingSpec) -> Table:
+    """Keep the rows that have all values of `spec.where`."""
+    frame = table.frame
+    option = remedy("where", "--where")
+    for column, value in spec.where.items():
+        if column not in frame.columns:
+            near = did_you_mean(column, frame.columns)
+            raise DataError(
+                f"{table.source}: {option} must name a column of the table, got {column!r}; there are "
+                f"{shown(frame.columns, 12)}.{near}"
+            )
+        text = as_text(frame[column]).str.strip_chars()
+        chosen = frame.filter((text == value.strip()).fill_null(value=False))
+        if not chosen.height:
+            known = text.drop_nulls().unique(maintain_order=True).to_list()
+            raise DataError(
+                f"{table.source}: {option} must leave a row, but none has {value!r} as {column!r}; there are "
+                f"{shown(known)}.{did_you_mean(value, known)}"
+            )
+        frame = chosen
+    return replace(table, frame=frame)
+
+
+def _of_metric(table: Table, spec: ReadingSpec) -> Table:
+    """Keep, of each scenario, the rows of the metric that comes first in `spec.metric`; all where it names none."""
+    column = spec.column("metric")
+    if not spec.metric or column not in table.frame.columns:
+        return table
+    scenario, default = spec.column("scenario"), spec.scenario or DEFAULT_SCENARIO
+    rows = pl.DataFrame({"metric": as_text(table.frame[column]).str.strip_chars()})
+    task = as_text(table.frame[scenario]).fill_null(default) if scenario in table.frame.columns else pl.lit(default)
+    rows = rows.with_columns(task=task)
+    logged = rows.unique(maintain_order=True).drop_nulls().group_by("task", maintain_order=True).agg("metric")
+    pairs = [(name, _preferred(spec.metric, name, found)) for name, found in logged.iter_rows()]
+    without = [name for name, one in pairs if one is None]
+    if without:
+        known = logged.filter(pl.col("task").is_in(without))["metric"].explode().unique(maintain_order=True).to_list()
+        where = f" in {shown(without)}" if scenario in table.frame.columns else ""
+        raise DataError(
+            f"{table.source}: a metric must be chosen of those that there are, got {shown(spec.metric)}; there are "
+            f"{shown(known)}{where}.{did_you_mean(spec.metric, known)}"
+        )
+    taken = pl.DataFrame(pairs, schema={"task": pl.String, "metric": pl.String}, orient="row").with_columns(taken=True)
+    is_taken = rows.join(taken, on=["task", "metric"], how="left", maintain_order="left")["taken"]
+    return replace(table, frame=table.frame.filter(is_taken.fill_null(value=False)))
+
+
+def _preferred(wanted: Sequence[str], task: str, logged: Sequence[str]) -> str | None:
+    """Return the first of the wanted metrics that a task has; 'pattern=name' goes before, for tasks that match."""
+    split = [one.rpartition("=") for one in wanted if one not in logged]
+    own = [name for pattern, equals, name in split if equals and fnmatchcase(task, pattern)]
+    return next((one for one in (*own, *wanted) if one in logged), None)
+
+
+def _unfolded(table: Table, spec: ReadingSpec) -> Table:
+    """Make a row of each value where the responses are lists, numbered as attempts."""
+    column = spec.column("response")
+    if column not in table.frame.columns:
+        return table
+    lists = _lists(table.frame[column])
+    if lists is None:
+        return table
+    place = next((name for name in map(spec.column, ("epoch", "seed")) if name not in table.frame.columns), None)
+    if place is None or spec.column("n_trials") in table.frame.columns:
+        told = "n_trials" if place is not None else "seed and epoch"
+        raise DataError(f"{table.source}: a response must be one number beside {told}, got lists in {column!r}.")
+    warn(f"{table.source}: read each value of the lists in {column!r} as the response of one attempt.", DataWarning)
+    lists = lists.set(lists.list.len() == 0, None)  # releases differ in what becomes of an empty list
+    numbers = pl.Series([None if one is None else [*range(len(one))] for one in lists], dtype=pl.List(pl.Int64))
+    frame = table.frame.with_columns(lists.alias(column), numbers.alias(place))
+    frame = frame.explode(column, place).with_columns(pl.col(place).cast(pl.String))
+    return replace(table, frame=frame, found={**table.found, place: frozenset({str})})
+
+
+def _lists(series: pl.Series) -> pl.Series | None:
+    """Return a column as lists; None where a value is none."""
+    if isinstance(series.dtype, pl.Array):
+        return series.arr.to_list()
+    if isinstance(series.dtype, pl.List):
+        return None if series.dtype.inner.is_nested() else series
+    if series.dtype != pl.String:
+        return None
+    known = series.drop_nulls().str.strip_chars()
+    if not known.len() or not (known.str.starts_with("[") & known.str.ends_with("]")).all():
+        return None
+    lists = [None if text is None else _list(text) for text in series.to_list()]
+    if any(text is not None and one is None for text, one in zip(series.to_list(), lists, strict=True)):
+        return None
+    return pl.Series(series.name, lists, strict=False, dtype=pl.List(pl.String))
+
+
+def _list(text: str) -> list[str | None] | None:
+    """Read a list of numbers or words as JSON, or Python, writes it; None where it is none."""
+    try:
+        values: Any = json.loads(text.replace("True", "true").replace("False", "false").replace("None", "null"))
+    except ValueError:
+        return None
+    if not isinstance(values, list) or any(isinstance(one, list | dict) for one in values):
+        return None
+    return [None if one is None else str(one) for one in values]

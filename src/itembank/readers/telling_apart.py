@@ -1,0 +1,256 @@
+"""Rows of one model and item, told apart by a column that nobody read: a task, a metric, a judge, an agent, attempts.
+
+Numbers of several tasks or judges are never counted or averaged as if they were attempts: they are refused, with the
+name of the column and what to write.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from typing import Any, Final, Literal
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.reading_specs import ReadingSpec, Repeats
+from itembank.readers.refusals import in_words
+from itembank.readers.rows import OtherColumns, ResponseRows, can_be_counted
+from itembank.responses.labels import Labels, first_in_group
+
+Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "unknown"]
+_STEMS: Final[Mapping[Kind, str]] = {
+    "attempt": "attempt run replication replicate rep repeat repetition trial sample iteration try completion "
+    "generation rollout seed epoch",
+    "task": "task subtask dataset benchmark bench suite subject eval evaluation category subset split domain topic",
+    "metric": "metric measure criterion dimension aspect",
+    "judge": "judge grader rater annotator evaluator reviewer scorer rubric",
+    "agent": "agent scaffold harness framework effort reasoningeffort reasoning thinking mode checkpoint step revision "
+    "quantization quant precision provider temperature config setup setting tool variant",
+    "version": "language lang locale",
+    "prompt": "prompt template prompttemplate paraphrase perturbation shots fewshot numfewshot",
+}
+_ENDS = ("", "name", "id", "index", "idx", "number", "no", "num", "model", "type", "key", "info")
+KINDS: Final[Mapping[str, Kind]] = {
+    stem + end: kind for kind, stems in _STEMS.items() for stem in stems.split() for end in _ENDS
+}
+"""What columns of other people's tables tell, by their names without case, blanks and underscores."""
+PLAIN: Final = ("task", "dataset", "benchmark", "subject", "agent", "scaffold", "harness", "effort", "reasoningeffort")
+"""Tasks and agents that make another item, or model, of one id even where no pair of them comes twice."""
+OFTEN: Final = 0.5
+"""Share of repeated pairs that a column tells apart, unless its name is plain."""
+FEW_VALUES, FEWEST_PAIRS = 20, 3
+"""A column of another name must have so few values, each in half of so many pairs."""
+WHAT_TO_DO: Final[Mapping[Kind, str]] = {
+    "task": "ids start anew in each, so that it goes before them",
+    "metric": "take one",
+    "judge": "take one",
+    "agent": "it is a part of the model's id",
+    "version": "it is a part of the item's id",
+    "prompt": "take one",
+}
+
+
+@lru_cache(maxsize=10_000)
+def kind_of(name: str) -> Kind:
+    """Tell by its name what a column holds."""
+    return KINDS.get(_plain(name), "unknown")
+
+
+def is_plain(name: str) -> bool:
+    """Whether a column names a task or an agent, whatever the rows are."""
+    return any(_plain(name) in {stem, stem + "name", stem + "id", stem + "info"} for stem in PLAIN)
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold().removesuffix(".name") if letter.isalnum())
+
+
+@dataclass(frozen=True, slots=True)
+class _Repeated:
+    """Rows with a response whose model and item have several."""
+
+    group: IntArray  # (n_rows,): pair of model and item, from 0
+    response: FloatArray  # (n_rows,)
+    columns: Mapping[str, Labels]  # What the source tells beside; names by column
+
+    @property
+    def n_groups(self) -> int:
+        """Number of pairs."""
+        return int(self.group.max()) + 1
+
+    def share(self, name: str) -> float:
+        """Share of the pairs whose rows have several values in a column."""
+        labels = self.columns[name]
+        _, differing = first_in_group(self.group, self.n_groups, labels.index)
+        return np.unique(self.group[differing]).size / self.n_groups
+
+    def are_unique(self, names: Sequence[str], seeds: IntArray) -> bool:
+        """Whether no two rows of a pair have the same seed and the same values in these columns."""
+        key = self.group
+        for index in (seeds, *(self.columns[name].index for name in names)):
+            key = np.unique(key * (int(index.max(initial=0)) + 2) + index + 1, return_inverse=True)[1]
+        return np.unique(key).size == key.size
+
+    def is_designed(self, name: str) -> bool:
+        """Whether a column looks like a part of a design: few values, each in half of the pairs at least."""
+        labels = self.columns[name]
+        if self.n_groups < FEWEST_PAIRS or not 2 <= labels.n_names <= FEW_VALUES or (labels.index < 0).any():
+            return False
+        if labels.names.str.contains(r"^-?\d*\.\d+$").any():  # a measurement
+            return False
+        code = np.unique(self.response, return_inverse=True)[1]
+        if np.unique(code * labels.n_names + labels.index).size == np.unique(code).size:  # the response once more
+            return False
+        pairs = np.unique(self.group * labels.n_names + labels.index) % labels.n_names
+        return bool((np.bincount(pairs) >= OFTEN * self.n_groups).all())
+
+
+def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> ResponseRows:
+    """Return rows whose attempts have a seed each, where a column of the source numbers them.
+
+    `cell`, (n_rows,), is the pair of model and item. `DataError` where a column that is none of attempts tells rows of
+    one pair apart; where no pair comes twice, a warning names items of several tasks and models of several agents.
+    """
+    if rows.others is None:
+        return rows
+    answered = np.flatnonzero(~np.isnan(rows.response))
+    pairs, counts = np.unique(cell[answered], return_counts=True)
+    repeated = answered[np.isin(cell[answered], pairs[counts > 1])]
+    if not repeated.size:
+        _tell_of_several(rows, answered, rows.others, spec)
+        return rows
+    table = rows.others.load(rows.others.names)
+    group = np.unique(cell[repeated], return_inverse=True)[1]
+    columns = {name: Labels.of(table[name].gather(repeated)) for name in table.columns}
+    found = _Repeated(group, rows.response[repeated], columns)
+    nothing = np.full(repeated.size, -1, dtype=np.int64)
+    seeds = nothing if rows.seeds is None else rows.seeds.index[repeated]
+    parts, attempts = _parts_and_attempts(found, seeds)
+    if parts:
+        first = repeated[np.unique(group, return_index=True)[1][:N_SHOWN]]
+        names = zip(rows.models.at(first), rows.items.at(first), strict=True)
+        where = first_few([f"{model!r} item {item!r}" for model, item in names], found.n_groups)
+        known = {name: columns[name].names.to_list() for name in parts}
+        advice = _advice(known, rows.others, spec, found, is_settled=found.are_unique(parts, nothing))
+        raise DataError(
+            f"{rows.source}: one model must have one response to an item, got several for {found.n_groups} pairs: "
+            f"{where}. {advice}"
+        )
+    return _with_seeds(rows, table, attempts) if attempts else rows
+
+
+def _parts_and_attempts(found: _Repeated, seeds: IntArray) -> tuple[list[str], Sequence[str]]:
+    """Columns that tell rows of a pair apart and are none of attempts; else those that number its attempts."""
+    shares = {name: share for name in found.columns if (share := found.share(name)) > 0.0}
+    kinds = {name: kind_of(name) for name in shares}
+    parts = [
+        name
+        for name, kind in kinds.items()
+        if kind in {"metric", "judge"}
+        or is_plain(name)
+        or (kind not in {"attempt", "unknown"} and shares[name] >= OFTEN)
+    ]
+    attempts = [name for name, kind in kinds.items() if kind == "attempt"]
+    if not found.are_unique([*parts, *attempts], seeds):
+        others = [name for name, kind in kinds.items() if kind == "unknown" and found.is_designed(name)][:FEW_VALUES]
+        parts += next((one for one in _some(others) if found.are_unique([*parts, *attempts, *one], seeds)), ())
+    return parts, next((one for one in _some(attempts) if found.are_unique(one, seeds)), ())
+
+
+def _some(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Give each name, then each two of them."""
+    return (one for size in (1, 2) for one in combinations(names, size))
+
+
+def _with_seeds(rows: ResponseRows, table: pl.DataFrame, attempts: Sequence[str]) -> ResponseRows:
+    """Take columns that number attempts as their seeds, and say so."""
+    warn(f"{rows.source}: {shown(attempts)} numbers repeated attempts: read it as epoch.", DataWarning)
+    known = [table[name] for name in attempts]
+    if rows.seeds is not None:
+        names = pl.concat([rows.seeds.names, pl.Series("name", [None], dtype=pl.String)])
+        known.append(names.gather(np.where(rows.seeds.index < 0, rows.seeds.n_names, rows.seeds.index)))
+    joined = pl.select(pl.concat_str(known, separator="/", ignore_nulls=True)).to_series()
+    return replace(rows, seeds=Labels.of(joined.replace("", None)))
+
+
+def _advice(
+    values: Mapping[str, list[str]], others: OtherColumns, spec: ReadingSpec, found: _Repeated, *, is_settled: bool
+) -> str:
+    """Say which columns tell rows apart, by their values, and what is to be written."""
+    kinds = {name: kind_of(name) for name in values}
+    repeats: Repeats = "count" if can_be_counted(found.response) else "mean"
+    lines = []
+    for name, kind in kinds.items():
+        text = f"{name!r} ({shown(values[name], 3)}) tells them apart"
+        if kind in WHAT_TO_DO:
+            lines.append(f"{text}: {WHAT_TO_DO[kind]}.")
+            continue
+        as_epochs = replace(spec, columns={**spec.columns, "epoch": name}, repeats=repeats)
+        attempts = in_words(as_epochs, f"--column {shlex.quote(f'epoch={name}')} --repeats {repeats}")
+        only = f"{name}={values[name][0]}"
+        one = remedy(f"where={{{name!r}: {values[name][0]!r}}}", f"--where {shlex.quote(only)}")
+        lines.append(f"{text}. If it numbers attempts, add: {attempts}; if not, take one of its values: {one}.")
+    options, changed = _options({name: (kind, values[name]) for name, kind in kinds.items()}, others, spec)
+    if options:
+        if not is_settled and spec.repeats == "error":
+            options, changed = f"{options} --repeats {repeats}", replace(changed, repeats=repeats)
+        lines.append(f"\nTo read them, add: {in_words(changed, options)}")
+    name = next(iter(values))
+    drop = remedy(f"drop_columns=({name!r},)", f"--drop-column {shlex.quote(name)}")
+    epoch = remedy(f"columns={{'epoch': {name!r}}}", f"--column {shlex.quote(f'epoch={name}')}")
+    lines.append(f"\nA column that says nothing of this is left out by {drop}; one of attempts is told by {epoch}.")
+    return " ".join(lines).replace(" \n", "\n")
+
+
+def _options(
+    parts: Mapping[str, tuple[Kind, list[str]]], others: OtherColumns, spec: ReadingSpec
+) -> tuple[str, ReadingSpec]:
+    """Return the options, and the spec, that take each column for what its name says it is."""
+    ours = others.ours
+    of: dict[Kind, list[str]] = {}
+    for name, (kind, _) in parts.items():
+        of.setdefault(kind, []).append(name)
+    columns: dict[str, str] = {}
+    more: dict[str, Any] = {}
+    agents, tasks, versions = (of.get(kind, []) for kind in ("agent", "task", "version"))
+    if agents:
+        columns["model_id"] = "+".join([*agents, *filter(None, [ours.get("model_id")])])
+    if len(tasks) == 1 and "scenario" not in ours:
+        columns["scenario"], more["prefix_scenario"], tasks = tasks[0], True, []
+    if tasks or versions:
+        columns["item_id"] = "+".join([*tasks, *filter(None, [ours.get("item_id")]), *versions])
+    metrics = of.get("metric", [])
+    if metrics and ours.get("metric") != metrics[0]:
+        columns["metric"] = metrics[0]
+    if metrics:
+        more["metric"] = (parts[metrics[0]][1][0],)
+    where = {name: parts[name][1][0] for name in (*metrics[1:], *of.get("judge", []), *of.get("prompt", []))}
+    words = [f"--column {shlex.quote(f'{name}={theirs}')}" for name, theirs in columns.items()]
+    words += ["--prefix-scenario"] * ("prefix_scenario" in more)
+    words += [f"--metric {shlex.quote(name)}" for name in more.get("metric", ())]
+    words += [f"--where {shlex.quote(f'{name}={value}')}" for name, value in where.items()]
+    changed = replace(spec, columns={**spec.columns, **columns}, where={**spec.where, **where}, **more)
+    return " ".join(words), changed
+
+
+def _tell_of_several(rows: ResponseRows, answered: IntArray, others: OtherColumns, spec: ReadingSpec) -> None:
+    """Warn of items in several tasks, and of models of several agents."""
+    for name in filter(is_plain, others.names):
+        kind = kind_of(name)
+        labels = Labels.of(others.load([name])[name].gather(answered))
+        owners, what = (rows.items, "item_id") if kind == "task" else (rows.models, "model_id")
+        index = owners.index[answered]
+        differing = np.unique(index[first_in_group(index, owners.n_names, labels.index)[1]])
+        if differing.size:
+            names = shown(owners.names.gather(differing).to_list())
+            values = labels.names.to_list()
+            options, changed = _options({name: (kind, values)}, others, spec)
+            warn(
+                f"{rows.source}: {differing.size} {what}s have several values of {name!r} ({shown(values, 3)}), and "
+                f"count as one each: {names}. To tell them apart, add: {in_words(changed, options)}",
+                DataWarning,
+            )
