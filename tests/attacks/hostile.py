@@ -26,7 +26,15 @@ NAMES = (
         "nul\x00byte",
         "bell\x07",
     ),
-    *("\u202egpj.exe", "\u200bzero width", "\u2028line", "[red]markup[/red]", "[link=file:///]x[/link]", "[/]", " "),
+    *(
+        "\u202egpj.exe",
+        "\u200bzero width",
+        "\u2028line",
+        "[red]markup[/red]",
+        "[link=file:///]x[/link]",
+        "[/]",
+        "in\u200bside",
+    ),
     *(
         "<script>alert(1)</script>",
         '"><img src=x onerror=alert(1)>',
@@ -39,7 +47,7 @@ NAMES = (
     *("=cmd|' /C calc'!A0", "@SUM(1)", "+1", "-1", "--help", "-", "$\\frac{", "$x$", "_{", "%s%n", "{0}", "${HOME}"),
     *("a,b", 'quote"', "'", ";", "NaN", "null", "overall", "x" * 20_000, "日本語", "e\u0301", "\U0001f600"),
 )
-SCENARIOS = ("\x1b[31mmath\n", "<script>law</script> $\\frac{", "\u202e[red]code")
+SCENARIOS = ("\x1b[31mma\nth", "<script>law</script> $\\frac{", "\u202e[red]code")
 LONGEST_MESSAGE = 6_000
 """Characters of standard error: a name has up to 20,000."""
 _DRIVING = {"Cc", "Cf", "Zl", "Zp"}
