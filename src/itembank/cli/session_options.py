@@ -101,20 +101,14 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     return spec
 
 
-def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) -> "SessionSpec":
-    """Keep a session to the items that a bank was published with, if it was and no items are excluded by name."""
-    from itembank.files.documents import read_toml  # noqa: PLC0415
-
-    content = {} if choices["session_file"] is None else read_toml(choices["session_file"])
-    if not bank.own_selections or "excluded" in content.get("constraints", {}):
-        return spec
+def note_published(bank: "Bank", spec: "SessionSpec") -> None:
+    """Say that a session keeps to the items that a bank was published with."""
     own = {item for one in bank.own_selections for item in one.item_ids}
-    others = tuple(item for item in bank.item_ids if item not in own)
-    note(
-        f"Only the {len(own)} items that the bank was published with are asked. For all others too, give "
-        "constraints.excluded, which may be empty, in the file of --session."
-    )
-    return replace(spec, constraints=replace(spec.constraints, excluded=others))
+    if own and spec.constraints.excluded is None:
+        note(
+            f"Only the {len(own)} items that the bank was published with are asked. For all others too, give "
+            "constraints.excluded, which may be empty, in the file of --session."
+        )
 
 
 def budget_of(choices: Mapping[str, Any]) -> Budget:

@@ -37,7 +37,7 @@ def select(
     method: SelectionSpec | str = AUTO,
     stages: int = 1,
     per_scenario: bool = False,
-    rng: np.random.Generator | int | None = None,
+    rng: np.random.Generator | int | None = 0,
     excluded: Collection[str] = (),
     included: Collection[str] = (),
     progress: ProgressCallback = silent,
@@ -63,7 +63,7 @@ def select(
     per_scenario : bool
         Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None
-        An int is kept in the selection as its seed.
+        An int is kept in the selection as its seed. None draws anew each time.
     excluded : collection of item ids
         Items that must not be chosen. Their weight in the score is still represented by the others.
     included : collection of item ids

@@ -246,13 +246,22 @@ def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray
         return result
     wanted = spec.target if spec.target in bank.targets.scenarios else None
     method = VOptimalItems() if wanted is None else VOptimalItems({str(wanted): 1.0}, minimum_per_scenario=0)
-    may_come = candidates(bank, method, spec.constraints.excluded)
+    excluded = excluded_items(bank, spec)
+    may_come = candidates(bank, method, excluded)
     if np.unique(bank.targets.scenario_index[may_come]).size < bank.targets.n_scenarios:
         return result  # `select` leaves no scenario out
     n_start = min(n_start, int(may_come.sum()))
-    chosen = select(bank, n_start, method=method, rng=0, excluded=spec.constraints.excluded)
+    chosen = select(bank, n_start, method=method, rng=0, excluded=excluded)
     result[bank.responses.item_indices(chosen.item_ids)] = True
     return result
+
+
+def excluded_items(bank: Bank, spec: SessionSpec) -> tuple[str, ...]:
+    """Return the items that sessions of this spec never ask: those outside a bank's own items unless the spec says."""
+    if spec.constraints.excluded is not None:
+        return spec.constraints.excluded
+    own = {item for one in bank.own_selections for item in one.item_ids}
+    return tuple(item for item in bank.item_ids if item not in own) if own else ()
 
 
 def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:
@@ -370,9 +379,11 @@ class SessionPool(Compact):
             not fit the bank.
         """
         bank.check_item_model("An adaptive session needs")
+        excluded = excluded_items(bank, spec)
+        spec = replace(spec, constraints=replace(spec.constraints, excluded=excluded))
         criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
         unit = (cost or CostUnit()) if uses_cost(criterion) else None
-        may_be_asked, is_lead = askable_items(bank, spec.constraints.excluded), lead_items(bank, spec, criterion)
+        may_be_asked, is_lead = askable_items(bank, excluded), lead_items(bank, spec, criterion)
         items = DesignItems.of_bank(bank, may_be_asked | is_lead, cost=unit)
         positions = {item: position for position, item in enumerate(bank.item_ids)}
         basis = ScoreBasis.of_bank(bank)
