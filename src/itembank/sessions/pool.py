@@ -380,7 +380,8 @@ class SessionPool(Compact):
         """
         bank.check_item_model("An adaptive session needs")
         excluded = excluded_items(bank, spec)
-        spec = replace(spec, constraints=replace(spec.constraints, excluded=excluded))
+        if excluded:
+            spec = replace(spec, constraints=replace(spec.constraints, excluded=excluded))
         criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
         unit = (cost or CostUnit()) if uses_cost(criterion) else None
         may_be_asked, is_lead = askable_items(bank, excluded), lead_items(bank, spec, criterion)
