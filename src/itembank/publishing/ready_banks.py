@@ -145,7 +145,8 @@ def ready_bank(
         progress("choosing items", 0.5 + 0.3 * number / len(sizes))
         chosen.append(select(kept, size, rng=0, excluded=excluded))
     only_chosen = kept.n_items > MOST_ITEMS and has_simple_curves(kept.parameters)
-    return without_responses(kept, selections=chosen, only_chosen=only_chosen, progress=part_of(progress, 0.8, 1.0))
+    report = part_of(progress, 0.8, 1.0)
+    return without_responses(kept, selections=chosen, only_chosen=only_chosen, keep_scores=True, progress=report)
 
 
 def _fetched(recipe: Recipe, source: PublicSource, into: str | Path | None, progress: ProgressCallback) -> Path:
