@@ -10,7 +10,7 @@ from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, a
 from itembank.bank.bank_views import repeatable
 from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole
-from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, says_instead, shown, warn
 from itembank.estimation.method_trials import local_design, next_module
 from itembank.estimation.observations import bank_positions, known_items, observe
 from itembank.numerics.parallel import one_blas_thread
@@ -30,6 +30,7 @@ from itembank.selection.select import select as select_by
 from itembank.selection.selector_specs import METHODS, SelectionSpec
 
 
+@says_instead(n="n_items", seed="rng", target="method=selectors.VOptimal(target=...), or bank=banks.with_target(...)")
 def select(
     bank: GivenBank,
     n_items: int,
