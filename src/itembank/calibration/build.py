@@ -35,7 +35,7 @@ def build_bank(
 
     Parameters
     ----------
-    responses : ResponseMatrix, path or paths
+    responses : ResponseMatrix, path or paths, table
         Past results: the answers of the past models.
     spec : CalibrationSpec or str
         The name of a method ('variational', 'map', 'mml'), for as many dimensions as suit the responses (`usual_spec`):

@@ -10,7 +10,7 @@ import click
 import itembank as ib
 from itembank.calibration.calibration_specs import METHODS, JointMAP, Variational
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.new_results import importing_first, read_results
+from itembank.cli.new_results import importing_first, note_overall, read_results
 from itembank.cli.options import (
     EXISTING,
     FILE,
@@ -249,6 +249,7 @@ def _print_summary(bank: "Bank", output_format: str) -> None:
     shown = ["bank", "n_scenarios", "n_dims", "n_degenerate_items", *([] if facts["converged"] else ["converged"])]
     title = f"Calibrated {bank.n_items:,} items {models}{error}"
     print_rows([facts], output_format, "calibrate", title=title, columns=() if is_verbose() else shown)
+    note_overall(bank)
 
 
 def _start(

@@ -11,7 +11,7 @@ import click
 import itembank as ib
 from itembank.cli.command import SESSION, gathered, headed
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.new_results import note_flagged
+from itembank.cli.new_results import say_notes
 from itembank.cli.options import FILE, level_option, option, refuse_unused, typed
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.responses.score_names import OVERALL, without_only_scenario
@@ -211,8 +211,7 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         heading="Scores, in points of 100",
         columns=("target", "estimate", "low", "high", "n_items", "n_total"),
     )
-    if session.pool.past is not None:
-        note_flagged(estimate.scores, session.pool.past.n_models, estimate.scores.is_exact)
+    say_notes(estimate.scores.notes)
     if output_format == "table":
         note(f"To see this as a page: itembank report {journal} -o session.html")
     exit_if_imprecise(session)

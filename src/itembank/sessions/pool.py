@@ -11,6 +11,7 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.bank.costs import TOKENS, CostUnit, expected_cost, known_units, response_costs
 from itembank.bank.known_scores import Headline
+from itembank.bank.past_models import PastModels
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.beyond import Place, StackWeights
 from itembank.estimation.calibrated_scores import OutOfFold
@@ -337,6 +338,11 @@ class SessionPool(Compact):
         The score in place of the overall one, if one was asked for.
     is_lead : (n_items,)
         Items that every model is asked first.
+    past_models : PastModels
+        Who the past models were and what they scored, and how many new ones are compared with.
+    n_past : int
+    why_not_calibrated : str
+        If calibrated intervals were asked for and there are none.
     """
 
     spec: SessionSpec
@@ -364,6 +370,9 @@ class SessionPool(Compact):
     past_ratio: float | None = None
     headline: Headline | None = None
     is_lead: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    past_models: PastModels = field(default_factory=lambda: PastModels((), np.zeros(0)))
+    n_past: int = 0
+    why_not_calibrated: str = ""
 
     @classmethod
     def create(cls, bank: Bank, spec: SessionSpec) -> Self:
@@ -425,6 +434,8 @@ class SessionPool(Compact):
             known_units(bank.responses),
             headline=bank.headline,
             is_lead=is_lead,
+            past_models=bank.past_models,
+            n_past=bank.n_compared_models,
         )
         if spec.estimand != RUN:
             pool = replace(pool, past_ratio=past_ratio(bank))  # a session that begins has no attempts of its own

@@ -20,6 +20,7 @@ from itembank.estimation.estimate import check_headline
 from itembank.estimation.estimator_specs import PIRT, RUN, Factor, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, LeftOut, folds, folds_beyond, left_out, run_trial
 from itembank.estimation.headlines import HeadlineTrial
+from itembank.estimation.notes import why_not_calibrated
 from itembank.estimation.observations import bank_positions
 from itembank.estimation.past_errors import LOOSE, Expectations, MembersOutOfFold
 from itembank.estimation.point_methods import weighted_means
@@ -474,4 +475,6 @@ def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = si
     if spec.interval != CALIBRATED:
         return pool
     past = past_sessions(bank, spec, progress=progress)
-    return pool if past is None else replace(pool.with_factors(bank), past=past)
+    if past is None:
+        return replace(pool, why_not_calibrated=why_not_calibrated(bank))
+    return replace(pool.with_factors(bank), past=past)

@@ -22,7 +22,7 @@ from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import Recorded, answer_from_record, prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
-from itembank.tabular import Tabular
+from itembank.tabular import Tabular, joined_notes
 
 PER_MODEL = ("n_items", "n_missing", "abilities", "ability_covariance")
 MOST_PARTS = 64
@@ -87,8 +87,9 @@ class ReplayResult(Tabular):
             Of `cost`, which is None without it or where no cost is known in it.
         """
         ends = [self._end(model, unit) for model in range(self.n_models)]
-        n_targets = len(self.estimates.targets)
-        return [{**row, **ends[index // n_targets]} for index, row in enumerate(self.estimates.rows())]
+        rows = self.estimates.rows()
+        n_each = len(rows) // self.n_models
+        return [{**row, **ends[index // n_each]} for index, row in enumerate(rows)]
 
     def _end(self, model: int, unit: str | None) -> dict[str, Any]:
         amounts = None if unit is None else self.costs.get(unit)
@@ -126,7 +127,9 @@ def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
     model_ids = tuple(model for estimate in estimates for model in estimate.model_ids)
     scores = Scores.joined([estimate.scores for estimate in estimates])
     typicality = Typicality.joined([estimate.typicality for estimate in estimates])
-    return dataclasses.replace(estimates[0], model_ids=model_ids, scores=scores, typicality=typicality, **stacked)
+    notes = joined_notes(note for estimate in estimates for note in estimate.notes)
+    stacked |= {"scores": scores, "typicality": typicality, "notes": notes}
+    return dataclasses.replace(estimates[0], model_ids=model_ids, **stacked)
 
 
 def _asked_table(ends: Sequence[SessionEnd]) -> pl.DataFrame:

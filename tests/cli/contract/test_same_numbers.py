@@ -78,6 +78,18 @@ def test_sessions(run, tmp_path, bank, calibrated):
         assert [row["item_id"] for row in asked] == list(session.ask(9))
 
 
+def test_sessions_of_a_bank_that_was_published_with_its_items(run, tmp_path, bank):
+    chosen = ib.select(bank, 12)
+    published = ib.publishing.without_responses(bank, selections=[chosen])
+    ib.save_bank(published, tmp_path / "bank")
+    command = ("session", "start", tmp_path / "bank", "-o", tmp_path / "a.jsonl", "--model-id", "new")
+    assert "Only the 12 items" in run(*command).err
+    asked = rows(run, "session", "ask", tmp_path / "a.jsonl", "-n", 30, name="items")
+    with ib.start_session(tmp_path / "b.jsonl", published, model_id="new") as session:
+        items = session.ask(30)
+    assert sorted(items) == sorted(row["item_id"] for row in asked) == sorted(chosen.item_ids)
+
+
 def test_banks_with_items_retired(run, tmp_path, bank, calibrated):
     command = ("bank", "retire", calibrated, bank.item_ids[3], "--reason", "wrong key", "-o", tmp_path / "bank")
     assert run(*command).code == 0
