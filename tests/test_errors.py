@@ -4,9 +4,11 @@ import warnings
 
 import pytest
 
+import itembank
 from itembank.errors import (
     DataError,
     DataWarning,
+    ModelWarning,
     command_line_words,
     did_you_mean,
     missing_package,
@@ -15,6 +17,7 @@ from itembank.errors import (
     warn,
     warned_once,
 )
+from tests.bank.banks import make_bank
 
 
 def test_a_warning_points_at_the_line_that_led_to_it():
@@ -127,3 +130,27 @@ def test_remedies_speak_the_words_of_whoever_asks():
 )
 def test_a_missing_package_is_told_from_one_that_it_imports(error, words):
     assert re.search(words, str(missing_package("a run needs lm_eval", "lm_eval", error)))
+
+
+def test_names_that_people_try_first_are_told_what_to_write():
+    bank = make_bank()
+    with pytest.raises(TypeError, match=r"select\(\) has no argument 'n'. Write n_items=..."):
+        itembank.select(bank, n=12)
+    with pytest.raises(TypeError, match="Write rng="):
+        itembank.select(bank, 12, seed=3)
+    assert itembank.select(bank, n_items=12, method="random").n_items == 12
+
+
+def test_warnings_of_some_models_are_given_and_not_listed():
+    def work():
+        with warned_once() as told:
+            warn("of all 3", DataWarning)
+            warn("of all 4", DataWarning)
+            warn("of 'a'", ModelWarning)
+        return told
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        told = work()
+    assert told == ["of all 3 (And 1 more like it.)"]
+    assert len(caught) == 2

@@ -12,7 +12,7 @@ from itembank.bank.banks import Bank
 from itembank.errors import MissingDependencyError
 from itembank.estimation.estimate import estimate
 from itembank.responses.coded_responses import CodedResponses
-from itembank.tabular import MOST_LINES, WIDTH, Compact, Tabular
+from itembank.tabular import MOST_LINES, WIDTH, Compact, Note, Tabular, few_of_each, joined_notes, notes_on
 from tests.bank.banks import make_bank
 
 HOSTILE = '<script>alert("x")</script>\x1b[31m'
@@ -35,7 +35,33 @@ def test_every_public_object_is_shown_short(kind):
     if hasattr(kind, "rows") or holds_arrays(kind):
         assert issubclass(kind, Compact | Tabular)
         # coded responses say how many there are, without making the arrays that are otherwise shown
-        assert "__repr__" not in vars(kind) or kind is CodedResponses
+        assert "__repr__" not in vars(kind) or kind in {CodedResponses, Bank}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Told(Tabular):
+    """A result with something to say."""
+
+    notes: tuple
+
+    def rows(self):
+        """One record."""
+        return [{"score": 0.5}]
+
+
+def test_notes_are_said_below_the_table_and_of_each_kind_three():
+    notes = [Note("a", "well known.", "And more.", (f"m{k}",)) for k in range(5)]
+    told = Told((*notes, Note("b", "The <b> is lost.")))
+    for text in (repr(told), html.unescape(told._repr_html_())):
+        assert "'m2': well known. (And 2 more like it" in text
+        assert "'m3'" not in text
+        assert "The <b> is lost." in text
+        assert "And more." not in text
+    assert "<b>" not in told._repr_html_()
+    assert notes_on(told.notes, "m4") == "Well known. The <b> is lost."
+    assert few_of_each(notes[:1], is_brief=False) == ["'m0': well known. And more."]
+    (joined,) = joined_notes(notes)
+    assert joined.models == ("m0", "m1", "m2", "m3", "m4")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -98,7 +124,7 @@ def test_banks_responses_and_estimates_are_shown_short():
         check_short(thing)
         has_pieces = isinstance(thing, Bank | Tabular)  # tests/pages/test_shown.py
         assert has_pieces or "<" not in thing._repr_html_().replace("<pre>", "").replace("</pre>", "")
-    assert repr(bank).startswith("Bank\n")
+    assert "12 past models x 30 items\n  3 scenarios: 'math', 'code', 'law'" in repr(bank)
     assert "array (12, 30) of float64" in repr(bank.responses)
     assert estimates.to_polars().height == len(estimates.rows())
 

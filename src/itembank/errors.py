@@ -1,12 +1,17 @@
 """Every exception and warning of the package, under one root."""
 
+import functools
 import inspect
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
+from typing import ParamSpec, TypeVar
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 N_SHOWN = 5
 MOST_SHOWN = 100
@@ -81,6 +86,10 @@ class DataWarning(ItembankWarning):
     """Data that can be used but is probably not what was meant."""
 
 
+class ModelWarning(DataWarning):
+    """A `DataWarning` about some models of several, which the notes of these models say, too."""
+
+
 def shown(names: Sequence[object], limit: int = N_SHOWN) -> str:
     """List the first few names for a message, quoted, with how many more there are."""
     text = ", ".join(map(quoted, names[:limit]))
@@ -151,6 +160,21 @@ def remedy(python: str, command_line: str) -> str:
     return command_line if _is_command_line.get() else python
 
 
+def says_instead(**meant: str) -> Callable[[Callable[Given, Result]], Callable[Given, Result]]:
+    """Make a function say which argument is meant by names that people try first: ``says_instead(n="n_items")``."""
+
+    def decorate(function: Callable[Given, Result]) -> Callable[Given, Result]:
+        @functools.wraps(function)
+        def call(*arguments: Given.args, **named: Given.kwargs) -> Result:
+            for wrong in meant.keys() & named.keys():
+                raise TypeError(f"{function.__name__}() has no argument {wrong!r}. Write {meant[wrong]}=...")
+            return function(*arguments, **named)
+
+        return call
+
+    return decorate
+
+
 def warn(message: str, category: type[ItembankWarning]) -> None:
     """Give a warning that points at the line outside this package that led to it."""
     frame, level = inspect.currentframe(), 1
@@ -161,16 +185,17 @@ def warn(message: str, category: type[ItembankWarning]) -> None:
 
 
 @contextmanager
-def warned_once() -> Iterator[None]:
-    """Give each of the package's warnings once when the work is over, however it ends.
+def warned_once() -> Iterator[list[str]]:
+    """Give each of the package's warnings once when the work is over, and list the texts but those of `ModelWarning`.
 
     Warnings that differ in their numbers only are the same; the first of them is given, with how many there were.
     """
     caught: list[warnings.WarningMessage] = []
+    told: list[str] = []
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ItembankWarning)
-            yield
+            yield told
     finally:  # they may explain an error that ends the work
         counts: dict[tuple[type, str], int] = {}
         first: dict[tuple[type, str], str] = {}
@@ -184,7 +209,9 @@ def warned_once() -> Iterator[None]:
             counts[key] = counts.get(key, 0) + 1
         for key, text in first.items():
             more = counts[key] - 1
-            warn(text if more == 0 else f"{text} (And {more} more like it.)", key[0])
+            whole = text if more == 0 else f"{text} (And {more} more like it.)"
+            told += [] if issubclass(key[0], ModelWarning) else [whole]
+            warn(whole, key[0])
 
 
 def first_few(parts: Sequence[str], total: int | None = None) -> str:

@@ -2,13 +2,13 @@
 
 import html
 import reprlib
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from itembank import page_pieces
-from itembank.errors import MissingDependencyError, missing_package, visible
-from itembank.tables import column_names, columns_of, has_points, table_lines
+from itembank.errors import MissingDependencyError, missing_package, shown, visible
+from itembank.tables import column_names, columns_of, has_points, table_lines, title_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,8 +16,82 @@ if TYPE_CHECKING:
 
 MOST_LINES, WIDTH = 20, 100
 """Of what a console shows of an object."""
+FEWEST_LINES = 8
+"""Of a table, however much is said below it."""
 MOST_ROWS = 100
 """Of what a notebook shows."""
+EXPLANATION = "explanation"
+"""Field of an object that says in sentences how it came about."""
+TELLING = ("notes", "verdicts", "cautions", "hints")
+"""Attributes of results, in the order that they are said: notes, or texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What a reader of a result must know; the verb makes it, and tables, JSON, pages and consoles say it.
+
+    Attributes
+    ----------
+    kind : str
+        A word that tells such notes from others: 'better', 'unlike', 'past-model', ...
+    text : str
+        A sentence or two. Where models are named it follows their names, and begins in small letters.
+    more : str
+        What follows from it, for pages and those who want all.
+    models : tuple of ids
+        Whom it is about; empty where it is about all.
+    """
+
+    kind: str
+    text: str
+    more: str = ""
+    models: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Say it in a line."""
+        return self.in_words(is_brief=True)
+
+    def in_words(self, *, is_brief: bool = False) -> str:
+        """Say it with the names of the models, briefly or with what follows from it."""
+        about = f"{visible(shown(self.models))}: {self.text}" if self.models else self.text
+        return about if is_brief or not self.more else f"{about} {self.more}"
+
+    @property
+    def alone(self) -> str:
+        """The text where the model is known already."""
+        return f"{self.text[:1].upper()}{self.text[1:]}" if self.models else self.text
+
+
+def _note_of(kind: str, text: str) -> Note:
+    """Make a note of a text, which need not be a whole sentence."""
+    return Note(kind, text if text.endswith(".") else f"{text}.")
+
+
+def joined_notes(parts: Iterable[Note]) -> tuple[Note, ...]:
+    """Put notes on different models together; where they say the same they become one."""
+    found: dict[tuple[str, str, str], Note] = {}
+    for one in parts:
+        key = (one.kind, one.text, one.more)
+        found[key] = replace(one, models=(*found[key].models, *one.models)) if key in found else one
+    return tuple(found.values())
+
+
+def few_of_each(notes: Sequence[Note], *, is_brief: bool = True, most: int = 3) -> list[str]:
+    """Say notes in words, of one kind no more than `most`, and how many more there are."""
+    of_kind: dict[str, list[Note]] = {}
+    for one in notes:
+        of_kind.setdefault(one.kind, []).append(one)
+    said = []
+    for alike in of_kind.values():
+        said += [one.in_words(is_brief=is_brief) for one in alike[:most]]
+        if len(alike) > most:
+            said[-1] += f" (And {len(alike) - most} more like it: rows in JSON and CSV have all.)"
+    return said
+
+
+def notes_on(notes: Sequence[Note], model_id: str) -> str:
+    """Say all that is told of a model."""
+    return " ".join(one.alone for one in notes if not one.models or model_id in one.models)
 
 
 class Compact:
@@ -26,9 +100,11 @@ class Compact:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """Say in a line what each field holds."""
-        lines = [f"{one.name}: {_said(getattr(self, one.name))}" for one in fields(self) if one.repr]  # type: ignore[arg-type]
-        return "\n".join(_few([type(self).__name__, *(f"  {line}" for line in lines)]))
+        """Say in a line what each field holds, and then all of the explanation that goes with it."""
+        names = [one.name for one in fields(self) if one.repr]  # type: ignore[arg-type]
+        lines = [f"  {name}: {_said(getattr(self, name))}" for name in names if name != EXPLANATION]
+        said = visible(str(getattr(self, EXPLANATION, "")))
+        return "\n".join([*_few([type(self).__name__, *lines]), *title_lines(said, WIDTH)])
 
     def _repr_html_(self) -> str:
         """Show in a notebook how the page begins, for what has one, or the same."""
@@ -36,11 +112,13 @@ class Compact:
 
 
 class Tabular:
-    """A result of records, which `rows` gives; consoles and notebooks show scores in points."""
+    """A result of records, which `rows` gives; consoles and notebooks show scores in points, and then its `notes`."""
 
     __slots__ = ()
     schema: ClassVar[str] = ""
     """Of `itembank.output_keys`, where names of columns mean something else than usual."""
+    main_columns: ClassVar[tuple[str, ...]] = ()
+    """Columns that a console shows; all where there are none."""
 
     def rows(self) -> list[dict[str, Any]]:
         """One record a line of the table."""
@@ -69,14 +147,16 @@ class Tabular:
     def __repr__(self) -> str:
         """Show the first records as a table."""
         rows = self.rows()
-        names = column_names(rows)
+        every = column_names(rows)
+        names = [one for one in every if not self.main_columns or one in self.main_columns]
         title = f"{type(self).__name__} of {len(rows)} {'row' if len(rows) == 1 else 'rows'}{self._in_points(names)}"
+        said = [line for one in self._told() for line in title_lines(one, WIDTH)]
         if not rows:
-            return title
+            return "\n".join([title, *said])
         made = columns_of(rows[: MOST_LINES - 4], names, schema=self.schema)
         lines, left_out = table_lines(made, WIDTH, [one.name for one in made[:0:-1]])
         title += f"; not shown: {', '.join(map(visible, left_out))}" if left_out else ""
-        return "\n".join(_few([title, *lines]))
+        return "\n".join([*_few([title, *lines], max(MOST_LINES - len(said), FEWEST_LINES)), *said])
 
     def _repr_html_(self) -> str:
         """Show a result in a notebook as its page begins, or its first records as a table; everything is escaped."""
@@ -90,7 +170,13 @@ class Tabular:
         body = "".join(_html_row("td", cells) for cells in zip(*(one.cells for one in made), strict=True))
         shown = f"{min(len(rows), MOST_ROWS)} of {len(rows)} rows"
         caption = f"{type(self).__name__}: {shown}{self._in_points(names)}"
-        return f"<table><caption>{html.escape(caption)}</caption>{head}{body}</table>"
+        said = "".join(f"<p>{html.escape(one)}</p>" for one in self._told())
+        return f"<table><caption>{html.escape(caption)}</caption>{head}{body}</table>{said}"
+
+    def _told(self) -> list[str]:
+        """Return what a reader must know, as far as the result's verb says so."""
+        said = [(kind, one) for kind in TELLING for one in getattr(self, kind, ())]
+        return few_of_each([one if isinstance(one, Note) else _note_of(kind, one) for kind, one in said])
 
     def _in_points(self, names: Sequence[str]) -> str:
         return "; scores in points" if has_points(names, self.schema) else ""
@@ -108,9 +194,9 @@ def _html_row(tag: str, cells: Sequence[str]) -> str:
     return "<tr>" + "".join(f"<{tag}>{html.escape(visible(cell))}</{tag}>" for cell in cells) + "</tr>"
 
 
-def _few(lines: Sequence[str]) -> list[str]:
+def _few(lines: Sequence[str], most: int = MOST_LINES) -> list[str]:
     """Cut what is too long for a console."""
-    shown = list(lines) if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], "  ..."]
+    shown = list(lines) if len(lines) <= most else [*lines[: most - 1], "  ..."]
     return [line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..." for line in shown]
 
 

@@ -136,7 +136,7 @@ def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):
     write_responses(own.take(models=np.arange(2), items=np.arange(18)), results)
     outcome = run("compare", bank_folder, results, "--format", "json")
     assert outcome.code == 0, outcome.err
-    assert "Note: 'org/model-0' and 1 more are past models of this bank" in outcome.err
+    assert "Note: 'org/model-0', 'org/model-1': among the past models of this bank" in outcome.err
     assert len(json.loads(outcome.out)["rows"]) == 1
     assert "of this bank" not in run("--quiet", "compare", bank_folder, results).err
 

@@ -38,6 +38,17 @@ def output(tmp_path):
     return tmp_path / "out" / "responses.parquet"
 
 
+def test_two_means_are_told_apart_where_scenarios_differ_in_size(run, tmp_path, output):
+    lines = ["model_id,item_id,scenario,response", *(f"{m},q{k},large,1" for m in "abc" for k in range(3))]
+    (tmp_path / "t.csv").write_text("\n".join([*lines, *(f"{m},x,small,0" for m in "abc")]))
+    told = run("import", tmp_path / "t.csv", "-o", output).err
+    assert "the mean of all answers (micro)" in told
+    assert "its 2 scenario scores (macro), 50.0 points here" in told
+    assert "(macro), 50.0 points here" in run("info", output).err
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    assert "micro" not in run("import", tmp_path / "t.csv", "-o", output).err
+
+
 def test_a_table_is_imported_and_summed_up(run, table, output):
     outcome = run("import", table, "-o", output, "--format", "json")
     assert outcome.code == 0

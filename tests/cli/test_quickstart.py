@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli.quickstart import _write_page
 from itembank.errors import missing_package
@@ -24,7 +25,8 @@ ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(quickstart, "_spec", lambda _: Variational("2pl", n_dims=1, tolerance=1e-3))
+    spec = Variational("2pl", n_dims=1, tolerance=1e-3)
+    monkeypatch.setattr(quickstart, "build_bank", lambda past, rng: build_bank(past, spec, rng=rng))
     monkeypatch.setattr(quickstart, "load_builtin", partial(load_few, every_item=14))
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_MANY", 3)
     monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # it takes seconds to bundle

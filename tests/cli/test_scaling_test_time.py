@@ -57,7 +57,7 @@ def test_json_has_all_and_csv_one_table(run, samples_file, folder):
 
 def test_the_bank_tells_of_models_it_knows(run, samples_file, folder):
     outcome = run(*QUICK, samples_file, "--bank", folder / "bank", "--k", "1", "--model", "model-1")
-    assert "are past models of this bank" in outcome.err
+    assert "among the past models of this bank" in outcome.err
 
 
 @pytest.mark.usefixtures("without_library")

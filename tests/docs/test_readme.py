@@ -1,11 +1,13 @@
 """The README's commands and Python run one after the other as they are printed, and give what it shows."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from itembank.bank.selections import Selection
 from itembank.readers.builtin import sample_data
 from tests.docs.test_examples import blocks
 
@@ -21,7 +23,7 @@ def of_language(language):
 
 
 @pytest.mark.slow
-def test_what_is_printed_is_what_comes(run, tmp_path, monkeypatch):
+def test_what_is_printed_is_what_comes_of_commands_and_of_python(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     (commands,), (shown,), (code,) = of_language("sh"), of_language("text"), of_language("python")
@@ -32,8 +34,13 @@ def test_what_is_printed_is_what_comes(run, tmp_path, monkeypatch):
     assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
     numbers = zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True)
     assert [pair for pair in numbers if abs(float(pair[0]) - float(pair[1])) > 0.2] == []  # other processors round
-    exec(compile(code, "README.md", "exec"), {"__name__": "example"})  # noqa: S102
+    again = run(*shlex.split(commands.splitlines()[-1])[1:], "--format", "json")
+    namespace = {"__name__": "example"}
+    exec(compile(code, "README.md", "exec"), namespace)  # noqa: S102
     assert (tmp_path / "my-bank").is_dir()
+    chosen = Selection.load(tmp_path / "selection.json").to_dict()
+    assert namespace["selection"].to_dict() == chosen
+    assert namespace["estimates"].rows() == json.loads(again.out)["rows"]  # to the last digit
 
 
 def test_the_true_score_is_the_one_it_names():

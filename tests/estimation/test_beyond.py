@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from itembank.calibration.build import build_bank
+from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError
 from itembank.estimation import folds as folds_module
 from itembank.estimation.beyond import Place, StackWeights, learn_line, places
@@ -156,13 +157,34 @@ def test_models_better_than_all_past_ones_are_estimated_and_covered():
             errors[ahead].append(np.abs(found.value[:, -1] - truth).mean())
             if ahead:
                 held.append(np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1])))
-                assert "better than all 60 past models" in found.typicality.in_words(found.model_ids, 60)[0]
     assert np.mean(held) >= 0.93
     assert np.mean(errors[True]) < np.mean(errors[False])
+
+
+def test_models_that_are_said_to_be_better_than_all_past_ones_are():
+    """Known truth: models far below the best past one, about as good, and above it; three such worlds."""
+    chances, truths = [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        difficulty = rng.normal(1.0, 1.5, 200)
+        items = [f"q{k:03d}" for k in range(200)]
+        past = simulated(rng.normal(0.0, 0.8, 60), difficulty, rng)
+        abilities = np.concatenate([rng.normal(0.0, 0.8, 40), rng.normal(1.5, 0.4, 80), rng.normal(2.4, 0.25, 40)])
+        new = ResponseMatrix.create(simulated(abilities, difficulty, rng), item_ids=items)
+        bank = build_bank(ResponseMatrix.create(past, item_ids=items), Variational(tolerance=1e-4))
+        found = estimate(bank, new, selection=select(bank, 40))
+        chances.append(found.typicality.beyond)
+        truths.append(new.responses.mean(axis=1) > bank.known_scores.value[:, -1].max())
+        said = {name for note in found.notes if note.text.startswith("probably better") for name in note.models}
+        assert said == {new.model_ids[k] for k in np.flatnonzero((chances[-1] >= 0.5) & ~found.is_exact)}
+    chance, is_better = np.concatenate(chances), np.concatenate(truths)
+    assert np.mean(is_better[chance >= 0.5]) > 0.8
+    assert np.mean(is_better[chance < 0.2]) < 0.2
+    assert 0.2 < np.mean(is_better) < 0.6
 
 
 def test_a_single_method_has_a_place_too():
     bank = small_bank(n_models=40, n_items=36)
     found = estimate(bank, bank.responses.take(items=np.arange(18)), method=PIRT())
     order = np.argsort(found.value[:, -1])
-    assert np.all(np.diff(found.typicality.beyond[order]) >= 0.0)
+    assert np.all(np.diff(found.typicality.share[order]) >= 0.0)

@@ -10,7 +10,7 @@ from scipy.stats import norm
 from itembank.bank.known_scores import win_rate_headline
 from itembank.banks import add_scores, with_target
 from itembank.calibration.build import build_bank
-from itembank.calibration.calibration_specs import Variational
+from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.comparison.compare import compare
 from itembank.errors import DataError, ParameterError, command_line_words
 from itembank.estimation.calibrated_scores import OutOfFold
@@ -322,7 +322,7 @@ def test_external_scores_are_estimated_where_past_models_are_listed_twice():
     models = pl.DataFrame({"model_id": [f"m{k}" for k in range(43)]})
     items = pl.DataFrame({"item_id": [f"i{k:02d}" for k in range(80)]})
     board = (10.0 + 50.0 * past.mean(axis=1)).tolist()
-    bank = build_bank(ResponseMatrix.create(past, models=models, items=items), "map")
+    bank = build_bank(ResponseMatrix.create(past, models=models, items=items), JointMAP())
     aimed = with_target(add_scores(bank, models.with_columns(board=pl.Series(board)), ["board"]), "board")
     new = ResponseMatrix.create(answers[40:, :40], item_ids=[f"i{k:02d}" for k in range(40)])
     found = estimate(aimed, new)

@@ -9,6 +9,7 @@ from itembank.numerics.intervals import (
     interval_scores,
     normal_quantile,
     normal_reach,
+    probability_above,
     t_quantile,
     t_reach,
 )
@@ -206,3 +207,16 @@ def test_quantiles_are_those_of_tables():
     np.testing.assert_allclose(t_reach(0.9, np.array([1.0, 30.0])), [6.313752, 1.697261], atol=1e-6)
     assert t_reach(0.95, np.inf) == normal_reach(0.95)
     assert t_quantile(0.8, 10.0) == pytest.approx(0.879058, abs=1e-6)
+
+
+@pytest.mark.parametrize(("degrees", "law"), [(np.inf, norm()), (4.0, t(4))])
+def test_what_an_interval_is_of_lies_above_its_own_end_with_half_of_what_the_level_leaves(degrees, law):
+    def above(limit, value, low, high):
+        return float(probability_above(np.array([limit]), value, low, high, level=0.9, degrees=degrees)[0])
+
+    assert above(0.4, 0.5, 0.4, 0.7) == pytest.approx(0.95)
+    assert above(0.7, 0.5, 0.4, 0.7) == pytest.approx(0.05)
+    assert above(0.5, 0.5, 0.4, 0.7) == 0.5
+    assert above(0.45, 0.5, 0.4, 0.7) == pytest.approx(law.cdf(0.5 * law.ppf(0.95)))
+    assert [above(limit, 0.5, 0.5, 0.5) for limit in (0.4, 0.5, 0.6)] == [1.0, 0.5, 0.0]
+    assert np.isnan(above(np.nan, 0.5, 0.4, 0.6))

@@ -166,14 +166,14 @@ def test_missing_answers_known_models_and_scores_without_items_are_cautions(bank
     with pytest.warns(match="have no response"):
         estimates = estimate(bank, known, selection=selection, method="p-irt", interval="model-based")
     cautions = " ".join(one.text for one in of_kind(estimates_page(bank, known, estimates, selection), Caution))
-    assert "lacks 7 answers" in cautions
-    assert "is among the past models" in cautions
+    assert "no answer to 7 of the chosen items" in cautions
+    assert "among the past models" in cautions
     page = estimates_page(bank, known, estimates, selection)
     assert ids[0] not in column(page, "the best past model", "model")
     math = new_models(bank, 1).take(items=np.arange(0, 30, 3))
     estimates = estimate(bank, math, method="weighted", interval="model-based")
     page = estimates_page(bank, math, estimates)
-    assert "no answers for some scores" in " ".join(one.text for one in of_kind(page, Caution))
+    assert "no estimate of some scores" in " ".join(one.text for one in of_kind(page, Caution))
     assert answers(page)[0].value == "unknown"
     assert np.isnan(column(page, "Scenarios", "below")).tolist() == [False, True, True]
     assert chart(page, "Against past models").title.count("math") == 2
@@ -183,8 +183,9 @@ def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):
     responses = new_models(bank, 5)
     estimates = estimate(bank, responses, method="p-irt", interval="model-based")
     typicality = estimates.typicality._replace(typicality=np.array([0.5, 0.02, 0.6, 0.7, 0.8]))
-    page = estimates_page(bank, responses, dataclasses.replace(estimates, typicality=typicality))
-    assert "new/1" in of_kind(page, Caution)[0].text
+    notes = tuple(typicality.notes(estimates.model_ids, 30))
+    page = estimates_page(bank, responses, dataclasses.replace(estimates, typicality=typicality, notes=notes))
+    assert [one.text.partition(" unlike")[0] for one in of_kind(page, Caution)] == ["'new/1': answered"]
     flags = dict(zip(column(page, "Models", "model"), column(page, "Models", "is_flagged"), strict=True))
     assert [name for name, is_flagged in flags.items() if is_flagged] == ["new/1"]
     assert "Hollow" in chart(page, "has the highest estimate").note

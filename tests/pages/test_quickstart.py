@@ -10,8 +10,8 @@ from scipy.stats import spearmanr
 from itembank.bank.bank_files import load_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
+from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
-from itembank.calibration.dimensions import choose_n_dims
 from itembank.errors import ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.folds import folds
@@ -19,12 +19,10 @@ from itembank.pages import quickstart
 from itembank.pages.quickstart import (
     DEFAULT,
     STRATEGIES,
-    TOLERANCE,
     QuickstartResult,
     Round,
     StrategyErrors,
     _counted,
-    _spec,
     quickstart_page,
     run_quickstart,
 )
@@ -42,10 +40,14 @@ QUICK = Variational("2pl", n_dims=1, tolerance=1e-3)  # four fits in a second
 N_FOLDS = 3
 
 
+def quick_bank(past, *, rng):
+    return build_bank(past, QUICK, rng=rng)
+
+
 @pytest.fixture(autouse=True)
 def _quick(request, monkeypatch):
     if "slow" not in request.keywords:
-        monkeypatch.setattr(quickstart, "_spec", lambda _: QUICK)
+        monkeypatch.setattr(quickstart, "build_bank", quick_bank)
         monkeypatch.setattr(quickstart, "load_builtin", load_few)
         monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_MANY", N_FOLDS)
 
@@ -53,7 +55,7 @@ def _quick(request, monkeypatch):
 def small_quickstart(folder, **choices):
     """Run it on few models, with a quick fit."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(quickstart, "_spec", lambda _: QUICK)
+        patched.setattr(quickstart, "build_bank", quick_bank)
         patched.setattr(quickstart, "load_builtin", load_few)
         patched.setattr("itembank.estimation.folds.N_FOLDS_MANY", N_FOLDS)
         return run_quickstart(folder, n_items=60, n_repeats=1, rng=3, **choices)
@@ -84,14 +86,6 @@ def test_no_checkpoint_of_a_held_out_run_is_in_the_bank(result):
     )
     assert runs_past.isdisjoint(runs_new)
     assert (len(runs_past), len(runs_new)) == (42, 14)
-
-
-def test_the_number_of_abilities_is_chosen_as_calibrate_chooses_it(monkeypatch):
-    responses = few_items.load_few("bytelms", every_item=14, every_model=4)
-    monkeypatch.setattr("itembank.calibration.dimensions.CANDIDATES", (1, 2))
-    spec = _spec(responses)
-    assert spec.n_dims == choose_n_dims(responses, Variational(tolerance=TOLERANCE)).n_dims
-    assert spec.item_model == ("2pl" if spec.n_dims == 1 else "mirt")
 
 
 def test_only_the_chosen_items_of_the_held_out_models_are_written(result):

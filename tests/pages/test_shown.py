@@ -20,6 +20,7 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.studies.papers.dimensions import dimensionality
 from itembank.studies.papers.task_overview import task_overview
 from tests.bank.banks import make_bank
+from tests.estimation.simulated import shared_bank
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +68,15 @@ def test_an_audit_begins_as_its_page_does():
     assert "<i>" not in shown
     page = audit_page(audit)
     assert page.lead[1].answers[0].label in shown
+    assert shown.count("<table") == 1
+
+
+def test_a_plan_shows_its_answer_and_its_table():
+    found = ib.plan(shared_bank(), half_width=0.2, selector="stratified", method="mean", max_items=20)
+    page = ib.show(found)
+    assert page.lead[0].text == found.message
+    shown = found._repr_html_()
+    assert "half_width_beyond" not in shown
     assert shown.count("<table") == 1
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import itembank as ib
 from itembank.bank.bank_places import PACKAGED
+from itembank.pages.estimates_page import estimates_page
 from itembank.publishing.recipes import origin_of
 from scripts.make_ready_banks import BANKS, swe_bench_verified
 
@@ -33,6 +34,32 @@ def test_each_is_small_and_open_and_says_where_it_comes_from(name, tmp_path):
     assert (bank.n_models, bank.newest is None) == (0, False)
     columns = set(bank.responses.items.columns)  # no text, nothing of a model
     assert columns - {"task"} == {"item_id", "scenario", "subscenario"}
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "best"),
+    [("swebench-verified", "20231010_rag_swellama7b", 0.792), ("mmlu-pro", "gpt-4o-2024-05-13", 0.858)],
+)
+def test_each_knows_its_past_models_again_and_their_public_scores(name, known, best):
+    bank = ib.load_bank(f"bank:{name}")
+    past = bank.past_models
+    assert len(past.names) == past.scores.size == bank.n_calibration_models
+    assert past.known([known, f"org/{known.upper()}", "my-new-model"]) == (known, f"org/{known.upper()}")
+    assert past.best(["my-new-model"])[0] == pytest.approx(best, abs=5e-4)
+    assert known not in (PACKAGED / name / "bank.json").read_text(encoding="utf-8")
+    shown = repr(bank)
+    assert f"{bank.n_calibration_models} past models x {bank.n_total:,} items" in shown
+    assert origin_of(PACKAGED / name)["title"] in shown
+
+
+def test_a_page_of_a_ready_bank_shows_the_model_among_past_scores_and_names_none():
+    bank = ib.load_bank("bank:swebench-verified")
+    chosen = ib.select(bank, 60)
+    answers = responses_to(chosen.item_ids)
+    page = estimates_page(bank, answers, ib.estimate(bank, answers))
+    (chart,) = (one for one in page.charts if "of past models" in one.title)
+    assert len(chart.data[0]) == 100
+    assert [column.name for column in chart.table.columns] == ["score"]
 
 
 @pytest.mark.parametrize("name", BANKS)
@@ -75,8 +102,12 @@ def test_answers_to_other_items_than_the_published_are_used_with_the_item_models
 def test_further_answers_are_left_out_and_named():
     bank = ib.load_bank("bank:mmlu-pro")
     others = [item for item in bank.item_ids if item not in ib.select(bank, 100).item_ids][:5]
+    answers = responses_to([*ib.select(bank, 100).item_ids, *others], models=("a", "b"))
+    found = ib.estimate(bank, answers)
+    assert found.n_items[0, -1] == 100
+    assert found.notes[0].text.startswith("answered 105 of 12,032 items, 100 of which count here.")
     with pytest.warns(ib.errors.DataWarning, match="5 of 105 items are not among the 100"):
-        assert ib.estimate(bank, responses_to([*ib.select(bank, 100).item_ids, *others])).n_items[0, -1] == 100
+        ib.compare(bank, answers)
 
 
 def test_models_that_ran_different_sets_are_not_estimated_together():
@@ -104,5 +135,6 @@ def test_swe_bench_verified_is_what_its_results_make(shared_dir):
     chosen = ib.select(packaged, 60)
     some = responses.take(items=responses.item_indices(list(chosen.item_ids)))
     expected, found = ib.estimate(whole, some, selection=chosen), ib.estimate(packaged, some)
+    np.testing.assert_allclose(packaged.past_models.scores, np.sort(whole.past_scores[:, -1])[::-1], atol=1e-7)
     for name in ("value", "low", "high"):
         np.testing.assert_allclose(getattr(found.scores, name), getattr(expected.scores, name), rtol=0.0, atol=1e-4)

@@ -370,7 +370,7 @@ def test_models_whose_score_is_not_the_published_one_stay_out(places):
         (RECIPE.replace("bfcl", "open-llm-leaderboard-v2"), "keeps one repository a model, so models or n_models must"),
         (RECIPE.replace("bfcl", "bfc"), "Did you mean 'bfcl'"),
         (f"{RECIPE}[read]\nmetrics = ['a']", r"keys of \[read\] must be among"),
-        (f"{RECIPE}[read]\nerrors = 'no'", "errors must be 'missing' or 'wrong'"),
+        (f"{RECIPE}[read]\nerrors = 'no'", "errors must be 'missing', 'wrong' or 'bounds'"),
         (f"{RECIPE}[calibrate]\nfamily = 'normal'", "calibrate.family must be"),
         (OWN.replace("long", "lm-evaluation"), "the reader of a source must be one of"),
         (OWN.replace("patterns", "pattern"), r"keys of \[source.archive\] must be among"),

@@ -6,6 +6,7 @@ import pytest
 
 import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.past_models import PastModels
 from itembank.banks import note, retire, with_target
 from itembank.errors import BankError, DataError, IntegrityError, ParameterError
 from itembank.estimation.estimator_specs import METHODS, Factor
@@ -164,6 +165,25 @@ def test_few_models_leave_no_past_errors(new):
     np.testing.assert_allclose(numbers(known), numbers(ib.estimate(few, new, selection=chosen)), rtol=0.0, atol=1e-7)
 
 
+def test_public_scores_are_kept_with_digests_of_names_where_asked_for(whole, selection, asked, tmp_path):
+    plain = without_responses(whole, selections=[selection])
+    kept = without_responses(whole, selections=[selection], keep_scores=True)
+    assert kept.bank_id == plain.bank_id  # no number of an estimate is another
+    save_bank(kept, tmp_path / "bank")
+    past = load_bank(tmp_path / "bank").past_models
+    scores = whole.known_scores.value[:, -1]
+    np.testing.assert_allclose(past.scores, np.sort(scores)[::-1], atol=1e-7)
+    assert past.known(whole.responses.model_ids) == tuple(whole.responses.model_ids)
+    first = whole.responses.model_ids[0]
+    np.testing.assert_allclose(past.scores[past.rows(first)], scores[0], atol=1e-7)
+    names = b"".join(one.read_bytes() for one in (tmp_path / "bank").iterdir())
+    assert not any(name.encode() in names for name in whole.responses.model_ids)
+    assert plain.past_models.names == ()
+    known = asked.with_tables(models=asked.models.with_columns(model_id=pl.Series([first, "b", "c", "d"])))
+    (note_,) = [one for one in ib.estimate(kept, known).notes if one.kind == "past-model"]
+    assert (note_.models, "take a bank that was made without" in note_.text) == ((first,), True)
+
+
 def spoiled(published, **changes):
     return dataclasses.replace(published, published=dataclasses.replace(published.published, **changes))
 
@@ -174,6 +194,8 @@ def spoiled(published, **changes):
         (lambda kept: {"noise_ratio": -kept.noise_ratio}, "noise_ratio must be >= 0"),
         (lambda kept: {"noise_ratio": kept.noise_ratio[:1]}, "noise_ratio must be finite numbers of shape"),
         (lambda kept: {"n_models": 0}, "must hold no models"),
+        (lambda kept: {"past": PastModels(("A" * 16,), np.ones(1), "s")}, "a digest of a name and a score"),
+        (lambda kept: {"past": PastModels(("a" * 16,), np.array([1.5]), "s")}, "a digest of a name and a score"),
         (lambda kept: {"whole_bank": "\x1b[2J"}, "whole_bank must be the id of a bank"),
         (
             lambda kept: {"factor_model": dataclasses.replace(kept.factor_model, loadings=np.zeros(()))},

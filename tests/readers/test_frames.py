@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from itembank.errors import DataError, MissingDependencyError, ParameterError
+from itembank.errors import DataError, ParameterError
 from itembank.readers.read import responses_from_frame, to_polars
 from itembank.readers.reading_specs import ReadingSpec
 
@@ -80,13 +80,37 @@ def test_what_is_no_table_is_a_parameter_error():
         responses_from_frame(PANDAS, spec=ReadingSpec(format="lm-eval"))
 
 
-def test_without_pyarrow_the_error_names_the_package(monkeypatch):
-    def fail(*_arguments, **_options):
-        raise ImportError("pyarrow is required")
+KINDS = pd.DataFrame(
+    {
+        "text": ["a", None, "c"],
+        "string": pd.array(["a", None, "c"], dtype="string"),
+        "category": pd.Categorical(["a", None, "a"]),
+        "whole": [1, 2, 3],
+        "number": [1.5, np.nan, 3.0],
+        "truth": [True, False, True],
+        "maybe": pd.array([True, None, False], dtype="boolean"),
+        "count": pd.array([1, None, 3], dtype="Int64"),
+        "day": pd.to_datetime(["2024-01-01", None, "2024-02-01"]),
+    }
+)
 
-    monkeypatch.setattr(pl, "from_pandas", fail)
-    with pytest.raises(MissingDependencyError, match="pip install pyarrow"):
-        to_polars(PANDAS)
+
+def test_columns_of_pandas_hold_what_its_own_way_through_arrow_gives():
+    ours, theirs = to_polars(KINDS), pl.from_pandas(KINDS)
+    assert ours.columns == theirs.columns
+    for name in ours.columns:
+        assert ours[name].to_list() == theirs[name].to_list(), name
+    numbered = pd.DataFrame([[1.0, 0.0]], columns=[7, 8])
+    assert to_polars(numbered).columns == ["7", "8"]
+
+
+def test_pandas_tables_of_text_are_read_where_there_is_no_pyarrow():
+    code = (
+        "import sys; sys.modules['pyarrow'] = None; import pandas as pd, itembank as ib;"
+        "t = pd.DataFrame({'model_id': ['a', 'b'], 'item_id': ['x', 'x'], 'response': [1, 0]});"
+        "sys.exit(ib.responses_from_frame(t).model_ids != ['a', 'b'])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_no_table_library_but_polars_is_imported():

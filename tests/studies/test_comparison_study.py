@@ -172,11 +172,11 @@ def test_costs_are_told_without_a_budget_too(table):
 def test_dimensions_are_chosen_on_the_calibration_models(monkeypatch):
     seen = []
 
-    def record(known, spec):
+    def record(known, spec, *, progress):
         seen.append(known.model_ids)
-        return type("Choice", (), {"n_dims": 2})
+        return type("Choice", (), {"n_dims": 2, "message": "told to"})
 
-    monkeypatch.setattr("itembank.studies.comparison_study.choose_n_dims", record)
+    monkeypatch.setattr("itembank.calibration.dimensions.choose_n_dims", record)
     bank = prepare_fold(make_spec(calibration=CalibrationChoice()), RESPONSES, FOLD).bank
     assert bank.calibration.n_dims == 2
     assert seen == [[RESPONSES.model_ids[row] for row in FOLD.train]]

@@ -20,10 +20,10 @@ ONE_MODEL = "model"
 """Id of a model whose answers are given without one."""
 GivenBank: TypeAlias = Bank | str | Path
 """A bank, the path of its folder, or its name: ``bank:name`` of a ready bank, ``hf:owner/name`` of one on the Hub."""
-GivenResponses: TypeAlias = ResponseMatrix | str | Path | Sequence[str | Path]
-"""Responses, or the path or paths of files and log folders that `read_responses` reads."""
-NewResponses: TypeAlias = GivenResponses | Mapping[str, float] | Sequence[float] | FloatArray | Any
-"""Or, in memory: one model's ``{item_id: response}``, or its responses in the order of a selection; or a table."""
+GivenResponses: TypeAlias = ResponseMatrix | str | Path | Sequence[str | Path] | Any
+"""Responses, the path or paths of files and log folders that `read_responses` reads, or a table in memory."""
+NewResponses: TypeAlias = GivenResponses | Mapping[str, float] | Sequence[float] | FloatArray
+"""Or, in memory: one model's ``{item_id: response}``, or its responses in the order of a selection."""
 GivenSelection: TypeAlias = Selection | str | Path
 """A selection, or the path of its file."""
 
@@ -41,12 +41,12 @@ def as_bank(bank: GivenBank) -> Bank:
 
 
 def as_responses(responses: GivenResponses) -> ResponseMatrix:
-    """Return the responses themselves, or read those at a path or several."""
+    """Return the responses themselves, or read those at a path or several, or in a table."""
     if isinstance(responses, ResponseMatrix):
         return responses
-    from itembank.readers.read import read_responses  # noqa: PLC0415 (a session reads no results)
+    from itembank.readers.read import read_responses, responses_from_frame  # noqa: PLC0415 (a session reads no results)
 
-    return read_responses(_paths(responses))
+    return responses_from_frame(responses) if _is_table(responses) else read_responses(_paths(responses))
 
 
 def as_new_responses(
@@ -64,15 +64,30 @@ def as_new_responses(
     the items of the selection are kept where there is one, and must be those of the bank; with `same_content` their
     content, too, and their prompts unless `allow_mixed_prompts`. Lost answers count as `errors` says.
     """
+    choices = {"same_content": same_content, "allow_mixed_prompts": allow_mixed_prompts}
+    return read_new(bank, responses, selection, errors=errors, **choices)[1]
+
+
+def read_new(
+    bank: Bank,
+    responses: NewResponses,
+    selection: Selection | None = None,
+    *,
+    same_content: bool = True,
+    allow_mixed_prompts: bool = False,
+    errors: Errors | None = None,
+) -> tuple[ResponseMatrix, ResponseMatrix]:
+    """Return all responses of new models, and what `as_new_responses` makes of them."""
     given = responses if isinstance(responses, ResponseMatrix) else _in_memory(bank, responses, selection)
     if given is not None:
-        return given.with_errors(errors)
+        given = given.with_errors(errors)
+        return given, given
     from itembank.readers import agreement  # noqa: PLC0415 (most verbs are given responses, or none)
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
     from itembank.responses.prompts import how_to_mix  # noqa: PLC0415
 
     spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
-    matrix = agreement.read_new_responses(_paths(responses), bank.responses.items, spec=spec)
+    matrix = whole = agreement.read_new_responses(_paths(responses), bank.responses.items, spec=spec)
     if selection is not None:
         matrix, _ = agreement.only_items(matrix, selection.item_ids)
     if same_content:
@@ -80,7 +95,7 @@ def as_new_responses(
         if not allow_mixed_prompts:
             advice = "To take them anyway, give what read_responses(...) returns in place of the path."
             agreement.check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
-    return matrix
+    return whole, matrix
 
 
 def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None) -> ResponseMatrix | None:
@@ -162,9 +177,7 @@ def _paths(responses: object) -> list[str | Path]:
     if isinstance(responses, list | tuple) and responses and all(isinstance(one, str | Path) for one in responses):
         return list(responses)
     advice = "Read files with read_responses('results.csv')."
-    if _is_table(responses):
-        advice = "Turn a table into responses with responses_from_frame(table)."
-    elif hasattr(responses, "shape"):
+    if hasattr(responses, "shape"):
         advice = "Turn an array into responses with ResponseMatrix.create(array)."
     raise ParameterError(f"responses must be a ResponseMatrix or the path of results, got {_kind(responses)}. {advice}")
 

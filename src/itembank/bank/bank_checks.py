@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import BEYOND, FEW_MODELS, KNOWN_PARAMETERS, Bank, PublishedSubset
+from itembank.bank.past_models import PastModels, is_name_digest
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import installed_methods
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -151,8 +152,18 @@ def _published_problems(bank: Bank) -> Iterator[str]:
             yield f"{name} must be >= 0, got {array.min():g}."
     if not (_is_some(np.array([published.discrepancy.level, published.discrepancy.subgroup]))).all():
         yield f"discrepancy must be finite and >= 0, got {published.discrepancy}."
+    yield from _past_model_problems(published.past)
     for subset in published.subsets:
         yield from _subset_problems(bank, subset)
+
+
+def _past_model_problems(past: PastModels | None) -> Iterator[str]:
+    """Each past model has the digest of its name, and a score that may be unknown."""
+    if past is None:
+        return
+    is_score = np.isnan(past.scores) | ((past.scores >= 0.0) & (past.scores <= 1.0))
+    if past.scores.shape != (len(past.names),) or not is_score.all() or not all(map(is_name_digest, past.names)):
+        yield "published past models must have a digest of a name and a score in [0, 1] each."
 
 
 def _n_columns(array: FloatArray) -> int:

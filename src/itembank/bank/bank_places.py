@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from itembank.bank.bank_records import RECORD
-from itembank.errors import BankError, ParameterError, did_you_mean, quoted
+from itembank.errors import BankError, ItembankError, ParameterError, did_you_mean, quoted, visible
 from itembank.files.documents import read_toml
 from itembank.files.hub import is_hub_name, parse_hub_name
 
@@ -53,6 +53,17 @@ def ready_banks() -> dict[str, Path]:
             if NAME.fullmatch(place.name) and (place / RECORD).is_file():
                 found.setdefault(place.name, place)
     return found
+
+
+def title_of(folder: Path | None) -> str:
+    """Return the title of a ready bank in a folder, as its recipe has it; empty for other banks."""
+    path = None if folder is None else folder / BESIDE_BANK
+    if path is None or not path.is_file():
+        return ""
+    try:
+        return visible(str(read_toml(path).get("title", "")))
+    except (ItembankError, OSError):
+        return ""
 
 
 def packaged_recipes() -> dict[str, Path]:

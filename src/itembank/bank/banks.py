@@ -12,9 +12,11 @@ import polars as pl
 
 from itembank.bank.bank_cache import BankCache
 from itembank.bank.bank_history import FIRST_VERSION, BankHistory, target_digest
+from itembank.bank.bank_places import title_of
 from itembank.bank.known_scores import Headline, KnownScores
+from itembank.bank.past_models import PastModels
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, ParameterError, quoted, visible
+from itembank.errors import DataError, ParameterError, quoted, shown, visible
 from itembank.irt.abilities import Difficulties, expected_difficulties
 from itembank.irt.discrepancy import Discrepancy
 from itembank.irt.linear_gaussian import FactorModel
@@ -188,6 +190,8 @@ OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit")
 """Arrays of a `PublishedSubset`."""
 BEYOND = ("beyond_weights", "beyond_errors", "beyond_standard_errors", "beyond_scales", "place")
 """Arrays that a `PublishedSubset` has where better models were left out."""
+PAST_SCORES = "past_scores"
+"""Array of the scores of a published bank's past models."""
 MEASURED = ("error", "half_width", "coverage")
 """What a bank's record says of the cross-validated errors of a `PublishedSubset`."""
 
@@ -255,6 +259,7 @@ class Published:
     subsets: tuple[PublishedSubset, ...] = ()  # None where any items may be run
     newest: datetime.date | None = None  # Of the newest past model; None where unknown
     rest: Rest | None = None  # None where the bank has all items
+    past: PastModels | None = None  # Names as digests, and public scores; None where they are not published
 
     @property
     def subset(self) -> PublishedSubset | None:
@@ -279,6 +284,7 @@ class Published:
             "discrepancy": {"level": self.discrepancy.level, "subgroup": self.discrepancy.subgroup},
             "subsets": subsets,
             "newest": None if self.newest is None else self.newest.isoformat(),
+            **({} if self.past is None else {"past_models": list(self.past.names)}),
             "target": None if self.rest is None else [self.rest.target_id, self.rest.target_digest],
         }
 
@@ -293,6 +299,7 @@ class Published:
         for number, one in enumerate(self.subsets):
             arrays = {name: getattr(one, name) for name in OF_SUBSET} | dict(one.beyond)
             found |= {f"{number}.{name}": array for name, array in arrays.items()}
+        found |= {} if self.past is None else {PAST_SCORES: self.past.scores}
         packed = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
         if self.rest is not None:  # few numbers, on which every estimate rests
             packed |= {f"rest_{name}": np.ascontiguousarray(getattr(self.rest, name)) for name in OF_REST}
@@ -322,6 +329,9 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
         target_id, digest = map(visible, map(str, record["target"]))
         sums: dict[str, Any] = {name: found[f"rest_{name}"] for name in OF_REST}
         rest = Rest(**sums, target_id=target_id, target_digest=digest)
+    names, past = record.get("past_models"), None
+    if names is not None:
+        past = PastModels(tuple(map(str, names)), found[PAST_SCORES], str(record["whole_bank"]))
     return Published(
         int(record["n_models"]),
         str(record["whole_bank"]),
@@ -331,6 +341,7 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
         tuple(subsets),
         datetime.date.fromisoformat(record["newest"]) if record.get("newest") else None,
         rest,
+        past,
     )
 
 
@@ -378,6 +389,26 @@ class Bank(Compact):
     whole: "Bank | None" = field(default=None, repr=False)
     headline: Headline | None = None
     cache: BankCache = field(default_factory=BankCache, init=False, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        """Say how large the bank is, whose, and what can be done with it."""
+        name = self.name or self.cache.source or ("" if self.cache.folder is None else self.cache.folder.name)
+        scenarios, calibration = self.targets.scenarios, self.calibration
+        size = f"{self.n_calibration_models:,} past models x {self.n_total:,} items"
+        own, title = sorted({one.n_items for one in self.own_selections}), title_of(self.cache.folder)
+        lines = [
+            f"Bank {visible(f'{name} ({self.bank_id})' if name else self.bank_id)}: {size}",
+            *([f"  {title}"] if title else []),
+            f"  {'scenario' if len(scenarios) == 1 else f'{len(scenarios)} scenarios'}: {shown(scenarios)}",
+            f"  score: {self.target_id}"
+            + (f", {self.targets.overall_in_words}" if self.targets.overall_in_words else ""),
+            f"  item model: {calibration.item_model}, n_dims {calibration.n_dims}, by {calibration.method}",
+        ]
+        if self.published is not None:
+            lines.append("  published without past models' responses")
+        if own:
+            lines.append(f"  items to run: {', '.join(map(str, own[:-1]))}{' or ' * (len(own) > 1)}{own[-1]}")
+        return "\n".join(lines)
 
     @property
     def parameters(self) -> ItemParameters:
@@ -513,6 +544,16 @@ class Bank(Compact):
             return self.published.newest
         dates = model_dates(self.responses.models)
         return None if dates is None else dates.max()  # type: ignore[return-value]
+
+    @property
+    def past_models(self) -> PastModels:
+        """Who the past models were, and their overall scores or those in their place, as far as the bank knows."""
+        if self.published is None:
+            return PastModels(tuple(self.responses.model_ids), self.past_scores[:, -1])
+        if self.published.past is not None and self.headline is None:
+            return self.published.past
+        places = [one.beyond[BEYOND[-1]] for one in self.published.subsets if BEYOND[-1] in one.beyond]
+        return PastModels((), np.array([float(place[0]) for place in places[:1]]))
 
     @property
     def n_compared_models(self) -> int:

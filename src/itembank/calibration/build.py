@@ -8,6 +8,7 @@ from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.banks import Bank, bank_fingerprint
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
+from itembank.calibration.dimensions import usual_spec
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
 from itembank.errors import DataWarning, shown, warn
 from itembank.numerics.random import as_generator
@@ -17,8 +18,9 @@ from itembank.responses.score_names import Across, Within
 from itembank.responses.siblings import sibling_groups, siblings_in_words
 from itembank.responses.targets import ScoreTargets
 
-CALIBRATION_FRACTION = 0.6
-"""Progress when the calibration is done; after it half of the models are fitted for the bias."""
+CHOICE_FRACTION, CALIBRATION_FRACTION = 0.2, 0.6
+"""Progress when the number of dimensions is chosen, and when the calibration is done; after it half of the models are
+fitted for the bias."""
 
 
 def build_bank(
@@ -34,10 +36,12 @@ def build_bank(
 
     Parameters
     ----------
-    responses : ResponseMatrix, path or paths
+    responses : ResponseMatrix, path or paths, table
         Past results: the answers of the past models.
     spec : CalibrationSpec or str
-        As for `calibrate`.
+        The name of a method ('variational', 'map', 'mml'), for as many dimensions as suit the responses (`usual_spec`):
+        the bank is then that of `itembank calibrate`. Or a spec, which is taken as it is:
+        ``Variational("mirt", n_dims=5)``.
     within, across : str
         How items make scenario scores and scenarios the overall score, as for `ScoreTargets.create`.
     rng : Generator, int or None
@@ -51,16 +55,21 @@ def build_bank(
 
     Examples
     --------
-    >>> bank = build_bank(responses, Variational("mirt", n_dims=5))  # doctest: +SKIP
+    >>> bank = build_bank(responses)  # doctest: +SKIP
     >>> selection = select(bank, 100, rng=0)  # doctest: +SKIP
     """
     responses = _answered(as_responses(responses))
-    spec = METHODS.resolve(spec)
     targets = ScoreTargets.create(responses.items, within=within, across=across)
     alike = siblings_in_words(responses.model_ids, sibling_groups(responses))
     if alike:
         warn(alike, DataWarning)
-    calibration = calibrate(responses, spec, progress=part_of(progress, 0.0, CALIBRATION_FRACTION))
+    chosen = 0.0
+    if isinstance(spec, str) and spec in METHODS.kinds:
+        chosen = CHOICE_FRACTION
+        about = "choosing the number of dimensions: "
+        spec, _ = usual_spec(responses, spec, progress=part_of(progress, 0.0, chosen, about))
+    spec = METHODS.resolve(spec)
+    calibration = calibrate(responses, spec, progress=part_of(progress, chosen, CALIBRATION_FRACTION))
     bias = item_model_bias(
         responses,
         replace(spec, family=calibration.parameters.family),

@@ -1,7 +1,9 @@
 """How many abilities: by held-out prediction (tinyBenchmarks 4.4), and by parallel analysis (WILD B.1)."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -50,7 +52,12 @@ MINIMUM_TO_CHOOSE = 2 * HELD_OUT_EVERY
 
 MODELS_PER_DIMENSION = 4
 """Past models that a candidate needs for each of its dimensions."""
+OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4}
+"""Dimensions of an item model where none are given.
 
+Nested: WILD takes 3. One specific ability more is our choice: it gains if tasks differ, and else costs nothing
+(`benchmarks/tables/tables.md`, "Predicting tasks that were never asked").
+"""
 
 MOST_ITEMS = 6000
 """Of a longer benchmark every k-th item is used, which shows the same dimensions."""
@@ -101,6 +108,68 @@ class HiddenErrors:
     # (n_held_out,): Mean log-likelihood of a response to an item of odd place; NaN where a model has none.
     log_likelihoods: FloatArray
     mean_log_likelihood: float  # The same over all responses
+
+
+def usual_spec(
+    responses: ResponseMatrix,
+    method: str,
+    choices: Mapping[str, Any] | None = None,
+    *,
+    n_dims: int | Literal["auto"] | None = None,
+    progress: ProgressCallback = silent,
+) -> tuple[CalibrationSpec, str]:
+    """Return the spec of a method by its name, with as many dimensions as suit the responses, and why so many.
+
+    This is what `build_bank` takes of a name, and `itembank calibrate` of its options.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix
+    method : str
+    choices : mapping, optional
+        Fields of the method's spec, but `n_dims`. An item model has `OWN_DIMS`.
+    n_dims : int, 'auto' or None
+        None takes one where models or items are too few to choose, for which 'auto' raises as `choose_n_dims`.
+    """
+    options = dict(choices or {})
+    item_model = options.pop("item_model", None)
+    kind = METHODS.kinds[method]
+    if item_model is None and n_dims is None and options.get("positive_discrimination"):
+        item_model = "2pl"
+    if issubclass(kind, MarginalML):
+        n_dims = 1
+    if n_dims is None and item_model in OWN_DIMS:
+        n_dims = OWN_DIMS[item_model]
+    if n_dims is None or n_dims == "auto":
+        base = kind(item_model="nested", n_dims=2, **options) if item_model == "nested" else kind(**options)
+        return with_suitable_dims(responses, base, is_asked_for=n_dims == "auto", progress=progress)
+    return kind(item_model=item_model or ("2pl" if n_dims == 1 else "mirt"), n_dims=n_dims, **options), ""
+
+
+def with_suitable_dims(
+    responses: ResponseMatrix,
+    spec: CalibrationSpec,  # Of the fewest dimensions of its item model
+    *,
+    is_asked_for: bool = False,
+    progress: ProgressCallback = silent,
+) -> tuple[CalibrationSpec, str]:
+    """Return a spec with the dimensions that `choose_n_dims` chooses, and why.
+
+    Where there are too few models or items to choose it stays as it is, unless a choice was asked for.
+    """
+    is_one_item = responses.n_items == 1
+    if not is_asked_for and (is_one_item or responses.n_models < MINIMUM_TO_CHOOSE):
+        few = "one item is" if is_one_item else f"{responses.n_models} models are"
+        return spec, f"{_dimensions(spec.n_dims)}: {few} too few to choose more."
+    choice = choose_n_dims(responses, spec, progress=progress)
+    if choice.n_dims > 1:
+        item_model: ItemModel = "nested" if spec.item_model == "nested" else "mirt"
+        spec = replace(spec, item_model=item_model, n_dims=choice.n_dims)
+    return spec, f"{_dimensions(choice.n_dims)}: {choice.message}."
+
+
+def _dimensions(n_dims: int) -> str:
+    return f"{n_dims} {'dimension' if n_dims == 1 else 'dimensions'}"
 
 
 @one_blas_thread()

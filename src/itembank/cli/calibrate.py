@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 import itembank as ib
 from itembank.calibration.calibration_specs import METHODS, JointMAP, Variational
 from itembank.cli.command import Command, gathered, headed
-from itembank.cli.new_results import importing_first, read_results
+from itembank.cli.new_results import importing_first, note_overall, read_results
 from itembank.cli.options import (
     EXISTING,
     FILE,
@@ -38,14 +38,6 @@ if TYPE_CHECKING:
     from itembank.calibration.calibration_specs import CalibrationSpec
     from itembank.planning.accuracy import MoreModels
     from itembank.responses.responses import ResponseMatrix
-
-OWN_DIMS = {"1pl": 1, "2pl": 1, "nested": 4}
-"""Number of abilities of an item model where none is given.
-
-Nested: WILD takes 3. One specific ability more is our choice: it gains if tasks differ, and else costs nothing
-(`benchmarks/tables/tables.md`, "Predicting tasks that were never asked").
-"""
-
 
 _ITEM_MODEL = headed(
     "Item model",
@@ -115,7 +107,7 @@ def calibrate_command(
     parameters: bool,
     benchmark: str | None,
     method: str,
-    dims: int | str | None,
+    dims: int | Literal["auto"] | None,
     spec_file: Path | None,
     choices: Mapping[str, Any],
     within: Within,
@@ -208,41 +200,21 @@ def _fields(method: str) -> set[str]:
 
 
 def _spec(
-    responses: "ResponseMatrix", method: str, dims: int | str | None, given: Mapping[str, Any]
+    responses: "ResponseMatrix", method: str, dims: int | Literal["auto"] | None, given: Mapping[str, Any]
 ) -> "CalibrationSpec":
-    """Make the spec of the options; chooses the number of dimensions when asked to."""
-    kind, item_model = METHODS.kinds[method], given.get("item_model")
-    options = {name: value for name, value in given.items() if name != "item_model"}
+    """Make the spec of the options; chooses the number of dimensions unless it is known."""
+    from itembank.calibration.dimensions import usual_spec  # noqa: PLC0415
+
+    item_model = given.get("item_model")
     if dims == "auto" and item_model in {"1pl", "2pl"}:
         raise click.UsageError(f"--dims auto chooses among several abilities; --item-model {item_model} has one.")
-    if dims is None and item_model is None and given.get("positive_discrimination", False):
-        item_model = "2pl"
-    if method == "mml":
-        if dims not in {None, 1}:
-            raise click.UsageError("--method mml fits one ability: leave --dims out, or take another method.")
-        dims = 1
-    if dims is None and item_model in OWN_DIMS:
-        dims = OWN_DIMS[item_model]
-    elif dims is None or dims == "auto":
-        base = kind(item_model="nested", n_dims=2, **options) if item_model == "nested" else kind(**options)
-        dims = _chosen_n_dims(responses, base, is_asked_for=dims == "auto")
-    model = item_model or ("2pl" if dims == 1 else "mirt")
-    return kind(item_model=model, n_dims=dims, **options)  # type: ignore[arg-type]
-
-
-def _chosen_n_dims(responses: "ResponseMatrix", spec: "CalibrationSpec", *, is_asked_for: bool) -> int:
-    """Choose the number of dimensions, or take one if the data are too few to tell and nobody asked."""
-    from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims  # noqa: PLC0415
-
-    is_one_item = responses.n_items == 1
-    if (responses.n_models < MINIMUM_TO_CHOOSE or is_one_item) and not is_asked_for:
-        few = "one item is" if is_one_item else f"{responses.n_models} models are"
-        detail(f"1 dimension: {few} too few to choose more.")
-        return 1
+    if method == "mml" and dims not in {None, 1}:
+        raise click.UsageError("--method mml fits one ability: leave --dims out, or take another method.")
     with progress("choose dimensions") as report:
-        choice = choose_n_dims(responses, spec, progress=report)
-    detail(f"{choice.n_dims} {'dimension' if choice.n_dims == 1 else 'dimensions'}: {choice.message}.")
-    return choice.n_dims
+        spec, why = usual_spec(responses, method, given, n_dims=dims, progress=report)
+    if why:
+        detail(why)
+    return spec
 
 
 def _summary(bank: "Bank") -> dict[str, Any]:
@@ -277,6 +249,7 @@ def _print_summary(bank: "Bank", output_format: str) -> None:
     shown = ["bank", "n_scenarios", "n_dims", "n_degenerate_items", *([] if facts["converged"] else ["converged"])]
     title = f"Calibrated {bank.n_items:,} items {models}{error}"
     print_rows([facts], output_format, "calibrate", title=title, columns=() if is_verbose() else shown)
+    note_overall(bank)
 
 
 def _start(

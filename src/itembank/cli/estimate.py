@@ -11,13 +11,11 @@ from itembank.cli.new_results import (
     ignore_unknown_option,
     match_option,
     mixed_prompts_option,
-    note_flagged,
-    note_known_models,
     note_overall,
     read_new_results,
+    say_notes,
     selection_option,
     typicality_text,
-    why_not_calibrated,
 )
 from itembank.cli.options import (
     MethodName,
@@ -148,25 +146,23 @@ def estimate_command(
     with warnings_as_notes():
         reading: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors}
         matrix = _new_results(loaded, responses, chosen, models, **reading)
-        note_known_models(loaded, matrix.model_ids)
         with progress("estimate") as advance:
             estimates = ib.estimate(loaded, matrix, selection=chosen, parent=parent or "", progress=advance, **choices)
     print_estimates(estimates, output_format, is_wide=is_wide)
-    points = 100.0 * estimates.cross_validated_error
-    error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
-    note(f"Method: {estimates.method}{error}; {RESTS_ON[estimates.interval_kind]}.")
+    if not estimates.is_exact.all():
+        points = 100.0 * estimates.cross_validated_error
+        error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
+        note(f"Method: {estimates.method}{error}; {RESTS_ON[estimates.interval_kind]}.")
     is_asked_for = bool(parent or choices["covariates"])  # what these were worth is told with the methods' errors
     if estimates.explanation and (is_asked_for or is_verbose()):
         note(f"Estimated by {estimates.explanation}")
-    if choices["interval"] == "calibrated" and estimates.interval_kind != "calibrated":
-        note(why_not_calibrated(loaded))
     detail(MEANING[estimates.interval_kind])
     if loaded.newest is not None:
         detail(f"The newest past model is of {loaded.newest}.")
     if estimates.estimand != RUN:
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
-    note_flagged(estimates, loaded.n_compared_models, estimates.is_exact)
     note_overall(loaded)
+    say_notes(estimates.notes)
     if report is not None:
         from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415
 
@@ -190,7 +186,7 @@ def _new_results(
 ) -> "ResponseMatrix":
     """Read what the new models answered, or only what is known of them."""
     if responses:
-        return read_new_results(bank, responses, selection, models=models, **choices)
+        return read_new_results(bank, responses, selection, models=models, keep_others=True, **choices)
     if models is None:
         raise click.UsageError(
             "Missing argument 'RESPONSES...'. Only forecasts by columns of a model table do without: --models FILE "

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 JSON = "json"
 FORMATS = ("long", "wide-models", "wide-items", JSON, *SOURCES)
 """What `--as` may say: the layouts of tables, JSON of any shape, and the programs whose results are read."""
+SAME_MEAN = 0.0005
+"""Difference of two means of responses that nobody would see in points."""
 BRIEF = ("n_scenarios", "n_responses", "n_missing", "n_lost", "errors", "mean_response", "n_trials", "costs")
 """Facts on responses without --verbose."""
 FEWEST_MODELS = 3
@@ -87,10 +89,8 @@ _RESPONSE = headed(
         ReadingSpec,
     ),
     option("--filter [TASK=]NAME filter_name", "lm-eval: the filter to take. Repeatable.", ReadingSpec),
-    option("--true-value VALUE", "The response that is right, if it is an unusual word.", ReadingSpec),
-    option(
-        "--missing VALUE missing_values", "A value of a response that is missing: -1, skip. Repeatable.", ReadingSpec
-    ),
+    option("--true-value VALUE", "The response that is right, if unusual.", ReadingSpec),
+    option("--missing VALUE missing_values", "A response that is none: -1, skip. Repeatable.", ReadingSpec),
     option("--max-response", "Divide responses by this, the highest mark: 100 for percentages.", ReadingSpec),
     option(
         "--repeats",
@@ -110,11 +110,11 @@ _RESPONSE = headed(
         "Long tables: read only rows with this value: judge=gpt-4o. Repeatable.",
         many=True,
     ),
-    option("--prefix-scenario", "Put the scenario before each item's id, which starts anew in each.", ReadingSpec),
+    option("--prefix-scenario", "Put the scenario before item ids that start anew in each.", ReadingSpec),
     option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
     option(
         "--content PATH",
-        "--as json: question and right answer of an item. A digest of them is kept, to see what changed. Repeatable.",
+        "--as json: question and right answer of an item, of which a digest is kept. Repeatable.",
         many=True,
     ),
 )
@@ -302,6 +302,7 @@ def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) 
         title=f"{output}: answers of {about['n_models']:,} models to {about['n_items']:,} items",
         columns=() if is_verbose() else [name for name in BRIEF if about[name] not in (None, 0)],
     )
+    note_means(about, scenario_rows(responses))
     note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
 
 
@@ -341,6 +342,45 @@ def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
         "n_trials": found.n_trials,
         "costs": ", ".join(responses.costs) or None,
     }
+
+
+def scenario_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
+    """One row a scenario."""
+    import numpy as np  # noqa: PLC0415
+
+    scenario = responses.items["scenario"].to_numpy()
+    names = list(dict.fromkeys(scenario.tolist()))
+    n_models, n_responses, total = (np.zeros(len(names)) for _ in range(3))
+    for part in responses.parts():
+        values = part.responses
+        for number, name in enumerate(names):
+            own = values[:, scenario == name]
+            is_there = ~np.isnan(own)
+            n_models[number] += is_there.any(axis=1).sum()
+            n_responses[number] += is_there.sum()
+            total[number] += np.nansum(own)
+    n_items = [int(np.sum(scenario == name)) for name in names]
+    return [
+        {
+            "scenario": name,
+            "n_items": n_items[number],
+            "n_models": int(n_models[number]),
+            "density": float(n_responses[number] / (responses.n_models * n_items[number])),
+            "mean_response": float(total[number] / n_responses[number]) if n_responses[number] else None,
+        }
+        for number, name in enumerate(names)
+    ]
+
+
+def note_means(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Say which mean the mean response is, if that of scenarios is another: a bank's overall score is the latter."""
+    means = [row["mean_response"] for row in rows if row["mean_response"] is not None]
+    if len(means) > 1 and abs(sum(means) / len(means) - about["mean_response"]) > SAME_MEAN:
+        note(
+            f"mean_response is the mean of all answers (micro). A bank's overall score is the mean of its {len(means)} "
+            f"scenario scores (macro), {100.0 * sum(means) / len(means):.1f} points here; itembank calibrate --across "
+            "items makes it micro."
+        )
 
 
 @click.command("download", cls=Command)

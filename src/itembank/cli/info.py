@@ -9,6 +9,7 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Command
+from itembank.cli.new_results import note_overall
 from itembank.cli.options import (
     NEW_FILE,
     BankPath,
@@ -134,6 +135,7 @@ def _show_bank(bank: Path, output_format: str) -> None:
     if is_table:
         if is_verbose() and outlook.rows():
             print_rows(outlook.rows(), "table", "info", title=OUTLOOK)
+        note_overall(loaded)
         if "±" not in title and loaded.n_models:
             note(f"How good scores from few items are: itembank plan {bank}")
         note(f"To see more as a page: itembank report {bank} -o bank.html")
@@ -190,22 +192,23 @@ def _counted(counts: dict[str, Any]) -> str:
 
 def _show_responses(path: Path, output_format: str) -> None:
     """Print what is in a file of responses."""
-    from itembank.cli.import_results import about_responses  # noqa: PLC0415
+    from itembank.cli.import_results import about_responses, note_means, scenario_rows  # noqa: PLC0415
 
     with warnings_as_notes():
         responses = ib.read_responses(path)
     about = about_responses(responses, path)
-    about["responses"] = _kind(responses, is_binary=about.pop("is_binary"))
+    about["responses"], rows = _kind(responses, is_binary=about.pop("is_binary")), scenario_rows(responses)
     print_record(
         {**about, "density": f"{about['density']:.4g} ({WORDS['density']})"} if output_format == "table" else about,
         "scenarios",
-        _response_rows(responses),
+        rows,
         output_format,
         "info-responses",
         title=f"Answers of {about['n_models']:,} models to {about['n_items']:,} items",
         facts=("n_scenarios", "responses", "density", "mean_response", "n_trials", "costs"),
         heading="Scenarios; responses in points",
     )
+    note_means(about, rows)
 
 
 def _kind(responses: "ResponseMatrix", *, is_binary: bool) -> str:
@@ -213,34 +216,6 @@ def _kind(responses: "ResponseMatrix", *, is_binary: bool) -> str:
     if any(part.n_trials is not None and part.n_trials.max() > 1 for part in responses.parts()):
         return "shares of several attempts (family binomial or beta-binomial)"
     return "right or wrong (family bernoulli)" if is_binary else "from 0 to 1 (family beta)"
-
-
-def _response_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
-    """One row a scenario."""
-    import numpy as np  # noqa: PLC0415
-
-    scenario = responses.items["scenario"].to_numpy()
-    names = list(dict.fromkeys(scenario.tolist()))
-    n_models, n_responses, total = (np.zeros(len(names)) for _ in range(3))
-    for part in responses.parts():
-        values = part.responses
-        for number, name in enumerate(names):
-            own = values[:, scenario == name]
-            is_there = ~np.isnan(own)
-            n_models[number] += is_there.any(axis=1).sum()
-            n_responses[number] += is_there.sum()
-            total[number] += np.nansum(own)
-    n_items = [int(np.sum(scenario == name)) for name in names]
-    return [
-        {
-            "scenario": name,
-            "n_items": n_items[number],
-            "n_models": int(n_models[number]),
-            "density": float(n_responses[number] / (responses.n_models * n_items[number])),
-            "mean_response": float(total[number] / n_responses[number]) if n_responses[number] else None,
-        }
-        for number, name in enumerate(names)
-    ]
 
 
 def _about(bank: "Bank") -> dict[str, Any]:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.bank.selections import Selection
     from itembank.comparison.comparisons import Comparison
-    from itembank.estimation.estimates import ScoreEstimates
     from itembank.numerics.arrays import BoolArray
     from itembank.responses.responses import ResponseMatrix
+    from itembank.tabular import Note
 
 selection_option = option("--selection", "The selection that was run; only its items are used.", FILE)
 ignore_unknown_option = option(
@@ -71,10 +71,12 @@ def read_new_results(
     same_content: bool = True,
     allow_mixed_prompts: bool = False,
     errors: Errors | None = None,
+    keep_others: bool = False,
 ) -> "ResponseMatrix":
-    """Read results as the bank's were read; of items outside the selection say how many are ignored.
+    """Read results as the bank's were read; of items outside the selection say how many are ignored, or keep them.
 
-    With `same_content`, items whose content is not the bank's are refused, and other prompts unless they were allowed.
+    With `same_content`, items whose content is not the bank's are refused, and other prompts unless they were allowed;
+    items outside the selection may have any.
     """
     from itembank.errors import shown  # noqa: PLC0415
     from itembank.readers.agreement import (  # noqa: PLC0415
@@ -86,58 +88,44 @@ def read_new_results(
 
     spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     with importing_first(paths):
-        matrix = read_new_responses(paths, bank.responses.items, spec=spec, models=models, match=match)
+        matrix = whole = read_new_responses(paths, bank.responses.items, spec=spec, models=models, match=match)
     if selection is not None:
-        n_items = matrix.n_items
         matrix, others = only_items(matrix, selection.item_ids)
         if others:
             names = f": {visible(shown(others))}" if is_verbose() else ""
-            note(f"{len(others)} of {n_items} items are not in the selection and are ignored{names}.")
+            words = f"{len(others)} of {whole.n_items} items are not in the selection and are ignored{names}."
+            (detail if keep_others else note)(words)
     if same_content:
         check_same_content(matrix.items, bank.responses.items)
         if not allow_mixed_prompts:
             check_same_prompts(matrix.items, bank.responses.items)
-    return matrix
+    return whole if keep_others else matrix
 
 
 def note_overall(bank: "Bank") -> None:
     """Say how the overall score is made of the scenarios if that makes a difference, or what takes its place."""
     words = bank.targets.overall_in_words
     if words:
-        detail(f"The overall score is {words}.")
+        note(f"The overall score is {words}.")
     if bank.headline is not None:
         words = bank.headline.in_words
         detail(f"{words[0].upper()}{words[1:]}.")
 
 
-def why_not_calibrated(bank: "Bank") -> str:
-    """Say why intervals could not be calibrated."""
-    from itembank.bank.banks import KNOWN_PARAMETERS  # noqa: PLC0415
-
-    if bank.calibration.method == KNOWN_PARAMETERS:
-        return "The bank was made of known item parameters: no past models, whose errors could calibrate intervals."
-    if bank.published is None:
-        n_models = f"{bank.n_models} past model{'' if bank.n_models == 1 else 's'}"
-        return f"The bank has {n_models}, too few to calibrate intervals by cross-validation."
-    return (
-        "The bank was published without past models' responses: only intervals of the method 'auto' from the published "
-        "items are calibrated."
-    )
-
-
 def note_known_models(bank: "Bank", model_ids: Iterable[str]) -> None:
     """Say which models the bank was calibrated on: its estimates of them are better than of a new model."""
-    from itembank.errors import shown  # noqa: PLC0415
+    from itembank.estimation.notes import note_on_past_models  # noqa: PLC0415
 
-    calibrated = set(bank.responses.model_ids)
-    known = [model for model in model_ids if model in calibrated]
-    if known:
-        are = "is a past model" if len(known) == 1 else "are past models"
-        note(f"Note: {visible(shown(known, limit=1))} {are} of this bank: for a fair test, calibrate without.")
-        detail(
-            "Estimates of past models are better than those of new ones, and their intervals too narrow. Their true "
-            "scores are in the bank's models.parquet."
-        )
+    say_notes(note_on_past_models(bank.past_models, tuple(model_ids)))
+
+
+def say_notes(notes: "Iterable[Note]") -> None:
+    """Say what a reader must know of a result, but what warnings say; with --verbose what follows from it."""
+    from itembank.estimation.notes import MISSING, WARNING  # noqa: PLC0415
+    from itembank.tabular import few_of_each  # noqa: PLC0415
+
+    for words in few_of_each([one for one in notes if one.kind not in {WARNING, MISSING}], is_brief=not is_verbose()):
+        note(f"Note: {words}")
 
 
 def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
@@ -146,7 +134,14 @@ def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
     return f"{row['typicality']:.2f}" if is_shown else ""
 
 
-def note_flagged(result: "ScoreEstimates | Comparison", n_past: int, is_exact: "BoolArray | None" = None) -> None:
+def why_not_calibrated(bank: "Bank") -> str:
+    """Say why intervals could not be calibrated."""
+    from itembank.estimation import notes  # noqa: PLC0415
+
+    return notes.why_not_calibrated(bank)
+
+
+def note_flagged(result: "Comparison", n_past: int, is_exact: "BoolArray | None" = None) -> None:
     """Say which models are better than all past ones, and which answered unlike them; with --verbose what follows."""
     for words in result.typicality.in_words(result.model_ids, n_past, is_exact, is_brief=not is_verbose()):
         note(words)

@@ -180,8 +180,8 @@ estimand_option = option(
 )
 errors_option = option(
     "--errors",
-    "What lost answers (time-outs, crashes, rows without a response) count as: missing, wrong, or bounds, which gives "
-    "the interval that holds whichever they are.  [default: as imported, else missing]",
+    "What lost answers (time-outs, crashes) count as: missing, wrong, or bounds: the interval that holds either way.  "
+    "[default: as imported, else missing]",
     ReadingSpec,
 )
 responses_argument = click.argument("responses", nargs=-1, required=True, type=EXISTING)

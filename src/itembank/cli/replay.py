@@ -10,9 +10,8 @@ from itembank.cli.command import SESSION, Command, headed
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import (
     mixed_prompts_option,
-    note_flagged,
-    note_known_models,
     read_new_results,
+    say_notes,
     typicality_text,
 )
 from itembank.cli.options import (
@@ -76,7 +75,6 @@ def replay_command(
     spec = session_spec(choices, seed)
     with warnings_as_notes():
         matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
-        note_known_models(loaded, matrix.model_ids)
         with progress("replay") as report:
             result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
@@ -88,7 +86,7 @@ def replay_command(
             else:
                 result.asked.write_parquet(temporary)
     _print(result, None if spec.cost_unit is None else spec.cost_unit.name, output_format)
-    note_flagged(result.estimates, loaded.n_compared_models, result.estimates.is_exact)
+    say_notes(result.estimates.notes)
     if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")
         click.get_current_context().exit(EXIT_IMPRECISE)

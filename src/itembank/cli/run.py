@@ -13,7 +13,7 @@ import click
 import itembank as ib
 from itembank.cli.command import Command, Decorator, Group, together
 from itembank.cli.estimate import print_estimates
-from itembank.cli.new_results import match_option, note_flagged, note_known_models
+from itembank.cli.new_results import match_option, note_known_models, say_notes
 from itembank.cli.options import (
     COUNT,
     EXISTING_FOLDER,
@@ -160,13 +160,13 @@ def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
 
 def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
     """Print the estimates, and say what they are."""
-    overall_is = overall_of(bank)
+    overall_is = bank.targets.overall_is
     if output_format == "json":
         facts = {"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output)}
         print_object({**facts, "scores": scores.rows()}, "run")
     else:
         print_estimates(scores, output_format)
-    note_flagged(scores, bank.n_compared_models, scores.is_exact)
+    say_notes(scores.notes)
     detail(_MEANING_OF_OVERALL[overall_is])
     if (output / SELECTION).is_file():
         chosen = shlex.quote(str(output / SELECTION))
@@ -180,15 +180,6 @@ _MEANING_OF_OVERALL = {
     "macro": "The overall score is macro: the mean of the scenarios' scores.",
     "custom": "The overall score weighs items as the bank's own weights say.",
 }
-
-
-def overall_of(bank: "Bank") -> str:
-    """Name the mean that the overall score is."""
-    targets = bank.targets
-    if targets.within == "custom":
-        return "custom"
-    is_micro = targets.within == "micro" and (targets.across == "items" or targets.n_scenarios == 1)
-    return "micro" if is_micro else "macro"
 
 
 def end_session(session: "AdaptiveSession") -> None:
@@ -344,7 +335,9 @@ def _item_ids(bank: "Bank", selection: "Selection | None", spec: "SessionSpec | 
     """Return the items that are run, or may be asked."""
     if selection is not None:
         return list(selection.item_ids)
-    excluded = set() if spec is None else set(spec.constraints.excluded)
+    from itembank.sessions.pool import excluded_items  # noqa: PLC0415
+
+    excluded = set() if spec is None else set(excluded_items(bank, spec))
     return [item for item in bank.responses.item_ids if item not in excluded]
 
 
@@ -485,7 +478,7 @@ def _say(session: "AdaptiveSession", answer: "Answer") -> None:
 def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
     """Print the estimates, and say which groups of lm_eval have another overall score."""
     print_run(scores, bank, output, output_format, match)
-    if overall_of(bank) == "macro":
+    if bank.targets.overall_is == "macro":
         note(MACRO_AND_GROUPS)
 
 

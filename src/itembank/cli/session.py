@@ -31,7 +31,7 @@ from itembank.cli.session_options import (
     limit_options,
     loaded_bank,
     next_items,
-    of_published,
+    note_published,
     print_session,
     session_facts,
     session_options,
@@ -100,7 +100,7 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
     refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with warnings_as_notes(), progress("session start") as report:
         loaded = ib.load_bank(bank)
-        spec = of_published(loaded, spec, choices)
+        note_published(loaded, spec)
         with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
             pass
     note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")

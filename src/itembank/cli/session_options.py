@@ -11,7 +11,7 @@ import click
 import itembank as ib
 from itembank.cli.command import SESSION, gathered, headed
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.new_results import note_flagged
+from itembank.cli.new_results import say_notes
 from itembank.cli.options import FILE, errors_option, level_option, option, refuse_unused, typed
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.responses.score_names import OVERALL, without_only_scenario
@@ -102,20 +102,14 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     return spec
 
 
-def of_published(bank: "Bank", spec: "SessionSpec", choices: Mapping[str, Any]) -> "SessionSpec":
-    """Keep a session to the items that a bank was published with, if it was and no items are excluded by name."""
-    from itembank.files.documents import read_toml  # noqa: PLC0415
-
-    content = {} if choices["session_file"] is None else read_toml(choices["session_file"])
-    if not bank.own_selections or "excluded" in content.get("constraints", {}):
-        return spec
+def note_published(bank: "Bank", spec: "SessionSpec") -> None:
+    """Say that a session keeps to the items that a bank was published with."""
     own = {item for one in bank.own_selections for item in one.item_ids}
-    others = tuple(item for item in bank.item_ids if item not in own)
-    note(
-        f"Only the {len(own)} items that the bank was published with are asked. For all others too, give "
-        "constraints.excluded, which may be empty, in the file of --session."
-    )
-    return replace(spec, constraints=replace(spec.constraints, excluded=others))
+    if own and spec.constraints.excluded is None:
+        note(
+            f"Only the {len(own)} items that the bank was published with are asked. For all others too, give "
+            "constraints.excluded, which may be empty, in the file of --session."
+        )
 
 
 def budget_of(choices: Mapping[str, Any]) -> Budget:
@@ -218,8 +212,7 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         heading="Scores, in points of 100",
         columns=("target", "estimate", "low", "high", "n_items", "n_total"),
     )
-    if session.pool.past is not None:
-        note_flagged(estimate.scores, session.pool.past.n_models, estimate.scores.is_exact)
+    say_notes(estimate.scores.notes)
     if output_format == "table":
         note(f"To see this as a page: itembank report {journal} -o session.html")
     exit_if_imprecise(session)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from itembank.bank.bank_views import with_target
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction, check_one_of
-from itembank.errors import DataError, DataWarning, ParameterError, warn
+from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once
 from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.covariates import explain_forecast, forecast_alone, forecast_scores, with_forecast
@@ -35,9 +35,11 @@ from itembank.estimation.folds import folds
 from itembank.estimation.headlines import learnt_by
 from itembank.estimation.if_answered import with_lost
 from itembank.estimation.method_trials import choose_method, has_too_few, too_few, try_methods
+from itembank.estimation.notes import WARNING, notes_on_estimates
 from itembank.estimation.observations import known_items, observe, usual_attempts
+from itembank.estimation.own_means import OwnMeans, own_means
 from itembank.estimation.parents import ByParents, by_parents, check_parent, said_of_parents
-from itembank.estimation.past_errors import Expectations, Past, answers_to_items, published_past, published_subset
+from itembank.estimation.past_errors import Expectations, Past, all_answers, published_past, published_subset
 from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score, point_scores, stacked_scores
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
@@ -45,6 +47,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.error_kinds import Errors
 from itembank.responses.model_features import model_dates, months_between
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Note
 
 MOST_KEPT = 8
 """Sets of answered items of a file whose trials on past models are kept; those of others are made anew each time."""
@@ -153,13 +156,40 @@ def estimate(
     check_one_of("estimand", estimand, ESTIMANDS)
     _check_choices(spec, interval, covariates, parent)
     bank = with_target(as_bank(bank), target) if target else as_bank(bank)
+    with warned_once() as told:
+        found = _estimate(
+            *(bank, responses, as_whole_selection(selection), spec, interval, level, estimand, covariates, parent),
+            ignore_unknown=ignore_unknown,
+            errors=errors,
+            progress=progress,
+        )
+    return replace(found, notes=(*found.notes, *(Note(WARNING, text) for text in told)))
+
+
+def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
+    bank: Bank,
+    responses: NewResponses,
+    selection: Selection | None,
+    spec: EstimationSpec,
+    interval: IntervalKind,
+    level: float,
+    estimand: Estimand,
+    covariates: Sequence[str],
+    parent: str,
+    *,
+    ignore_unknown: bool,
+    errors: Errors | None = None,
+    progress: ProgressCallback,
+) -> ScoreEstimates:
+    """Estimate, with all notes but warnings."""
+    asked = selection
     if not isinstance(spec, Auto):
         bank.check_item_model(f"Method {METHODS.name_of(spec)!r} needs")
     if interval == "model-based":
         bank.check_item_model("A model-based interval needs")
     if bank.headline is not None:
         check_headline(bank, interval, estimand, covariates, progress)
-    given, selection = answers_to_items(bank, responses, as_whole_selection(selection), errors)
+    whole, given, selection = all_answers(bank, responses, selection, errors)
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
     check_parent(bank, parent, selection, matrix.model_ids)
     observations = observe(bank, matrix, selection, may_be_silent=bool(covariates))
@@ -167,7 +197,7 @@ def estimate(
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
     known = Known.of(_ranked_against_others(bank, matrix.model_ids), observations, forecast)
-    why, asked_for = "", interval
+    why, wanted = "", interval
     if interval == "calibrated":
         interval, selection, why = _best_interval(known, selection, spec, progress)
     estimates = _unknown(known, matrix, level=level, interval=interval, estimand=estimand, parent=parent)
@@ -186,13 +216,32 @@ def estimate(
         estimates = estimates if of_links is None else _widened(estimates, of_links)
     if estimand != RUN:
         estimates = _widened(estimates, run_variance(bank, matrix, known.summary.abilities))
+    own = _own_means(estimates, bank, whole, is_score=asked is None and estimand == RUN)
+    estimates = estimates.beside(bank.past_models.best(estimates.model_ids))
+    random = observations.is_random
+    notes = notes_on_estimates(bank, matrix, estimates, own, wanted=wanted, is_random=random)
     is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
-    again: dict[str, Any] = {"level": level, "interval": asked_for, "estimand": estimand}
-    again |= {"covariates": covariates, "parent": parent, "progress": progress}
     return with_lost(
-        *(checked(estimates, is_owed), matrix, selection),
-        again=lambda counted: estimate(bank, counted, selection=selection, method=method, **again),
+        checked(replace(estimates, notes=notes), is_owed),
+        whole,
+        matrix.item_ids if selection is None else selection.item_ids,
+        again=lambda counted: _estimate(
+            *(bank, counted, asked, spec, wanted, level, estimand, covariates, parent),
+            ignore_unknown=ignore_unknown,
+            progress=progress,
+        ),
     )
+
+
+def _own_means(estimates: ScoreEstimates, bank: Bank, responses: ResponseMatrix, *, is_score: bool) -> OwnMeans | None:
+    """Take the means of what models answered; where they are the score, and answered all, write them in place."""
+    if bank.headline is not None:
+        return None
+    own = own_means(bank, responses, level=estimates.level)
+    rows = np.flatnonzero(own.is_complete & ~own.is_pooled & ~estimates.is_exact & is_score)
+    estimates.scores.set_rows(rows, own.scores.take(rows))
+    estimates.n_items[rows] = estimates.n_total
+    return own
 
 
 def _months_ahead(bank: Bank, responses: ResponseMatrix) -> FloatArray:
@@ -308,6 +357,7 @@ def _unknown(
         abilities=summary.abilities,
         ability_covariance=summary.ability_covariance,
         typicality=Typicality.unknown(responses.n_models),
+        overall_is=bank.targets.overall_is,
         parents=("",) * responses.n_models if parent else (),
     )
 
@@ -340,7 +390,7 @@ def _by_answers(
     bank, forecast, explanation, error = known.bank, known.forecast, "", np.nan
     if isinstance(spec, Auto):
         spec, explanation, error = choose_method(bank, known.observations, selection, progress=progress)
-    parents, words, ids = [""] * len(estimates.model_ids), [], estimates.model_ids
+    parents, words, ids, degrees = [""] * len(estimates.model_ids), [], estimates.model_ids, np.inf
     for number, rows in enumerate(groups := _same_items(known)):
         columns = np.flatnonzero(~np.isnan(known.observations.responses[rows[0]]))
         group = known.take(models=rows, columns=columns)
@@ -350,7 +400,7 @@ def _by_answers(
             copy = replace(bank)
             copy.cache.memory.update(bank.cache.memory)
             group = replace(group, bank=copy)
-        scores, typicality, kin = _of_group(
+        scores, typicality, kin, of_past = _of_group(
             *(group, selection, spec, parent, [ids[row] for row in rows.tolist()]),
             level=estimates.level,
             interval=estimates.interval_kind,
@@ -358,6 +408,7 @@ def _by_answers(
         )
         estimates.scores.set_rows(rows, scores)
         estimates.typicality.set_rows(rows, typicality)
+        degrees = min(degrees, of_past)
         if kin is not None:
             words += kin.words
             for row in np.flatnonzero(kin.is_used).tolist():
@@ -377,6 +428,7 @@ def _by_answers(
         explanation=explanation,
         sample_share=sample_share,
         cross_validated_error=error,
+        degrees=degrees,
     )
 
 
@@ -410,8 +462,11 @@ def _of_group(
     level: float,
     interval: str,
     progress: ProgressCallback,
-) -> tuple[Scores, Typicality, ByParents | None]:
-    """Estimate models that answered the same items, say how typical the answers of each are, and who is like them."""
+) -> tuple[Scores, Typicality, ByParents | None, float]:
+    """Estimate models that answered the same items, say how typical the answers of each are, and who is like them.
+
+    And how many degrees of freedom their intervals have.
+    """
     bank, summary, forecast = known.bank, known.summary, known.forecast
     past = _past(known, selection, spec, needed=interval == "calibrated", progress=progress)
     if isinstance(spec, Stacked):
@@ -425,7 +480,8 @@ def _of_group(
     else:
         value = point_scores(known, spec)
     if interval != "calibrated" or past is None:
-        return with_intervals(bank.targets, summary, value, level=level), Typicality.unknown(value.shape[0]), None
+        plain = with_intervals(bank.targets, summary, value, level=level)
+        return plain, Typicality.unknown(value.shape[0]), None, np.inf
     learner = None if bank.headline is None else learnt_by(bank.headline, spec.members)
     learnt = None
     if bank.headline is not None and learner is not None:
@@ -437,12 +493,12 @@ def _of_group(
         *(bank.targets, summary, value),
         past=past.estimates,
         scale=scale,
-        share=typicality.beyond,
+        share=typicality.share,
         level=level,
         headline=bank.headline,
     )
     if not parent:
-        return scores, typicality, None
+        return scores, typicality, None, past.degrees
     kin = by_parents(
         known,
         model_ids,
@@ -452,13 +508,13 @@ def _of_group(
         value=value,
         scale=scale,
         usual=scores,
-        beyond=typicality.beyond,
+        beyond=typicality.share,
         level=level,
         progress=progress,
     )
     if kin is not None:
         scores.set_rows(np.flatnonzero(kin.is_used), kin.scores.take(np.flatnonzero(kin.is_used)))
-    return scores, typicality, kin
+    return scores, typicality, kin, past.degrees
 
 
 def _past(

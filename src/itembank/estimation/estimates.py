@@ -1,17 +1,18 @@
 """`ScoreEstimates`: estimated scores with their intervals, and how typical the answers are that they rest on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from itembank.errors import DataError, shown, visible
+from itembank.errors import DataError, shown
 from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.intervals import probability_above
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
-from itembank.tabular import Tabular
+from itembank.tabular import Note, Tabular, joined_notes, notes_on
 
 
 class Scores(NamedTuple):
@@ -54,11 +55,17 @@ class Scores(NamedTuple):
 FLAGGED = 0.1
 """A model is flagged if fewer of the past models than this answered at least as unusually."""
 
+MORE_OF_BETTER = (
+    "Estimates and intervals of such models are learnt from the best past models, each judged by weaker ones alone."
+)
+ADD_BETTER = "Full runs of such models, added to the bank, can narrow later intervals."
+CHECK = "itembank check with the bank and this run says what differs."
 UNLIKE = "The interval is wider for that, and may still be too narrow."
 LOOK = "Look at the run's prompts and settings first."
 
 BEYOND = 0.5
-"""From here on (`Place.beyond`) a model counts as better than all past ones, and has the interval of such."""
+"""From this share on (`Place.beyond`) a model has the interval of one that is better than all past models; and from
+this probability on it is said to be better than all of them."""
 
 
 class Typicality(NamedTuple):
@@ -69,10 +76,13 @@ class Typicality(NamedTuple):
     misfit: FloatArray
     # (n_models,): Fraction of the past models, cross-validated, that fitted no better: 0 is unlike them all.
     typicality: FloatArray
-    # (n_models,): How surely a model is better than all past ones, from 0 to 1 (`Place.beyond`).
+    # (n_models,): Probability that the true score is above those of all past models, by the estimate and its interval
+    # (`probability_above`).
     beyond: FloatArray
     # (n_models,): Months that a model is newer than the newest past one, as columns of dates tell; negative if older.
     months_ahead: FloatArray
+    # (n_models,): How far the interval is that of a model better than all past ones, from 0 to 1 (`Place.beyond`).
+    share: FloatArray
 
     @classmethod
     def unknown(cls, n_models: int) -> Self:
@@ -92,34 +102,37 @@ class Typicality(NamedTuple):
     def in_words(
         self, model_ids: Sequence[str], n_past: int, is_exact: BoolArray | None = None, *, is_brief: bool = False
     ) -> list[str]:
-        """Say which of the models are better than all past ones, and which answered unlike them; [] if none does.
+        """Say it in sentences; see `notes`."""
+        return [one.in_words(is_brief=is_brief) for one in self.notes(model_ids, n_past, is_exact)]
 
-        Briefly in a sentence each, else with what follows from it. `is_exact` (n_models,) are those whose scores are
-        known exactly.
-        """
-        said, is_exact = [], np.zeros(len(model_ids), dtype=bool) if is_exact is None else is_exact
-        better = np.flatnonzero((self.beyond >= BEYOND) & ~is_exact)
-        if better.size:
-            months = float(np.fmax.reduce(self.months_ahead[better]))
-            newer = f" Newer than these by {months:.0f} months." if months >= 1.0 else ""
-            brief = (
-                f"{visible(shown([model_ids[row] for row in better.tolist()]))}: better than all {n_past} past models, "
-                f"or nearly.{newer}"
-            )
-            more = (
-                " Estimates and intervals of scores are learnt from the best past models, each "
-                "judged by weaker ones alone. Full runs of such models, added to the bank, can narrow later intervals."
-            )
-            said.append(f"{brief} The interval is wider for that." if is_brief else f"{brief}{more}")
-        rows = np.flatnonzero(self.is_flagged).tolist()
-        if rows:
-            brief = (
-                f"{visible(shown([model_ids[row] for row in rows]))}: answered unlike nearly all of the {n_past} past "
-                f"models (typicality below {FLAGGED:g}). {'' if is_exact[rows].all() else f'{UNLIKE} '}{LOOK}"
-            )
-            more = " If the bank has past models' answers, itembank check with the bank and this run says what differs."
-            said.append(brief if is_brief else f"{brief}{more}")
-        return said
+    def notes(
+        self,
+        model_ids: Sequence[str],
+        n_past: int,
+        is_exact: BoolArray | None = None,  # (n_models,): Whose scores are known exactly
+        *,
+        can_grow: bool = False,  # Whether models can be added to the bank
+    ) -> list[Note]:
+        """Say which of the models are better than all past ones or nearly, and which answered unlike them."""
+        found, is_exact = [], np.zeros(len(model_ids), dtype=bool) if is_exact is None else is_exact
+        is_better, is_wide = self.beyond >= BEYOND, (self.share >= BEYOND) & ~is_exact
+        for row in np.flatnonzero(is_better | is_wide).tolist():
+            chance, months = f"with a probability of {100.0 * self.beyond[row]:.0f} %", self.months_ahead[row]
+            text = f"probably better than all {n_past} past models ({chance})."
+            if is_exact[row]:
+                text = f"better than all {n_past} past models."
+            elif not is_better[row]:
+                chance = f"better than all {chance}" if self.beyond[row] >= 0.0 else "perhaps better than all"
+                text = f"high among the {n_past} past models, {chance}."
+            text += f" Newer than these by {months:.0f} months." if months >= 1.0 else ""
+            text += " The interval is wider for that." if is_wide[row] else ""
+            more = f"{MORE_OF_BETTER} {ADD_BETTER}" if can_grow else MORE_OF_BETTER
+            found.append(Note("better", text, more if is_wide[row] else "", (model_ids[row],)))
+        for row in np.flatnonzero(self.is_flagged).tolist():
+            text = f"answered unlike nearly all of the {n_past} past models (typicality below {FLAGGED:g}). "
+            text += LOOK if is_exact[row] else f"{UNLIKE} {LOOK}"
+            found.append(Note("unlike", text, CHECK if can_grow else "", (model_ids[row],)))
+        return list(joined_notes(found))
 
     def set_rows(self, rows: IntArray, other: "Typicality") -> None:
         """Write those of some of the models in place."""
@@ -212,7 +225,15 @@ class ScoreEstimates(Tabular):
         where 'auto' did not compare methods.
     lost : LostScores or None
         Answers that were lost; None where none were.
+    degrees : float
+        Degrees of freedom of the Student's t that calibrated intervals rest on; infinite for others.
+    overall_is : str
+        Which mean the overall score is: 'micro', 'macro' or 'custom' (`ScoreTargets.overall_is`); '' of another score.
+    notes : tuple of Note
+        What a reader must know. Every table, page, console and file says it.
     """
+
+    main_columns = ("model_id", "target", "estimate", "low", "high", "level", "n_items", "n_total", "typicality")
 
     model_ids: tuple[str, ...]
     targets: tuple[str, ...]
@@ -234,6 +255,9 @@ class ScoreEstimates(Tabular):
     parents: tuple[str, ...] = ()
     cross_validated_error: float = np.nan
     lost: LostScores | None = None
+    degrees: float = np.inf
+    overall_is: str = ""
+    notes: tuple[Note, ...] = ()
 
     @property
     def value(self) -> FloatArray:
@@ -283,9 +307,9 @@ class ScoreEstimates(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each model and target, as the command line prints them."""
-        unlike = "Answered unlike nearly all past models."
-        texts = np.where(self.is_exact, f"{unlike} {LOOK}", f"{unlike} {UNLIKE} {LOOK}")
-        notes = np.where(self.typicality.is_flagged, texts, "").tolist()
+        notes = [notes_on(self.notes, model) for model in self.model_ids]
+        # of one scenario alone the overall score is that of the scenario
+        is_single = len(self.targets) == 2 and self.main_target == OVERALL
         return [
             {
                 "model_id": model,
@@ -300,18 +324,35 @@ class ScoreEstimates(Tabular):
                 "n_items": int(self.n_items[l, t]),
                 "n_total": int(self.n_total[t]),
                 "n_missing": int(self.n_missing[l]),
+                "n_lost": 0 if self.lost is None else int(self.lost.n[l]),
+                "errors": None if self.lost is None else self.lost.errors,
+                "if_lost_are_wrong": None if self.lost is None else known_number(self.lost.if_wrong[l, t]),
+                "if_lost_are_right": None if self.lost is None else known_number(self.lost.if_right[l, t]),
                 "typicality": known_number(self.typicality.typicality[l]),
                 "beyond": known_number(self.typicality.beyond[l]),
                 "months_ahead": known_number(self.typicality.months_ahead[l]),
                 "method": self.method,
                 "bank": self.bank_id,
                 "target_id": self.target_id,
+                "overall_is": self.overall_is or None,
                 "note": notes[l],
                 **({"parent": self.parents[l] or None} if self.parents else {}),
             }
             for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)
             for t, target in enumerate(self.targets)
+            if not (is_single and target != OVERALL)
         ]
+
+    def probability_above(self, row: int, limits: FloatArray) -> FloatArray:
+        """Probability that a model's main score is above each of these, (n,), by its estimate and interval."""
+        at = self.targets.index(self.main_target)
+        ends = (float(one[row, at]) for one in (self.value, self.low, self.high))
+        return probability_above(limits, *ends, level=self.level, degrees=self.degrees)
+
+    def beside(self, best: FloatArray) -> Self:
+        """Say how probably each model is better than the best past one, whose scores are `best` (n_models,)."""
+        found = [float(self.probability_above(row, best[row : row + 1])[0]) for row in range(self.n_models)]
+        return replace(self, typicality=self.typicality._replace(beyond=np.array(found)))
 
 
 def known_number(value: float) -> float | None:

@@ -9,7 +9,7 @@ import polars as pl
 from itembank.bank.bank_views import aside_items, check_made_for
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, ModelWarning, did_you_mean, remedy, shown, warn
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.agreement import only_items
@@ -103,13 +103,16 @@ def observe(
         check_made_for(bank, selection)
     observations = found_items(bank, responses, selection)
     n_missing, n_models = observations.n_missing, responses.n_models
+    if selection is not None and responses.lost is not None:  # of which another note tells
+        own, _ = only_items(responses, selection.item_ids)
+        n_missing = n_missing - (own.asked & ~own.observed).sum(axis=1)
     if selection is not None and n_missing.any() and not np.all(n_missing == selection.n_items):
         lacking = np.flatnonzero(n_missing)
         names = [f"{responses.model_ids[index]} ({n_missing[index]})" for index in lacking[:20]]
         warn(
             f"of the {selection.n_items} items of the selection some have no response by {lacking.shape[0]} of "
             f"{n_models} models: {shown(names)}. The estimate goes on without them.",
-            DataWarning,
+            ModelWarning,
         )
     silent = np.flatnonzero(np.isnan(observations.responses).all(axis=1))
     if silent.size == n_models and not may_be_silent:
@@ -119,7 +122,7 @@ def observe(
         )
     if silent.size and not may_be_silent:
         names = [responses.model_ids[index] for index in silent]
-        warn(f"no response to the items to be used from {shown(names)}: no estimate for them.", DataWarning)
+        warn(f"no response to the items to be used from {shown(names)}: no estimate for them.", ModelWarning)
     return observations
 
 
@@ -225,11 +228,18 @@ def known_items(
         advice = advice[0].upper() + advice[1:]
         bank_positions(bank, responses.items["item_id"], "responses", advice=advice)
     what = "are not in" if len(aside) < len(others) else "no longer count in the score of"
+    held = "" if bank.rest is None else f", which holds {_size(bank)},"
     warn(
-        f"{len(others)} of {responses.n_items} items {what} bank {bank.bank_id} and are left out: {shown(others)}.",
+        f"{len(others)} of {responses.n_items} items {what} bank {bank.bank_id}{held} and are left out: "
+        f"{shown(others)}.",
         DataWarning,
     )
     return known
+
+
+def _size(bank: Bank) -> str:
+    """Say how many items a bank holds, and of how many if its score has more."""
+    return f"{bank.n_items:,}{'' if bank.rest is None else f' of its {bank.n_total:,}'}"
 
 
 def bank_positions(
@@ -245,7 +255,7 @@ def bank_positions(
     absent = located.filter(pl.col("position").is_null())["item_id"]
     if absent.len():
         raise DataError(
-            f"every item of {source} must be in bank {bank.bank_id}, which holds {known.len()}: {absent.len()} of "
+            f"every item of {source} must be in bank {bank.bank_id}, which holds {_size(bank)}: {absent.len()} of "
             f"{item_ids.len()} are not: {shown(absent.to_list())}."
             f"{did_you_mean(absent.to_list(), known)} {advice} that both come from the same benchmark and reader."
         )

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import polars as pl
 
-from itembank.bank.arguments import NewResponses, as_new_responses
+from itembank.bank.arguments import NewResponses, read_new
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import repeatable
@@ -27,6 +27,7 @@ from itembank.estimation.regressions import FactorPrediction, combined, predict_
 from itembank.estimation.response_summary import posterior_moments
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.intervals import FEWEST_FOR_QUANTILE
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import only_items
@@ -155,9 +156,15 @@ class Past:
         return np.full(score.shape, np.nan) if self.place is None else self.place.beyond(score)
 
     def typicality_of(self, misfit: FloatArray, score: FloatArray) -> Typicality:
-        """How typical answers of this misfit are, and how surely their models are better than all past ones."""
+        """How typical answers of this misfit are, and how far intervals at such scores are those of better models."""
         unknown = np.full(misfit.shape, np.nan)
-        return Typicality(misfit, typicality_among(self.misfit, misfit), self.beyond(score), unknown)
+        return Typicality(misfit, typicality_among(self.misfit, misfit), unknown, unknown, self.beyond(score))
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the last score's intervals (`calibrated_half_widths`); infinite with enough errors."""
+        n_errors = int(np.sum(~np.isnan(self.estimates.error[:, -1])))
+        return n_errors - 1.0 if n_errors < FEWEST_FOR_QUANTILE else np.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,13 +425,35 @@ def selection_or_published(
 def answers_to_items(
     bank: Bank, responses: NewResponses, selection: Selection | None, errors: Errors | None = None
 ) -> tuple[ResponseMatrix, Selection | None]:
+    """Read the responses of new models to the items that they are to, and find these: `all_answers`.
+
+    A `DataWarning` tells of answers to items that the bank was not published with, which are left out.
+    """
+    whole, given, chosen = all_answers(bank, responses, selection, errors)
+    if selection is None and chosen is not None and given.n_items < whole.n_items:
+        _, others = only_items(whole, chosen.item_ids)
+        warn(
+            f"{len(others)} of {whole.n_items} items are not among the {chosen.n_items} that the bank was published "
+            f"with, and are left out: {shown(others)}.",
+            DataWarning,
+        )
+    return given, chosen
+
+
+def all_answers(
+    bank: Bank, responses: NewResponses, selection: Selection | None, errors: Errors | None = None
+) -> tuple[ResponseMatrix, ResponseMatrix, Selection | None]:
     """Read the responses of new models, and find the items that they are to: `selection_or_published`.
 
-    Raises `DataError` where models answered different sets of those that the bank was published with.
+    Returns all of them, those to these items, and the items. Raises `DataError` where models answered different sets of
+    those that the bank was published with.
     """
-    given = as_new_responses(bank, responses, selection, errors=errors)
-    if selection is not None or not bank.own_selections:
-        return given, selection_or_published(bank, selection)
+    whole, given = read_new(bank, responses, selection, errors=errors)
+    if selection is not None:
+        among = given if bank.rest is None else only_items(given, bank.item_ids)[0]
+        return whole, among if among.n_items else given, selection_or_published(bank, selection)
+    if not bank.own_selections:
+        return whole, given, None
     ids, found = given.items["item_id"], {}
     for kind in np.unique(given.asked, axis=0):
         if kind.any():
@@ -438,15 +467,9 @@ def answers_to_items(
         )
     chosen = next(iter(found.values()), bank.items_to_run)
     if chosen is None:
-        return given, None
-    among, others = only_items(given, chosen.item_ids)
-    if others and among.n_items:
-        warn(
-            f"{len(others)} of {given.n_items} items are not among the {chosen.n_items} that the bank was published "
-            f"with, and are left out: {shown(others)}.",
-            DataWarning,
-        )
-    return among if among.n_items else given, chosen
+        return whole, given, None
+    among, _ = only_items(given, chosen.item_ids)
+    return whole, among if among.n_items else given, chosen
 
 
 def published_subset(bank: Bank, selection: Selection | None, spec: PointSpec | Stacked) -> PublishedSubset | None:

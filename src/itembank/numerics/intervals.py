@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from itembank.numerics.arrays import FloatArray
 
@@ -37,6 +37,31 @@ def t_quantile(probability: float, degrees: Number) -> Number:
     """Return what Student's t stays below with this probability."""
     result = np.where(np.isinf(degrees), ndtri(probability), stdtrit(degrees, probability))
     return float(result) if result.ndim == 0 else result  # type: ignore[return-value]
+
+
+def probability_above(
+    limit: FloatArray,  # (n,)
+    value: FloatArray | float,  # (n,) or one
+    low: FloatArray | float,
+    high: FloatArray | float,
+    *,
+    level: float,
+    degrees: float = np.inf,
+) -> FloatArray:
+    """Probability that what an interval is of lies above a limit, (n,): that of 2.5 % at the end of a 95 % interval.
+
+    A normal, or Student's t with so many degrees of freedom, around the value has the end on the limit's side as its
+    quantile. Where both ends are the value, it is known: 1 above the limit, 0 below, a half on it.
+    """
+    reach = normal_reach(level) if np.isinf(degrees) else t_reach(level, degrees)
+    limit, value, low, high = np.broadcast_arrays(limit, value, low, high)
+    distance = value - limit
+    side = np.where(distance > 0.0, value - low, high - value)
+    certain = 0.5 + 0.5 * np.sign(distance)
+    place = np.divide(reach * distance, side, out=np.zeros(distance.shape), where=side > 0.0)
+    found = ndtr(place) if np.isinf(degrees) else stdtr(degrees, place)
+    result: FloatArray = np.where(side > 0.0, found, certain)
+    return np.where(np.isnan(distance + side), np.nan, result)
 
 
 def calibrated_half_widths(

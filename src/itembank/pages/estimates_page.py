@@ -47,6 +47,7 @@ from itembank.pages.render import Page
 from itembank.pages.theme import ATYPICAL_WORDS, count, interval_words, level_words, plural, points
 from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import few_of_each
 
 MOST_NAMED = 60
 """Models that get a row with their name; more stand in order along the chart."""
@@ -141,28 +142,7 @@ def _few(made: Estimated) -> Iterator[Section]:
 
 def cautions(made: Estimated) -> Iterator[Caution]:
     """Yield what a reader must not miss."""
-    estimates, bank = made.estimates, made.bank
-    for words in estimates.typicality.in_words(estimates.model_ids, bank.n_compared_models, estimates.is_exact):
-        yield Caution(words)
-    known = set(bank.responses.model_ids) & set(estimates.model_ids)
-    if known:
-        yield Caution(
-            f"{shown(sorted(known))} is among the past models of this bank: the estimate is better than that of a new "
-            "model would be, and its interval is too narrow."
-            if len(known) == 1
-            else f"{shown(sorted(known))} are among the past models of this bank: their estimates are better "
-            "than those of new models would be, and their intervals are too narrow."
-        )
-    unknown = [name for name, row in zip(estimates.model_ids, estimates.value, strict=True) if np.isnan(row).any()]
-    if unknown:
-        yield Caution(f"{shown(unknown)}: no answers for some scores. Run questions of these scenarios.")
-    n_missing = int(estimates.n_missing.max(initial=0))
-    if n_missing:
-        who = "It lacks" if estimates.n_models == 1 else "Some models lack up to"
-        yield Caution(
-            f"{who} {plural(n_missing, 'answer')} to the selection. Missing answers are taken as missing at random: if "
-            "the model fails these questions, the estimate is too high."
-        )
+    return map(Caution, few_of_each(made.estimates.notes, is_brief=False))
 
 
 def _caveat_pairs(made: Estimated) -> Iterator[Pair]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import ndtr
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
@@ -109,7 +108,7 @@ def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
 def past_rows(made: Estimated, row: int) -> IntArray:
     """Rows of the past models that a new one is compared with by name: the best, then the nearest by score."""
     model = made.model(row)
-    if model.target not in made.past.targets:
+    if model.target not in made.past.targets or made.bank.published is not None:
         return np.zeros(0, dtype=np.int64)
     scores = made.past.value[:, made.past.targets.index(model.target)]
     is_itself = np.array(made.past.model_ids) == model.model_id
@@ -123,18 +122,16 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
     """List differences to past models, whose scores are known: all the doubt is the new model's."""
     model, at = made.model(row), made.overall
     scores = made.past.value[rows, made.past.targets.index(model.target)]
-    error = float(made.estimates.standard_error[row, at])
     items, given = made.answered(row)
     theirs = made.bank.responses.of_items(items, models=rows)
     difference = float(model.value[at]) - scores
-    is_better = ndtr(difference / error) if error > 0.0 else (difference > 0.0).astype(np.float64)
     rows_shown = {
         "model": [made.past.model_ids[k] for k in rows.tolist()],
         "score": scores,
         "difference": difference,
         "low": float(model.low[at]) - scores,
         "high": float(model.high[at]) - scores,
-        "probability": is_better,
+        "probability": made.estimates.probability_above(row, scores),
         "why": ["best", *["nearest"] * (rows.size - 1)],
         "for_new": np.sum(given > theirs, axis=1),
         "for_past": np.sum(given < theirs, axis=1),

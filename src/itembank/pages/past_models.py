@@ -24,6 +24,8 @@ UNITS = {"cost_usd": "cost", "tokens": "tokens", "seconds": "time", "output_toke
 QUANTILES = {"tenth": 0.1, "lower": 0.25, "middle": 0.5, "upper": 0.75, "ninetieth": 0.9}
 MOST_ROWS = 60
 """Scenarios that a chart shows; of more, those where the model is farthest from past ones."""
+UNNAMED = "not named"
+"""In place of the names of past models whose scores alone are published."""
 MOST_TICKS = 2000
 """Past models that are drawn one by one; of more, evenly many."""
 
@@ -38,9 +40,13 @@ class PastScores:
 
     @classmethod
     def of(cls, bank: Bank) -> Self:
-        """Take the known scores of a bank; of one that was published without models there are none."""
+        """Take the known scores of a bank; of one that was published without models at most their overall scores."""
         if bank.published is not None:
-            return cls((), bank.targets.names, np.zeros((0, len(bank.targets.names))))
+            past = bank.published.past
+            scores = np.zeros(0) if past is None else past.scores
+            value = np.full((scores.size, len(bank.targets.names)), np.nan)
+            value[:, -1] = scores
+            return cls((UNNAMED,) * scores.size, bank.targets.names, value)
         return cls(tuple(bank.responses.model_ids), bank.targets.names, bank.past_scores)
 
     @property
@@ -152,7 +158,8 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
         height=60,
     )
     title = f"Higher than {percent(past.share_below(model.target, value), 0)} of past models"
-    columns = (Column("model", "Past model", "id"), Column("score", "Score", "score"))
+    is_named = UNNAMED not in names
+    columns = (*((Column("model", "Past model", "id"),) if is_named else ()), Column("score", "Score", "score"))
     note = "" if chosen.size == rows.size else f"Of {rows.size:,} past models {chosen.size:,} are drawn, evenly chosen."
     return Chart(title, spec, (old, one), words, Table("Scores of past models", old, columns), note)
 

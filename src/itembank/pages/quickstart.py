@@ -15,8 +15,6 @@ from itembank.bank.bank_files import check_bank_destination, save_bank
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
-from itembank.calibration.calibration_specs import Variational
-from itembank.calibration.dimensions import choose_n_dims
 from itembank.checks import check_whole
 from itembank.errors import DataWarning, MissingDependencyError, ParameterError, shown
 from itembank.estimation.estimate import estimate
@@ -37,8 +35,6 @@ from itembank.responses.score_names import OVERALL
 from itembank.studies.summary import spearman
 
 HELD_OUT_SHARE = 0.25
-TOLERANCE = 1e-4
-"""Of calibrations: a looser stop than the default, to save time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +124,7 @@ def run_quickstart(
     *,
     n_items: int = 100,
     n_repeats: int = 3,
-    rng: np.random.Generator | int | None = None,
+    rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> QuickstartResult:
     """Do the whole job on the language models of `bytelms` and write it to a folder.
@@ -158,7 +154,7 @@ def run_quickstart(
 
     Examples
     --------
-    >>> result = run_quickstart("quickstart", rng=0)  # doctest: +SKIP
+    >>> result = run_quickstart("quickstart")  # doctest: +SKIP
     >>> [round(one.mean_absolute_error, 1) for one in result.errors]  # doctest: +SKIP
     """
     check_whole("n_repeats", n_repeats, least=1)
@@ -206,7 +202,7 @@ def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator
     held_out, past = (responses.take(models=np.flatnonzero(one)) for one in (is_held_out, ~is_held_out))
     with warnings.catch_warnings():  # late checkpoints of one run answer alike, as they should
         warnings.filterwarnings("ignore", ".* models answer like another one", DataWarning)
-        bank = build_bank(past, _spec(past), rng=rng)
+        bank = build_bank(past, rng=rng)
     seed = int(rng.integers(2**31))
     methods = dict.fromkeys(strategy.selection for strategy in STRATEGIES)
     selections = {method: select(bank, n_items, method=method, rng=seed) for method in methods}
@@ -216,12 +212,6 @@ def _run_round(responses: ResponseMatrix, n_items: int, rng: np.random.Generator
     )
     true = bank.targets.with_overall(bank.targets.scenario_means(held_out.responses))
     return Round(bank, held_out, true, selections, estimates)
-
-
-def _spec(responses: ResponseMatrix) -> Variational:
-    """Choose the number of abilities as `itembank calibrate` does."""
-    n_dims = choose_n_dims(responses, Variational(tolerance=TOLERANCE)).n_dims
-    return Variational("2pl" if n_dims == 1 else "mirt", n_dims=n_dims, tolerance=TOLERANCE)
 
 
 def _errors(strategy: Strategy, k: int, rounds: list[Round]) -> StrategyErrors:

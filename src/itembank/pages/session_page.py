@@ -77,7 +77,7 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     return Page(
         title=title or f"{session.model_id} on {bank_title(bank)}",
         kind="Adaptive session",
-        lead=(Answers((answer, _stop(session), _spent(session))), *_cautions(session, bank, scores)),
+        lead=(Answers((answer, _stop(session), _spent(session))), *(Caution(one.in_words()) for one in scores.notes)),
         sections=tuple(one for one in sections if one.blocks),
         provenance=(*bank_provenance(bank), ("Model", session.model_id), ("Method", scores.method)),
         command=command,
@@ -127,13 +127,6 @@ def _budget_words(session: AdaptiveSession) -> Iterator[str]:
         if unit in (session.left or session.costs):
             name = unit_words(unit)
             yield f"The whole benchmark should cost {money(value, name)} ({money(low, '')} to {money(high, name)})."
-
-
-def _cautions(session: AdaptiveSession, bank: Bank, scores: ScoreEstimates) -> Iterator[Caution]:
-    for words in scores.typicality.in_words(scores.model_ids, bank.n_compared_models, scores.is_exact):
-        yield Caution(words)
-    if session.model_id in set(bank.responses.model_ids):
-        yield Caution("This model is among the past models of the bank: the interval is too narrow.")
 
 
 def _step_blocks(session: AdaptiveSession) -> Iterator[Block]:

@@ -14,7 +14,7 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.gating.results import Gate
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page, bank_summary
-from itembank.pages.blocks import Answer, Answers, Chart, Column, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Section, Table, Text
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.gate_page import gate_page
 from itembank.pages.paper_charts import (
@@ -33,6 +33,7 @@ from itembank.pages.render import Page, pieces_html
 from itembank.pages.study_charts import charts_of_study
 from itembank.pages.theme import interval_words, level_words, plural, points
 from itembank.pages.transfer_charts import charts_of_transfer, charts_of_validity
+from itembank.planning.plan import Plan
 from itembank.responses.score_names import without_only_scenario
 from itembank.scaling.pass_at_k.results import PassAtKLaw
 from itembank.scaling.pretraining.law_results import PretrainingLaw
@@ -44,6 +45,7 @@ from itembank.studies.papers.scenario_homogeneity import Homogeneity
 from itembank.studies.papers.selection_weights import SelectionWeights
 from itembank.studies.papers.task_overview import TaskOverview
 from itembank.studies.results import PredictionResult, StudyResult
+from itembank.tabular import few_of_each
 
 MOST_ANSWERS = 4
 """Models whose overall score stands above the table."""
@@ -121,7 +123,10 @@ def _estimates(estimates: ScoreEstimates) -> Page:
     return Page(
         f"Estimated scores of {ids[0] if len(ids) == 1 else f'{len(ids)} models'}",
         "Estimates",
-        (Answers(tuple(_answer(row) for row in first)),),
+        (
+            Answers(tuple(_answer(row) for row in first)),
+            *map(Caution, few_of_each(estimates.notes, is_brief=False)),
+        ),
         (Section("All scores", (table,)),),
     )
 
@@ -133,6 +138,28 @@ def _answer(row: dict[str, Any]) -> Answer:
     )
     words = f"from {row['n_items']:,} of {plural(row['n_total'], 'question')}, by {row['method']}"
     return Answer(row["model_id"], points(row["estimate"]), interval, words)
+
+
+def _plan(plan: Plan) -> Page:
+    level = level_words(plan.goal.spec.level)
+    columns = (
+        Column("n_items", "Questions", "count"),
+        Column(
+            "half_width", "Interval ±", "points", 1, f"Half-width of a {level} interval, for a model like past ones"
+        ),
+        Column("half_width_beyond", "± if better", "points", 1, "The same for a model better than all past ones"),
+        Column(
+            "detectable_difference", "Difference found", "points", 1, "True difference of two models that would show"
+        ),
+        Column("mean_absolute_error", "Mean error", "points", 2),
+        *(Column(unit, unit, "number", 2) for unit in plan.table.costs),
+    )
+    table = Table.of("How precise scores are", "plan", plan.rows(), columns, n_shown=100)
+    how = (
+        f"Questions by {plan.selector}, scores by {plan.method}, cross-validated on past models of bank {plan.bank_id}."
+    )
+    said = tuple(Text(str(one)) for one in plan.notes)
+    return Page("How many questions", "Plan", (*said, Text(how)), (Section("", (table,)),))
 
 
 def _selection(selection: Selection) -> Page:
@@ -173,6 +200,7 @@ def _begun(page: Callable[[Any], Page]) -> Shown:
 PAGES: dict[type, Shown] = {
     Bank: Shown(bank_page, bank_summary),
     Selection: Shown(_selection, _selection),
+    Plan: Shown(_plan, _plan),
     ScoreEstimates: Shown(_estimates, _estimates),
     Comparison: Shown(comparison_page),
     Gate: _begun(gate_page),

@@ -41,7 +41,7 @@ from itembank.responses.score_names import OVERALL
 from itembank.selection.select import candidates, select
 from itembank.selection.selector_specs import METHODS as SELECTORS
 from itembank.selection.selector_specs import SelectionSpec, VOptimal
-from itembank.tabular import Tabular
+from itembank.tabular import Note, Tabular
 
 USUAL_SIZE = 100
 LIMITS_OF_AUTO = VOptimal()
@@ -191,6 +191,13 @@ class Plan(Tabular):
     def message(self) -> str:
         """The answer in a sentence."""
         return self.answer.message
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The answer, and what is said of two stages."""
+        return tuple(
+            Note(kind, text) for kind, text in (("answer", self.message), ("stages", self.stages_advice)) if text
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each number of items of the table."""

@@ -10,7 +10,7 @@ from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, a
 from itembank.bank.bank_views import repeatable
 from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole
-from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, says_instead, shown, warn
 from itembank.estimation.method_trials import local_design, next_module
 from itembank.estimation.observations import bank_positions, known_items, observe
 from itembank.numerics.parallel import one_blas_thread
@@ -30,6 +30,7 @@ from itembank.selection.select import select as select_by
 from itembank.selection.selector_specs import METHODS, SelectionSpec
 
 
+@says_instead(n="n_items", seed="rng", target="method=selectors.VOptimal(target=...), or bank=banks.with_target(...)")
 def select(
     bank: GivenBank,
     n_items: int,
@@ -37,7 +38,7 @@ def select(
     method: SelectionSpec | str = AUTO,
     stages: int = 1,
     per_scenario: bool = False,
-    rng: np.random.Generator | int | None = None,
+    rng: np.random.Generator | int | None = 0,
     excluded: Collection[str] = (),
     included: Collection[str] = (),
     progress: ProgressCallback = silent,
@@ -63,7 +64,7 @@ def select(
     per_scenario : bool
         Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None
-        An int is kept in the selection as its seed.
+        An int is kept in the selection as its seed. None draws anew each time.
     excluded : collection of item ids
         Items that must not be chosen. Their weight in the score is still represented by the others.
     included : collection of item ids

@@ -12,7 +12,8 @@ from itembank.bank.bank_files import check_bank_destination, load_bank, save_ban
 from itembank.bank.bank_places import BESIDE_BANK, built_folder
 from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
-from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
+from itembank.calibration.calibration_specs import CalibrationSpec
+from itembank.calibration.dimensions import with_suitable_dims
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.files.atomic import replacing_folder, write_text
 from itembank.files.documents import read_document
@@ -144,7 +145,8 @@ def ready_bank(
         progress("choosing items", 0.5 + 0.3 * number / len(sizes))
         chosen.append(select(kept, size, rng=0, excluded=excluded))
     only_chosen = kept.n_items > MOST_ITEMS and has_simple_curves(kept.parameters)
-    return without_responses(kept, selections=chosen, only_chosen=only_chosen, progress=part_of(progress, 0.8, 1.0))
+    report = part_of(progress, 0.8, 1.0)
+    return without_responses(kept, selections=chosen, only_chosen=only_chosen, keep_scores=True, progress=report)
 
 
 def _fetched(recipe: Recipe, source: PublicSource, into: str | Path | None, progress: ProgressCallback) -> Path:
@@ -188,11 +190,11 @@ def _checked(recipe: Recipe, found: PublicResponses) -> ResponseMatrix:
 
 def _calibrated(recipe: Recipe, responses: ResponseMatrix, progress: ProgressCallback) -> Bank:
     """Calibrate with as many abilities as the recipe says, or as suit the responses."""
-    spec, dims = recipe.calibrate, recipe.dims
+    spec: CalibrationSpec = recipe.calibrate
+    dims = recipe.dims
     if spec.n_dims == 1 and dims == "auto":
-        is_few = responses.n_models < MINIMUM_TO_CHOOSE
-        dims = 1 if is_few else choose_n_dims(responses, spec, progress=part_of(progress, 0.0, 0.5)).n_dims
-    if spec.n_dims == 1 and dims != "auto" and dims > 1:
+        spec, _ = with_suitable_dims(responses, spec, progress=part_of(progress, 0.0, 0.5))
+    elif spec.n_dims == 1 and dims != "auto" and dims > 1:
         spec = replace(spec, item_model="mirt", n_dims=dims)
     report = part_of(progress, 0.5, 1.0)
     return build_bank(responses, spec, within=recipe.within, across=recipe.across, progress=report)

@@ -11,6 +11,7 @@ from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selec
 from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy, subscenarios
 from itembank.bank.bank_views import history_of_view
 from itembank.bank.banks import BEYOND, MEASURED, OF_REST, Bank, Published, PublishedSubset, Rest, bank_fingerprint
+from itembank.bank.past_models import PastModels, name_digest
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import Stacked
@@ -34,6 +35,7 @@ def without_responses(
     *,
     selections: Sequence[GivenSelection] = (),
     only_chosen: bool = False,
+    keep_scores: bool = False,
     progress: ProgressCallback = silent,
 ) -> Bank:
     """Return the bank without its models: no responses, ids, abilities or scores of any.
@@ -50,6 +52,9 @@ def without_responses(
         Keep only sums of the items that no selection has (`Rest`), where the item model has one ability and no
         asymptotes: a bank of thousands of items then takes some tens of kilobytes. Only items of the selections can be
         run.
+    keep_scores : bool
+        Of models whose scores are public anyway: keep their overall scores, and digests of their names, by which
+        `estimate` knows a past model again.
     progress : ProgressCallback
 
     Returns
@@ -95,6 +100,7 @@ def without_responses(
         FactorModel(single(model.mean), single(model.loadings), single(model.noise)),
         measured_discrepancy(bank),
         newest=bank.newest,
+        past=_public_scores(bank) if keep_scores else None,
     )
     bare = dataclasses.replace(
         bank,
@@ -116,6 +122,14 @@ def without_responses(
         published=dataclasses.replace(published, subsets=tuple(subsets)),
         history=None if only_chosen else history_of_view(bank, bank_id),
     )
+
+
+def _public_scores(bank: Bank) -> PastModels:
+    """Return digests of the past models' names with their overall scores, the highest first."""
+    scores = bank.known_scores.value[:, -1]
+    order = np.argsort(-np.nan_to_num(scores, nan=-1.0), kind="stable").tolist()
+    names = tuple(name_digest(bank.responses.model_ids[row], bank.bank_id) for row in order)
+    return PastModels(names, single(scores[order]), bank.bank_id)
 
 
 def single(array: FloatArray) -> FloatArray:

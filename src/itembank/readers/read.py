@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import polars as pl
 
-from itembank.errors import DataError, ParameterError, did_you_mean, missing_package, remedy, shown
+from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.coded import coded_responses, may_be_coded, response_file_rows
@@ -339,8 +339,6 @@ def responses_from_frame(
     ------
     DataError
         With every problem of the table.
-    MissingDependencyError
-        When polars needs pyarrow to read the table.
 
     Examples
     --------
@@ -373,21 +371,32 @@ def to_polars(table: Any) -> pl.DataFrame:
         return table
     if isinstance(table, pl.LazyFrame):
         return table.collect()
-    library = type(table).__module__.partition(".")[0]
     try:
-        if library == "pandas":
+        if type(table).__module__.partition(".")[0] == "pandas":
             names = [name for name in table.index.names if name is not None]
             is_named = not set(LONG_COLUMNS).isdisjoint(names)  # then the index is a column of ours
-            return pl.DataFrame(pl.from_pandas(table.reset_index() if is_named else table))
+            return _of_pandas(table.reset_index() if is_named else table)
         if hasattr(table, "__arrow_c_stream__"):
             return pl.DataFrame(table)
-    except ImportError as error:
-        raise missing_package(f"to be read a {library} table needs pyarrow", "pyarrow", error) from error
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise DataError(
             f"{NAME} cannot be read, a column probably holds values of several types (numbers and text): {error}"
         ) from error
     raise ParameterError(f"table must be a pandas, polars or pyarrow table, got {type(table).__name__}.")
+
+
+def _of_pandas(table: Any) -> pl.DataFrame:
+    """Take a pandas table column by column, which needs no pyarrow: numbers and times as arrays, all else as values."""
+    columns = []
+    for place, name in enumerate(table.columns):
+        column = table.iloc[:, place]
+        values = column.to_numpy()
+        if values.dtype.kind in "biufmM":
+            columns.append(pl.Series(str(name), values, nan_to_null=values.dtype.kind == "f"))
+        else:
+            pairs = zip(values.tolist(), column.isna().tolist(), strict=True)
+            columns.append(pl.Series(str(name), [None if is_missing else value for value, is_missing in pairs]))
+    return pl.DataFrame(columns)
 
 
 def known_things(given: Any, key: str) -> tuple[pl.DataFrame, Labels]:

@@ -144,6 +144,14 @@ class ScoreTargets(Compact):
             return "the mean over all items (micro)"
         return f"the mean of {self.n_scenarios} scenario scores, which count alike however many items they have (macro)"
 
+    @property
+    def overall_is(self) -> str:
+        """Which mean the overall score is: 'micro' of all items, 'macro' of scenarios, 'custom', or '' of another."""
+        if self.last != OVERALL:
+            return ""
+        is_micro = self.within == "micro" and (self.across == "items" or self.n_scenarios == 1)
+        return "custom" if self.within == "custom" else "micro" if is_micro else "macro"
+
     def target(self, name: str) -> ScoreTarget:
         """Return the target of this name, as weights over all items; those of the overall score for the last."""
         if name in (self.last, OVERALL):

@@ -34,15 +34,15 @@ class Constraints:
         Least number of items of every scenario, or of those named.
     at_most : int, mapping of scenario to int, or None
         Largest number; None for any.
-    excluded : tuple of item ids
-        Items that must not be asked.
+    excluded : tuple of item ids, or None
+        Items that must not be asked. None: no item, but of a bank that was published with the items to run all others.
     randomesque : int
         Draw each item from this many best, so that not every model is asked the same (Kingsbury and Zara 1989).
     """
 
     at_least: int | Mapping[str, int] = 0
     at_most: int | Mapping[str, int] | None = None
-    excluded: tuple[str, ...] = ()
+    excluded: tuple[str, ...] | None = None
     randomesque: int = 1
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class Constraints:
         excluded: object = self.excluded
         if isinstance(excluded, str):
             raise ParameterError(f"excluded must be a tuple of item ids, got the text {excluded!r}.")
-        object.__setattr__(self, "excluded", tuple(self.excluded))
+        object.__setattr__(self, "excluded", None if self.excluded is None else tuple(self.excluded))
 
     def bounds(self, targets: ScoreTargets, is_candidate: BoolArray, n_items: int | None) -> Bounds:
         """Turn the constraints into bounds for each scenario of a bank.

@@ -1,7 +1,7 @@
 """Ability and scores of a session's model: item and factor models weighed by past sessions, with intervals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -10,6 +10,7 @@ from itembank.bank.known_scores import Headline
 from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
+from itembank.estimation.notes import note_on_past_models
 from itembank.estimation.observations import Observations, usual_attempts
 from itembank.estimation.past_errors import Expectations, Past
 from itembank.estimation.point_methods import stacked_scores, with_exact
@@ -22,6 +23,7 @@ from itembank.responses.targets import ScoreTargets
 from itembank.sessions.events import SessionState
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED
+from itembank.tabular import Note
 
 BY_ITEM_MODEL, STACKED = "p-irt", "stacked"
 
@@ -172,9 +174,19 @@ def session_estimate(
         ability_covariance=abilities.covariance,
         typicality=typicality,
         estimand=pool.spec.estimand,
-    )
+        overall_is=pool.basis.targets.overall_is,
+        degrees=min((past.degrees for past, _ in near[0]), default=np.inf),
+    ).beside(pool.past_models.best((model_id,)))
+    estimates = replace(estimates, notes=_notes(pool, estimates))
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed), expected)
+
+
+def _notes(pool: SessionPool, estimates: ScoreEstimates) -> tuple[Note, ...]:
+    """Gather what a reader of a session's estimate must know."""
+    ids, why = estimates.model_ids, pool.why_not_calibrated
+    found = estimates.typicality.notes(ids, pool.n_past, estimates.is_exact)
+    return (*found, *note_on_past_models(pool.past_models, ids), *([Note("few-models", why)] if why else []))
 
 
 def session_expectations(pool: SessionPool, state: SessionState, abilities: Abilities) -> Expectations | None:

@@ -11,6 +11,7 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.bank.costs import TOKENS, CostUnit, expected_cost, known_units, response_costs
 from itembank.bank.known_scores import Headline
+from itembank.bank.past_models import PastModels
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.beyond import Place, StackWeights
 from itembank.estimation.calibrated_scores import OutOfFold
@@ -246,13 +247,22 @@ def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray
         return result
     wanted = spec.target if spec.target in bank.targets.scenarios else None
     method = VOptimalItems() if wanted is None else VOptimalItems({str(wanted): 1.0}, minimum_per_scenario=0)
-    may_come = candidates(bank, method, spec.constraints.excluded)
+    excluded = excluded_items(bank, spec)
+    may_come = candidates(bank, method, excluded)
     if np.unique(bank.targets.scenario_index[may_come]).size < bank.targets.n_scenarios:
         return result  # `select` leaves no scenario out
     n_start = min(n_start, int(may_come.sum()))
-    chosen = select(bank, n_start, method=method, rng=0, excluded=spec.constraints.excluded)
+    chosen = select(bank, n_start, method=method, rng=0, excluded=excluded)
     result[bank.responses.item_indices(chosen.item_ids)] = True
     return result
+
+
+def excluded_items(bank: Bank, spec: SessionSpec) -> tuple[str, ...]:
+    """Return the items that sessions of this spec never ask: those outside a bank's own items unless the spec says."""
+    if spec.constraints.excluded is not None:
+        return spec.constraints.excluded
+    own = {item for one in bank.own_selections for item in one.item_ids}
+    return tuple(item for item in bank.item_ids if item not in own) if own else ()
 
 
 def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:
@@ -328,6 +338,11 @@ class SessionPool(Compact):
         The score in place of the overall one, if one was asked for.
     is_lead : (n_items,)
         Items that every model is asked first.
+    past_models : PastModels
+        Who the past models were and what they scored, and how many new ones are compared with.
+    n_past : int
+    why_not_calibrated : str
+        If calibrated intervals were asked for and there are none.
     """
 
     spec: SessionSpec
@@ -355,6 +370,9 @@ class SessionPool(Compact):
     past_ratio: float | None = None
     headline: Headline | None = None
     is_lead: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    past_models: PastModels = field(default_factory=lambda: PastModels((), np.zeros(0)))
+    n_past: int = 0
+    why_not_calibrated: str = ""
 
     @classmethod
     def create(cls, bank: Bank, spec: SessionSpec) -> Self:
@@ -370,9 +388,12 @@ class SessionPool(Compact):
             not fit the bank.
         """
         bank.check_item_model("An adaptive session needs")
+        excluded = excluded_items(bank, spec)
+        if excluded:
+            spec = replace(spec, constraints=replace(spec.constraints, excluded=excluded))
         criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
         unit = (cost or CostUnit()) if uses_cost(criterion) else None
-        may_be_asked, is_lead = askable_items(bank, spec.constraints.excluded), lead_items(bank, spec, criterion)
+        may_be_asked, is_lead = askable_items(bank, excluded), lead_items(bank, spec, criterion)
         items = DesignItems.of_bank(bank, may_be_asked | is_lead, cost=unit)
         positions = {item: position for position, item in enumerate(bank.item_ids)}
         basis = ScoreBasis.of_bank(bank)
@@ -413,6 +434,8 @@ class SessionPool(Compact):
             known_units(bank.responses),
             headline=bank.headline,
             is_lead=is_lead,
+            past_models=bank.past_models,
+            n_past=bank.n_compared_models,
         )
         if spec.estimand != RUN:
             pool = replace(pool, past_ratio=past_ratio(bank))  # a session that begins has no attempts of its own

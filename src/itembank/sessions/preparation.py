@@ -20,6 +20,7 @@ from itembank.estimation.estimate import check_headline
 from itembank.estimation.estimator_specs import PIRT, RUN, Factor, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, LeftOut, folds, folds_beyond, left_out, run_trial
 from itembank.estimation.headlines import HeadlineTrial
+from itembank.estimation.notes import why_not_calibrated
 from itembank.estimation.observations import bank_positions
 from itembank.estimation.past_errors import LOOSE, Expectations, MembersOutOfFold
 from itembank.estimation.point_methods import weighted_means
@@ -27,6 +28,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.error_kinds import KINDS
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA
@@ -63,6 +65,7 @@ class Recorded:
     responses: FloatArray  # (n_models, n_items)
     n_trials: IntArray | None  # (n_models, n_items)
     costs: Mapping[str, FloatArray]  # mapping of unit to (n_models, n_items)
+    lost: IntArray | None = None  # (n_models, n_items): Kinds of errors that answers were lost to; 0 for none
 
     @classmethod
     def of_responses(cls, bank: Bank, responses: ResponseMatrix) -> "Recorded":
@@ -70,7 +73,9 @@ class Recorded:
         positions = bank_positions(bank, responses.items["item_id"], "responses")
         column = np.full(bank.n_items, -1, dtype=np.int64)
         column[positions] = np.arange(responses.n_items)
-        return cls(tuple(responses.model_ids), column, responses.responses, responses.n_trials, dict(responses.costs))
+        lost = None if responses.lost is None else responses.lost.kind
+        numbers = (responses.responses, responses.n_trials, dict(responses.costs), lost)
+        return cls(tuple(responses.model_ids), column, *numbers)
 
     def take(self, rows: slice) -> "Recorded":
         """Return some of the models."""
@@ -80,6 +85,7 @@ class Recorded:
             self.responses[rows],
             None if self.n_trials is None else self.n_trials[rows],
             {unit: cost[rows] for unit, cost in self.costs.items()},
+            None if self.lost is None else self.lost[rows],
         )
 
 
@@ -123,7 +129,9 @@ def _ask_and_tell(session: AdaptiveSession, recorded: Recorded, row: int, batch:
             known = {unit: float(cost[row, column]) for unit, cost in recorded.costs.items()}
             costs = {unit: amount for unit, amount in known.items() if not np.isnan(amount)}
         if np.isnan(response):
-            session.tell_failed(item_id, reason=NOT_RECORDED, costs=costs, new_units=True)
+            kind = 0 if recorded.lost is None or column < 0 else int(recorded.lost[row, column])
+            reason = KINDS[kind] if kind else NOT_RECORDED
+            session.tell_failed(item_id, reason=reason, costs=costs, new_units=True)
             continue
         if recorded.n_trials is not None:
             counts = counts_behind(response, int(recorded.n_trials[row, column]))
@@ -474,4 +482,6 @@ def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = si
     if spec.interval != CALIBRATED:
         return pool
     past = past_sessions(bank, spec, progress=progress)
-    return pool if past is None else replace(pool.with_factors(bank), past=past)
+    if past is None:
+        return replace(pool, why_not_calibrated=why_not_calibrated(bank))
+    return replace(pool.with_factors(bank), past=past)

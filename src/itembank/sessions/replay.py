@@ -13,6 +13,7 @@ from itembank.bank.costs import TOKENS, CostUnit
 from itembank.checks import check_whole
 from itembank.errors import warned_once
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality
+from itembank.estimation.if_answered import joined_lost
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import check_jobs, in_parallel
 from itembank.progress import ProgressCallback, part_of, silent
@@ -22,7 +23,7 @@ from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import Recorded, answer_from_record, prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
-from itembank.tabular import Tabular
+from itembank.tabular import Tabular, joined_notes
 
 PER_MODEL = ("n_items", "n_missing", "abilities", "ability_covariance")
 MOST_PARTS = 64
@@ -87,8 +88,9 @@ class ReplayResult(Tabular):
             Of `cost`, which is None without it or where no cost is known in it.
         """
         ends = [self._end(model, unit) for model in range(self.n_models)]
-        n_targets = len(self.estimates.targets)
-        return [{**row, **ends[index // n_targets]} for index, row in enumerate(self.estimates.rows())]
+        rows = self.estimates.rows()
+        n_each = len(rows) // self.n_models
+        return [{**row, **ends[index // n_each]} for index, row in enumerate(rows)]
 
     def _end(self, model: int, unit: str | None) -> dict[str, Any]:
         amounts = None if unit is None else self.costs.get(unit)
@@ -126,7 +128,9 @@ def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
     model_ids = tuple(model for estimate in estimates for model in estimate.model_ids)
     scores = Scores.joined([estimate.scores for estimate in estimates])
     typicality = Typicality.joined([estimate.typicality for estimate in estimates])
-    return dataclasses.replace(estimates[0], model_ids=model_ids, scores=scores, typicality=typicality, **stacked)
+    notes = joined_notes(note for estimate in estimates for note in estimate.notes)
+    stacked |= {"scores": scores, "typicality": typicality, "notes": notes, "lost": joined_lost(estimates)}
+    return dataclasses.replace(estimates[0], model_ids=model_ids, **stacked)
 
 
 def _asked_table(ends: Sequence[SessionEnd]) -> pl.DataFrame:
@@ -153,7 +157,8 @@ def replay(
     """Send recorded models through adaptive sessions, to see what these would ask and estimate.
 
     Every model's session has the same seed, and ends with the numbers that the session would end with if it were
-    driven by hand. An item that a model has no recorded response to fails; costs are taken from the record.
+    driven by hand. An item that a model has no recorded response to fails; what the record says was lost counts as
+    `spec.errors` says; costs are taken from the record.
 
     Parameters
     ----------
@@ -189,7 +194,7 @@ def replay(
     check_jobs(n_jobs)
     check_whole("batch", batch, least=1)
     bank = as_bank(bank)
-    recorded = Recorded.of_responses(bank, as_new_responses(bank, responses))
+    recorded = Recorded.of_responses(bank, as_new_responses(bank, responses, errors="missing"))
     pool = prepare_sessions(bank, spec, progress=part_of(progress, 0.0, 0.5))
     before = 0.0 if pool.past is None else 0.5
     ends: dict[int, list[SessionEnd]] = {}

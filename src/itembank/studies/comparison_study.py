@@ -17,7 +17,7 @@ from itembank.bank.costs import known_units, response_costs
 from itembank.bank.known_scores import check_external_names, with_external_scores
 from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
-from itembank.calibration.dimensions import MINIMUM_TO_CHOOSE, choose_n_dims
+from itembank.calibration.dimensions import with_suitable_dims
 from itembank.errors import DataError, DataWarning, ItembankWarning, ParameterError, shown, warn
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates, Typicality
@@ -160,12 +160,13 @@ def prepare_fold(spec: StudySpec, responses: ResponseMatrix, fold: Fold) -> Prep
         models = with_external_scores(responses.models, responses.models, external)
         responses = responses.with_tables(models=models)
     known = calibration_part(responses, fold)
-    choice, n_dims = spec.calibration, spec.calibration.n_dims
-    if n_dims == AUTO:
-        few = known.n_models < MINIMUM_TO_CHOOSE
-        n_dims = choice.least_dims if few else choose_n_dims(known, choice.spec(choice.least_dims)).n_dims
+    choice = spec.calibration
+    if choice.n_dims == AUTO:
+        calibration, _ = with_suitable_dims(known, choice.spec(choice.least_dims))
+    else:
+        calibration = choice.spec(int(choice.n_dims))
     seed = int(stream(spec.seed, "bank", fold.split, fold.repeats[0], fold.fold).integers(2**31))
-    bank = build_bank(known, choice.spec(int(n_dims)), within=choice.within, across=choice.across, rng=seed)
+    bank = build_bank(known, calibration, within=choice.within, across=choice.across, rng=seed)
     seconds = time.process_time() - started
     new = responses.take(models=fold.test, items=responses.item_indices(bank.item_ids))
     check_no_leak(bank, new)

@@ -87,6 +87,10 @@ def _tables(folder):
     unknown.write_csv(folder / "more.csv")
     new.filter(model_id=new["model_id"][0]).drop("model_id").write_csv(folder / "new-nameless.csv")
     pl.concat([new.with_columns(response=1 - pl.col("response")), new]).write_csv(folder / "new.csv")
+    is_lost = pl.col("item_id").is_in(["math/0", "code/1", "law/2"])
+    new.with_columns(
+        response=pl.when(is_lost).then(None).otherwise("response"), error=pl.when(is_lost).then(pl.lit("timeout"))
+    ).write_csv(folder / "lost.csv")
     past.with_columns(pl.col("response") * 0.5 + 0.2 + 0.001 * pl.col("output_tokens")).write_csv(
         folder / "probabilities.csv"
     )

@@ -370,7 +370,7 @@ def run_adaptively(
     if isinstance(session, GateRun):
         askable, least = session.askable, LEAST_BATCH_OF_SELECTIONS
     else:
-        excluded = set(session.pool.spec.constraints.excluded)
+        excluded = set(session.pool.spec.constraints.excluded or ())
         askable = tuple(item for item in session.pool.item_table["item_id"] if item not in excluded)
         least = LEAST_BATCH
     hooks = SessionItems(

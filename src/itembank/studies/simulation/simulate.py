@@ -202,7 +202,7 @@ def _whole(tokens: FloatArray) -> FloatArray:
     return tokens
 
 
-def simulate(spec: SimulationSpec | None = None, rng: np.random.Generator | int | None = None) -> Simulated:
+def simulate(spec: SimulationSpec | None = None, rng: np.random.Generator | int | None = 0) -> Simulated:
     """Draw responses of known truth; without a spec, of the shape of WILD's data.
 
     Tasks, items, models, answers, gaps and costs each have a random stream of their own: the same seed gives the

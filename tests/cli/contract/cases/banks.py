@@ -1,7 +1,18 @@
 """Cases of commands that make banks or begin with one."""
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import ALLOWED, COMMON, MATCH, MATCHED, MIXED, ONE_ATTEMPT, PAGES, no_chance
+from tests.cli.contract.cases.reading import (
+    ALLOWED,
+    COMMON,
+    ERRORS,
+    MATCH,
+    MATCHED,
+    MIXED,
+    ONE_ATTEMPT,
+    PAGES,
+    no_chance,
+    none_lost,
+)
 
 _SPEC = (*("--item-model", "--dims", "--method", "--family", "--spec", "--seed"),)
 
@@ -193,9 +204,11 @@ _ESTIMATE = Case(
         "unknown items": Mode(
             "bank more.csv --method p-irt --interval model-based --format csv", about=("--ignore-unknown",), codes=(1,)
         ),
+        "lost": Mode("bank lost.csv --method p-irt --interval model-based --format csv", about=("--errors",)),
     },
     values={
         **ALLOWED,
+        **ERRORS,
         **MATCH,
         **options(
             "--format json --ignore-unknown --selection random.json --method weighted --interval calibrated "
@@ -205,6 +218,7 @@ _ESTIMATE = Case(
     },
     no_effect={
         **{(name, "--ignore-unknown"): "the bank holds every item" for name in ("table", "model-based", "design")},
+        **none_lost("table", "model-based", "design"),
     },
     never={**MIXED, **MATCHED, **PAGES},
     nowhere=ONE_ATTEMPT,

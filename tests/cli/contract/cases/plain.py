@@ -1,7 +1,7 @@
 """Cases of `itembank` itself and of commands that need no bank."""
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import COMMON, LEFT_OUT, MIXED
+from tests.cli.contract.cases.reading import COMMON, ERRORS, LEFT_OUT, MIXED
 
 _ROOT = Case(
     modes={
@@ -29,6 +29,7 @@ _IMPORT = Case(
                 *(*_OF_LOGS, *_OF_TABLES),
             ),
         ),
+        "lost": Mode("lost.csv -o out/r.parquet", about=("--errors",)),
         "gaps": Mode("gaps.csv -o out/r.parquet", about=("--scenario",)),
         "one model": Mode("nameless.csv -o out/r.parquet --model-id m", about=("--model-id",)),
         "response file": Mode("past.parquet -o out/r.parquet", about=_OF_LOGS),
@@ -45,7 +46,8 @@ _IMPORT = Case(
         ),
         "journal": Mode("answered.jsonl -o out/r.parquet", about=("--output", "--format", "--scenario")),
     },
-    values=options(
+    values=ERRORS
+    | options(
         "--output out/other.parquet --as wide-items --models models.csv --items items.csv --scenario quiz "
         "--max-response 2 --model-id renamed --repeats mean --skip-unusable --exclude-file other "
         "--true-value 0 --column response=other --content doc.id --metric acc_norm --filter strict "

@@ -9,12 +9,18 @@ PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 ONE_ATTEMPT = {
     "--estimand": "the expected score is refused, which names the option: no model attempted items repeatedly"
 }
+ERRORS = {"--errors": "--errors wrong"}
 COMMON = {"--seed": "--seed 7", "--format": "--format json"}
 
 
 def settled(mode, *options):
     """Options that decide on something which the data of a mode have none of; another mode's have it."""
     return {(mode, option): "these data have nothing that it decides on" for option in options}
+
+
+def none_lost(*modes):
+    """Modes in which no answer was lost."""
+    return {(mode, "--errors"): "no answer was lost" for mode in modes}
 
 
 def no_chance(*modes):

@@ -1,11 +1,11 @@
 """Cases of adaptive sessions, and of replays of recorded models."""
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, no_chance, settled
+from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, no_chance, none_lost, settled
 
 SHORT = options(
     "--session rare.toml --cost output_tokens --target law --max-items 2 --max-cost seconds=6 --half-width 0.05 "
-    "--level 0.8"
+    "--level 0.8 --errors bounds"
 )
 """Options of sessions that are begun and run at once."""
 SESSION = {**SHORT, **options("--threshold 0.2 --better-than m5")}
@@ -25,6 +25,7 @@ _ANSWERS = "".join(
     f'{{"item_id": "{scenario}/{j}", "response": {j % 2}, "costs": {{"seconds": {1 + j}}}}}\n'
     for j, scenario in zip(range(6), ("math", "code", "law") * 2, strict=True)
 )
+_FAILED = '{"item_id": "law/8", "failed": true, "reason": "timeout"}\n'
 _LATER = (
     ("session ask out/run.jsonl --bank bank-2 -n 3 --format ids", ""),
     ("session tell out/run.jsonl --bank bank-2 - --format json", _ANSWERS),
@@ -76,9 +77,15 @@ CASES = {
                 about=("--half-width", "--better-than"),
                 values={"--half-width": "--half-width 0.3", "--better-than": "--better-than m5"},
             ),
+            "lost": Mode(
+                f"bank-2 -o out/run.jsonl --model-id new {_LONG}",
+                about=("--errors",),
+                then=(("session tell out/run.jsonl --bank bank-2 - --format json", _ANSWERS + _FAILED), _LATER[-1]),
+                unseen=("run.jsonl",),
+            ),
         },
         values={**SESSION, **options("--output out/other.jsonl --model-id other --seed 7")},
-        no_effect={**no_chance(*_SURE), **_alike("threshold", "--half-width")},
+        no_effect={**no_chance(*_SURE), **_alike("threshold", "--half-width"), **none_lost(*_MODES)},
     ),
     "session ask": Case(
         modes={
@@ -183,10 +190,12 @@ CASES = {
             "table": Mode(f"bank-2 one.csv {_FAST} --format csv"),
             **{name: _replay(_MODES[name]) for name in _REPLAYED},
             "d-optimal": _replay(_MODES["d-optimal"], about=("--session", "--cost")),
+            "lost": Mode(f"bank-2 lost.csv {_LONG} --format csv", about=("--errors",)),
         },
         values={**SESSION, **ALLOWED, **COMMON, **options("--batch 2 --jobs 2 --output out/asked.csv")},
         no_effect={
             **no_chance("table", *(name for name in _REPLAYED if name in _SURE)),
+            **none_lost("table", *_REPLAYED),
             **_alike("threshold", "--half-width"),
         },
         never={**MIXED, "--jobs": "models end as they do in one process"},

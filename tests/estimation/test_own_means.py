@@ -1,0 +1,120 @@
+"""Means of what models answered: exact where all was, and intervals that cover where items were drawn at random."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from itembank.estimation.estimate import estimate
+from itembank.estimation.own_means import own_means
+from itembank.planning.select import select
+from itembank.publishing.without_responses import without_responses
+from itembank.responses.responses import ResponseMatrix
+from tests.bank.banks import make_bank
+from tests.estimation.simulated import small_bank
+
+
+def some_of(bank, answers, columns, **tables):
+    """Answers (n_models, n_items) to some of the bank's items."""
+    ids = [bank.item_ids[column] for column in columns]
+    names = [f"new-{k}" for k in range(len(answers))]
+    return ResponseMatrix.create(answers[:, columns], item_ids=ids, model_ids=names, **tables)
+
+
+def test_answers_to_all_items_have_their_scores_for_means(rng):
+    bank = make_bank()
+    answers = (rng.random((3, 30)) < 0.6) * 1.0
+    found = own_means(bank, some_of(bank, answers, np.arange(30)), level=0.95)
+    expected = bank.targets.with_overall(bank.targets.scenario_means(answers))
+    for name in ("value", "low", "high"):
+        np.testing.assert_allclose(getattr(found.scores, name), expected, atol=1e-12)
+    assert found.is_complete.all()
+    assert not found.is_pooled.any()
+
+
+def test_a_scenario_of_one_answer_or_none_leaves_one_mean_over_all_answers():
+    bank = make_bank()
+    answers = np.full((2, 30), np.nan)
+    answers[0, [0, 3, 1]] = [1.0, 0.0, 1.0]
+    answers[1, [0, 3, 1, 4, 2, 5]] = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0]
+    found = own_means(bank, some_of(bank, answers, np.arange(30)), level=0.95)
+    np.testing.assert_array_equal(found.is_pooled, [True, False])
+    assert np.isnan(found.scores.value[0, :-1]).all()
+    assert found.scores.value[0, -1] == pytest.approx(2.0 / 3.0)
+    np.testing.assert_allclose(found.scores.value[1], [0.5, 1.0, 0.0, 0.5])
+    np.testing.assert_array_equal(found.n_answers, [3, 6])
+
+
+def test_intervals_cover_where_items_are_a_random_draw(rng):
+    bank = make_bank(n_items=300)
+    chance = 1.0 / (1.0 + np.exp(-rng.normal(0.8, 1.5, 300)))
+    answers = (rng.random((200, 300)) < chance) * 1.0
+    truth = bank.targets.scenario_means(answers) @ bank.targets.scenario_weights
+    held = []
+    for n_items in (15, 45, 120):
+        drawn = np.full(answers.shape, np.nan)
+        for row in range(len(answers)):
+            columns = rng.choice(300, n_items, replace=False)
+            drawn[row, columns] = answers[row, columns]
+        found = own_means(bank, some_of(bank, drawn, np.arange(300)), level=0.9).scores
+        held.append(np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1])))
+    assert min(held) > 0.85
+    assert max(held) < 0.99
+
+
+def test_a_full_run_says_its_own_score_first_and_a_selection_is_estimated_all_the_same(rng):
+    bank = small_bank(n_models=30, n_items=60)
+    answers = (rng.random((1, 60)) < 0.5) * 1.0
+    full = some_of(bank, answers, np.arange(60))
+    score = 100.0 * float(bank.targets.scenario_means(answers)[0] @ bank.targets.scenario_weights)
+    exact = estimate(bank, full)
+    assert exact.notes[0].text == f"answered all 60 items: the mean of these, {score:.1f} points, is its score."
+    chosen = select(bank, 20, method="random")
+    found = estimate(bank, full, selection=chosen)
+    assert found.notes[0].kind == "own-score"
+    assert found.notes[0].text.endswith("is its score, and the estimate rests on 20 of them.")
+    assert found.rows()[-1]["note"].startswith("Answered all 60 items: the mean of these,")
+    some = estimate(bank, full.take(items=full.item_indices(list(chosen.item_ids))), selection=chosen)
+    np.testing.assert_array_equal(found.value, some.value)
+    assert not any(note.kind == "own-score" for note in some.notes)
+
+
+def published(*, scenarios):
+    made = make_bank(n_models=30, n_items=60, n_dims=1)
+    bank = dataclasses.replace(made, calibration=dataclasses.replace(made.calibration, thresholds={}, tolerance=1e-3))
+    kept = without_responses(bank, selections=[select(bank, 12)], only_chosen=True)
+    assert kept.n_items < kept.n_total == 60
+    table = bank.responses.items.select("item_id", *(["scenario"] if scenarios else []))
+    return bank, kept, table
+
+
+@pytest.mark.parametrize("scenarios", [True, False])
+def test_a_full_run_of_a_bank_that_keeps_some_items_is_its_score_by_the_number_of_items(scenarios, rng):
+    bank, kept, table = published(scenarios=scenarios)
+    answers = (rng.random((1, 60)) < 0.5) * 1.0
+    full = ResponseMatrix.create(answers, items=table, model_ids=["new"])
+    found = estimate(kept, full)
+    expected = bank.targets.with_overall(bank.targets.scenario_means(answers))
+    if scenarios:
+        np.testing.assert_allclose([found.value, found.low, found.high], [expected] * 3, atol=1e-12)
+        np.testing.assert_array_equal(found.n_items[0], found.n_total)
+        assert "is its score" in found.notes[0].text
+    else:
+        assert f"plain mean is {100.0 * answers.mean():.1f} points, but the score is a mean of" in found.notes[0].text
+        assert found.n_items[0, -1] == 12
+
+
+@pytest.mark.filterwarnings("ignore:of the 12 items of the selection some")
+def test_a_random_part_says_its_mean_beside_the_estimate(rng):
+    _, kept, table = published(scenarios=True)
+    rows = np.sort(rng.choice(60, 40, replace=False))
+    part = ResponseMatrix.create((rng.random((1, 40)) < 0.5) * 1.0, items=table[rows], model_ids=["new"])
+    found = estimate(kept, part)
+    own = own_means(kept, part, level=0.95)
+    (note,) = [one for one in found.notes if one.kind == "own-mean"]
+    used = int(found.n_items[0, -1])
+    value, low, high = (100.0 * float(one[0, -1]) for one in (own.scores.value, own.scores.low, own.scores.high))
+    assert note.text.startswith(f"answered 40 of 60 items, {used} of which count here. If its items are a random draw")
+    assert f"mean says {value:.1f} points ({low:.1f} to {high:.1f}), which is" in note.text
+    is_narrower = high - low < 100.0 * float(found.high[0, -1] - found.low[0, -1])
+    assert ("narrower" if is_narrower else "wider") in note.text
