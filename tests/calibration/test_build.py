@@ -5,6 +5,7 @@ from itembank.bank.banks import bank_fingerprint
 from itembank.calibration.build import CALIBRATION_FRACTION, build_bank
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import Variational
+from itembank.calibration.dimensions import choose_n_dims
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
 from itembank.errors import ParameterError
 from itembank.responses.responses import ResponseMatrix
@@ -69,3 +70,16 @@ def test_continuous_responses_keep_their_raw_scores(rng):
     bank = build_bank(ResponseMatrix.create(values))
     assert set(bank.calibration.thresholds) == {"all"}
     np.testing.assert_allclose(bank.scenario_scores[:, 0], values.mean(axis=1))
+
+
+def test_a_name_is_a_method_with_as_many_dimensions_as_suit_and_a_spec_is_taken_as_it_is(monkeypatch):
+    monkeypatch.setattr("itembank.calibration.dimensions.CANDIDATES", (1, 2))
+    two = simulated(40, 120, 2, seed=2)
+    n_dims = choose_n_dims(two).n_dims
+    assert build_bank(two).calibration.n_dims == build_bank(two, "variational").calibration.n_dims == n_dims
+    assert build_bank(two, Variational()).calibration.n_dims == 1
+    assert build_bank(two, Variational("mirt", n_dims=3)).calibration.n_dims == 3
+    assert build_bank(two.take(models=np.arange(12)), "mml").calibration.n_dims == 1
+    assert build_bank(simulated(9, 60, 2, seed=1)).calibration.n_dims == 1  # too few to choose
+    with pytest.raises(ParameterError, match="must be one of 'variational'"):
+        build_bank(two, "other")
