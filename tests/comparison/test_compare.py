@@ -3,6 +3,7 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
+import itembank as ib
 from itembank.bank.bank_files import save_bank
 from itembank.bank.selections import Selection
 from itembank.comparison.compare import compare, pair_variance
@@ -257,6 +258,20 @@ def test_choices_that_cannot_be_are_refused(choices, text):
         ComparisonSpec(**choices)
 
 
+def test_fewer_than_ten_past_models_need_items_that_chance_drew():
+    """How far differences on chosen items are off is then not known: a raw one would be taken for the truth."""
+    whole, chosen, new = chosen_and_run(9, 0)
+    for method in ("auto", "paired", "gp-irt"):
+        with pytest.raises(DataError, match=r"'v-optimal' chose need past models .*9 past models are too few"):
+            compare(whole, new, selection=chosen, method=method)
+    drawn = ib.select(whole, 20, method="random", rng=0)
+    (row,) = compare(whole, new, models=new.model_ids[:2], selection=drawn).rows()
+    assert (row["method"], row["interval"]) == ("paired", "classical")
+    assert "items as a random sample, since 9 past models are too few" in row["note"]
+    everything = ib.select(whole, 150, method="v-optimal", rng=0)
+    assert compare(whole, new, selection=everything).is_exact
+
+
 def test_models_that_share_no_items_are_refused(bank):
     matrix = new_responses(bank, 3)
     values = matrix.responses.copy()
@@ -292,6 +307,37 @@ def test_intervals_cover_true_differences(method, n_items):
         rejected.append(np.mean((found.tests.p_value < 0.05) & (np.sign(found.difference.value) != np.sign(truth))))
     assert 0.93 <= np.mean(inside) <= 0.99
     assert np.mean(rejected) < 0.025
+
+
+def chosen_and_run(n_models, seed, *, method="v-optimal", shift=0.0):
+    """A bank of few past models, 20 items that it chose, and what new models, better or worse, answered to all."""
+    rng = np.random.default_rng(seed)
+    slopes, places = rng.lognormal(0.0, 0.5, 150), rng.normal(0.0, 1.2, 150)
+    ability = rng.normal(size=n_models + 12) + shift * (np.arange(n_models + 12) >= n_models)
+    right = rng.random((ability.size, 150)) < 1.0 / (1.0 + np.exp(-slopes * (ability[:, None] - places)))
+    every = ResponseMatrix.create(right.astype(float), item_ids=[f"q{k:03d}" for k in range(150)])
+    whole = ib.build_bank(every.take(models=np.arange(n_models)))
+    return whole, ib.select(whole, 20, method=method, rng=0), every.take(models=np.arange(n_models, ability.size))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
+@pytest.mark.parametrize(("n_models", "shift"), [(10, 0.0), (12, -2.0), (14, 2.0)])
+def test_few_past_models_do_not_take_chosen_items_for_a_random_sample(n_models, shift):
+    """Also for models that are worse, or better, than past ones; the raw difference would err by twice as much."""
+    inside, errors, raw = [], [], []
+    for seed in range(24):
+        whole, chosen, new = chosen_and_run(n_models, seed, shift=shift)
+        found, score = compare(whole, new, selection=chosen), new.responses.mean(axis=1)
+        truth = (score[found.pairs.second] - score[found.pairs.first])[:, None]
+        inside.append(np.mean((found.difference.low <= truth) & (truth <= found.difference.high)))
+        errors.append(np.mean(np.abs(found.difference.value - truth)))
+        raw.append(np.mean(np.abs(found.pairs.raw_difference - truth)))
+        estimates = ib.estimate(whole, new, selection=chosen).value[:, -1]
+        of_estimates = (estimates[found.pairs.second] - estimates[found.pairs.first])[:, None]
+        np.testing.assert_allclose(found.difference.value, of_estimates, atol=1e-9)
+    assert np.mean(inside) > 0.93
+    assert np.mean(raw) > 1.3 * np.mean(errors)
 
 
 @pytest.mark.slow

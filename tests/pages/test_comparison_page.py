@@ -161,7 +161,7 @@ def test_few_past_models_and_other_items_are_said(bank):
     holes = ResponseMatrix.create(gaps, models=matrix.models, items=matrix.items)
     found = compare(few, holes)
     page = comparison_page(found, few, holes)
-    assert "random sample. The bank has 8 past models, and 15 are needed." in cautions(page)
+    assert "random sample, since 8 past models are too few" in cautions(page)
     assert "answered different items" in cautions(page)
     assert not any("also uses past models" in section.lead for section in page.sections)
     whole = results(few, [-1.0, 1.0], n_items=60)

@@ -18,7 +18,6 @@ from itembank.cli.new_results import (
     note_known_models,
     read_new_results,
     selection_option,
-    why_not_calibrated,
 )
 from itembank.cli.options import (
     MethodName,
@@ -119,7 +118,7 @@ def compare_command(
         )
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)
-    _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
+    _print(comparison, output_format, is_ranking=ranking)
     note_flagged(comparison, loaded.n_compared_models)
     if spec["estimand"] != RUN:
         note(f"Differences are of {ESTIMANDS_IN_WORDS[spec['estimand']]}.")
@@ -143,7 +142,7 @@ def _on_every_score(compared: "Callable[..., Comparison]", comparison: "Comparis
         return compared(method=comparison.method, target="all")
 
 
-def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str, *, is_ranking: bool) -> None:
+def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
     rows = _ranked(comparison) if is_ranking else comparison.rows()
     if output_format == "table" and is_ranking:
@@ -168,8 +167,8 @@ def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str
     )
     if comparison.is_exact:
         note("Exact: the models ran every item, and the difference is of this one run of each.")
-    elif comparison.interval_kind == "classical":
-        note(f"{why_not_calibrated} The intervals take the items as a random sample.")
+    for text in comparison.notes_on_intervals():
+        note(f"Note: {text}.")
     if is_ranking:
         note("Models of a group do not differ significantly from its best one.")
         detail(

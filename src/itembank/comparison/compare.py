@@ -12,7 +12,6 @@ from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
 from itembank.comparison.difference_tests import tested_differences
 from itembank.comparison.differences import (
-    MINIMUM_MODELS,
     TargetErrors,
     calibration_errors,
     differences,
@@ -20,16 +19,17 @@ from itembank.comparison.differences import (
     raw_standard_errors,
 )
 from itembank.comparison.pairs import model_pairs
-from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.errors import DataError, DataWarning, ParameterError, remedy
 from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimate import check_headline, estimate
 from itembank.estimation.estimates import Typicality
 from itembank.estimation.estimator_specs import METHODS, RUN, Auto, Estimand, EstimationSpec, PointSpec, Stacked
-from itembank.estimation.folds import folds
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
+from itembank.estimation.method_trials import too_few
 from itembank.estimation.observations import Observations, known_items
 from itembank.estimation.past_errors import answers_to_items
 from itembank.estimation.response_summary import summarise_responses
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
@@ -71,9 +71,9 @@ def compare(
         Use only these items, with their weights; others are left out. Without it every response counts, as a random
         sample; of a bank that was published with the items to run, those.
     method : spec or str
-        'auto': the difference of stacked estimates; with fewer than 15 past models the raw paired
-        difference. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a method of
-        `estimate`: the difference of its estimates.
+        'auto': the difference of stacked estimates; with fewer than ten past models the raw paired difference, of
+        items that chance drew. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a
+        method of `estimate`: the difference of its estimates.
     target : str or sequence of str
         'overall', 'all', or names of scenarios; 'mean_win_rate', or an external score that the bank keeps.
     spec : ComparisonSpec
@@ -88,7 +88,8 @@ def compare(
     ParameterError
         For fewer than two models, one named twice, or another target or method.
     DataError
-        When a model is not there, an item is not in the bank, or two models share no item.
+        When a model is not there, an item is not in the bank, two models share no item, or the items were not drawn by
+        chance and past models are too few to tell how far differences on them are off.
 
     Examples
     --------
@@ -105,7 +106,8 @@ def compare(
     if estimator is not None:
         folds(bank, progress=progress)  # kept: all below asks for them without a word
     estimator, errors = _estimator_and_errors(compared, estimator, spec.level)
-    _check_learnt(compared, estimator, errors)
+    is_learnt = np.array([error is not None for error in errors])
+    _check_learnt(compared, estimator, is_learnt)
     pairs, counts = compared.paired(), compared.counts()
     if estimator is None:
         values, standard_errors = None, raw_standard_errors(errors, counts)
@@ -116,7 +118,6 @@ def compare(
             estimates = estimate(bank, matrix, selection=selection, method=estimator)
         values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
         typicality = estimates.typicality
-    is_learnt = np.array([error is not None for error in errors])
     raw, score = differences(compared.raw_scores(), values, pairs, is_learnt)
     chance = pair_variance(spec.estimand, bank, compared.observations, matrix)[:, compared.index]
     difference, tests = tested_differences(raw, pairs, counts, standard_errors, errors, chance=chance, spec=spec)
@@ -135,20 +136,37 @@ def compare(
         target_id=bank.target_id,
         typicality=typicality,
         last=bank.targets.last,
+        explanation="" if is_learnt.all() else _why_not_learnt(bank),
     )
 
 
-def _check_learnt(
-    compared: ComparedModels, estimator: EstimationSpec | None, errors: Sequence[TargetErrors | None]
-) -> None:
-    """Refuse raw differences, and errors that were not learnt, of a headline score: it is no mean of the answers."""
-    last = compared.bank.targets.last
+def _why_not_learnt(bank: Bank) -> str:
+    """Say why no past models tell how far differences are off."""
+    if bank.published is not None:
+        return "the bank was published without the past models' responses that would tell it for these items"
+    return too_few(bank)
+
+
+def _check_learnt(compared: ComparedModels, estimator: EstimationSpec | None, is_learnt: BoolArray) -> None:
+    """Refuse differences whose errors were not learnt where the classical ones do not hold.
+
+    These are for items that chance drew: what a method chose says more of some models than of others. And a headline
+    score is no mean of the answers.
+    """
+    last, selection = compared.bank.targets.last, compared.selection
+    is_sample = selection is None or selection.is_random or selection.n_items == compared.bank.n_total
+    if selection is not None and not (is_sample or is_learnt.all()):
+        how = remedy("select(bank, n, method='random')", "itembank select BANK -n N --method random")
+        raise DataError(
+            f"differences on items that {selection.method!r} chose need past models that tell how far they are off, "
+            f"but {_why_not_learnt(compared.bank)}. Run items that chance drew ({how}), or all, or add past models."
+        )
     if compared.is_of_items.all():
         return
-    if estimator is None or errors[int(np.flatnonzero(~compared.is_of_items)[0])] is None:
+    if estimator is None or not is_learnt[~compared.is_of_items].all():
         raise DataError(
-            f"differences of {last!r} are those of estimates, and their errors come from {MINIMUM_MODELS} past models "
-            "or more whose score is known. Take another method than 'paired', or add models to the bank."
+            f"differences of {last!r} are those of estimates, and their errors come from {MINIMUM_FOR_FOLDS} past "
+            "models or more whose score is known. Take another method than 'paired', or add models to the bank."
         )
 
 

@@ -155,6 +155,8 @@ class Comparison(Tabular):
         bank has too few models.
     last : str
         Name of the score above those of scenarios: 'overall', or a headline score.
+    explanation : str
+        Why the intervals of some targets are 'classical'; '' if none are.
     """
 
     schema = "compare"
@@ -173,6 +175,7 @@ class Comparison(Tabular):
     target_id: str
     typicality: Typicality
     last: str = OVERALL
+    explanation: str = ""
 
     @property
     def flagged_models(self) -> tuple[str, ...]:
@@ -212,7 +215,7 @@ class Comparison(Tabular):
                 "typicality_a": known_number(typicality[first[k]]),
                 "typicality_b": known_number(typicality[second[k]]),
                 **facts,
-                "note": "; ".join(part for part in (notes[k][t], flags[k]) if part),
+                "note": "; ".join(part for part in (notes[k][t], flags[k], *self.notes_on_intervals()) if part),
             }
             for k in range(self.n_pairs)
             for t, target in enumerate(self.targets)
@@ -243,6 +246,12 @@ class Comparison(Tabular):
     def notes_on_items(self) -> list[str]:
         """Return the remarks on which items the models answered, each once."""
         return list(dict.fromkeys(text for texts in self._notes() for text in texts if text))
+
+    def notes_on_intervals(self) -> list[str]:
+        """Return what one must know of all intervals."""
+        if not self.explanation or self.is_exact:
+            return []
+        return [f"the intervals take the items as a random sample, since {self.explanation}"]
 
     def _flags(self) -> list[str]:
         """Return what each pair's typicality says of its interval, '' where nothing."""

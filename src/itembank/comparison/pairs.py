@@ -170,11 +170,14 @@ def fit_pair_errors(
     constant, slope = fit_variance(squared, design)
     variance = np.maximum(design @ [constant, slope], LEAST_VARIANCE_SHARE * squared.mean())
     standardised = squared / variance
-    quantile = finite_quantile(np.sqrt(standardised), first, second, errors.shape[0], level=level)
+    quantile, n_models = finite_quantile(np.sqrt(standardised), first, second, errors.size, level=level), errors.size
+    if n_models * (1.0 - level) < level:  # too few to have such a quantile: Student's at least, as for single scores
+        by_size = t_reach(level, n_models - 1.0) * np.sqrt(np.mean(standardised) * (1.0 + 1.0 / n_models))
+        quantile = max(quantile, float(by_size))
     # excess kurtosis of a Student distribution is 6 / (degrees - 4); that of the errors is m_4 / m_2^2 - 3, taken about
     # zero because the difference of a pair has either sign
     excess = float(np.mean(standardised**2) / np.mean(standardised) ** 2 - 3.0)
-    return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, 1e-9), errors.shape[0] - 1.0), level)
+    return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0), level)
 
 
 def finite_quantile(

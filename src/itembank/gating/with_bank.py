@@ -9,7 +9,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.comparison.differences import MINIMUM_MODELS, calibration_errors, raw_scores
+from itembank.comparison.differences import calibration_errors, raw_scores
 from itembank.comparison.pairs import finite_quantile
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
@@ -27,6 +27,8 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.selector_specs import VOptimal
 
+FEWEST_MODELS = 15
+"""With fewer past models the largest errors over all looks are not learnt."""
 DOUBT = 2.0
 """Standard errors by which the likeness of two models is taken to be less than it looks."""
 
@@ -64,7 +66,7 @@ class BankLooks:
 
 def has_past_pairs(bank: Bank) -> bool:
     """Whether the bank has past models enough to learn from how far differences are off."""
-    return bank.published is None and bank.headline is None and bank.distinct_models.size >= MINIMUM_MODELS
+    return bank.published is None and bank.headline is None and bank.distinct_models.size >= FEWEST_MODELS
 
 
 def learn_looks(
@@ -91,7 +93,7 @@ def learn_looks(
         items = sample_of(bank, chosen)
         past = calibration_errors(bank, items, np.ones(items.positions.size, dtype=bool), chosen, Stacked())
         if past is None or past.responses is None:
-            raise DataError(f"a gate with a bank needs {MINIMUM_MODELS} past models or more. Leave the bank out.")
+            raise DataError(f"a gate with a bank needs {FEWEST_MODELS} past models or more. Leave the bank out.")
         error, scale = past.errors[:, -1], past.standard_errors[:, -1]
         alike = likeness(bank, Observations.of_items(past.responses, items.positions, items.weights, is_random=False))
         known = ~np.isnan(error) & ~np.isnan(scale)

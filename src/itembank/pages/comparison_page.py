@@ -10,7 +10,6 @@ from itembank.bank.selections import Selection
 from itembank.comparison.compare import PAIRED
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparisons import Comparison
-from itembank.comparison.differences import MINIMUM_MODELS
 from itembank.errors import DataWarning, shown
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, RUN
@@ -113,14 +112,10 @@ def comparison_page(
         )
     if comparison.is_exact:
         found.append(Text("Exact: the models ran every question, and the difference is of this one run of each."))
-    elif comparison.interval_kind == "classical":
-        words = "The errors of past models could not be used here: the intervals take the questions as a random sample."
-        if bank is not None and bank.n_models < MINIMUM_MODELS:
-            words += f" The bank has {plural(bank.n_models, 'past model')}, and {MINIMUM_MODELS} are needed."
-        found.append(Caution(words))
     if comparison.spec.estimand != RUN:
         found.append(Text(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.spec.estimand]}."))
-    found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in comparison.notes_on_items()]
+    said = [*comparison.notes_on_items(), *comparison.notes_on_intervals()]
+    found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in said]
     return Page(
         title=title or f"{f'{first.better} against {first.worse}' if is_pair else f'{len(order)} models ranked'}{on}",
         kind="Comparison" if is_pair else "Ranking",
