@@ -6,8 +6,9 @@ import pytest
 
 import itembank as ib
 from itembank.bank.selections import Selection
+from itembank.gating.gate import verdict_at
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.results import Gate
+from itembank.gating.results import Gate, Look
 from tests.bank.banks import make_bank
 from tests.comparison.test_compare import new_responses
 
@@ -48,6 +49,22 @@ def test_verdict_follows_from_the_bounds(falls: int, rises: int, spec: GateSpec,
     assert found.difference == pytest.approx((rises - falls) / 1000)
     assert found.sentence.startswith(verdict.upper())
     assert found.exit_code == {"pass": 0, "fail": 1, "undecided": 3}[verdict]
+
+
+@pytest.mark.parametrize("rounding", [-3e-17, 0.0, 7e-18])
+def test_a_drop_of_the_margin_fails_however_it_is_rounded(rounding: float) -> None:
+    """Sums of weights 1/n end at -0.04999999999999999; a rise counts alike, and just inside the margin passes."""
+    for sign, both_sides in ((-1.0, False), (-1.0, True), (1.0, True)):
+        spec = GateSpec(margin=0.05, both_sides=both_sides)
+        for size, verdict in ((0.05 + rounding, "fail"), (0.0499, "pass")):
+            d = sign * size
+            assert verdict_at(Look(300, d, d, d, (d, d), (d, d), is_exact=True), spec) == verdict
+        bounds = sign * np.array([0.05 + rounding, 0.01])
+        by_miss = tuple(sorted(bounds.tolist()))
+        assert verdict_at(Look(300, sign * 0.03, *by_miss, by_miss, by_miss), spec) == "undecided"
+    spec = GateSpec(margin=0.05, tolerance=0.05)
+    limit = -0.05 + rounding  # proved to be no more than the tolerance
+    assert verdict_at(Look(300, -0.06, -0.07, limit, (-0.07, limit), (-0.07, limit)), spec) == "undecided"
 
 
 def test_it_says_how_many_more_items_decide() -> None:

@@ -114,6 +114,60 @@ def test_a_bank_decides_with_fewer_items_and_its_intervals_hold() -> None:
     assert np.mean(items) < 130
 
 
+def flipped(right: np.ndarray, falls: int, rises: int, rng: np.random.Generator) -> np.ndarray:
+    """Answers of which some fell and some rose by chance, evenly over the items."""
+    changed_answers = right.copy()
+    changed_answers[rng.choice(np.flatnonzero(right == 1.0), falls, replace=False)] = 0.0
+    changed_answers[rng.choice(np.flatnonzero(right == 0.0), rises, replace=False)] = 1.0
+    return changed_answers
+
+
+def simulated_bank(n_models: int, n_items: int, seed: int) -> tuple[ib.Bank, np.ndarray]:
+    """Return a bank of one ability with equal weights, and the answers of 20 new models, (20, n_items)."""
+    rng = np.random.default_rng(seed)
+    slopes, places, ability = rng.lognormal(0.3, 0.3, n_items), rng.normal(0.0, 1.0, n_items), rng.normal(size=999)
+    right = rng.random((n_models + 20, n_items)) < 1.0 / (
+        1.0 + np.exp(-slopes * (ability[: n_models + 20, None] - places))
+    )
+    past = ib.ResponseMatrix.create(right[:n_models].astype(float))
+    return ib.build_bank(past), right[n_models:].astype(float)
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_with_a_bank_a_drop_of_exactly_the_margin_fails_once_all_is_run() -> None:
+    """Sums of the bank's weights are rounded one way or the other."""
+    bank, new = simulated_bank(30, 100, 1)
+    rng, spec = np.random.default_rng(2), GateSpec(margin=0.05, first_look=95)  # the only look is that of all items
+    for one in new[np.abs(new.mean(axis=1) - 0.5) < 0.3]:
+        plan = start_gate(run_of(one, items=bank.responses.items), bank=bank, spec=spec)
+        candidate = run_of(flipped(one, 12, 7, rng), items=bank.responses.items)
+        assert plan.look(candidate, bank=bank).verdict == "fail"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
+@pytest.mark.parametrize("n_models", [30, 100])
+def test_with_a_bank_random_flips_rarely_pass_early(n_models: int) -> None:
+    """Noise of quantisation changes answers evenly over the items, as no two past models differ."""
+    drops, rng = (15, 16, 18, 7), np.random.default_rng(3)
+    early: dict[int, list[bool]] = {net: [] for net in drops}
+    held = []
+    for seed in range(4):
+        bank, new = simulated_bank(n_models, 300, seed)
+        for one in new[np.abs(new.mean(axis=1) - 0.5) < 0.3]:
+            plan = start_gate(run_of(one, items=bank.responses.items), bank=bank, spec=GateSpec(margin=0.05))
+            for net in drops:
+                rises = (int(rng.integers(45, 61)) - net) // 2
+                candidate = flipped(one, rises + net, rises, rng)
+                found = plan.look(run_of(candidate, items=bank.responses.items), bank=bank)
+                wrong = "fail" if net == 7 else "pass"
+                early[net].append(found.verdict == wrong and found.n_items < 300)
+                held.append(all(one.low - 1e-9 <= -net / 300 <= one.high + 1e-9 for one in found.looks))
+    for rates in early.values():
+        assert np.mean(rates) < 0.05 + 2.0 * np.sqrt(0.05 * 0.95 / len(rates))
+    assert np.mean(held) > 0.94
+
+
 @pytest.mark.usefixtures("few_folds")
 def test_a_gate_and_its_bank_move_together(tmp_path: Path) -> None:
     """A repository that holds both is cloned elsewhere."""

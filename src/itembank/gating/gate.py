@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 USUAL = GateSpec()
 MOST_ERRORS = 3.5
 """Standard errors by which the baseline's score on a random sample hardly ever differs from that on all items."""
+TIE = 1e-9
+"""A difference this near to a limit is at the limit: sums of weights 1/n end at -0.04999999999999999."""
 MOST_ITEMS = 1_000_000
 """More are not advised: the difference is too near to the margin."""
 
@@ -364,10 +366,10 @@ def look_of(found: PairedLook, n_items: int, boundaries: Sequence[Boundary]) -> 
 def verdict_at(look: Look, spec: GateSpec) -> Verdict:
     """Return what a look says."""
     d, margin, healthy = look.difference, spec.margin, spec.healthy
-    if look.by_miss[0] > -margin and (not spec.both_sides or look.by_miss[1] < margin):
+    if look.by_miss[0] > TIE - margin and (not spec.both_sides or look.by_miss[1] < margin - TIE):
         return "pass"
-    fell = d <= -margin and (look.by_alarm[1] < -healthy or look.is_exact)
-    rose = spec.both_sides and d >= margin and (look.by_alarm[0] > healthy or look.is_exact)
+    fell = d <= TIE - margin and (look.by_alarm[1] < -healthy - TIE or look.is_exact)
+    rose = spec.both_sides and d >= margin - TIE and (look.by_alarm[0] > healthy + TIE or look.is_exact)
     return "fail" if fell or rose else "undecided"
 
 
@@ -387,7 +389,7 @@ def verdict_of(
 ) -> Gate:
     """Pack what was found; `pair` holds what was answered up to the last look."""
     verdict, last = verdict_at(looks[-1], spec), looks[-1]
-    if verdict == "undecided" and spec.healthy < -last.difference < spec.margin and not next_items:
+    if verdict == "undecided" and spec.healthy + TIE < -last.difference < spec.margin - TIE and not next_items:
         notes = [*notes, "the drop seems to lie between the tolerance and the margin, where either verdict is right"]
     more = None if verdict != "undecided" else _items_to_decide(last, spec, per_item, n_total, estimand)
     both = pair.matrix
@@ -430,15 +432,15 @@ def _change(name: str, pair: GatePair, rows: BoolArray) -> ScenarioChange:
 def _items_to_decide(look: Look, spec: GateSpec, per_item: float, n_total: int, estimand: str) -> int | None:
     """Say how many more items bring a bound to where it decides, were the difference what it seems."""
     d = look.difference
-    if d <= -spec.margin:
+    if d <= TIE - spec.margin:
         gap, reach = -spec.healthy - d, look.by_alarm[1] - d
     elif not spec.both_sides or d < 0.0:
         gap, reach = d + spec.margin, d - look.by_miss[0]
-    elif d < spec.margin:
+    elif d < spec.margin - TIE:
         gap, reach = spec.margin - d, look.by_miss[1] - d
     else:
         gap, reach = d - spec.healthy, d - look.by_alarm[0]
-    if gap <= 0.0 or reach <= 0.0:
+    if gap <= TIE or reach <= TIE:
         return None
     wanted = per_item * (gap / reach) ** 2 + (1.0 / n_total if estimand == RUN else 0.0)
     needed = math.ceil(1.0 / wanted) - look.n_items

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from itembank.errors import remedy, visible
@@ -34,6 +34,16 @@ class Look:
     by_miss: tuple[float, float]
     by_alarm: tuple[float, float]
     is_exact: bool = False  # Whether all items are answered and their difference is what is asked for
+
+    def with_bounds_of(self, other: "Look") -> "Look":
+        """Widen all bounds to those of another look at the same answers, where these are wider."""
+        by_miss, by_alarm = (
+            (min(ours[0], theirs[0]), max(ours[1], theirs[1]))
+            for ours, theirs in ((self.by_miss, other.by_miss), (self.by_alarm, other.by_alarm))
+        )
+        return replace(
+            self, low=min(self.low, other.low), high=max(self.high, other.high), by_miss=by_miss, by_alarm=by_alarm
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,13 @@ class GatePlan(Compact):
             items = self.order[: self.sizes[number]]
             now = pair.upto(items)
             found = self._estimate(now, number, known, of_bank)
-            taken.append(look_of(found, len(items), [tuple(row) for row in self.boundaries.tolist()]))
+            look = look_of(found, len(items), [tuple(row) for row in self.boundaries.tolist()])
+            if of_bank is not None and not look.is_exact:
+                from itembank.gating.with_bank import even_look  # noqa: PLC0415
+
+                even = look_of(even_look(of_bank, now.matrix), len(items), self._constant_boundaries())
+                look = look.with_bounds_of(even)
+            taken.append(look)
             if verdict_at(taken[-1], self.spec) != "undecided":
                 break
         n_items, total, score = taken[-1].n_items, len(self.order), np.nan
@@ -150,6 +156,12 @@ class GatePlan(Compact):
             next_items=self.next_items(answered),
             bank_id=self.bank_id,
         )
+
+    def _constant_boundaries(self) -> list[float]:
+        """Standard errors that hold over all looks of answers that changed by chance, for the spec's error rates."""
+        none_left = 1.0 / len(self.order) if self.is_finite else 0.0
+        information = tuple(1.0 / (1.0 / size - none_left) for size in self.sizes if 1.0 / size > none_left)
+        return [constant_boundary(information, error) if information else 0.0 for error in self.spec.errors]
 
     def _estimate(self, pair: GatePair, number: int, known: FloatArray | None, bank: "Bank | None") -> PairedLook:
         if self.looks is not None and bank is not None:
