@@ -25,11 +25,11 @@ from itembank.comparison.difference_tests import mcnemar_exact, paired_t
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.paired import balanced_order, paired_look
 from itembank.gating.results import Gate
 from itembank.gating.stages import start_gate
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
+from itembank.numerics.paired import balanced_order, paired_look
 from itembank.planning.select import select
 from itembank.readers.builtin import load_builtin
 from itembank.readers.read import read_responses
@@ -234,7 +234,7 @@ def _simulated(n_items: int = 1000) -> Iterator[str]:
         ("worse by the margin", -0.03, 0.10),
         ("worse by twice the margin", -0.06, 0.12),
     ]
-    for estimand in ("run", "expected"):
+    for estimand in ("run", "questions"):
         for truth, change, churn in cases:
             verdicts, items, held = [], [], []
             rng = np.random.default_rng(6)
@@ -246,7 +246,7 @@ def _simulated(n_items: int = 1000) -> Iterator[str]:
                 items.append(found.last.n_items)
                 held.append(_holds(found, change))
             shares = [_percent(float(np.mean([v == w for v in verdicts]))) for w in ("fail", "pass", "undecided")]
-            name = "these items" if estimand == "run" else "items like these"
+            name = "these items" if estimand == "run" else "questions like these"
             cells = [truth, _percent(churn), name, *shares, f"{np.mean(items):.0f}", f"{np.mean(held):.3f}"]
             print(*cells, file=sys.stderr, flush=True)
             yield f"| {' | '.join(cells)} |"

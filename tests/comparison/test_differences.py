@@ -29,7 +29,8 @@ def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_it
     for n_shared, expected in ((10, together), (5, together / 3.0 + apart * 2.0 / 3.0), (0, apart)):
         number = np.array([[n_shared]])
         nothing = np.zeros((1, 1))
-        pairs = PairedDifferences(nothing, np.full((1, 1), variance), nothing, number, number, nothing, nothing)
+        known = (nothing, np.full((1, 1), variance), *[nothing] * 5)
+        pairs = PairedDifferences(*known, number, number, nothing, nothing)
         counts = ItemCounts(np.array([[10], [10]]), np.array([10]), np.array([100]))
         assert error_variance(pairs, counts, sizes, errors, 0) == pytest.approx([expected])
 

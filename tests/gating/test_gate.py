@@ -84,9 +84,10 @@ def test_it_asks_for_no_more_items_than_there_are() -> None:
     found = ib.gate(old, new)
     assert "more items" not in found.sentence
     assert "All 1000 items were run: only repeated runs or a wider margin can decide" in found.sentence
-    assert ("Difference of", "repeated runs on items like these (--estimand)") in found.facts
+    of = "questions like these: what other questions of this kind would show (--estimand)"
+    assert ("Difference of", of) in found.facts
     some = new.take(items=np.random.default_rng(1).choice(1000, 800, replace=False))
-    found = ib.gate(old, some, spec=GateSpec(estimand="expected"))
+    found = ib.gate(old, some)
     assert found.sentence.endswith(f"About {found.items_to_decide} more items would decide it, and only 200 are left.")
 
 
@@ -105,9 +106,10 @@ def test_some_items_stand_for_all_of_the_baseline() -> None:
     old, new = changed(20, 20)
     some = new.take(items=np.random.default_rng(1).choice(1000, 400, replace=False))
     found = ib.gate(old, some, spec=GateSpec(margin=0.05))
-    assert (found.n_items, found.n_total, found.estimand) == (400, 1000, "run")
+    assert (found.n_items, found.n_total, found.estimand) == (400, 1000, "questions")
     assert found.low < 0.0 < found.high
-    assert found.high - found.low < 0.05
+    run = ib.gate(old, some, margin=0.05, estimand="run")
+    assert run.high - run.low < found.high - found.low < 0.05
 
 
 def test_a_selection_limits_both() -> None:
@@ -166,10 +168,7 @@ def test_repeats_narrow_what_is_asked_over_runs() -> None:
             rng.binomial(n_trials, p)[None], np.full((1, 400), n_trials), model_ids=["m"]
         )
 
-    widths = [
-        found.high - found.low
-        for found in (ib.gate(runs(k), runs(k), spec=GateSpec(estimand="expected")) for k in (2, 8))
-    ]
+    widths = [found.high - found.low for found in (ib.gate(runs(k), runs(k), estimand="repeated") for k in (2, 8))]
     truth = [1.96 * np.sqrt(2 * np.mean(p * (1 - p)) / k / 400) for k in (2, 8)]
     assert np.array(widths) / 2 == pytest.approx(truth, rel=0.25)
 

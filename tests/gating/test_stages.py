@@ -76,7 +76,7 @@ def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
         GatePlan.load(tmp_path)
 
 
-@pytest.mark.parametrize("spec", [GateSpec(margin=0.02, max_items=100), GateSpec(margin=0.001, estimand="expected")])
+@pytest.mark.parametrize("spec", [GateSpec(margin=0.02, max_items=100), GateSpec(margin=0.001, estimand="questions")])
 def test_a_margin_that_no_number_of_items_decides_is_refused(spec: GateSpec) -> None:
     """Before anything is run, and for the right reason: the same answers as the baseline's would not pass."""
     old = changed(0, 0)[0]

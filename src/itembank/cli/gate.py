@@ -4,7 +4,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -17,6 +17,7 @@ from itembank.cli.options import (
     ID_FORMS,
     NEW_FILE,
     BankPath,
+    NamedChoice,
     format_option,
     level_option,
     option,
@@ -28,7 +29,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_exactly, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.session_run import command_options, ends_like_ctrl_c, note_failure, running_options
-from itembank.estimation.estimator_specs import ESTIMANDS
+from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
 
@@ -52,9 +53,9 @@ _RULE = gathered(
         option("--both-sides", "Count a rise like a drop: are two harnesses, or prompts, the same?", bool),
         option(
             "--estimand",
-            "The difference of one full run (run), or over repeated runs on items like these (expected).  [default: "
-            "run if some items are not run yet, else expected]",
-            ESTIMANDS,
+            "What the difference is of: this run on exactly these items (run), the mean over repeated runs on these "
+            "(repeated), or questions like these (questions).  [default: questions; in stages run]",
+            NamedChoice(get_args(DifferenceEstimand), expected=QUESTIONS),
         ),
         option(
             "--cluster COLUMN",

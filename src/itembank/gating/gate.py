@@ -5,18 +5,19 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from itembank.checks import with_choices
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown
-from itembank.estimation.estimator_specs import RUN
+from itembank.estimation.estimator_specs import NEEDS_REPEATS, QUESTIONS, REPEATED, RUN
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.paired import PairedLook, flips, paired_look
 from itembank.gating.results import FlippedItem, Gate, Look, ScenarioChange, Verdict
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
+from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, only_items, other_in
 from itembank.readers.rows import CONTENT
@@ -47,6 +48,7 @@ def gate(
     allow_mixed_prompts: bool = False,
     spec: GateSpec = USUAL,
     progress: ProgressCallback = silent,
+    **choices: Any,
 ) -> Gate:
     """Say whether a candidate is as good as a baseline, from existing results.
 
@@ -70,6 +72,8 @@ def gate(
         Compare even if the two had different prompts: is the new prompt as good?
     spec : GateSpec
     progress : ProgressCallback
+    **choices
+        Fields of the spec by name: ``margin=0.02``.
 
     Raises
     ------
@@ -79,9 +83,10 @@ def gate(
 
     Examples
     --------
-    >>> gate("runs/bf16", "runs/int8", spec=GateSpec(margin=0.02)).verdict  # doctest: +SKIP
+    >>> gate("runs/bf16", "runs/int8", margin=0.02).verdict  # doctest: +SKIP
     'pass'
     """
+    spec = with_choices(spec, choices)
     runs, chosen = [as_responses(baseline), as_responses(candidate)], None
     if selection is not None:
         from itembank.bank.arguments import as_selection  # noqa: PLC0415 (two files need no bank, and load none)
@@ -97,15 +102,8 @@ def gate(
             raise ParameterError("probabilities are a covariate of differences without a bank. Leave one of them out.")
         return _by_comparison(pair, as_bank(bank), chosen, spec, progress)
     known = None if probabilities is None else pair.aligned([as_responses(one) for one in probabilities])
-    estimand = spec.estimand or (RUN if pair.n_answered < pair.n_baseline else "expected")
-    found = paired_look(
-        pair.baseline,
-        pair.candidate,
-        probabilities=known,
-        clusters=pair.clusters(spec.cluster),
-        is_finite=estimand == RUN,
-        chance=pair.chance,
-    )
+    estimand = spec.estimand or QUESTIONS
+    found = pair.look(estimand, probabilities=known, cluster=spec.cluster)
     look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.errors])
     return verdict_of(
         pair,
@@ -149,7 +147,7 @@ def _by_comparison(
 
     bounds = []
     for error in spec.errors:
-        choices = ComparisonSpec(level=1.0 - 2.0 * error, estimand=spec.estimand or RUN)
+        choices = ComparisonSpec(level=1.0 - 2.0 * error, estimand=spec.estimand)
         found = compare(bank, pair.matrix, selection=selection, spec=choices, progress=progress)
         scores = found.difference
         bounds.append((float(scores.low[0, -1]), float(scores.high[0, -1])))
@@ -162,9 +160,9 @@ def _by_comparison(
         [look],
         spec,
         method="compare",
-        estimand=spec.estimand or RUN,
+        estimand=found.estimand,
         n_total=n_total,
-        per_item=1.0 / n_items - 1.0 / n_total,
+        per_item=1.0 / n_items - (1.0 / n_total if found.estimand == RUN else 0.0),
         bank_id=bank.bank_id,
     )
 
@@ -294,18 +292,23 @@ class GatePair:
 
     @property
     def chance(self) -> float | None:
-        """Variance of the difference at one item from run to run, on average; None where nobody repeated anything.
+        """Variance of the difference at one item from run to run (`run_chance`); None where nobody repeated any."""
+        trials = self.matrix.n_trials
+        return None if trials is None else run_chance(self.matrix.responses, trials)
 
-        Of k attempts at an item of which a fraction p is right the mean has the variance ``p (1 - p) / (k - 1)``. One
-        attempt, where the other model made several, has that of the other's.
-        """
-        seen = ~np.isnan(self.candidate)
-        if self.matrix.n_trials is None or not seen.any():
-            return None
-        values, k = self.matrix.responses[:, seen], self.matrix.n_trials[:, seen].astype(np.float64)
-        single = np.where(k > 1.0, values * (1.0 - values) * k / np.maximum(k - 1.0, 1.0), np.nan)
-        variance = np.where(np.isnan(single), single[::-1], single) / k
-        return None if np.isnan(variance).all() else float(np.nanmean(variance.sum(axis=0)))
+    def look(self, estimand: str, *, probabilities: FloatArray | None = None, cluster: str = "") -> PairedLook:
+        """Take the difference that is meant from the answers of both."""
+        chance = self.chance if estimand == REPEATED else None
+        if estimand == REPEATED and chance is None:
+            raise DataError(NEEDS_REPEATS.format(remedy("estimand='questions'", "--estimand questions")))
+        return paired_look(
+            self.baseline,
+            self.candidate,
+            probabilities=probabilities,
+            clusters=self.clusters(cluster),
+            is_finite=estimand != QUESTIONS,
+            chance=chance,
+        )
 
     def clusters(self, column: str) -> IntArray | None:
         """Return what items belong together, (n_items,); None without a column."""
@@ -348,18 +351,16 @@ Boundary = float | tuple[float, float]
 
 def look_of(found: PairedLook, n_items: int, boundaries: Sequence[Boundary]) -> Look:
     """Turn an estimate into a look; `boundaries` are those of a miss, of a false alarm, and of the interval."""
-
-    def bounds(boundary: Boundary) -> tuple[float, float]:
-        if found.is_exact:
-            return found.difference, found.difference
-        too_high, too_low = (
-            student_boundary(one, found.degrees)
-            for one in (boundary if isinstance(boundary, tuple) else (boundary, boundary))
-        )
-        known = found.difference, found.variance, found.unit, found.flips
-        return lower_bound(*known, too_high), upper_bound(*known, too_low)
-
-    by_miss, by_alarm, (low, high) = map(bounds, boundaries)
+    too_high, too_low = (
+        np.array([student_boundary(one[side] if isinstance(one, tuple) else one, found.degrees) for one in boundaries])
+        for side in (0, 1)
+    )
+    known = found.difference, found.variance, found.unit, found.flips
+    lower, upper = lower_bound(*known, too_high).tolist(), upper_bound(*known, too_low).tolist()
+    by_miss, by_alarm, (low, high) = zip(lower, upper, strict=True)
+    if found.is_exact:
+        low = high = found.difference
+        by_miss = by_alarm = (low, high)
     return Look(n_items, found.difference, low, high, by_miss, by_alarm, found.is_exact)
 
 

@@ -6,16 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from itembank.errors import remedy, visible
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS
 from itembank.gating.gate_spec import GateSpec
 from itembank.tabular import Tabular
 
 Verdict = Literal["pass", "fail", "undecided"]
 EXIT_CODES: Final[Mapping[str, int]] = {"pass": 0, "fail": 1, "undecided": 3}
 SCHEMA = "itembank.gate/1"
-ESTIMANDS: Final[Mapping[str, str]] = {
-    "run": "one full run of each on all items",
-    "expected": "repeated runs on items like these",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ class Gate(Tabular):
     method : {'paired', 'probabilities', 'bank', 'compare'}
         'paired': from the answers to the same items alone. 'probabilities': with the options' probabilities as a
         covariate. 'bank': estimates from chosen items, with past models' errors. 'compare': as `compare`.
-    estimand : {'run', 'expected'}
+    estimand : {'run', 'repeated', 'questions'}
     items_to_decide : int or None
         How many more items would decide if the difference is as estimated, whether or not there are so many; None if it
         is decided or none would.
@@ -221,7 +218,7 @@ class Gate(Tabular):
                 else f"{signed(self.difference)} points, {100 * spec.level:g} % interval {signed(self.low)} to "
                 f"{signed(self.high)}",
             ),
-            ("Difference of", f"{ESTIMANDS[self.estimand]} (--estimand)"),
+            ("Difference of", f"{ESTIMANDS_IN_WORDS[self.estimand]} (--estimand)"),
             *((("Proved", ", ".join(proved)),) if proved and not look.is_exact else ()),
             (
                 "Answers changed",

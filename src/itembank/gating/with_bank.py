@@ -18,10 +18,10 @@ from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of
 from itembank.estimation.observations import Observations, observe
 from itembank.estimation.response_summary import summarise_responses
-from itembank.gating.paired import PairedLook
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.newton import fit_variance
+from itembank.numerics.paired import PairedLook
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix

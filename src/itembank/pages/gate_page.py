@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from itembank.gating.results import ESTIMANDS, Gate, Look, signed
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS
+from itembank.gating.results import Gate, Look, signed
 from itembank.gating.results import points as size
 from itembank.pages.blocks import (
     Answer,
@@ -73,7 +74,7 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
             ("Baseline", f"{found.baseline_id}, {points(found.baseline_score)} on its questions"),
             ("Candidate", f"{found.candidate_id}, {count(look.n_items)} of {plural(found.n_total, 'question')}"),
             ("Difference by", METHODS.get(found.method, found.method)),
-            ("Difference of", ESTIMANDS[found.estimand].replace("items", "questions")),
+            ("Difference of", ESTIMANDS_IN_WORDS[found.estimand]),
             *((("Bank", found.bank_id),) if found.bank_id else ()),
         ),
         command=command,

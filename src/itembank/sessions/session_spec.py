@@ -9,7 +9,7 @@ from typing import Any, Final, Self, get_args
 from itembank.bank.costs import CostUnit, as_cost_unit
 from itembank.checks import check_one_of, check_whole
 from itembank.errors import DataError, ParameterError, shown
-from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
+from itembank.estimation.estimator_specs import RUN, Estimand, check_estimand
 from itembank.files.documents import Named, errors_name, fields_of, read_choices
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA, INFORMATION, Criterion, criterion_of
@@ -55,7 +55,7 @@ class SessionSpec:
         'calibrated': estimates and the width of intervals are learnt from cross-validated sessions of past models
         (`past_sessions`). With fewer than ten past models, or 'model-based': from the item model alone (p-IRT),
         whose intervals are too narrow after many answers.
-    estimand : {'run', 'expected'}
+    estimand : {'run', 'repeated'}
         Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
     """
 
@@ -86,7 +86,7 @@ class SessionSpec:
                 check_whole(name, value, least=0)
                 object.__setattr__(self, name, int(value))
         check_one_of("interval", self.interval, get_args(SessionInterval))
-        check_one_of("estimand", self.estimand, ESTIMANDS)
+        check_estimand(self.estimand, Estimand)
         if not isinstance(self.target, str):
             weights = {str(item): float(weight) for item, weight in self.target.items()}
             bad = [item for item, weight in weights.items() if not 0.0 <= weight < math.inf]
