@@ -170,7 +170,7 @@ def _staged(bank: Bank | None, new: ResponseMatrix):
             if bank is None:  # another order for each pair
                 order = balanced_order(np.zeros(new.n_items, dtype=np.int64), new.responses[one], rng)
                 mine = replace(mine, order=tuple(ids[k] for k in order))
-            found = mine.look(new.take(models=np.array([other])), bank=bank)
+            found = mine.look(new.take(models=np.array([other])), bank=bank, in_stages=True)
             truth = float(new.responses[other].mean() - new.responses[one].mean())
             verdicts.append(found.verdict)
             items.append(found.last.n_items)
@@ -241,7 +241,7 @@ def _simulated(n_items: int = 1000) -> Iterator[str]:
             for _ in range(N_COPIES if change == 0.0 else N_WORSE):
                 one, other = _simulated_pair(rng, n_items, change, churn, is_exact=estimand == "run")
                 plan = start_gate(_matrix(one), spec=replace(spec, estimand=estimand, seed=int(rng.integers(2**31))))
-                found = plan.look(_matrix(other))
+                found = plan.look(_matrix(other), in_stages=True)
                 verdicts.append(found.verdict)
                 items.append(found.last.n_items)
                 held.append(_holds(found, change))

@@ -83,7 +83,7 @@ def test_it_asks_for_no_more_items_than_there_are() -> None:
     old, new = changed(30, 20)
     found = ib.gate(old, new)
     assert "more items" not in found.sentence
-    assert "All 1000 items were run: only repeated runs or a wider margin can decide" in found.sentence
+    assert "All 1000 items were run: only more questions, repeated runs or a wider margin can decide" in found.sentence
     of = "questions like these: what other questions of this kind would show (--estimand)"
     assert ("Difference of", of) in found.facts
     some = new.take(items=np.random.default_rng(1).choice(1000, 800, replace=False))
@@ -96,9 +96,50 @@ def test_a_pass_names_the_bound_that_decided_it() -> None:
     found = ib.gate(*changed(20, 20), spec=GateSpec(margin=0.011))
     assert found.low < -0.011 < found.last.by_miss[0]
     assert "new is at most 1.1 points worse (one-sided 95 % bound, margin 1.1 points)" in found.sentence
+    assert "Score 60.0 -> 60.0, difference +0.0" in found.sentence
     both = ib.gate(*changed(20, 25), spec=GateSpec(margin=0.03, both_sides=True))
     assert f"differs by at most {np.ceil(1e3 * both.last.by_miss[1]) / 10:g} points" in both.sentence
-    assert "PASS: new is not worse (one" in ib.gate(*changed(0, 100)).sentence
+    assert "PASS: new is better (one" in ib.gate(*changed(0, 100)).sentence
+
+
+def test_both_scores_and_a_proved_drop_are_said() -> None:
+    """A candidate may pass and yet be worse for sure; the very same answers are named."""
+    worse = ib.gate(*changed(20, 0), margin=0.05)
+    most = f"{np.ceil(1e3 * -worse.last.by_miss[0]) / 10:g}"
+    assert worse.sentence.startswith(f"PASS: new is worse, by at most {most} points (one-sided 95 % bound")
+    assert "Score 60.0 -> 58.0, difference -2.0" in worse.sentence
+    failed = ib.gate(*changed(100, 0))
+    assert "new is worse than old by 10 points (60.0 -> 50.0, 95 %" in failed.sentence
+    assert "by -2.0 (60.0 -> 58.0," in ib.gate(*changed(40, 20)).sentence
+    assert (failed.to_dict()["baseline_score"], failed.to_dict()["candidate_score"]) == (0.6, pytest.approx(0.5))
+    old, _ = changed(0, 0)
+    again = ib.gate(old, run_of(old.responses[0], "again"))
+    assert again.sentence.endswith("It gave the same answers as old to all 1000 items.")
+    assert again.last.by_miss[0] < 0.0
+
+
+def test_a_gate_is_neither_true_nor_false() -> None:
+    """Any object is true, also one that says 'fail'."""
+    found = ib.gate(*changed(100, 0))
+    with pytest.raises(TypeError, match=r"its verdict is 'fail': ask gate\.passed"):
+        bool(found)
+    assert not found.passed
+    assert ib.gate(*changed(0, 0)).passed
+    assert [ib.gate(*changed(30, 10)).verdict, ib.gate(*changed(30, 10)).passed] == ["undecided", False]
+
+
+def test_choices_may_be_given_by_name() -> None:
+    """Those of the spec, also beside one."""
+    pair = changed(35, 0)
+    assert ib.gate(*pair, margin=0.03).to_dict() == ib.gate(*pair, spec=GateSpec(margin=0.03)).to_dict()
+    assert ib.gate(*pair, spec=GateSpec(margin=0.03), tolerance=0.03).verdict == "undecided"
+    assert ib.start_gate(pair[0], margin=0.03, max_items=500).sizes[-1] == 500
+    with pytest.raises(ib.errors.ParameterError, match=r"got 'margn'\. Did you mean 'margin'\?"):
+        ib.gate(*pair, margn=0.03)
+    with pytest.raises(ib.errors.ParameterError, match="'expected' is now called 'questions'"):
+        ib.gate(*pair, estimand="expected")
+    with pytest.raises(ib.errors.DataError, match="got one at each"):
+        ib.gate(*pair, estimand="repeated")
 
 
 def test_some_items_stand_for_all_of_the_baseline() -> None:
@@ -129,11 +170,20 @@ def test_items_that_were_not_drawn_by_chance_are_noticed() -> None:
         ib.ResponseMatrix.create(one.responses, model_ids=["m"], scenarios=["a"] * 500 + ["b"] * 500)
         for one in changed(20, 20)
     )
-    first, second = ib.gate(old, new.take(items=np.arange(100))).notes
+    found = ib.gate(old, new.take(items=np.arange(100)))
+    together, first, second = found.notes
+    assert "the 100 items are next to each other in the baseline's file, from 1 to 100 of 1000" in together
+    assert together in found.to_dict()["notes"]
     assert "the baseline scores 100.0 on these and 60.0 on all 1000" in first
     assert "no item of 1 scenarios" in second
-    drawn = np.random.default_rng(0).choice(1000, 100, replace=False)
-    assert ib.gate(old, new.take(items=drawn)).notes == ()
+    for places in (np.arange(600, 640), np.delete(np.arange(300, 500), [3, 50, 51])):
+        assert "next to each other" in ib.gate(old, new.take(items=places)).notes[0]
+    rng = np.random.default_rng(0)
+    for n in [20, 30, 100, 500, 900, 999] * 10:
+        assert ib.gate(old, new.take(items=rng.choice(1000, n, replace=False))).notes == ()
+    shuffled = rng.permutation(1000)
+    mixed, ran = old.take(items=shuffled), new.take(items=np.arange(500))
+    assert "ran whole scenarios, which is no random draw" in ib.gate(mixed, ran).notes[-1]
 
 
 @pytest.mark.usefixtures("few_folds")

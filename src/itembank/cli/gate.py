@@ -247,10 +247,21 @@ def print_gate(found: "Gate", output_format: str, repeats: Sequence[Mapping[str,
     elif output_format == "csv":
         print_rows(found.rows(), "csv", "gate")
     else:
-        click.echo(found.sentence)
+        click.echo(coloured(found.sentence))
         click.echo("")
         for name, words in found.facts:
             click.echo(f"{name:<17}{words}")
+
+
+_COLOURS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow"}
+
+
+def coloured(sentence: str) -> str:
+    """Colour the verdict at the beginning of a sentence; `click.echo` takes it out where no terminal reads it."""
+    word = sentence.partition(":")[0]
+    if word not in _COLOURS or os.environ.get("NO_COLOR"):  # no-color.org
+        return sentence
+    return click.style(word, fg=_COLOURS[word], bold=True) + sentence.removeprefix(word)
 
 
 def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | None = None) -> None:
@@ -399,7 +410,7 @@ def next_command(
         words = shlex.join(["itembank", "gate", "next", str(gate), *map(str, candidate), "NEXT_RESULTS"])
         then = (f"When the next {len(found.next_items)} items are answered", words)
     if found.next_items and outputs["output_format"] == "table":
-        note(f"{found.sentence}")
+        note(coloured(found.sentence))
         _print_items(found.next_items, ids, plan)
     else:
         print_gate(found, outputs["output_format"])

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from itembank.bank.selections import Selection
 
 USUAL = GateSpec()
+LOG_CHANCE = math.log(1e-3)
+"""Of a probability below which nobody takes items for a random draw."""
 MOST_ERRORS = 3.5
 """Standard errors by which the baseline's score on a random sample hardly ever differs from that on all items."""
 TIE = 1e-9
@@ -102,6 +104,11 @@ def gate(
             raise ParameterError("probabilities are a covariate of differences without a bank. Leave one of them out.")
         return _by_comparison(pair, as_bank(bank), chosen, spec, progress)
     known = None if probabilities is None else pair.aligned([as_responses(one) for one in probabilities])
+    return _of_answers(pair, known, spec)
+
+
+def _of_answers(pair: "GatePair", known: FloatArray | None, spec: GateSpec) -> Gate:
+    """Judge a pair by its answers, and the probabilities of the right options where they are known, (2, n_items)."""
     estimand = spec.estimand or QUESTIONS
     found = pair.look(estimand, probabilities=known, cluster=spec.cluster)
     look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.errors])
@@ -113,17 +120,25 @@ def gate(
         estimand=estimand,
         n_total=pair.n_baseline,
         per_item=1.0 / pair.n_answered - (1.0 / pair.n_baseline if estimand == RUN else 0.0),
+        baseline_score=float(pair.baseline[~np.isnan(pair.candidate)].mean()) if estimand == QUESTIONS else np.nan,
         notes=_signs_of_choice(pair),
     )
 
 
 def _signs_of_choice(pair: "GatePair") -> list[str]:
-    """Say where the items that the candidate ran are hardly a random sample of the baseline's."""
+    """Say by which signs the items that the candidate ran are hardly a random sample of the baseline's."""
     seen = ~np.isnan(pair.candidate)
     notes: list[str] = []
     n, total = pair.n_answered, pair.n_baseline
     if n == total:
         return notes
+    places, drawn = np.flatnonzero(seen), _log_choices(n, total)
+    span = int(places[-1] - places[0]) + 1
+    if math.log(total) + _log_choices(n, span) - drawn < LOG_CHANCE:
+        notes.append(
+            f"the {n} items are next to each other in the baseline's file, from {places[0] + 1} to {places[-1] + 1} of "
+            f"{total}: no random draw. The verdict is of such items alone. Run those that itembank gate start draws"
+        )
     here, everywhere = float(pair.baseline[seen].mean()), float(pair.baseline.mean())
     error = float(np.std(pair.baseline, ddof=1)) * math.sqrt(1.0 / n - 1.0 / total)
     if abs(here - everywhere) > MOST_ERRORS * error:
@@ -132,10 +147,18 @@ def _signs_of_choice(pair: "GatePair") -> list[str]:
             f"{100 * everywhere:.1f} on all {total}. Run the items that itembank gate start draws"
         )
     scenarios = pair.matrix.items["scenario"]
-    absent = sorted(set(scenarios) - set(scenarios.filter(pl.Series(seen))))
+    ran, left = (set(scenarios.filter(pl.Series(which))) for which in (seen, ~seen))
+    absent = sorted(left - ran)
     if absent:
-        notes.append(f"the candidate ran no item of {len(absent)} scenarios, which still count: {shown(absent)}")
+        is_whole = not ran & left and len(ran | left) * math.log(2.0) - drawn < LOG_CHANCE
+        whole = "ran whole scenarios, which is no random draw, and" if is_whole else "ran"
+        notes.append(f"the candidate {whole} no item of {len(absent)} scenarios: {shown(absent)}")
     return notes
+
+
+def _log_choices(n: int, total: int) -> float:
+    """Logarithm of the number of ways to choose so many."""
+    return math.lgamma(total + 1) - math.lgamma(n + 1) - math.lgamma(total - n + 1)
 
 
 def _by_comparison(
@@ -149,9 +172,8 @@ def _by_comparison(
     for error in spec.errors:
         choices = ComparisonSpec(level=1.0 - 2.0 * error, estimand=spec.estimand)
         found = compare(bank, pair.matrix, selection=selection, spec=choices, progress=progress)
-        scores = found.difference
-        bounds.append((float(scores.low[0, -1]), float(scores.high[0, -1])))
-    value = float(found.difference.value[0, -1])
+        bounds.append((float(found.difference.low[0, -1]), float(found.difference.high[0, -1])))
+    value, scores = float(found.difference.value[0, -1]), found.ranking.score[:, -1]
     by_miss, by_alarm, (low, high) = bounds
     n_items, n_total = int(found.pairs.n_shared_items[0, -1]), bank.n_total
     look = Look(n_items, value, low, high, by_miss, by_alarm, is_exact=low == high)
@@ -163,6 +185,8 @@ def _by_comparison(
         estimand=found.estimand,
         n_total=n_total,
         per_item=1.0 / n_items - (1.0 / n_total if found.estimand == RUN else 0.0),
+        baseline_score=float(scores[0]),
+        notes=found.notes,
         bank_id=bank.bank_id,
     )
 

@@ -18,7 +18,7 @@ from itembank.files.atomic import adding_to_folder, write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.gating.gate import USUAL, GatePair, look_of, verdict_at, verdict_of
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.results import Gate, Look, points
+from itembank.gating.results import Gate, Look, points, signed
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.looks import constant_boundary, lower_bound
 from itembank.numerics.paired import PairedLook, balanced_order
@@ -99,8 +99,12 @@ class GatePlan(Compact):
         bank: GivenBank | None = None,
         probabilities: GivenResponses | None = None,
         allow_mixed_prompts: bool = False,
+        in_stages: bool = False,
     ) -> Gate:
-        """Say what is known of a candidate, at each look that its answers allow until one decides.
+        """Say what is known of a candidate: at the last of the looks that its answers allow which decides, if any does.
+
+        The bounds hold over all looks, so that the verdict of any may be taken. A candidate that ran stage after stage
+        has no answers beyond the first one that decides.
 
         Parameters
         ----------
@@ -110,6 +114,8 @@ class GatePlan(Compact):
             Of a gate with a bank: by default from where it lay.
         probabilities : responses, optional
             The candidate's, where the baseline's are known.
+        in_stages : bool
+            Stop at the first look that decides, as a candidate that runs stage after stage does: to simulate gates.
 
         Raises
         ------
@@ -143,8 +149,11 @@ class GatePlan(Compact):
                 even = look_of(even_look(of_bank, now.matrix), len(items), self._constant_boundaries())
                 look = look.with_bounds_of(even)
             taken.append(look)
-            if verdict_at(taken[-1], self.spec) != "undecided":
+            if in_stages and verdict_at(look, self.spec) != "undecided":
                 break
+        decided = [k for k, look in enumerate(taken) if verdict_at(look, self.spec) != "undecided"]
+        taken = taken[: decided[-1] + 1] if decided else taken
+        now = pair.upto(self.order[: taken[-1].n_items])
         n_items, total, score = taken[-1].n_items, len(self.order), np.nan
         if of_bank is not None:
             from itembank.gating.with_bank import full_score  # noqa: PLC0415
@@ -160,8 +169,33 @@ class GatePlan(Compact):
             per_item=1.0 / n_items - self.none_left,
             baseline_score=score,
             next_items=self.next_items(answered),
+            notes=[] if in_stages else self._on_more_answers(pair, taken, of_bank),
             bank_id=self.bank_id,
         )
+
+    def _on_more_answers(self, pair: GatePair, taken: Sequence[Look], bank: "Bank | None") -> list[str]:
+        """Say which answers are there beyond the first look that decides and beyond the last, and what all give."""
+        notes, last, total = [], taken[-1].n_items, len(self.order)
+        is_decided = verdict_at(taken[-1], self.spec) != "undecided"
+        early = next((one for one in taken[:-1] if verdict_at(one, self.spec) != "undecided"), None)
+        if early is not None:
+            verdict = verdict_at(early, self.spec).upper()
+            notes.append(
+                f"a candidate that runs stage after stage would have stopped at {early.n_items} items with {verdict}; "
+                f"this verdict rests on {last} answers"
+            )
+        if last < pair.n_answered < total:
+            why = "they decide nothing" if is_decided else "their stage is not complete"
+            notes.append(f"{pair.n_answered - last} more answers do not count: {why}")
+        elif last < pair.n_answered:
+            exact = float((pair.candidate - pair.baseline).mean())
+            if bank is not None:
+                from itembank.gating.with_bank import full_score  # noqa: PLC0415
+
+                one, other = (full_score(bank, pair.matrix.take(models=np.array([row]))) for row in (0, 1))
+                exact = other - one
+            notes.append(f"all {total} items are answered, and their difference is {signed(exact)} points exactly")
+        return notes
 
     def _constant_boundaries(self) -> list[float]:
         """Return the boundaries of a gate without a bank."""
