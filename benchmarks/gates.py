@@ -25,11 +25,11 @@ from itembank.comparison.difference_tests import mcnemar_exact, paired_t
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.paired import balanced_order, paired_look
 from itembank.gating.results import Gate
 from itembank.gating.stages import start_gate
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
+from itembank.numerics.paired import balanced_order, paired_look
 from itembank.planning.select import select
 from itembank.readers.builtin import load_builtin
 from itembank.readers.read import read_responses
@@ -170,7 +170,7 @@ def _staged(bank: Bank | None, new: ResponseMatrix):
             if bank is None:  # another order for each pair
                 order = balanced_order(np.zeros(new.n_items, dtype=np.int64), new.responses[one], rng)
                 mine = replace(mine, order=tuple(ids[k] for k in order))
-            found = mine.look(new.take(models=np.array([other])), bank=bank)
+            found = mine.look(new.take(models=np.array([other])), bank=bank, in_stages=True)
             truth = float(new.responses[other].mean() - new.responses[one].mean())
             verdicts.append(found.verdict)
             items.append(found.last.n_items)
@@ -234,19 +234,19 @@ def _simulated(n_items: int = 1000) -> Iterator[str]:
         ("worse by the margin", -0.03, 0.10),
         ("worse by twice the margin", -0.06, 0.12),
     ]
-    for estimand in ("run", "expected"):
+    for estimand in ("run", "questions"):
         for truth, change, churn in cases:
             verdicts, items, held = [], [], []
             rng = np.random.default_rng(6)
             for _ in range(N_COPIES if change == 0.0 else N_WORSE):
                 one, other = _simulated_pair(rng, n_items, change, churn, is_exact=estimand == "run")
                 plan = start_gate(_matrix(one), spec=replace(spec, estimand=estimand, seed=int(rng.integers(2**31))))
-                found = plan.look(_matrix(other))
+                found = plan.look(_matrix(other), in_stages=True)
                 verdicts.append(found.verdict)
                 items.append(found.last.n_items)
                 held.append(_holds(found, change))
             shares = [_percent(float(np.mean([v == w for v in verdicts]))) for w in ("fail", "pass", "undecided")]
-            name = "these items" if estimand == "run" else "items like these"
+            name = "these items" if estimand == "run" else "questions like these"
             cells = [truth, _percent(churn), name, *shares, f"{np.mean(items):.0f}", f"{np.mean(held):.3f}"]
             print(*cells, file=sys.stderr, flush=True)
             yield f"| {' | '.join(cells)} |"

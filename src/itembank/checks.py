@@ -1,11 +1,14 @@
 """Checks of choices, in one voice: what must hold, and what came."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
 from numbers import Integral, Real
-from typing import TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError, did_you_mean, shown
+
+Spec = TypeVar("Spec", bound=Any)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -54,6 +57,18 @@ def check_one_of(name: str, value: object, allowed: Collection[str]) -> None:
     """Refuse another word."""
     if value not in allowed:
         raise ParameterError(f"{name} must be one of {shown(tuple(allowed), limit=len(allowed))}, got {value!r}.")
+
+
+def with_choices(spec: Spec, choices: Mapping[str, Any]) -> Spec:
+    """Return a spec with some of its fields given by name; an unknown name is refused, and the nearest one is said."""
+    known = [one.name for one in fields(spec)]
+    unknown = [name for name in choices if name not in known]
+    if unknown:
+        raise ParameterError(
+            f"choices by name must be fields of {type(spec).__name__}, {shown(known, limit=len(known))}, got "
+            f"{shown(unknown)}.{did_you_mean(unknown, known)}"
+        )
+    return replace(spec, **choices) if choices else spec
 
 
 def _is_word(value: object, word: str | None) -> bool:

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
+from itembank.readers.read import read_responses as load_responses
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
@@ -83,7 +84,7 @@ def test_ranking(run, bank_folder, results):
     rows = json.loads(outcome.out)["rows"]
     assert rows[0]["model_id"] == "old"
     assert [row["rank"] for row in rows] == [1, 2, 3]
-    assert "significantly" in outcome.err
+    assert "Of group 1 no model is clearly better than another" in outcome.err
     pairs = {
         (row["model_a"], row["model_b"]): row
         for row in json.loads(run("compare", bank_folder, results, "--format", "json").out)["rows"]
@@ -91,7 +92,7 @@ def test_ranking(run, bank_folder, results):
     for row in rows[1:]:
         one, sign = ("model_a", 1) if (row["model_id"], "old") in pairs else ("model_b", -1)
         pair = pairs[(row["model_id"], "old") if one == "model_a" else ("old", row["model_id"])]
-        ends = sorted(sign * pair[name] for name in ("low", "high"))
+        ends = sorted(sign * pair[name] for name in ("joint_low", "joint_high"))
         assert [row[name] for name in ("behind_best", "behind_lower", "behind_upper")] == [
             sign * pair["difference"], *ends
         ]  # fmt: skip
@@ -124,11 +125,39 @@ def test_what_cannot_be_compared_is_refused(run, bank_folder, results, words, co
 
 
 def test_a_file_in_the_place_of_the_bank_is_named(run, results):
-    outcome = run("compare", results, results)
+    outcome = run("estimate", results, results)
     assert outcome.code == 2
     assert "is a file; a bank is a folder" in outcome.err
-    assert "itembank gate BASELINE CANDIDATE compares two files" in outcome.err
-    assert "gate BASELINE" not in run("estimate", results, results).err
+
+
+def test_files_are_compared_without_a_bank(run, results, tmp_path):
+    """Two files of one model, one of several, and runs of the same name; what a bank alone gives is refused."""
+    matrix = load_responses(results)
+    for name in matrix.model_ids:
+        write_responses(matrix.take(models=matrix.model_indices([name])), tmp_path / f"{name}.parquet")
+    two = ("compare", tmp_path / "old.parquet", tmp_path / "new.parquet", "--format", "json")
+    (row,) = json.loads(run(*two).out)["rows"]
+    gate = json.loads(run("gate", *two[1:], "--margin", "0.3").out)
+    assert [row[name] for name in ("difference", "low", "high")] == pytest.approx(
+        [gate[name] for name in ("difference", "low", "high")]
+    )
+    assert (row["bank"], row["method"], row["estimand"]) == ("", "paired", "questions")
+    ranking = run("compare", results, "--ranking", "--report", tmp_path / "ranking.html")
+    assert ranking.code == 0, ranking.err
+    assert "places" in ranking.out
+    assert "Differences are of questions like these" in ranking.err
+    page = (tmp_path / "ranking.html").read_text(encoding="utf-8")
+    assert "3 models ranked" in page
+    assert "How far each model is behind old" in page
+    same = tmp_path / "old.parquet"
+    twice = json.loads(run("compare", same, same, "--format", "json").out)["rows"]
+    assert [(one["model_a"], one["model_b"], one["difference"]) for one in twice] == [("old (1)", "old (2)", 0.0)]
+    for words in (("--method", "weighted"), ("--match", "hash"), ("--ignore-unknown",)):
+        outcome = run("compare", results, *words)
+        assert outcome.code == 2
+        assert "a bank before the results" in outcome.err
+    assert "RESPONSES" in run("compare").err
+    assert "it is called 'repeated' now" in run("compare", results, "--estimand", "expected").err.lower()
 
 
 def test_models_that_calibrated_the_bank_are_named(run, bank_folder, results):

@@ -3,11 +3,11 @@ import pytest
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
+import itembank as ib
 from itembank.bank.bank_files import save_bank
 from itembank.bank.selections import Selection
 from itembank.comparison.compare import compare, pair_variance
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.comparisons import square, tied_groups
 from itembank.comparison.pairs import model_pairs
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.observations import observe
@@ -94,7 +94,7 @@ def test_the_method_taken_is_named(n_models, method):
 
 def test_all_items_give_the_exact_difference(bank):
     matrix = new_responses(bank, 3, n_items=N_ITEMS)
-    found = compare(bank, matrix, target="all")
+    found = compare(bank, matrix, target="all", estimand="run")
     scores = bank.targets.with_overall(bank.targets.scenario_means(matrix.responses))
     first, second = model_pairs(3)
     np.testing.assert_allclose(found.difference.value, scores[second] - scores[first], atol=1e-9)
@@ -155,7 +155,7 @@ def test_models_that_answered_unlike_past_ones_are_named_and_known_worse(bank):
     flagged = rows["new/1", "new/2"]
     assert flagged["typicality_b"] == found.typicality.typicality[2] < 0.1
     assert "model_b answered unlike most past models" in flagged["note"]
-    assert found.notes_on_items() == []
+    assert found.notes == ()
     usual = compare(bank, matrix)
     assert flagged["standard_error"] > 1.02 * usual.rows()[2]["standard_error"]
     raw = compare(bank, matrix, method="paired")
@@ -257,6 +257,20 @@ def test_choices_that_cannot_be_are_refused(choices, text):
         ComparisonSpec(**choices)
 
 
+def test_fewer_than_ten_past_models_need_items_that_chance_drew():
+    """How far differences on chosen items are off is then not known: a raw one would be taken for the truth."""
+    whole, chosen, new = chosen_and_run(9, 0)
+    for method in ("auto", "paired", "gp-irt"):
+        with pytest.raises(DataError, match=r"'v-optimal' chose need past models .*9 past models are too few"):
+            compare(whole, new, selection=chosen, method=method)
+    drawn = ib.select(whole, 20, method="random", rng=0)
+    (row,) = compare(whole, new, models=new.model_ids[:2], selection=drawn).rows()
+    assert (row["method"], row["interval"]) == ("paired", "classical")
+    assert "items as a random sample, since 9 past models are too few" in row["note"]
+    everything = ib.select(whole, 150, method="v-optimal", rng=0)
+    assert compare(whole, new, selection=everything, estimand="run").is_exact
+
+
 def test_models_that_share_no_items_are_refused(bank):
     matrix = new_responses(bank, 3)
     values = matrix.responses.copy()
@@ -294,6 +308,37 @@ def test_intervals_cover_true_differences(method, n_items):
     assert np.mean(rejected) < 0.025
 
 
+def chosen_and_run(n_models, seed, *, method="v-optimal", shift=0.0):
+    """A bank of few past models, 20 items that it chose, and what new models, better or worse, answered to all."""
+    rng = np.random.default_rng(seed)
+    slopes, places = rng.lognormal(0.0, 0.5, 150), rng.normal(0.0, 1.2, 150)
+    ability = rng.normal(size=n_models + 12) + shift * (np.arange(n_models + 12) >= n_models)
+    right = rng.random((ability.size, 150)) < 1.0 / (1.0 + np.exp(-slopes * (ability[:, None] - places)))
+    every = ResponseMatrix.create(right.astype(float), item_ids=[f"q{k:03d}" for k in range(150)])
+    whole = ib.build_bank(every.take(models=np.arange(n_models)))
+    return whole, ib.select(whole, 20, method=method, rng=0), every.take(models=np.arange(n_models, ability.size))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
+@pytest.mark.parametrize(("n_models", "shift"), [(10, 0.0), (12, -2.0), (14, 2.0)])
+def test_few_past_models_do_not_take_chosen_items_for_a_random_sample(n_models, shift):
+    """Also for models that are worse, or better, than past ones; the raw difference would err by twice as much."""
+    inside, errors, raw = [], [], []
+    for seed in range(24):
+        whole, chosen, new = chosen_and_run(n_models, seed, shift=shift)
+        found, score = compare(whole, new, selection=chosen), new.responses.mean(axis=1)
+        truth = (score[found.pairs.second] - score[found.pairs.first])[:, None]
+        inside.append(np.mean((found.difference.low <= truth) & (truth <= found.difference.high)))
+        errors.append(np.mean(np.abs(found.difference.value - truth)))
+        raw.append(np.mean(np.abs(found.pairs.raw_difference - truth)))
+        estimates = ib.estimate(whole, new, selection=chosen).value[:, -1]
+        of_estimates = (estimates[found.pairs.second] - estimates[found.pairs.first])[:, None]
+        np.testing.assert_allclose(found.difference.value, of_estimates, atol=1e-9)
+    assert np.mean(inside) > 0.93
+    assert np.mean(raw) > 1.3 * np.mean(errors)
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_folds")
 @pytest.mark.parametrize("method", ["auto", "paired"])
@@ -316,7 +361,7 @@ def test_intervals_cover_where_models_answered_different_items(method, share):
 def test_runs_of_two_models_are_independent():
     bank = shared_bank()
     answers, _, _ = attempted(bank, 5, n_models=3)
-    found = pair_variance("expected", bank, observe(bank, answers, None), answers)
+    found = pair_variance(bank, observe(bank, answers, None), answers)
     # the variances of the three models, from those of their three pairs
     single = np.linalg.solve([[1, 1, 0], [1, 0, 1], [0, 1, 1]], found[:, -1])
     rates = answers.responses
@@ -328,43 +373,103 @@ def test_models_that_answered_everything_differ_for_certain_only_in_this_run():
     bank = shared_bank()
     answers, _, _ = attempted(bank, 5, n_models=4)
     spread = {}
-    for estimand in ("run", "expected"):
+    for estimand in ("run", "repeated", "questions"):
         found = compare(bank, answers, method="paired", spec=ComparisonSpec(estimand=estimand))
         spread[estimand] = found.difference.high - found.difference.low
         assert found.rows()[0]["estimand"] == estimand
-    assert np.all(spread["run"] < spread["expected"])
+    assert np.all(spread["run"] == 0.0)
+    assert np.all(spread["run"] < spread["repeated"])
+    assert np.all(spread["run"] < spread["questions"])
 
 
-def test_without_repeated_attempts_expected_scores_are_not_compared():
+def test_without_repeated_attempts_repeated_runs_are_not_compared():
     bank = shared_bank()
     with pytest.raises(DataError, match="repeated attempts"):
-        compare(bank, new_models(bank), spec=ComparisonSpec(estimand="expected"))
+        compare(bank, new_models(bank), estimand="repeated")
 
 
-def groups(scores, gap):
-    """Groups where models differ significantly when their scores are `gap` apart."""
-    scores = np.array(scores)
-    return tied_groups(scores, np.abs(scores[:, None] - scores) >= gap)
+def full_runs(bank, n_models=4, seed=3):
+    return new_responses(bank, n_models, n_items=bank.n_items, seed=seed)
 
 
-def test_a_group_ends_where_the_best_is_significantly_better():
-    order, group = groups([0.5, 0.9, 0.84, 0.79, 0.7], 0.1)
-    assert order.tolist() == [1, 2, 3, 4, 0]
-    # 0.79 differs from 0.9 and begins a group; 0.7 is within 0.1 of it, 0.5 is not
-    assert group.tolist() == [3, 1, 1, 2, 2]
+def test_full_runs_are_compared_for_questions_like_these_by_a_paired_t():
+    """Per scenario, put together with the scenarios' weights; the bank's past models have no say."""
+    bank = make_bank(n_models=40, n_items=N_ITEMS)
+    rng = np.random.default_rng(1)
+    matrix = with_responses(full_runs(bank), rng.random((4, N_ITEMS)))
+    found = compare(bank, matrix, target="all")
+    assert (found.estimand, found.is_exact) == ("questions", False)
+    d = matrix.responses[1] - matrix.responses[0]
+    for t, scenario in enumerate(bank.targets.names[:-1]):
+        of = (matrix.items["scenario"] == scenario).to_numpy()
+        test = ttest_rel(matrix.responses[1, of], matrix.responses[0, of])
+        ends = test.confidence_interval(0.95)
+        assert (found.difference.low[0, t], found.difference.high[0, t]) == pytest.approx((ends.low, ends.high))
+        assert found.tests.p_value[0, t] == pytest.approx(test.pvalue)
+    spread = [d[bank.targets.scenario_index == k] for k in range(3)]
+    weights = bank.targets.scenario_weights
+    variance = sum(w**2 * one.var(ddof=1) / one.size for w, one in zip(weights, spread, strict=True))
+    assert found.difference.standard_error[0, -1] == pytest.approx(np.sqrt(variance))
 
 
-def test_all_tied_and_all_apart():
-    assert groups([0.1, 0.2, 0.3], 1.0)[1].tolist() == [1, 1, 1]
-    assert groups([0.1, 0.2, 0.3], 0.05)[1].tolist() == [3, 2, 1]
+def test_nearly_full_runs_are_no_exact_ones():
+    """One missing answer of sixty does not change the question; half of them do."""
+    bank = make_bank(n_models=40, n_items=N_ITEMS)
+    matrix = full_runs(bank, 2)
+    full = compare(bank, matrix)
+    gaps = compare(bank, matrix.take(items=np.arange(1, N_ITEMS)))
+    assert (full.estimand, gaps.estimand) == ("questions", "questions")
+    widths = [(one.difference.high - one.difference.low)[0, 0] for one in (full, gaps)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.2)
+    half = matrix.take(items=np.arange(0, N_ITEMS, 2))
+    run, questions = compare(bank, half), compare(bank, half, estimand="questions")
+    assert run.estimand == "run"
+    np.testing.assert_array_equal(run.difference.value, questions.difference.value)
+    assert np.all(questions.difference.standard_error > run.difference.standard_error)
 
 
-def test_unknown_scores_come_last():
-    order, group = tied_groups(np.array([np.nan, 0.2]), np.zeros((2, 2), bool))
-    assert order.tolist() == [1, 0]
-    assert group.tolist() == [1, 1]
+@pytest.mark.parametrize("attempts", [1, 4])
+def test_the_same_two_full_runs_have_the_interval_of_a_gate(attempts):
+    """Without a bank, with one of one scenario, and in a gate: also of answers that hardly differ, or not at all."""
+    rng = np.random.default_rng(attempts)
+    bank = ib.build_bank(ResponseMatrix.create((rng.random((12, 80)) < 0.6).astype(float)))
+    rates = rng.beta(1.0, 0.7, 80)
+    for changes in (0, 1, 12, 60):
+        counts = rng.binomial(attempts, rates)[None].repeat(2, axis=0)
+        places = rng.choice(80, changes, replace=False)
+        counts[1, places] = attempts - counts[1, places]
+        both = ResponseMatrix.from_counts(counts, np.full((2, 80), attempts), model_ids=["a", "b"])
+        one, other = (both.take(models=np.array([row])) for row in (0, 1))
+        for estimand in ("run", "questions") if attempts == 1 else ("run", "repeated", "questions"):
+            gate = ib.gate(one, other, estimand=estimand)
+            assert gate.estimand == estimand
+            alone = compare(one, other, estimand=estimand)
+            found = [alone, compare(both, estimand=estimand)]
+            if estimand != "repeated":  # a bank's item model says how answers vary from run to run
+                found.append(compare(bank, both, estimand=estimand))
+            for scores in (each.difference for each in found):
+                ends = scores.value[0, 0], scores.low[0, 0], scores.high[0, 0]
+                assert ends == pytest.approx((gate.difference, gate.low, gate.high), abs=1e-8)
+            assert alone.is_exact == (estimand == "run")
+        assert compare(one, other).difference.low == pytest.approx(ib.gate(one, other).low)
 
 
-def test_square_is_symmetric():
-    found = square(np.array([True, False, True]), np.array([0, 0, 1]), np.array([1, 2, 2]), 3)
-    assert found.tolist() == [[False, True, False], [True, False, True], [False, True, False]]
+def test_former_words_are_refused_with_the_new_ones(bank):
+    with pytest.raises(ParameterError, match="'expected' is now called 'repeated': repeated runs"):
+        compare(bank, new_responses(bank), estimand="expected")
+    with pytest.raises(ParameterError, match=r"got 'levle'\. Did you mean 'level'\?"):
+        compare(bank, new_responses(bank), levle=0.9)
+
+
+def test_of_this_run_nothing_is_tested(bank):
+    """The difference is exact, which is no proof that the models differ; places are exact, too."""
+    found = compare(bank, full_runs(bank), estimand="run")
+    assert found.is_exact
+    assert not found.is_clear.any()
+    assert np.isnan(found.tests.p_value).all()
+    assert np.isnan(found.tests.smallest_detectable_difference).all()
+    for row in found.ranking.rows():
+        assert row["rank_low"] <= row["rank"] <= row["rank_high"]
+    scores = np.sort(found.ranking.score[:, 0])[::-1]
+    expected = 1 + np.searchsorted(-scores, -scores - 1e-9)
+    assert [row["rank_low"] for row in found.ranking.rows()] == expected.tolist()

@@ -29,7 +29,8 @@ def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_it
     for n_shared, expected in ((10, together), (5, together / 3.0 + apart * 2.0 / 3.0), (0, apart)):
         number = np.array([[n_shared]])
         nothing = np.zeros((1, 1))
-        pairs = PairedDifferences(nothing, np.full((1, 1), variance), nothing, number, number, nothing, nothing)
+        known = (nothing, np.full((1, 1), variance), *[nothing] * 5)
+        pairs = PairedDifferences(*known, number, number, nothing, nothing)
         counts = ItemCounts(np.array([[10], [10]]), np.array([10]), np.array([100]))
         assert error_variance(pairs, counts, sizes, errors, 0) == pytest.approx([expected])
 
@@ -99,7 +100,7 @@ def test_standard_errors_differ_by_model_and_are_as_large_as_the_errors(bank, an
 
 
 def test_few_models_teach_nothing():
-    small = make_bank(n_models=14)
+    small = make_bank(n_models=9)
     assert errors_of(small, select(small, 6, method="random", rng=0)) is None
 
 
@@ -118,10 +119,10 @@ def test_items_chosen_by_the_calibration_models_widen_the_interval():
 
 def test_models_without_a_known_score_teach_nothing(bank):
     values = bank.responses.responses.copy()
-    values[10:, 50:] = np.nan
+    values[9:, 50:] = np.nan
     few = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
     assert errors_of(few, select(few, 20, method="random", rng=0)) is None
-    values[10:30] = bank.responses.responses[10:30]
+    values[9:30] = bank.responses.responses[9:30]
     more = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
     found = errors_of(more, select(more, 20, method="random", rng=0))
     assert found.errors.shape[0] == 30

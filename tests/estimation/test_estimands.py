@@ -67,7 +67,7 @@ def test_intervals_of_full_runs_hold_the_expected_score():
     inside = []
     for seed in range(40):
         answers, rates, _ = attempted(bank, 4, n_models=20, luck=0.2, seed=seed)
-        found = estimate(bank, answers, interval="model-based", estimand="expected", method="weighted")
+        found = estimate(bank, answers, interval="model-based", estimand="repeated", method="weighted")
         truth = rates @ bank.targets.target("overall").weights
         inside.append((found.low[:, -1] <= truth) & (truth <= found.high[:, -1]))
     assert 0.93 < np.mean(inside) < 0.97  # 800 models: a standard error of 0.008
@@ -76,7 +76,7 @@ def test_intervals_of_full_runs_hold_the_expected_score():
 def test_without_repeated_attempts_the_expected_score_is_refused():
     bank = shared_bank()
     with pytest.raises(DataError, match="repeated attempts at 20 items"):
-        estimate(bank, new_models(bank), estimand="expected", interval="model-based")
+        estimate(bank, new_models(bank), estimand="repeated", interval="model-based")
 
 
 def test_calibration_models_tell_how_answers_vary_where_new_ones_cannot():

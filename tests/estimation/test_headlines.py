@@ -302,7 +302,7 @@ def test_a_session_decides_whether_a_past_models_win_rate_is_beaten():
 
 def test_what_a_headline_score_does_not_go_with_is_refused():
     (chosen, answers), (bank, _, _) = asked(), world()
-    for wrong in ({"interval": "model-based"}, {"estimand": "expected"}):
+    for wrong in ({"interval": "model-based"}, {"estimand": "repeated"}):
         with pytest.raises(ParameterError, match="goes with"):
             estimate(bank, answers, selection=chosen, target="board", **wrong)
     with pytest.raises(ParameterError, match="covariates forecast the scores of items"):

@@ -6,8 +6,9 @@ import pytest
 
 import itembank as ib
 from itembank.bank.selections import Selection
+from itembank.gating.gate import verdict_at
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.results import Gate
+from itembank.gating.results import Gate, Look
 from tests.bank.banks import make_bank
 from tests.comparison.test_compare import new_responses
 
@@ -50,6 +51,22 @@ def test_verdict_follows_from_the_bounds(falls: int, rises: int, spec: GateSpec,
     assert found.exit_code == {"pass": 0, "fail": 1, "undecided": 3}[verdict]
 
 
+@pytest.mark.parametrize("rounding", [-3e-17, 0.0, 7e-18])
+def test_a_drop_of_the_margin_fails_however_it_is_rounded(rounding: float) -> None:
+    """Sums of weights 1/n end at -0.04999999999999999; a rise counts alike, and just inside the margin passes."""
+    for sign, both_sides in ((-1.0, False), (-1.0, True), (1.0, True)):
+        spec = GateSpec(margin=0.05, both_sides=both_sides)
+        for size, verdict in ((0.05 + rounding, "fail"), (0.0499, "pass")):
+            d = sign * size
+            assert verdict_at(Look(300, d, d, d, (d, d), (d, d), is_exact=True), spec) == verdict
+        bounds = sign * np.array([0.05 + rounding, 0.01])
+        by_miss = tuple(sorted(bounds.tolist()))
+        assert verdict_at(Look(300, sign * 0.03, *by_miss, by_miss, by_miss), spec) == "undecided"
+    spec = GateSpec(margin=0.05, tolerance=0.05)
+    limit = -0.05 + rounding  # proved to be no more than the tolerance
+    assert verdict_at(Look(300, -0.06, -0.07, limit, (-0.07, limit), (-0.07, limit)), spec) == "undecided"
+
+
 def test_it_says_how_many_more_items_decide() -> None:
     """A gate with so many more items, that differ as much, decides; one with half of them does not."""
     found = ib.gate(*changed(30, 20), spec=GateSpec(margin=0.02))
@@ -66,10 +83,11 @@ def test_it_asks_for_no_more_items_than_there_are() -> None:
     old, new = changed(30, 20)
     found = ib.gate(old, new)
     assert "more items" not in found.sentence
-    assert "All 1000 items were run: only repeated runs or a wider margin can decide" in found.sentence
-    assert ("Difference of", "repeated runs on items like these (--estimand)") in found.facts
+    assert "All 1000 items were run: only more questions, repeated runs or a wider margin can decide" in found.sentence
+    of = "questions like these: what other questions of this kind would show (--estimand)"
+    assert ("Difference of", of) in found.facts
     some = new.take(items=np.random.default_rng(1).choice(1000, 800, replace=False))
-    found = ib.gate(old, some, spec=GateSpec(estimand="expected"))
+    found = ib.gate(old, some)
     assert found.sentence.endswith(f"About {found.items_to_decide} more items would decide it, and only 200 are left.")
 
 
@@ -78,9 +96,50 @@ def test_a_pass_names_the_bound_that_decided_it() -> None:
     found = ib.gate(*changed(20, 20), spec=GateSpec(margin=0.011))
     assert found.low < -0.011 < found.last.by_miss[0]
     assert "new is at most 1.1 points worse (one-sided 95 % bound, margin 1.1 points)" in found.sentence
+    assert "Score 60.0 -> 60.0, difference +0.0" in found.sentence
     both = ib.gate(*changed(20, 25), spec=GateSpec(margin=0.03, both_sides=True))
     assert f"differs by at most {np.ceil(1e3 * both.last.by_miss[1]) / 10:g} points" in both.sentence
-    assert "PASS: new is not worse (one" in ib.gate(*changed(0, 100)).sentence
+    assert "PASS: new is better (one" in ib.gate(*changed(0, 100)).sentence
+
+
+def test_both_scores_and_a_proved_drop_are_said() -> None:
+    """A candidate may pass and yet be worse for sure; the very same answers are named."""
+    worse = ib.gate(*changed(20, 0), margin=0.05)
+    most = f"{np.ceil(1e3 * -worse.last.by_miss[0]) / 10:g}"
+    assert worse.sentence.startswith(f"PASS: new is worse, by at most {most} points (one-sided 95 % bound")
+    assert "Score 60.0 -> 58.0, difference -2.0" in worse.sentence
+    failed = ib.gate(*changed(100, 0))
+    assert "new is worse than old by 10 points (60.0 -> 50.0, 95 %" in failed.sentence
+    assert "by -2.0 (60.0 -> 58.0," in ib.gate(*changed(40, 20)).sentence
+    assert (failed.to_dict()["baseline_score"], failed.to_dict()["candidate_score"]) == (0.6, pytest.approx(0.5))
+    old, _ = changed(0, 0)
+    again = ib.gate(old, run_of(old.responses[0], "again"))
+    assert again.sentence.endswith("It gave the same answers as old to all 1000 items.")
+    assert again.last.by_miss[0] < 0.0
+
+
+def test_a_gate_is_neither_true_nor_false() -> None:
+    """Any object is true, also one that says 'fail'."""
+    found = ib.gate(*changed(100, 0))
+    with pytest.raises(TypeError, match=r"its verdict is 'fail': ask gate\.passed"):
+        bool(found)
+    assert not found.passed
+    assert ib.gate(*changed(0, 0)).passed
+    assert [ib.gate(*changed(30, 10)).verdict, ib.gate(*changed(30, 10)).passed] == ["undecided", False]
+
+
+def test_choices_may_be_given_by_name() -> None:
+    """Those of the spec, also beside one."""
+    pair = changed(35, 0)
+    assert ib.gate(*pair, margin=0.03).to_dict() == ib.gate(*pair, spec=GateSpec(margin=0.03)).to_dict()
+    assert ib.gate(*pair, spec=GateSpec(margin=0.03), tolerance=0.03).verdict == "undecided"
+    assert ib.start_gate(pair[0], margin=0.03, max_items=500).sizes[-1] == 500
+    with pytest.raises(ib.errors.ParameterError, match=r"got 'margn'\. Did you mean 'margin'\?"):
+        ib.gate(*pair, margn=0.03)
+    with pytest.raises(ib.errors.ParameterError, match="'expected' is now called 'questions'"):
+        ib.gate(*pair, estimand="expected")
+    with pytest.raises(ib.errors.DataError, match="got one at each"):
+        ib.gate(*pair, estimand="repeated")
 
 
 def test_some_items_stand_for_all_of_the_baseline() -> None:
@@ -88,9 +147,10 @@ def test_some_items_stand_for_all_of_the_baseline() -> None:
     old, new = changed(20, 20)
     some = new.take(items=np.random.default_rng(1).choice(1000, 400, replace=False))
     found = ib.gate(old, some, spec=GateSpec(margin=0.05))
-    assert (found.n_items, found.n_total, found.estimand) == (400, 1000, "run")
+    assert (found.n_items, found.n_total, found.estimand) == (400, 1000, "questions")
     assert found.low < 0.0 < found.high
-    assert found.high - found.low < 0.05
+    run = ib.gate(old, some, margin=0.05, estimand="run")
+    assert run.high - run.low < found.high - found.low < 0.05
 
 
 def test_a_selection_limits_both() -> None:
@@ -110,11 +170,20 @@ def test_items_that_were_not_drawn_by_chance_are_noticed() -> None:
         ib.ResponseMatrix.create(one.responses, model_ids=["m"], scenarios=["a"] * 500 + ["b"] * 500)
         for one in changed(20, 20)
     )
-    first, second = ib.gate(old, new.take(items=np.arange(100))).notes
+    found = ib.gate(old, new.take(items=np.arange(100)))
+    together, first, second = found.notes
+    assert "the 100 items are next to each other in the baseline's file, from 1 to 100 of 1000" in together
+    assert together in found.to_dict()["notes"]
     assert "the baseline scores 100.0 on these and 60.0 on all 1000" in first
     assert "no item of 1 scenarios" in second
-    drawn = np.random.default_rng(0).choice(1000, 100, replace=False)
-    assert ib.gate(old, new.take(items=drawn)).notes == ()
+    for places in (np.arange(600, 640), np.delete(np.arange(300, 500), [3, 50, 51])):
+        assert "next to each other" in ib.gate(old, new.take(items=places)).notes[0]
+    rng = np.random.default_rng(0)
+    for n in [20, 30, 100, 500, 900, 999] * 10:
+        assert ib.gate(old, new.take(items=rng.choice(1000, n, replace=False))).notes == ()
+    shuffled = rng.permutation(1000)
+    mixed, ran = old.take(items=shuffled), new.take(items=np.arange(500))
+    assert "ran whole scenarios, which is no random draw" in ib.gate(mixed, ran).notes[-1]
 
 
 @pytest.mark.usefixtures("few_folds")
@@ -149,10 +218,7 @@ def test_repeats_narrow_what_is_asked_over_runs() -> None:
             rng.binomial(n_trials, p)[None], np.full((1, 400), n_trials), model_ids=["m"]
         )
 
-    widths = [
-        found.high - found.low
-        for found in (ib.gate(runs(k), runs(k), spec=GateSpec(estimand="expected")) for k in (2, 8))
-    ]
+    widths = [found.high - found.low for found in (ib.gate(runs(k), runs(k), estimand="repeated") for k in (2, 8))]
     truth = [1.96 * np.sqrt(2 * np.mean(p * (1 - p)) / k / 400) for k in (2, 8)]
     assert np.array(widths) / 2 == pytest.approx(truth, rel=0.25)
 

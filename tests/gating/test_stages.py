@@ -26,7 +26,7 @@ def test_error_rates_hold_over_all_looks(change: float, churn: float, wrong: str
     found = []
     for seed in range(200):
         plan = start_gate(old, spec=replace(spec, seed=seed))
-        found.append(plan.look(new))
+        found.append(plan.look(new, in_stages=True))
     rate = np.mean([one.verdict == wrong for one in found])
     assert rate < at_most + 2.5 * np.sqrt(at_most * (1 - at_most) / 200)
     held = np.mean([all(look.low <= change <= look.high for look in one.looks) for one in found])
@@ -34,13 +34,31 @@ def test_error_rates_hold_over_all_looks(change: float, churn: float, wrong: str
 
 
 def test_a_clear_case_takes_few_items_and_stops() -> None:
-    """What comes after the look that decides is not looked at."""
+    """A simulated candidate runs no more than that."""
     old, broken = changed(300, 0)
-    plan = start_gate(old, spec=GateSpec(margin=0.03))
-    found = plan.look(broken)
-    assert found.verdict == "fail"
-    assert found.n_items == plan.sizes[0]
-    assert found.next_items == ()
+    plan = start_gate(old, margin=0.03)
+    found = plan.look(broken, in_stages=True)
+    assert (found.verdict, found.n_items, found.next_items, found.notes) == ("fail", plan.sizes[0], (), ())
+
+
+def test_a_file_that_has_all_answers_is_judged_by_all_of_them() -> None:
+    """As `gate` judges it; what a candidate in stages would have been told is said."""
+    old, new = changed(30, 10)
+    plans = [start_gate(old, margin=0.03, seed=seed) for seed in range(60)]
+    stopped = next(plan for plan in plans if plan.look(new, in_stages=True).verdict == "fail")
+    early, found = stopped.look(new, in_stages=True), stopped.look(new)
+    assert (found.verdict, found.n_items, found.last.is_exact) == ("pass", 1000, True)
+    assert "PASS: new is worse by 2 points, less than the margin of 3 points. Score 60.0 -> 58.0" in found.sentence
+    assert (
+        f"would have stopped at {early.n_items} items with FAIL; this verdict rests on 1000 answers" in found.notes[0]
+    )
+    assert found.notes[0] in found.to_dict()["notes"]
+    limited = start_gate(old, margin=0.05, max_items=300)
+    found = limited.look(new)
+    assert found.n_items <= 300
+    assert "all 1000 items are answered, and their difference is -2.0 points exactly" in found.notes[-1]
+    some = new.take(items=new.item_indices(plans[0].order[:60]))
+    assert "10 more answers do not count" in plans[0].look(some).notes[-1]
 
 
 def test_stage_after_stage_asks_what_is_left(tmp_path: Path) -> None:
@@ -59,7 +77,7 @@ def test_stage_after_stage_asks_what_is_left(tmp_path: Path) -> None:
         items = found.next_items
     assert found.verdict == "pass"
     assert len(answered) == found.n_items < 1000
-    assert found.looks == plan.look(new).looks
+    assert found.looks == plan.look(new, in_stages=True).looks
 
 
 def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
@@ -76,7 +94,7 @@ def test_a_plan_that_was_changed_is_refused(tmp_path: Path) -> None:
         GatePlan.load(tmp_path)
 
 
-@pytest.mark.parametrize("spec", [GateSpec(margin=0.02, max_items=100), GateSpec(margin=0.001, estimand="expected")])
+@pytest.mark.parametrize("spec", [GateSpec(margin=0.02, max_items=100), GateSpec(margin=0.001, estimand="questions")])
 def test_a_margin_that_no_number_of_items_decides_is_refused(spec: GateSpec) -> None:
     """Before anything is run, and for the right reason: the same answers as the baseline's would not pass."""
     old = changed(0, 0)[0]
@@ -104,7 +122,7 @@ def test_a_bank_decides_with_fewer_items_and_its_intervals_hold() -> None:
     for one in range(0, 24, 4):
         for other in range(1, 24, 2):
             mine = replace(plan, baseline=models.take(models=np.array([one])))
-            found = mine.look(models.take(models=np.array([other])), bank=bank)
+            found = mine.look(models.take(models=np.array([other])), bank=bank, in_stages=True)
             truth = scores[other] - scores[one]
             held.append(all(look.low - 1e-9 <= truth <= look.high + 1e-9 for look in found.looks))
             items.append(found.last.n_items)
@@ -112,6 +130,60 @@ def test_a_bank_decides_with_fewer_items_and_its_intervals_hold() -> None:
     assert np.mean(held) > 0.88
     assert wrong / len(held) < 0.06
     assert np.mean(items) < 130
+
+
+def flipped(right: np.ndarray, falls: int, rises: int, rng: np.random.Generator) -> np.ndarray:
+    """Answers of which some fell and some rose by chance, evenly over the items."""
+    changed_answers = right.copy()
+    changed_answers[rng.choice(np.flatnonzero(right == 1.0), falls, replace=False)] = 0.0
+    changed_answers[rng.choice(np.flatnonzero(right == 0.0), rises, replace=False)] = 1.0
+    return changed_answers
+
+
+def simulated_bank(n_models: int, n_items: int, seed: int) -> tuple[ib.Bank, np.ndarray]:
+    """Return a bank of one ability with equal weights, and the answers of 20 new models, (20, n_items)."""
+    rng = np.random.default_rng(seed)
+    slopes, places, ability = rng.lognormal(0.3, 0.3, n_items), rng.normal(0.0, 1.0, n_items), rng.normal(size=999)
+    right = rng.random((n_models + 20, n_items)) < 1.0 / (
+        1.0 + np.exp(-slopes * (ability[: n_models + 20, None] - places))
+    )
+    past = ib.ResponseMatrix.create(right[:n_models].astype(float))
+    return ib.build_bank(past), right[n_models:].astype(float)
+
+
+@pytest.mark.usefixtures("few_folds")
+def test_with_a_bank_a_drop_of_exactly_the_margin_fails_once_all_is_run() -> None:
+    """Sums of the bank's weights are rounded one way or the other."""
+    bank, new = simulated_bank(30, 100, 1)
+    rng, spec = np.random.default_rng(2), GateSpec(margin=0.05, first_look=95)  # the only look is that of all items
+    for one in new[np.abs(new.mean(axis=1) - 0.5) < 0.3]:
+        plan = start_gate(run_of(one, items=bank.responses.items), bank=bank, spec=spec)
+        candidate = run_of(flipped(one, 12, 7, rng), items=bank.responses.items)
+        assert plan.look(candidate, bank=bank).verdict == "fail"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
+@pytest.mark.parametrize("n_models", [30, 100])
+def test_with_a_bank_random_flips_rarely_pass_early(n_models: int) -> None:
+    """Noise of quantisation changes answers evenly over the items, as no two past models differ."""
+    drops, rng = (15, 16, 18, 7), np.random.default_rng(3)
+    early: dict[int, list[bool]] = {net: [] for net in drops}
+    held = []
+    for seed in range(4):
+        bank, new = simulated_bank(n_models, 300, seed)
+        for one in new[np.abs(new.mean(axis=1) - 0.5) < 0.3]:
+            plan = start_gate(run_of(one, items=bank.responses.items), bank=bank, spec=GateSpec(margin=0.05))
+            for net in drops:
+                rises = (int(rng.integers(45, 61)) - net) // 2
+                candidate = flipped(one, rises + net, rises, rng)
+                found = plan.look(run_of(candidate, items=bank.responses.items), bank=bank, in_stages=True)
+                wrong = "fail" if net == 7 else "pass"
+                early[net].append(found.verdict == wrong and found.n_items < 300)
+                held.append(all(one.low - 1e-9 <= -net / 300 <= one.high + 1e-9 for one in found.looks))
+    for rates in early.values():
+        assert np.mean(rates) < 0.05 + 2.0 * np.sqrt(0.05 * 0.95 / len(rates))
+    assert np.mean(held) > 0.94
 
 
 @pytest.mark.usefixtures("few_folds")

@@ -161,13 +161,16 @@ def test_few_past_models_and_other_items_are_said(bank):
     holes = ResponseMatrix.create(gaps, models=matrix.models, items=matrix.items)
     found = compare(few, holes)
     page = comparison_page(found, few, holes)
-    assert "random sample. The bank has 8 past models, and 15 are needed." in cautions(page)
+    assert "random sample, since 8 past models are too few" in cautions(page)
     assert "answered different items" in cautions(page)
     assert not any("also uses past models" in section.lead for section in page.sections)
     whole = results(few, [-1.0, 1.0], n_items=60)
-    page = comparison_page(compare(few, whole), few, whole)
-    assert "Exact: the models ran every question, and the difference is of this one run of each." in lead_text(page)
+    page = comparison_page(compare(few, whole, estimand="run"), few, whole)
+    assert "in this run, on exactly these questions. That says nothing of other questions." in lead_text(page)
     assert not cautions(page)
+    text = str(comparison_page(compare(few, results(few, [-1.0, 0.0, 1.0], n_items=60), estimand="run")))
+    assert "differ clearly" not in text
+    assert "others may turn them" in text
 
 
 @pytest.mark.parametrize(("chance", "said"), [(0.994, "0.99"), (0.996, "above 0.99"), (np.nan, "unknown")])

@@ -32,6 +32,9 @@ def test_it_says_the_verdict_first_and_lists_what_changed(pair):
     found = gate(*pair)
     page = gate_page(found, then=[("Go on", "itembank gate next g 'a b'")])
     assert lead_text(page) == found.sentence
+    assert answers(page)[0].tone == {"pass": "good", "fail": "bad", "undecided": "open"}[found.verdict]
+    scores = [f"{100 * one.responses.mean():.1f} points" for one in pair]
+    assert answers(page)[1].words == f"{scores[0]} to {scores[1]}, from 3,000 of 3,000 questions"
     difference = pair[1].responses[0] - pair[0].responses[0]
     assert answers(page)[1].value == f"{100 * difference.mean():+.1f} points"
     fell, rose = int((difference < 0).sum()), int((difference > 0).sum())
@@ -59,7 +62,7 @@ def test_bounds_that_decide_are_drawn_against_margin_and_tolerance(pair, both_si
 
 
 def test_a_gate_in_stages_shows_every_look(pair):
-    found = start_gate(pair[0], spec=GateSpec(margin=0.03, first_look=100)).look(pair[1])
+    found = start_gate(pair[0], spec=GateSpec(margin=0.03, first_look=100)).look(pair[1], in_stages=True)
     assert len(found.looks) > 2
     page = ib.show(found)
     data = columns_of(of_kind(page, Chart)[1])
@@ -72,7 +75,8 @@ def test_a_gate_in_stages_shows_every_look(pair):
 def test_nothing_that_changed_is_drawn_and_shown_in_a_notebook(pair):
     found = gate(pair[0], pair[0])
     page = gate_page(found)
-    assert answers(page)[0].value == "PASS"
+    assert (answers(page)[0].value, answers(page)[0].tone) == ("PASS", "good")
+    assert 'class="answer one good"' in found._repr_html_()
     assert not found.flipped
     check_charts(page)
     assert "PASS: old" in found._repr_html_()

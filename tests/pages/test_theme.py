@@ -58,6 +58,9 @@ def test_marks_and_text_stand_out_from_the_background(mode):
     assert min(contrast(getattr(tone, mode), back) for tone in theme.CATEGORIES) >= 3.0
     assert contrast(getattr(theme.INK, mode), back) >= 7.0
     assert contrast(getattr(theme.MUTED, mode), back) >= 4.5
+    panel = getattr(theme.COLOURS["panel"], mode)
+    for verdict in ("good", "bad", "warn"):
+        assert contrast(getattr(theme.COLOURS[verdict], mode), panel) >= 4.5
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_the_chance_of_the_run_stays_however_many_items_are_run(bank):
     right = np.random.default_rng(1).binomial(trials, p)
     responses = dataclasses.replace(bank.responses, responses=right / 4.0, n_trials=trials)
     repeated = dataclasses.replace(bank, responses=responses)
-    run, expected = quick(repeated), quick(repeated, half_width=0.02, spec=PlanSpec(estimand="expected"))
+    run, expected = quick(repeated), quick(repeated, half_width=0.02, spec=PlanSpec(estimand="repeated"))
     weights = bank.targets.target("overall").weights
     chance = np.sqrt(np.mean((p * (1.0 - p)) @ weights**2 / 4.0))
     assert run.table.half_widths[-1] == 0.0

@@ -387,41 +387,41 @@ def repeated(bank):
 @pytest.mark.parametrize("n_answers", [10, 40])
 def test_intervals_are_those_of_estimate_on_the_same_answers(n_answers):
     bank = repeated(LARGE_BANK)
-    session = model_based(bank, estimand="expected", budget=Budget(n_answers))
+    session = model_based(bank, estimand="repeated", budget=Budget(n_answers))
     answers = true_answers(bank)
     told = {item: answers[item] for item in run(session, answers)}
     found = session.estimate().scores
-    other = estimate(bank, as_responses(bank, told), method="p-irt", interval="model-based", estimand="expected")
+    other = estimate(bank, as_responses(bank, told), method="p-irt", interval="model-based", estimand="repeated")
     for name in ("value", "standard_error", "low", "high"):
         np.testing.assert_allclose(getattr(found, name), getattr(other, name), rtol=1e-12, atol=1e-14)
-    assert found.estimand == "expected"
-    assert found.rows()[0]["estimand"] == "expected"
+    assert found.estimand == "repeated"
+    assert found.rows()[0]["estimand"] == "repeated"
 
 
 def test_a_rule_of_precision_waits_for_the_score_that_is_meant():
     bank = repeated(LARGE_BANK)
     answers = true_answers(bank)
     n_asked = {}
-    for estimand in ("run", "expected"):
+    for estimand in ("run", "repeated"):
         session = model_based(bank, estimand=estimand, stopping=Stopping(half_width={"overall": 0.165}))
         n_asked[estimand] = len(run(session, answers))
-    assert n_asked["run"] < n_asked["expected"]
+    assert n_asked["run"] < n_asked["repeated"]
 
 
 def test_the_choice_is_kept_and_checked():
-    spec = SessionSpec(estimand="expected")
+    spec = SessionSpec(estimand="repeated")
     assert SessionSpec.from_dict(spec.to_dict()) == spec
     with pytest.raises(ParameterError, match="estimand must be"):
         SessionSpec(estimand="always")
     with pytest.raises(DataError, match="repeated attempts"):
-        model_based(LARGE_BANK, estimand="expected")
+        model_based(LARGE_BANK, estimand="repeated")
 
 
 def test_a_custom_score_has_its_own_chance():
     bank = repeated(LARGE_BANK)
     custom = dict.fromkeys(bank.item_ids[:10], 1.0)
     widths = {}
-    for estimand in ("run", "expected"):
+    for estimand in ("run", "repeated"):
         session = model_based(bank, estimand=estimand, target=custom)
         answers = true_answers(bank)
         for item in custom:
@@ -431,4 +431,4 @@ def test_a_custom_score_has_its_own_chance():
         theta = session.estimate().theta
     assert widths["run"] == pytest.approx(0.0, abs=1e-12)
     p = probability(bank.parameters, theta[None])[0, :10]
-    assert widths["expected"] == pytest.approx(2 * 1.96 * np.sqrt(np.sum(p * (1 - p)) / 100.0), rel=0.2)
+    assert widths["repeated"] == pytest.approx(2 * 1.96 * np.sqrt(np.sum(p * (1 - p)) / 100.0), rel=0.2)

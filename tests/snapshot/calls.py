@@ -110,7 +110,7 @@ CALLS = {
     "estimate old target": "estimate retired new-few.parquet --target quiz@1 --format json",
     "estimate mean win rate": f"estimate bank new.parquet --target mean_win_rate {_CHOSEN}",
     "estimate external": f"estimate scored new.parquet --target final {_CHOSEN}",
-    "estimate expected": "estimate bank-beta-binomial samples.parquet --estimand expected --interval model-based "
+    "estimate expected": "estimate bank-beta-binomial samples.parquet --estimand repeated --interval model-based "
     "--method p-irt --format json",
     "estimate covariate": f"estimate bank new.parquet --covariate training_share {_CHOSEN}",
     "estimate forecast": "estimate bank --models new-models.csv --covariate training_share --format json",

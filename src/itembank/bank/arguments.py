@@ -161,13 +161,28 @@ def as_whole_selection(selection: GivenSelection | None) -> Selection | None:
     return None if given is None else given.whole
 
 
-def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix:
-    """Return a bank or responses, whichever is given or is at the path."""
+def as_bank_or_none(source: object) -> Bank | None:
+    """Return a bank if one is given or at the path; None of anything else."""
     if isinstance(source, Bank):
         return source
-    if isinstance(source, str | Path) and (is_bank_name(source) or (Path(source) / RECORD).is_file()):
-        return load_bank(source)
-    return as_responses(source)
+    is_place = isinstance(source, str | Path) and (is_bank_name(source) or (Path(source) / RECORD).is_file())
+    return load_bank(cast("str | Path", source)) if is_place else None
+
+
+def as_bank_or_responses(source: Bank | GivenResponses) -> Bank | ResponseMatrix:
+    """Return a bank or responses, whichever is given or is at the path."""
+    bank = as_bank_or_none(source)
+    return as_responses(cast("GivenResponses", source)) if bank is None else bank
+
+
+def bank_and_results(sources: Sequence[Any]) -> tuple[Bank | None, list[Any]]:
+    """Return the bank that the first of the sources is, if it is one, and the others: results to compare."""
+    bank = as_bank_or_none(sources[0]) if sources else None
+    results = [*sources] if bank is None else [*sources[1:]]
+    if not results:
+        how = remedy("compare('old.csv', 'new.csv')", "itembank compare old.csv new.csv")
+        raise ParameterError(f"results to compare must be given{'' if bank is None else ' after the bank'}: {how}.")
+    return bank, results
 
 
 def _paths(responses: object) -> list[str | Path]:

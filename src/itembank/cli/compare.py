@@ -4,7 +4,7 @@ import math
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -12,42 +12,41 @@ import itembank as ib
 from itembank.cli.command import Command
 from itembank.cli.new_results import (
     ignore_unknown_option,
+    importing_first,
     match_option,
     mixed_prompts_option,
     note_flagged,
     note_known_models,
     read_new_results,
     selection_option,
-    why_not_calibrated,
 )
 from itembank.cli.options import (
+    BankPath,
     MethodName,
-    bank_argument,
-    estimand_option,
+    NamedChoice,
     format_option,
+    is_bank,
     level_option,
     method_option,
     option,
     refuse_unused,
     report_option,
     report_result,
-    responses_argument,
 )
 from itembank.cli.render import detail, note, print_rows, progress, refuse_empty, warnings_as_notes
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, RUN
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, REPEATED, DifferenceEstimand
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from itembank.comparison.comparisons import Comparison
     from itembank.pages.render import Page
 
 
 @click.command("compare", cls=Command)
-@bank_argument
-@responses_argument
+@click.argument("sources", nargs=-1, required=True, type=BankPath(file_okay=True), metavar="[BANK] RESPONSES...")
 @option(
     "--model MODEL_ID models",
     "Compare these models only, in this order. Repeatable.  [default: all models of the files]",
@@ -59,7 +58,12 @@ if TYPE_CHECKING:
     MethodName(METHODS, "paired"),
     "How differences are estimated: 'paired' from the raw answers alone, the others from estimated scores.",
 )
-@estimand_option
+@option(
+    "--estimand",
+    "What differences are of: this run on exactly these items (run), the mean over repeated runs on these (repeated), "
+    "or questions like these (questions).  [default: questions; with a bank run, unless all or nearly all was run]",
+    NamedChoice(get_args(DifferenceEstimand), expected=REPEATED),
+)
 @level_option
 @option("--power", "Power of the smallest detectable difference, between 0 and 1.", ComparisonSpec)
 @option(
@@ -76,8 +80,7 @@ if TYPE_CHECKING:
 @format_option
 def compare_command(
     *,
-    bank: Path,
-    responses: tuple[Path, ...],
+    sources: tuple[Path, ...],
     models: tuple[str, ...],
     selection: Path | None,
     ignore_unknown: bool,
@@ -93,40 +96,54 @@ def compare_command(
     """Compare models that ran the same items.
 
     RESPONSES are response files or harness logs of the models. A difference is the second model's score less the
-    first's, over the full benchmark. With more than two models, p-values are adjusted for the number of pairs (Holm).
+    first's: over the items that both answered, or with a bank over its full benchmark. With more than two models,
+    intervals and p-values are adjusted for the number of pairs (Holm).
 
     \b
-      itembank compare bank old.csv new.csv --selection selection.json
-      itembank compare bank results.parquet --model old --model new --target all
-      itembank compare bank results.parquet --ranking --report ranking.html
+      itembank compare old.csv new.csv
+      itembank compare results.parquet --ranking --report ranking.html
+      itembank compare bank old.csv new.csv --selection selection.json --target all
     """  # noqa: D301
     from itembank.comparison.compared_models import bank_and_targets  # noqa: PLC0415
+    from itembank.comparison.without_bank import joined  # noqa: PLC0415
+    from itembank.readers.read import read_matrix  # noqa: PLC0415
+    from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
 
-    refuse_unused(("power", not ranking, "pairs of models, not with --ranking"))
-    loaded, wanted = bank_and_targets(ib.load_bank(bank), "all" if "all" in target else target)
+    has_bank = is_bank(sources[0])
+    if len(sources) == has_bank:
+        raise click.UsageError("Missing argument 'RESPONSES...'.")
+    refuse_unused(
+        ("power", not ranking, "pairs of models, not with --ranking"),
+        *((name, has_bank, "a bank before the results") for name in ("ignore_unknown", "method", "match")),
+    )
+    wanted: str | Sequence[str] = "all" if "all" in target else target
+    loaded = ib.load_bank(sources[0]) if has_bank else None
     chosen = None if selection is None else ib.Selection.load(selection)
     with warnings_as_notes():
-        matrix = read_new_results(loaded, responses, chosen, match=match, allow_mixed_prompts=allow_mixed_prompts)
-        note_known_models(loaded, models or matrix.model_ids)
-        compared = partial(
-            ib.compare,
-            loaded,
-            matrix,
-            models=models or None,
-            selection=chosen,
-            ignore_unknown=ignore_unknown,
-            spec=ComparisonSpec(**spec),
-        )
+        if loaded is None:
+            with importing_first(sources):
+                reading = ReadingSpec(empty="drop", allow_mixed_prompts=allow_mixed_prompts)
+                given = [read_matrix([path], reading) for path in sources]
+            matrix = joined(given, allow_mixed_prompts=allow_mixed_prompts)
+            compared = partial(ib.compare, matrix)
+        else:
+            loaded, wanted = bank_and_targets(loaded, wanted)
+            paths = sources[1:]
+            matrix = read_new_results(loaded, paths, chosen, match=match, allow_mixed_prompts=allow_mixed_prompts)
+            note_known_models(loaded, models or matrix.model_ids)
+            compared = partial(ib.compare, loaded, matrix, ignore_unknown=ignore_unknown)
+        compared = partial(compared, models=models or None, selection=chosen, spec=ComparisonSpec(**spec))
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)
-    _print(comparison, output_format, why_not_calibrated(loaded), is_ranking=ranking)
-    note_flagged(comparison, loaded.n_compared_models)
-    if spec["estimand"] != RUN:
-        note(f"Differences are of {ESTIMANDS_IN_WORDS[spec['estimand']]}.")
+    _print(comparison, output_format, is_ranking=ranking)
+    if loaded is not None:
+        note_flagged(comparison, loaded.n_compared_models)
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
     def page(typed: str) -> "Page":
         every = _on_every_score(compared, comparison)
+        if loaded is None:
+            return ib.pages.comparison_page(comparison, by_scenario=every, command=typed)
         return ib.pages.comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
 
     report_result(report, output_format, page)
@@ -143,21 +160,20 @@ def _on_every_score(compared: "Callable[..., Comparison]", comparison: "Comparis
         return compared(method=comparison.method, target="all")
 
 
-def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str, *, is_ranking: bool) -> None:
+def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
-    rows = _ranked(comparison) if is_ranking else comparison.rows()
+    rows = comparison.ranking_rows() if is_ranking else comparison.rows()
     if output_format == "table" and is_ranking:
         rows = [_ranking_cells(row, comparison.spec.level) for row in rows]
     elif output_format == "table":
-        for text in comparison.notes_on_items():
-            note(f"Note: {text}.")
         rows = [_cells(row, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
     if not is_ranking and len(comparison.targets) == comparison.n_pairs == 1:
         title = _sentence(comparison.rows()[0])
     else:
         title = f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
-        title += f", in points, by {comparison.method}, bank {comparison.bank_id}"
+        by_bank = f", by {comparison.method}, bank {comparison.bank_id}" if comparison.bank_id else ""
+        title += f", in points{by_bank}"
     print_rows(
         rows,
         output_format,
@@ -166,15 +182,17 @@ def _print(comparison: "Comparison", output_format: str, why_not_calibrated: str
         columns=[name for name in rows[0] if name != "target" or len(comparison.targets) > 1],
         least=("n_in_group", "group") if is_ranking else ("shared items", "detectable", "p", "P(B better)"),
     )
-    if comparison.is_exact:
-        note("Exact: the models ran every item, and the difference is of this one run of each.")
-    elif comparison.interval_kind == "classical":
-        note(f"{why_not_calibrated} The intervals take the items as a random sample.")
-    if is_ranking:
-        note("Models of a group do not differ significantly from its best one.")
+    exactly = " The difference is known exactly, which says nothing of other questions." if comparison.is_exact else ""
+    note(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.estimand]} (--estimand).{exactly}")
+    for text in comparison.notes:
+        note(f"Note: {text}.")
+    if is_ranking and not comparison.is_exact:
+        note(
+            "As many models are clearly better than each model of a group; places are what these tests leave possible. "
+            "Of group 1 no model is clearly better than another."
+        )
         detail(
-            f"Significant is an adjusted p below {1.0 - comparison.spec.level:.3g}. Models of neighbouring groups may "
-            "be tied too."
+            f"Clearly is an adjusted p below {1.0 - comparison.spec.level:.3g}; intervals are adjusted alike (Holm)."
         )
 
 
@@ -183,37 +201,29 @@ def _sentence(row: dict[str, Any]) -> str:
     points, low, high = (100.0 * row[name] for name in ("difference", "low", "high"))
     if math.isnan(points + low + high):
         return f"{row['model_b']} and {row['model_a']}: the difference of their {row['target']} scores is not known"
-    interval = f"{100 * row['level']:g} % interval {low:+.1f} to {high:+.1f}"
+    interval = "exactly, in this run" if low == high else f"{100 * row['level']:g} % interval {low:+.1f} to {high:+.1f}"
     if low <= 0.0 <= high:
+        no = "No difference" if low == high else "No sure difference"
         return (
-            f"No sure difference: {row['model_b']} less {row['model_a']} is {points:+.1f} points of the "
+            f"{no}: {row['model_b']} less {row['model_a']} is {points:+.1f} points of the "
             f"{row['target']} score ({interval})"
         )
     verb = "better" if points > 0.0 else "worse"
     return f"{row['model_b']} is {abs(points):.1f} points {verb} than {row['model_a']}, {row['target']} ({interval})"
 
 
-def _ranked(comparison: "Comparison") -> list[dict[str, Any]]:
-    """Rows of the ranking, each with how far the model is behind the best one, and the interval of that."""
-    pairs = {(row["model_a"], row["model_b"], row["target"]): row for row in comparison.rows()}
-    rows = comparison.ranking.rows()
-    best: dict[str, str] = {}
-    for row in rows:
-        best.setdefault(row["target"], row["model_id"])
-        ahead = pairs.get((row["model_id"], best[row["target"]], row["target"]))  # signed best less this one
-        other = pairs.get((best[row["target"]], row["model_id"], row["target"]))
-        signed = (ahead["difference"], ahead["low"], ahead["high"]) if ahead else (math.nan,) * 3
-        signed = (-other["difference"], -other["high"], -other["low"]) if other else signed
-        row |= dict(zip(("behind_best", "behind_lower", "behind_upper"), signed, strict=True))
-    return rows
-
-
 def _ranking_cells(row: dict[str, Any], level: float) -> dict[str, Any]:
     """Columns of the table of a ranking: a model in points behind the best one, with the interval of that."""
-    points, low, high = (100.0 * row.pop(name) + 0.0 for name in ("behind_best", "behind_lower", "behind_upper"))
+    points, low, high = (100.0 * row[name] + 0.0 for name in ("behind_best", "behind_lower", "behind_upper"))
     is_known = not math.isnan(points + low + high)
-    interval = {f"{100 * level:g} % interval": f"{low:.1f} to {high:.1f}" if is_known else "-"}
-    return {**row, "points behind": f"{abs(points):.1f}" if is_known else "-", **interval}
+    places = str(row["rank_low"]) if row["rank_low"] == row["rank_high"] else f"{row['rank_low']} to {row['rank_high']}"
+    return {
+        **{name: row[name] for name in ("target", "rank")},
+        "places": places,
+        **{name: row[name] for name in ("group", "n_in_group", "model_id", "score")},
+        "points behind": f"{abs(points):.1f}" if is_known else "-",
+        f"{100 * level:g} % interval": f"{low:.1f} to {high:.1f}" if is_known else "-",
+    }
 
 
 def _cells(row: dict[str, Any], *, many: bool) -> dict[str, Any]:

@@ -64,7 +64,7 @@ SMALLEST_ERROR = 0.05
 """In points: of all items, or nearly, there is no error to tell."""
 TITLES = {
     "run": "Estimated full-benchmark scores",
-    "expected": "Estimated full-benchmark scores over repeated runs",
+    "repeated": "Estimated full-benchmark scores over repeated runs",
 }
 """What the table shows for each estimand."""
 

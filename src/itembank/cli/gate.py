@@ -4,7 +4,7 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
@@ -17,6 +17,7 @@ from itembank.cli.options import (
     ID_FORMS,
     NEW_FILE,
     BankPath,
+    NamedChoice,
     format_option,
     level_option,
     option,
@@ -28,7 +29,7 @@ from itembank.cli.options import (
 )
 from itembank.cli.render import note, print_exactly, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.session_run import command_options, ends_like_ctrl_c, note_failure, running_options
-from itembank.estimation.estimator_specs import ESTIMANDS
+from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
 
@@ -52,9 +53,9 @@ _RULE = gathered(
         option("--both-sides", "Count a rise like a drop: are two harnesses, or prompts, the same?", bool),
         option(
             "--estimand",
-            "The difference of one full run (run), or over repeated runs on items like these (expected).  [default: "
-            "run if some items are not run yet, else expected]",
-            ESTIMANDS,
+            "What the difference is of: this run on exactly these items (run), the mean over repeated runs on these "
+            "(repeated), or questions like these (questions).  [default: questions; in stages run]",
+            NamedChoice(get_args(DifferenceEstimand), expected=QUESTIONS),
         ),
         option(
             "--cluster COLUMN",
@@ -246,10 +247,21 @@ def print_gate(found: "Gate", output_format: str, repeats: Sequence[Mapping[str,
     elif output_format == "csv":
         print_rows(found.rows(), "csv", "gate")
     else:
-        click.echo(found.sentence)
+        click.echo(coloured(found.sentence))
         click.echo("")
         for name, words in found.facts:
             click.echo(f"{name:<17}{words}")
+
+
+_COLOURS = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow"}
+
+
+def coloured(sentence: str) -> str:
+    """Colour the verdict at the beginning of a sentence; `click.echo` takes it out where no terminal reads it."""
+    word = sentence.partition(":")[0]
+    if word not in _COLOURS or os.environ.get("NO_COLOR"):  # no-color.org
+        return sentence
+    return click.style(word, fg=_COLOURS[word], bold=True) + sentence.removeprefix(word)
 
 
 def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | None = None) -> None:
@@ -398,7 +410,7 @@ def next_command(
         words = shlex.join(["itembank", "gate", "next", str(gate), *map(str, candidate), "NEXT_RESULTS"])
         then = (f"When the next {len(found.next_items)} items are answered", words)
     if found.next_items and outputs["output_format"] == "table":
-        note(f"{found.sentence}")
+        note(coloured(found.sentence))
         _print_items(found.next_items, ids, plan)
     else:
         print_gate(found, outputs["output_format"])

@@ -4,7 +4,7 @@ import functools
 import math
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from types import NoneType
@@ -39,14 +39,19 @@ COUNT = click.IntRange(min=1)
 
 
 class NamedChoice(click.Choice):  # type: ignore[type-arg]  # click 8.1 has no type arguments
-    """A choice that says what was probably meant."""
+    """A choice that says what was probably meant, and what names of former times are called now."""
+
+    def __init__(self, choices: Sequence[str], **former: str) -> None:
+        super().__init__(choices)
+        self._former = former
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the choice, or add the nearest one to the error."""
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            near = did_you_mean(str(value), self.choices)
+            now = self._former.get(str(value))
+            near = f" It is called {now!r} now." if now else did_you_mean(str(value), self.choices)
             raise click.BadParameter(f"{error.message}{near}", ctx, param) from error
 
 
@@ -174,8 +179,8 @@ models_option = option("--models", "What is known about each model, by model_id.
 level_option = option("--level", "Level of the intervals.", float, default=0.95)
 estimand_option = option(
     "--estimand",
-    "Which score the intervals are for: of one full run (run), or its mean over repeated runs (expected).",
-    ("run", "expected"),  # as `itembank.estimation.estimator_specs` has them, which loads slowly
+    "Which score the intervals are for: of one full run (run), or the mean over repeated runs (repeated).",
+    NamedChoice(("run", "repeated"), expected="repeated"),  # as `estimator_specs` has them, which loads slowly
     default="run",
 )
 errors_option = option(
@@ -241,8 +246,6 @@ class BankPath(click.Path):
         if not self.file_okay and Path(value).is_file():
             words = f"{value} is a file; a bank is a folder, or a name such as bank:mmlu-pro."
             words += " BANK comes first, then results." if isinstance(param, click.Argument) else ""
-            if ctx is not None and ctx.command.name == "compare":
-                words += " Without a bank, itembank gate BASELINE CANDIDATE compares two files."
             self.fail(words, param, ctx)
         if not Path(value).exists():
             from itembank.bank.bank_records import where_a_bank_is  # noqa: PLC0415

@@ -2,17 +2,30 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_selection
+from itembank.bank.arguments import (
+    GivenBank,
+    GivenResponses,
+    GivenSelection,
+    NewResponses,
+    as_new_responses,
+    as_responses,
+    as_selection,
+    bank_and_results,
+)
 from itembank.bank.banks import Bank
+from itembank.checks import with_choices
 from itembank.comparison.compared_models import ComparedModels, bank_and_targets, chosen_models
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
-from itembank.comparison.difference_tests import tested_differences
+from itembank.comparison.difference_tests import evidence, tested
 from itembank.comparison.differences import (
-    MINIMUM_MODELS,
+    ItemCounts,
     TargetErrors,
     calibration_errors,
     differences,
@@ -20,66 +33,85 @@ from itembank.comparison.differences import (
     raw_standard_errors,
 )
 from itembank.comparison.pairs import model_pairs
-from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.comparison.without_bank import compare_answers, joined
+from itembank.errors import DataError, DataWarning, ParameterError, remedy
 from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimate import check_headline, estimate
 from itembank.estimation.estimates import Typicality
-from itembank.estimation.estimator_specs import METHODS, RUN, Auto, Estimand, EstimationSpec, PointSpec, Stacked
-from itembank.estimation.folds import folds
+from itembank.estimation.estimator_specs import (
+    METHODS,
+    QUESTIONS,
+    REPEATED,
+    RUN,
+    Auto,
+    DifferenceEstimand,
+    EstimationSpec,
+    PointSpec,
+    Stacked,
+)
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
+from itembank.estimation.method_trials import too_few
 from itembank.estimation.observations import Observations, known_items
 from itembank.estimation.past_errors import answers_to_items
 from itembank.estimation.response_summary import summarise_responses
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
+from itembank.readers.agreement import only_items
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
 PAIRED = "paired"
+FULL_RUN = 0.9
+"""Fraction of a score's items from which on a run counts as full, but for gaps."""
 USUAL = ComparisonSpec()
 
 
 @one_blas_thread()
 def compare(
-    bank: GivenBank,
-    responses: GivenResponses,
-    *,
+    *sources: GivenBank | GivenResponses,
     models: Sequence[str] | None = None,
     selection: GivenSelection | None = None,
     method: EstimationSpec | str = "auto",
     target: str | Sequence[str] = OVERALL,
     ignore_unknown: bool = False,
+    allow_mixed_prompts: bool = False,
     spec: ComparisonSpec = USUAL,
     progress: ProgressCallback = silent,
+    **choices: Any,
 ) -> Comparison:
-    """Compare models by their responses to the same items: differences of full-benchmark scores.
+    """Compare models by their responses to the same items: differences of their scores.
 
-    The difference is B - A for every pair of models (A before B). Its interval comes from the bank: pairs of
-    past models, each estimated as if it were new, tell how large the error of a difference is, given how large
-    the errors of both models are expected to be and how differently the two answered. So effects of the items on both
-    models cancel.
+    The difference is B - A for every pair of models (A before B). Without a bank it is that of the items which both
+    answered (`paired_look`, as `gate` takes it). With a bank it is that of full-benchmark scores, and its interval
+    comes from pairs of past models, each estimated as if it were new: they tell how large the error of a difference is,
+    given how large the errors of both models are expected to be and how differently the two answered. So effects of the
+    items on both models cancel.
 
     Parameters
     ----------
-    bank : Bank or path
-    responses : ResponseMatrix, path or paths
-        Of two or more models, over any items of the bank. Best on the same items; what is not shared counts as
-        independent.
+    sources : ResponseMatrix, path or paths; before them a Bank, or the path or name of one
+        Responses of two or more models, in one file or several. Best to the same items; with a bank what is not shared
+        counts as independent.
     models : sequence of ids, optional
         Compare these, in this order; all models of `responses` by default.
     selection : Selection or path, optional
         Use only these items, with their weights; others are left out. Without it every response counts, as a random
-        sample; of a bank that was published with the items to run, those.
+        sample; of a bank that was published with the items to run, those. Without a bank all items weigh the same.
     method : spec or str
-        'auto': the difference of stacked estimates; with fewer than 15 past models the raw paired
-        difference. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a method of
-        `estimate`: the difference of its estimates.
+        'auto': the difference of stacked estimates; with fewer than ten past models the raw paired difference, of
+        items that chance drew. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a
+        method of `estimate`: the difference of its estimates. Without a bank it is 'paired'.
     target : str or sequence of str
-        'overall', 'all', or names of scenarios; 'mean_win_rate', or an external score that the bank keeps.
-    spec : ComparisonSpec
-        Level and power, and which scores are compared.
+        'overall', 'all', or names of scenarios; 'mean_win_rate', or an external score that the bank keeps. Without a
+        bank the overall score is the mean over all items.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
+    allow_mixed_prompts : bool
+        Compare even if the models had different prompts.
+    spec : ComparisonSpec
+    **choices
+        Fields of the spec by name: ``level=0.9``, ``estimand="run"``.
     progress : ProgressCallback
         The first comparison of a bank fits the item model anew without some models; later ones do not.
 
@@ -88,24 +120,35 @@ def compare(
     ParameterError
         For fewer than two models, one named twice, or another target or method.
     DataError
-        When a model is not there, an item is not in the bank, or two models share no item.
+        When a model is not there, an item is not in the bank, two models share no item, or the items were not drawn by
+        chance and past models are too few to tell how far differences on them are off.
 
     Examples
     --------
+    >>> compare("old.csv", "new.csv").rows()[0]["difference"]  # doctest: +SKIP
     >>> comparison = compare(bank, responses, models=["old", "new"], selection=selection)  # doctest: +SKIP
     >>> comparison.rows()[0]["probability_b_better"]  # doctest: +SKIP
     """
-    estimator = _estimator(method)
-    bank, target = bank_and_targets(as_bank(bank), target)
+    spec, estimator = with_choices(spec, choices), _estimator(method)
+    known_bank, results = bank_and_results(sources)
+    chosen = as_selection(selection)
+    if known_bank is None:
+        _check_without_bank(method, is_ignored=ignore_unknown)
+        matrix = joined([as_responses(one) for one in results], allow_mixed_prompts=allow_mixed_prompts)
+        if chosen is not None:
+            matrix, _ = only_items(matrix, chosen.item_ids)
+        return compare_answers(chosen_models(matrix, models), target, spec, progress=progress)
+    bank, target = bank_and_targets(known_bank, target)
     if bank.headline is not None:
-        check_headline(bank, "calibrated", spec.estimand, (), progress)
-    given, selection = answers_to_items(bank, responses, as_selection(selection))
+        check_headline(bank, "calibrated", spec.estimand or RUN, (), progress)
+    given, selection = answers_to_items(bank, _of_bank(bank, results, allow_mixed_prompts=allow_mixed_prompts), chosen)
     matrix = chosen_models(known_items(bank, given, selection, ignore_unknown=ignore_unknown), models)
     compared = ComparedModels.create(bank, matrix, selection, target)
     if estimator is not None:
         folds(bank, progress=progress)  # kept: all below asks for them without a word
     estimator, errors = _estimator_and_errors(compared, estimator, spec.level)
-    _check_learnt(compared, estimator, errors)
+    is_learnt = np.array([error is not None for error in errors])
+    _check_learnt(compared, estimator, is_learnt)
     pairs, counts = compared.paired(), compared.counts()
     if estimator is None:
         values, standard_errors = None, raw_standard_errors(errors, counts)
@@ -116,10 +159,20 @@ def compare(
             estimates = estimate(bank, matrix, selection=selection, method=estimator)
         values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
         typicality = estimates.typicality
-    is_learnt = np.array([error is not None for error in errors])
     raw, score = differences(compared.raw_scores(), values, pairs, is_learnt)
-    chance = pair_variance(spec.estimand, bank, compared.observations, matrix)[:, compared.index]
-    difference, tests = tested_differences(raw, pairs, counts, standard_errors, errors, chance=chance, spec=spec)
+    spec = replace(spec, estimand=spec.estimand or _usual_estimand(compared, counts))
+    chance: FloatArray = np.zeros(raw.shape)
+    if spec.estimand == REPEATED:
+        chance = pair_variance(bank, compared.observations, matrix)[:, compared.index]
+    elif spec.estimand == QUESTIONS:
+        chance = pairs.variance_of_all
+    found = evidence(
+        *(raw, pairs, counts, standard_errors, errors),
+        chance=chance,
+        has_unit=spec.estimand == QUESTIONS and matrix.is_binary,
+        is_of_run=spec.estimand == RUN,
+    )
+    difference, tests = tested(found, spec)
     return Comparison(
         model_ids=tuple(matrix.model_ids),
         targets=compared.targets,
@@ -127,7 +180,7 @@ def compare(
         tests=tests,
         pairs=ModelPairs.of(compared, pairs),
         reference=ReferenceTests.of(compared, pairs),
-        ranking=Ranking.of(compared, score, tests.p_holm < 1.0 - spec.level),
+        ranking=Ranking.of(matrix.model_ids, compared.targets, score, found, tests, level=spec.level),
         spec=spec,
         method=PAIRED if estimator is None else METHODS.name_of(estimator),
         interval_kind="calibrated" if is_learnt.all() else "classical",
@@ -135,20 +188,66 @@ def compare(
         target_id=bank.target_id,
         typicality=typicality,
         last=bank.targets.last,
+        remarks=()
+        if is_learnt.all() or found.is_exact.all()
+        else (f"the intervals take the items as a random sample, since {_why_not_learnt(bank)}",),
     )
 
 
-def _check_learnt(
-    compared: ComparedModels, estimator: EstimationSpec | None, errors: Sequence[TargetErrors | None]
-) -> None:
-    """Refuse raw differences, and errors that were not learnt, of a headline score: it is no mean of the answers."""
-    last = compared.bank.targets.last
+def _usual_estimand(compared: ComparedModels, counts: ItemCounts) -> DifferenceEstimand:
+    """Return what differences are of unless one says: of full runs, or nearly, what other items would show."""
+    is_full = compared.is_of_items.all() and np.all(counts.observed >= FULL_RUN * counts.total)
+    return "questions" if is_full else "run"
+
+
+def _of_bank(bank: Bank, results: Sequence[GivenResponses], *, allow_mixed_prompts: bool) -> NewResponses:
+    """Return results to items of a bank as one: files are read together, as the bank's were."""
+    paths = [one for one in results if isinstance(one, str | Path)]
+    if len(paths) == len(results) and (len(results) > 1 or allow_mixed_prompts):
+        return as_new_responses(bank, paths, allow_mixed_prompts=allow_mixed_prompts)
+    if len(results) == 1:
+        return results[0]
+    return joined([as_new_responses(bank, one) for one in results], allow_mixed_prompts=allow_mixed_prompts)
+
+
+def _check_without_bank(method: EstimationSpec | str, *, is_ignored: bool) -> None:
+    """Refuse what only a bank gives."""
+    if method not in {"auto", PAIRED}:
+        raise ParameterError(
+            f"without a bank the method must be 'paired', the difference on shared items, got {method!r}. "
+            f"Give a bank first: {remedy('compare(bank, responses)', 'itembank compare BANK RESULTS')}."
+        )
+    if is_ignored:
+        raise ParameterError("ignore_unknown leaves out items that a bank does not hold, and no bank is given.")
+
+
+def _why_not_learnt(bank: Bank) -> str:
+    """Say why no past models tell how far differences are off."""
+    if bank.published is not None:
+        return "the bank was published without the past models' responses that would tell it for these items"
+    return too_few(bank)
+
+
+def _check_learnt(compared: ComparedModels, estimator: EstimationSpec | None, is_learnt: BoolArray) -> None:
+    """Refuse differences whose errors were not learnt where the classical ones do not hold.
+
+    These are for items that chance drew: what a method chose says more of some models than of others. And a headline
+    score is no mean of the answers.
+    """
+    last, selection = compared.bank.targets.last, compared.selection
+    is_sample = selection is None or selection.is_random or selection.n_items == compared.bank.n_total
+    if selection is not None and not (is_sample or is_learnt.all()):
+        how = remedy("select(bank, n, method='random')", "itembank select BANK -n N --method random")
+        raise DataError(
+            f"differences on items that {selection.method!r} chose need past models that tell how far they are off, "
+            f"but {_why_not_learnt(compared.bank)}. Run items that chance drew ({how}), or all, or add past models."
+        )
     if compared.is_of_items.all():
         return
-    if estimator is None or errors[int(np.flatnonzero(~compared.is_of_items)[0])] is None:
+    if estimator is None or not is_learnt[~compared.is_of_items].all():
         raise DataError(
-            f"differences of {last!r} are those of estimates, and their errors come from {MINIMUM_MODELS} past models "
-            "or more whose score is known. Take another method than 'paired', or add models to the bank."
+            f"differences of {last!r} are those of estimates, and their errors come from {MINIMUM_FOR_FOLDS} past "
+            "models or more whose score is known. Take another method than 'paired', or add models to the bank."
         )
 
 
@@ -187,17 +286,14 @@ def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:
 
 
 def pair_variance(
-    estimand: Estimand,
     bank: Bank,
     observations: Observations,
     responses: ResponseMatrix,  # Of the same models, with the attempts behind each response
 ) -> FloatArray:
-    """Find the variance of each pair's difference in one run around the difference that is meant, (n_pairs, n_targets).
+    """Find the variance of each pair's difference in one run around that over repeated runs, (n_pairs, n_targets).
 
-    Runs of two models are independent, so that their variances around expected scores add up.
+    Runs of two models are independent, so that their variances add up.
     """
     first, second = model_pairs(responses.n_models)
-    if estimand == RUN:
-        return np.zeros((first.size, len(bank.targets.names)))
     variance = run_variance(bank, responses, summarise_responses(bank, observations).abilities)
     return variance[first] + variance[second]

@@ -40,6 +40,44 @@ def chosen_models(responses: ResponseMatrix, models: Sequence[str] | None) -> Re
     return responses
 
 
+def check_number(n_models: int, n_targets: int) -> None:
+    """Refuse more rows than fit into memory, and warn of many."""
+    advice, n_rows = "Name fewer models, or ask for fewer targets.", n_models * (n_models - 1) // 2 * n_targets
+    if n_rows > MAXIMUM_ROWS:
+        raise ParameterError(
+            f"a comparison holds at most {MAXIMUM_ROWS:,} rows, {n_models} models make {n_rows:,}. {advice}"
+        )
+    if n_rows > MANY_ROWS:
+        warn(f"comparing all pairs of {n_models} models makes {n_rows:,} rows. {advice}", DataWarning)
+
+
+def check_shared(model_ids: Sequence[str], shared: IntArray, *, least: int = 1) -> None:
+    """Refuse pairs of models that share fewer items, (n_pairs,), than it takes to compare them."""
+    apart = np.flatnonzero(shared < least)
+    if apart.size:
+        first, second = model_pairs(len(model_ids))
+        lonely = [f"{model_ids[first[k]]} and {model_ids[second[k]]}" for k in apart[: N_SHOWN + 1]]
+        few = "none" if least == 1 else f"fewer than {least}"
+        raise DataError(
+            f"models to compare must share items, {apart.size} of {shared.size} pairs share {few}: {shown(lonely)}. "
+            "Run the same selection on both, name models that share some, or compare their estimates from itembank "
+            "estimate."
+        )
+
+
+def wanted_targets(known: Sequence[str], target: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the scores to compare, each once; refuses those that there are not."""
+    wanted = known if target == "all" else (target,) if isinstance(target, str) else target
+    wanted = tuple(dict.fromkeys(wanted))
+    absent = [name for name in wanted if name not in known]
+    if absent or not wanted:
+        raise ParameterError(
+            f"target must be 'all' or one of {shown(known, limit=20)}, got {shown(absent) or 'none'}."
+            f"{did_you_mean(absent, known)}"
+        )
+    return wanted
+
+
 def bank_and_targets(bank: Bank, target: str | Sequence[str]) -> tuple[Bank, str | Sequence[str]]:
     """Return the bank that gives the headline score among the targets, and the targets; one bank gives one."""
     if bank.headline is not None and target == OVERALL:
@@ -71,32 +109,10 @@ class ComparedModels:
     ) -> Self:
         """Check that the models can be compared."""
         known = bank.targets.names
-        wanted = known if target == "all" else (target,) if isinstance(target, str) else tuple(target)
-        wanted = tuple(dict.fromkeys(wanted))
-        absent = [name for name in wanted if name not in known]
-        if absent or not wanted:
-            raise ParameterError(
-                f"target must be 'all' or one of {shown(known, limit=20)}, got {shown(absent) or 'none'}."
-                f"{did_you_mean(absent, known)}"
-            )
-        n_models, advice = responses.n_models, "Name fewer models, or ask for fewer targets."
-        n_rows = n_models * (n_models - 1) // 2 * len(wanted)
-        if n_rows > MAXIMUM_ROWS:
-            raise ParameterError(
-                f"a comparison holds at most {MAXIMUM_ROWS:,} rows, {n_models} models make {n_rows:,}. {advice}"
-            )
-        if n_rows > MANY_ROWS:
-            warn(f"comparing all pairs of {n_models} models makes {n_rows:,} rows. {advice}", DataWarning)
+        wanted = wanted_targets(known, target)
+        check_number(responses.n_models, len(wanted))
         observations = observe(bank, responses, selection)
-        shared = shared_counts(~np.isnan(observations.responses))
-        apart = np.flatnonzero(shared == 0)
-        if apart.shape[0]:
-            names, (first, second) = responses.model_ids, model_pairs(n_models)
-            lonely = [f"{names[first[k]]} and {names[second[k]]}" for k in apart[: N_SHOWN + 1]]
-            raise DataError(
-                f"models to compare must share items, {apart.shape[0]} of {shared.shape[0]} pairs share none: "
-                f"{shown(lonely)}. Run the same selection on both, or compare their estimates from itembank estimate."
-            )
+        check_shared(responses.model_ids, shared_counts(~np.isnan(observations.responses)))
         index = np.array([known.index(name) for name in wanted], dtype=np.int64)
         return cls(bank, responses, selection, observations, wanted, index)
 

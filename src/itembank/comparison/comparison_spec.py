@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from itembank.checks import check_fraction, check_one_of
-from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
+from itembank.checks import check_fraction
+from itembank.estimation.estimator_specs import DifferenceEstimand, check_estimand
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,20 +13,23 @@ class ComparisonSpec:
     Attributes
     ----------
     level : float
-        Of the intervals; adjusted p-values are compared with ``1 - level`` in the ranking.
+        Of the intervals. Two models are told apart if their adjusted p-value is below ``1 - level``.
     power : float
         With which the smallest detectable difference would be found.
-    estimand : {'run', 'expected'}
-        Which scores are compared, see `estimate`: intervals, p-values and probabilities take in the chance of the runs,
-        or of the items.
+    estimand : {'run', 'repeated', 'questions'}, optional
+        What differences are of. 'run': this run, on exactly these items. 'repeated': the mean over repeated runs on
+        these items. 'questions': what other items of this kind would show. Intervals, p-values and probabilities take
+        in the chance of the runs, or of the items. By default 'questions', but with a bank 'run' if a model answered
+        fewer than nine tenths of a score's items.
     """
 
     level: float = 0.95
     power: float = 0.8
-    estimand: Estimand = RUN
+    estimand: DifferenceEstimand | None = None
 
     def __post_init__(self) -> None:
         """Check the choices."""
         check_fraction("level", self.level)
         check_fraction("power", self.power)
-        check_one_of("estimand", self.estimand, ESTIMANDS)
+        if self.estimand is not None:
+            check_estimand(self.estimand, DifferenceEstimand)

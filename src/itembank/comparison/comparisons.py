@@ -1,5 +1,6 @@
 """`Comparison`: differences of models with everything that is needed to interpret them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -7,9 +8,10 @@ import numpy as np
 
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.difference_tests import DifferenceTests, mcnemar_exact, paired_t
+from itembank.comparison.difference_tests import SAME, DifferenceTests, Evidence, mcnemar_exact, paired_t
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.estimation.estimates import Scores, Typicality, known_number
+from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
@@ -76,11 +78,10 @@ class ReferenceTests:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Models in order, with tied groups.
+    """Models in order, the places that each may have, and groups of those that cannot be told apart.
 
-    The best model begins group 1; going down, the first model whose difference to the best of the group is
-    significant after Holm's adjustment begins the next group. Within a group nobody differs significantly from
-    its best; models of neighbouring groups may still be tied with each other.
+    All of it follows from the same tests of all pairs, adjusted for their number (`DifferenceTests.p_holm`): one model
+    is clearly better than another if that is below ``1 - level``. If differences are known exactly, so are places.
 
     Attributes
     ----------
@@ -88,28 +89,60 @@ class Ranking:
     targets : tuple of n_targets names
     score : (n_models, n_targets)
         Scores that the ranking goes by.
+    rank_low : (n_models, n_targets)
+        Best place that a model may have: 1 and one for each model that is clearly better.
+    rank_high : (n_models, n_targets)
+        Worst place: the number of models less those that are clearly worse.
     group : (n_models, n_targets)
-        Tied group from 1.
+        From 1: models that as many others are clearly better than, the best ones first. Of those in group 1 none is
+        clearly better than another.
+    behind, behind_low, behind_high : (n_models, n_targets)
+        Score of the first model less that of each, with the interval adjusted for all pairs; it contains 0 just where
+        the two cannot be told apart. NaN of the first model itself.
     """
 
     model_ids: tuple[str, ...]
     targets: tuple[str, ...]
     score: FloatArray
+    rank_low: IntArray
+    rank_high: IntArray
     group: IntArray
+    behind: FloatArray
+    behind_low: FloatArray
+    behind_high: FloatArray
 
     @classmethod
-    def of(cls, compared: ComparedModels, score: FloatArray, is_different: BoolArray) -> Self:
-        """Group models by which pairs differ significantly, (n_pairs, n_targets)."""
-        n_models = score.shape[0]
+    def of(
+        cls,
+        model_ids: Sequence[str],
+        targets: Sequence[str],
+        score: FloatArray,  # (n_models, n_targets): NaN comes last
+        found: Evidence,
+        tests: DifferenceTests,
+        *,
+        level: float,
+    ) -> Self:
+        """Count for each model which others are clearly better, and clearly worse."""
+        n_models, difference = score.shape[0], found.difference
+        is_clear = np.where(found.is_exact, np.abs(difference) > SAME, tests.p_holm < 1.0 - level)
         first, second = model_pairs(n_models)
-        groups = [
-            tied_groups(values, square(different, first, second, n_models))[1]
-            for values, different in zip(score.T, is_different.T, strict=True)
-        ]
-        return cls(tuple(compared.responses.model_ids), compared.targets, score, np.column_stack(groups))
+        better, worse = (np.zeros(score.shape, dtype=np.int64) for _ in range(2))
+        behind = np.full((3, *score.shape), np.nan)
+        for t in range(score.shape[1]):
+            of_b = is_clear[:, t] & (difference[:, t] > 0.0)
+            of_a = is_clear[:, t] & (difference[:, t] < 0.0)
+            for winners, losers in ((second[of_b], first[of_b]), (first[of_a], second[of_a])):
+                better[:, t] += np.bincount(losers, minlength=n_models)
+                worse[:, t] += np.bincount(winners, minlength=n_models)
+            best = int(np.argsort(-score[:, t], kind="stable")[0])
+            known = np.stack([difference[:, t], tests.joint_low[:, t], tests.joint_high[:, t]])
+            behind[:, first[second == best], t] = known[:, second == best]
+            behind[:, second[first == best], t] = 0.0 - known[[0, 2, 1]][:, first == best]
+        group = np.column_stack([np.unique(column, return_inverse=True)[1] + 1 for column in better.T])
+        return cls(tuple(model_ids), tuple(targets), score, 1 + better, n_models - worse, group, *behind)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record for each target and model, best first, as the command line prints them."""
+        """One record for each target and model, best first."""
         rows = []
         for t, target in enumerate(self.targets):
             order = np.argsort(-self.score[:, t], kind="stable")
@@ -118,10 +151,15 @@ class Ranking:
                 {
                     "target": target,
                     "rank": rank,
+                    "rank_low": int(self.rank_low[model, t]),
+                    "rank_high": int(self.rank_high[model, t]),
                     "group": int(self.group[model, t]),
                     "n_in_group": int(sizes[self.group[model, t]]),
                     "model_id": self.model_ids[model],
                     "score": float(self.score[model, t]),
+                    "behind_best": float(self.behind[model, t]),
+                    "behind_lower": float(self.behind_low[model, t]),
+                    "behind_upper": float(self.behind_high[model, t]),
                 }
                 for rank, model in enumerate(order.tolist(), start=1)
             ]
@@ -144,17 +182,20 @@ class Comparison(Tabular):
     reference : ReferenceTests
     ranking : Ranking
     spec : ComparisonSpec
-        With the level of the intervals, and the power.
+        With the level of the intervals, the power, and what the differences are of (`estimand`).
     method : str
         The method taken, also if 'auto' was asked for.
     interval_kind : str
         'calibrated': on pairs of past models; 'classical': the standard error of a random sample.
     bank_id, target_id : str
+        '' without a bank.
     typicality : Typicality
         How typical each model's answers are of the past models; unknown (NaN) for raw differences, and where the
         bank has too few models.
     last : str
         Name of the score above those of scenarios: 'overall', or a headline score.
+    remarks : tuple of str
+        What one must know of all differences.
     """
 
     schema = "compare"
@@ -173,6 +214,7 @@ class Comparison(Tabular):
     target_id: str
     typicality: Typicality
     last: str = OVERALL
+    remarks: tuple[str, ...] = ()
 
     @property
     def flagged_models(self) -> tuple[str, ...]:
@@ -182,7 +224,17 @@ class Comparison(Tabular):
     @property
     def is_exact(self) -> bool:
         """Whether all models answered every item, and the difference of just these runs is meant."""
-        return bool(np.all(self.difference.standard_error == 0.0))
+        return self.estimand == RUN and bool(np.all(self.difference.standard_error == 0.0))
+
+    @property
+    def estimand(self) -> str:
+        """What the differences are of."""
+        return self.spec.estimand or RUN
+
+    @property
+    def is_clear(self) -> BoolArray:
+        """Whether two models can be told apart, after the adjustment for all pairs, (n_pairs, n_targets)."""
+        return self.tests.p_holm < 1.0 - self.spec.level
 
     @property
     def n_pairs(self) -> int:
@@ -195,7 +247,7 @@ class Comparison(Tabular):
         notes, typicality = self._notes(), self.typicality.typicality
         facts = {
             "level": self.spec.level,
-            "estimand": self.spec.estimand,
+            "estimand": self.estimand,
             "method": self.method,
             "interval": self.interval_kind,
             "bank": self.bank_id,
@@ -212,11 +264,16 @@ class Comparison(Tabular):
                 "typicality_a": known_number(typicality[first[k]]),
                 "typicality_b": known_number(typicality[second[k]]),
                 **facts,
-                "note": "; ".join(part for part in (notes[k][t], flags[k]) if part),
+                "note": "; ".join(part for part in (notes[k][t], flags[k], *self.remarks) if part),
             }
             for k in range(self.n_pairs)
             for t, target in enumerate(self.targets)
         ]
+
+    def ranking_rows(self) -> list[dict[str, Any]]:
+        """One record for each target and model, best first, as the command line prints them."""
+        facts = {"level": self.spec.level, "estimand": self.estimand, "note": "; ".join(self.notes)}
+        return [{**row, **facts} for row in self.ranking.rows()]
 
     def _columns(self) -> dict[str, FloatArray | IntArray]:
         """Return what is printed of each pair and target, (n_pairs, n_targets), in the order of the columns."""
@@ -229,6 +286,8 @@ class Comparison(Tabular):
             "standard_error": difference.standard_error,
             "p_value": tests.p_value,
             "p_holm": tests.p_holm,
+            "joint_low": tests.joint_low,
+            "joint_high": tests.joint_high,
             "smallest_detectable_difference": tests.smallest_detectable_difference,
             "n_shared_items": pairs.n_shared_items,
             "n_items_a": pairs.n_items_a,
@@ -240,9 +299,14 @@ class Comparison(Tabular):
             "paired_t_p": reference.paired_t_p,
         }
 
-    def notes_on_items(self) -> list[str]:
-        """Return the remarks on which items the models answered, each once."""
-        return list(dict.fromkeys(text for texts in self._notes() for text in texts if text))
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What one must know of the differences, each remark once."""
+        texts = dict.fromkeys(text for texts in self._notes() for text in texts if text)
+        if len(texts) > 1 and not self.bank_id:
+            shared = self.pairs.n_shared_items
+            texts = {f"each pair is compared on the items that both answered, {shared.min()} to {shared.max()}": None}
+        return (*texts, *self.remarks)
 
     def _flags(self) -> list[str]:
         """Return what each pair's typicality says of its interval, '' where nothing."""
@@ -254,52 +318,24 @@ class Comparison(Tabular):
     def _notes(self) -> list[list[str]]:
         """Return the remark on the items of each pair and target, '' where there is none."""
         pairs = self.pairs
-        answers_differ = (pairs.n_shared_items < pairs.n_items_a) | (pairs.n_shared_items < pairs.n_items_b)
-        texts = np.array(
-            [
-                "",
-                "the models answered different items: what they do not share counts as independent, the interval is "
-                "wider than on the same items",
-                "no shared items for this target: the errors count as independent",
-                "not enough responses for this target",
-            ]
-        )
-        code = np.where(pairs.n_shared_items == 0, 2, answers_differ.astype(np.int64))
-        result: list[list[str]] = texts[np.where(np.isnan(self.difference.value), 3, code)].tolist()
+        shared, n_a, n_b = pairs.n_shared_items, pairs.n_items_a, pairs.n_items_b
+        texts = [
+            "",
+            "the models answered different items: what they do not share counts as independent, the interval is "
+            "wider than on the same items",
+            "no shared items for this target: the errors count as independent",
+            "not enough responses for this target",
+        ]
+        code = np.where(shared == 0, 2, ((shared < n_a) | (shared < n_b)).astype(np.int64))
+        code[np.isnan(self.difference.value)] = 3
+        result = [[texts[k] for k in row] for row in code.tolist()]
+        if not self.bank_id:
+            for k, t in zip(*(axis.tolist() for axis in np.nonzero(code == 1)), strict=True):
+                answered = " and ".join(map(str, dict.fromkeys((int(n_a[k, t]), int(n_b[k, t])))))
+                result[k][t] = f"compared on the {shared[k, t]} items that both answered, of {answered}"
         return result
 
 
 def _if_binary(compared: ComparedModels, values: FloatArray) -> FloatArray:
     """Keep values that are defined for responses of 0 and 1 only; NaN for other responses."""
     return values if compared.responses.is_binary else np.full(values.shape, np.nan)
-
-
-def tied_groups(
-    scores: FloatArray,  # (n_models,): NaN comes last
-    is_different: BoolArray,  # (n_models, n_models): Symmetric: which pairs differ significantly
-) -> tuple[IntArray, IntArray]:
-    """Order of the models from best to worst, and the group of each.
-
-    The best model begins group 1; going down, the first model that differs significantly from the best of the
-    current group begins the next. Groups are runs of the order, so every model is in exactly one; two models of
-    neighbouring groups need not differ significantly from each other.
-
-    Returns order (n_models,): Rows of the models, best first; equal scores in the order they came; group (n_models,):
-    Group of each model, in the order of `scores`, from 1.
-    """
-    order = np.argsort(-scores, kind="stable").astype(np.int64)
-    group = np.ones(scores.shape[0], dtype=np.int64)
-    start, number = 0, 1
-    while True:  # a round for each group, not for each model
-        group[order[start:]] = number
-        beyond = np.flatnonzero(is_different[order[start], order[start + 1 :]])
-        if beyond.size == 0:
-            return order, group
-        start, number = start + 1 + int(beyond[0]), number + 1
-
-
-def square(values: BoolArray, first: IntArray, second: IntArray, n_models: int) -> BoolArray:
-    """Values of pairs (n_pairs,) as a symmetric matrix (n_models, n_models)."""
-    matrix = np.zeros((n_models, n_models), dtype=bool)
-    matrix[first, second] = values
-    return matrix | matrix.T

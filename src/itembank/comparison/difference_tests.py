@@ -1,16 +1,21 @@
 """Intervals and tests of differences, textbook tests for reference, and corrections for many pairs."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betainc, stdtr
 
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance
-from itembank.comparison.pairs import PairedDifferences
+from itembank.comparison.pairs import NO_ERROR, PairedDifferences
 from itembank.estimation.estimates import Scores
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import t_quantile, t_reach
+from itembank.numerics.looks import lower_bound, null_variance, upper_bound
+
+SAME = 1e-12
+"""A difference of two means of the same responses is zero but for this, which is rounding."""
 
 
 def mcnemar_exact(only_a: FloatArray, only_b: FloatArray) -> FloatArray:
@@ -36,8 +41,7 @@ def two_sided(difference: FloatArray, scale: FloatArray, degrees: FloatArray) ->
 
 def standardised(difference: FloatArray, scale: FloatArray) -> FloatArray:
     """``difference / scale``; with scale 0 it is 0 where the difference is 0, else infinite."""
-    # 1e-12: a difference of two means of the same responses is zero but for rounding
-    exact = np.where(np.abs(difference) > 1e-12, np.copysign(np.inf, difference), 0.0)
+    exact = np.where(np.abs(difference) > SAME, np.copysign(np.inf, difference), 0.0)
     return np.divide(difference, scale, out=exact, where=scale > 0.0)
 
 
@@ -57,14 +61,16 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class DifferenceTests:
-    """Tests of differences, each (n_pairs, n_targets).
+    """Tests of differences, each (n_pairs, n_targets); NaN where a difference is known exactly, or not at all.
 
     Attributes
     ----------
     probability_b_better
-        That b scores higher than a on the full benchmark, were every difference as likely beforehand.
+        That b scores higher, were every difference as likely beforehand; 0, 1/2 or 1 of exact differences.
     p_value, p_holm
-        Two-sided, of no difference on the full benchmark; as it is, and adjusted for all pairs of the target.
+        Two-sided, of no difference; as it is, and adjusted for all pairs of the target (Holm 1979).
+    joint_low, joint_high
+        Interval adjusted for all pairs as Holm's p-value is: it leaves out 0 just if `p_holm` is below ``1 - level``.
     smallest_detectable_difference
         True difference that these items show as significant with the power that was asked for.
     """
@@ -72,10 +78,72 @@ class DifferenceTests:
     probability_b_better: FloatArray
     p_value: FloatArray
     p_holm: FloatArray
+    joint_low: FloatArray
+    joint_high: FloatArray
     smallest_detectable_difference: FloatArray
 
 
-def tested_differences(
+class Evidence(NamedTuple):
+    """Differences, and how far they may be off, each (n_pairs, n_targets): arguments of `lower_bound`."""
+
+    difference: FloatArray
+    variance: FloatArray  # Squared standard error
+    unit: FloatArray
+    fell: FloatArray
+    rose: FloatArray
+    degrees: FloatArray  # Of freedom of the Student distribution of errors
+    scale: FloatArray  # And its scale c, 1 of the t-test
+    is_of_run: bool  # Whether the difference of just these runs is meant
+
+    @property
+    def is_exact(self) -> BoolArray:
+        """Whether nothing is left to chance, (n_pairs, n_targets)."""
+        return self.is_of_run & (self.variance <= 0.0) & (self.unit <= 0.0)
+
+    def bounds(self, level: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return intervals at a level, or at one for each difference, within [-1, 1]."""
+        boundary = self.scale * t_reach(level, self.degrees)
+        known = self.difference, self.variance, self.unit, (self.fell, self.rose), boundary
+        return lower_bound(*known), upper_bound(*known)
+
+
+def tested(found: Evidence, spec: ComparisonSpec) -> tuple[Scores, DifferenceTests]:
+    """Give differences their intervals and tests.
+
+    A difference d is rejected if the estimate is c F^-1(0.5 + level / 2) standard errors from it or more, F the Student
+    distribution and c its scale. So the p-value, ``2 F(-|z| / c)`` of the standard error at d = 0, is below ``1 -
+    level`` just where the interval leaves out 0. The smallest detectable difference is the half-width, and ``c
+    F^-1(power)`` standard errors more.
+    """
+    d, is_exact = found.difference, found.is_exact
+    low, high = found.bounds(spec.level)
+    at_zero = found.unit * null_variance(np.zeros(d.shape), (found.fell, found.rose))
+    z = standardised(d, found.scale * np.sqrt(np.maximum(found.variance, at_zero)))
+    probability = np.where(np.isnan(d), np.nan, stdtr(found.degrees, z))
+    p = np.where(is_exact | np.isnan(d), np.nan, 2.0 * stdtr(found.degrees, -np.abs(z)))
+    adjusted = holm(p)
+    joint_low, joint_high = found.bounds(1.0 - (1.0 - spec.level) / holm_factors(p, adjusted < 1.0 - spec.level))
+    reach = t_reach(spec.level, found.degrees)
+    half_width = np.maximum(d - low, high - d)
+    detectable = half_width * (1.0 + t_quantile(spec.power, found.degrees) / reach)
+    error = np.where(is_exact, 0.0, half_width / (found.scale * reach))
+    tests = DifferenceTests(probability, p, adjusted, joint_low, joint_high, np.where(is_exact, np.nan, detectable))
+    return Scores(d, error, low, high), tests
+
+
+def holm_factors(p_values: FloatArray, is_rejected: BoolArray) -> FloatArray:
+    """Return what Holm's procedure multiplies the p-value of each pair by at the step that decides on it.
+
+    Of m pairs of a target the k-th smallest p-value, rejected, has ``m - k + 1``. All that are not have the factor of
+    the step that stopped. NaN does not count, and has 1.
+    """
+    known = ~np.isnan(p_values)
+    place = np.argsort(np.argsort(p_values, axis=0), axis=0)
+    last = np.where(is_rejected, place, is_rejected.sum(axis=0))
+    return np.where(known, np.maximum(known.sum(axis=0) - last, 1), 1).astype(np.float64)
+
+
+def evidence(
     difference: FloatArray,
     pairs: PairedDifferences,
     counts: ItemCounts,
@@ -83,41 +151,23 @@ def tested_differences(
     errors: list[TargetErrors | None],
     *,
     chance: FloatArray,
-    spec: ComparisonSpec,
-) -> tuple[Scores, DifferenceTests]:
-    """Give differences (n_pairs, n_targets) their intervals and tests, by the error model of each target.
+    has_unit: bool,
+    is_of_run: bool,
+) -> Evidence:
+    """Put differences (n_pairs, n_targets) and the error model of each target together.
 
     `standard_errors` (n_models, n_targets) are those of the models' own scores; `chance` (n_pairs, n_targets) is the
-    variance of a difference in one run around the one that is meant.
-
-    With the standard error s of a pair, the error model's quantile q at `level` and its Student distribution F
-    of scale c: the interval is ``d +- q s``, the p-value ``2 F(-|d| / (c s))``, so that it is below ``1 - level``
-    just when the interval leaves out 0; the smallest detectable difference is ``(q + c F^-1(power)) s``.
+    variance of the difference over all items around the one that is meant. If all items are answered it is all that
+    there is: then the degrees of freedom are those of the items, and right and wrong answers have a `unit`
+    (`has_unit`).
     """
-    columns = []
+    degrees, scale = pairs.degrees.astype(np.float64), np.ones(difference.shape)
+    variance = np.zeros(difference.shape)
     for target, error in enumerate(errors):
-        degrees = pairs.degrees[:, target].astype(np.float64)
-        quantile, scale = t_reach(spec.level, degrees), np.ones(degrees.shape)  # of the t-test, without a model
+        variance[:, target] = error_variance(pairs, counts, standard_errors, error, target)
         if error is not None:
-            model = error.model
-            quantile, scale, degrees = (
-                np.full(degrees.shape, value) for value in (model.quantile, model.scale, model.degrees)
-            )
-        standard_error = np.sqrt(error_variance(pairs, counts, standard_errors, error, target) + chance[:, target])
-        # c = q / F^-1(0.5 + level / 2), so that p < 1 - level exactly where 0 lies outside of d +- q s
-        d, half_width = difference[:, target], quantile * standard_error
-        columns.append(
-            (
-                standard_error,
-                np.maximum(d - half_width, -1.0),
-                np.minimum(d + half_width, 1.0),
-                np.where(np.isnan(d), np.nan, stdtr(degrees, standardised(d, scale * standard_error))),
-                two_sided(d, scale * standard_error, degrees),
-                half_width + t_quantile(spec.power, degrees) * scale * standard_error,
-            )
-        )
-    standard_error, low, high, probability, p_value, detectable = (
-        np.column_stack(part) for part in zip(*columns, strict=True)
-    )
-    tests = DifferenceTests(probability, p_value, holm(p_value), detectable)
-    return Scores(difference, standard_error, low, high), tests
+            is_learnt = ~(variance[:, target] <= NO_ERROR**2)
+            degrees[is_learnt, target], scale[is_learnt, target] = error.model.degrees, error.model.scale
+    unit = np.where(has_unit & (variance <= NO_ERROR**2), pairs.unit, 0.0)
+    variance = np.where(variance <= NO_ERROR**2, 0.0, variance) + chance
+    return Evidence(difference, variance, unit, pairs.fell, pairs.rose, degrees, scale, is_of_run)

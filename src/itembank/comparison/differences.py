@@ -9,15 +9,13 @@ from itembank.bank.selections import Selection
 from itembank.comparison.pairs import NO_ERROR, PairedDifferences, PairErrorModel, fit_pair_errors, model_pairs
 from itembank.estimation.calibrated_scores import error_inflation
 from itembank.estimation.estimator_specs import PointSpec, Stacked, Weighted
-from itembank.estimation.folds import folds
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.past_errors import published_subset
 from itembank.estimation.response_summary import weighted_mean
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
-MINIMUM_MODELS = 15
-"""With fewer past models the classical standard error is more reliable than one learnt from their errors."""
 MAXIMUM_MODELS = 500
 """At most this many past models are taken, spread evenly over the list. More of them give many more pairs but
 hardly a better fit."""
@@ -49,7 +47,7 @@ def calibration_errors(
     says how it was made, every fold chooses its own items, as for the intervals of single models (`try_methods`). A
     bank that was published with the items to run keeps such errors.
 
-    None with fewer than 15 past models whose scores are known, or an estimator that cannot be fitted without
+    None with fewer than ten past models whose scores are known, or an estimator that cannot be fitted without
     some of them.
     """
     kept = None if spec is None else published_subset(bank, selection, spec)
@@ -57,14 +55,16 @@ def calibration_errors(
         size = error_inflation(kept.errors, kept.scales)
         return CalibrationErrors(None, kept.errors, kept.scales * size)
     known = bank.distinct_models
-    if known.size < MINIMUM_MODELS:
+    if known.size < MINIMUM_FOR_FOLDS:
         return None
     # evenly, not the first: models are often in order of date or score
     places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
     rows = known[np.unique(places)]
     items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
     if spec is None:
-        if selection is not None and not selection.is_random and folds(bank):
+        if selection is not None and not selection.is_random:
+            if not folds(bank):
+                return None
             errors = try_methods(bank, items, selection, Weighted().members).by(Weighted()).error[rows]
         else:
             answers = bank.responses.of_items(items.positions, models=rows)
@@ -118,7 +118,7 @@ def learn_errors(
     for t, k in enumerate(targets.tolist()):
         errors, standard_errors = calibration.errors[:, k], calibration.standard_errors[:, k]
         known = ~(np.isnan(errors) | np.isnan(standard_errors))
-        if known.sum() < MINIMUM_MODELS:
+        if known.sum() < MINIMUM_FOR_FOLDS:
             learnt.append(None)
             continue
         usable = known[first] & known[second] & ~np.isnan(disagreement[:, t])

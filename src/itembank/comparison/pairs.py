@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import t_reach
+from itembank.numerics.intervals import ROUNDING, t_reach
 from itembank.numerics.newton import LEAST_VARIANCE_SHARE, fit_variance
 
 
@@ -21,6 +21,13 @@ class PairedDifferences:
     variance: FloatArray
     # (n_pairs, n_targets): The same without the finite-population correction, as if the benchmark were endless.
     variance_of_many: FloatArray
+    # (n_pairs, n_targets): What is left of it once all items are answered: that of other benchmarks of as many items.
+    variance_of_all: FloatArray
+    # (n_pairs, n_targets): Squared standard error of a mean of responses with variance one, as `variance_of_many` is.
+    unit: FloatArray
+    # (n_pairs, n_targets): Weighted fractions of the shared items that a alone, b alone answered rightly.
+    fell: FloatArray
+    rose: FloatArray  # (n_pairs, n_targets)
     n_shared: IntArray  # (n_pairs, n_targets)
     degrees: IntArray  # (n_pairs, n_targets): Shared items less shared scenarios, at least one
     # (n_pairs, n_targets): Shared items that a alone, b alone answered rightly; meaningful for responses of 0 and 1.
@@ -56,7 +63,8 @@ def paired_differences(
     first, second = model_pairs(responses.shape[0])
     n_targets = target_weights.shape[0]
     shape = (first.shape[0], n_targets)
-    difference, variance, of_many, covered, n_shared, only_a, only_b = (np.zeros(shape) for _ in range(7))
+    difference, variance, of_many, of_all, unit, fell, rose = (np.zeros(shape) for _ in range(7))
+    covered, n_shared, only_a, only_b = (np.zeros(shape) for _ in range(4))
     n_scenarios_shared = np.zeros(shape)
     for scenario in range(scenario_sizes.shape[0]):
         targets = np.flatnonzero(target_weights[:, scenario] > 0.0)
@@ -64,11 +72,15 @@ def paired_differences(
         if targets.size == 0 or columns.size == 0:
             continue
         sums = _scenario_sums(responses[:, columns], weights[columns])
-        mean, spread, count, better_a, better_b = (values[first, second][:, None] for values in sums)
-        weight = target_weights[targets, scenario]
+        mean, spread, mass, lost, won, count, better_a, better_b = (values[first, second][:, None] for values in sums)
+        weight, answered = target_weights[targets, scenario], count / scenario_sizes[scenario]
         difference[:, targets] += weight * mean
         of_many[:, targets] += weight**2 * spread
-        variance[:, targets] += weight**2 * spread * np.maximum(1.0 - count / scenario_sizes[scenario], 0.0)
+        of_all[:, targets] += weight**2 * spread * answered
+        variance[:, targets] += weight**2 * spread * np.maximum(1.0 - answered, 0.0)
+        unit[:, targets] += weight**2 * mass
+        fell[:, targets] += weight * lost
+        rose[:, targets] += weight * won
         covered[:, targets] += weight * (count > 0.0)
         n_shared[:, targets] += count
         n_scenarios_shared[:, targets] += count > 0.0
@@ -76,10 +88,18 @@ def paired_differences(
         only_b[:, targets] += better_b
     # weights of the scenarios sum to one but for rounding; a scenario of less weight than 1e-9 may be missing
     is_whole = covered > 1.0 - 1e-9
+    variance, of_many, of_all, unit = (
+        np.divide(one, covered**2, out=np.full(shape, np.nan), where=covered > 0.0)
+        for one in (variance, of_many, of_all, unit)
+    )
     return PairedDifferences(
         np.where(is_whole, difference, np.nan),
-        np.divide(variance, covered**2, out=np.full(shape, np.nan), where=covered > 0.0),
-        np.divide(of_many, covered**2, out=np.full(shape, np.nan), where=covered > 0.0),
+        variance,
+        of_many,
+        of_all,
+        unit,
+        fell,
+        rose,
         n_shared.astype(np.int64),
         np.maximum(n_shared - n_scenarios_shared, 1.0).astype(np.int64),
         only_a,
@@ -94,10 +114,12 @@ def shared_counts(observed: BoolArray) -> IntArray:
     return (seen @ seen.T)[first, second].astype(np.int64)
 
 
-def _scenario_sums(
-    responses: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Mean difference (column - row), its variance, shared items, one-sided successes: (n_models, n_models)."""
+def _scenario_sums(responses: FloatArray, weights: FloatArray) -> tuple[FloatArray, ...]:
+    """Find sums over the items that two models share, each (n_models, n_models).
+
+    Mean difference (column - row), its variance, that of responses with variance one, weighted fractions that the row's
+    model alone, the column's alone answered rightly, shared items, and how many of them each alone answered rightly.
+    """
     observed = ~np.isnan(responses)
     seen = observed.astype(np.float64)
     y = np.where(observed, responses, 0.0)
@@ -114,11 +136,15 @@ def _scenario_sums(
     # n / (n - 1) corrects for the estimated mean; one shared item has no spread around its own mean
     several = count > 1.0
     inflation = np.divide(count, count - 1.0, out=np.ones(count.shape), where=several)
-    spread = np.maximum(np.where(several, centred, uncentred), 0.0) * inflation / total**2
+    spread = np.where(several, centred, uncentred)
+    is_even = spread <= ROUNDING * mass2  # all differences are equal: nothing corrects for their mean
+    spread = np.where(is_even, 0.0, spread) * inflation / total**2
+    unit = np.where(is_even, 1.0, inflation) * mass2 / total**2
+    rose = (weighted - (y * w) @ y.T) / total
     right = seen @ y.T  # of the column's model, over the items the row's model answered
     both_right = y @ y.T
     only_column = right - both_right
-    return mean, spread, count, only_column.T, only_column
+    return mean, spread, unit, rose.T, rose, count, only_column.T, only_column
 
 
 NO_ERROR = 1e-9
@@ -170,11 +196,14 @@ def fit_pair_errors(
     constant, slope = fit_variance(squared, design)
     variance = np.maximum(design @ [constant, slope], LEAST_VARIANCE_SHARE * squared.mean())
     standardised = squared / variance
-    quantile = finite_quantile(np.sqrt(standardised), first, second, errors.shape[0], level=level)
+    quantile, n_models = finite_quantile(np.sqrt(standardised), first, second, errors.size, level=level), errors.size
+    if n_models * (1.0 - level) < level:  # too few to have such a quantile: Student's at least, as for single scores
+        by_size = t_reach(level, n_models - 1.0) * np.sqrt(np.mean(standardised) * (1.0 + 1.0 / n_models))
+        quantile = max(quantile, float(by_size))
     # excess kurtosis of a Student distribution is 6 / (degrees - 4); that of the errors is m_4 / m_2^2 - 3, taken about
     # zero because the difference of a pair has either sign
     excess = float(np.mean(standardised**2) / np.mean(standardised) ** 2 - 3.0)
-    return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, 1e-9), errors.shape[0] - 1.0), level)
+    return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0), level)
 
 
 def finite_quantile(

@@ -1,7 +1,7 @@
-"""Which score is meant: that of one run, or the expected one over repeated runs.
+"""Which score is meant: that of one run, or the mean over repeated runs.
 
-An estimate and its calibrated interval are of the score of one full run on the bank's items. The expected score differs
-from it by how answers vary from run to run, which is added to the interval.
+An estimate and its calibrated interval are of the score of one full run on the bank's items. The mean over repeated
+runs differs from it by how answers vary from run to run, which is added to the interval.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ over 20 items has a relative error of about a quarter."""
 UNLIKE = 4.0
 """A model's attempts vary by chance at least as if so many of them had ended unlike the rest: z^2 of a 95 % interval,
 which gives a model that never succeeded in K attempts the upper limit of Wilson (1927), about 4 / K. Its own attempts
-alone would say that its expected score is zero for sure."""
+alone would say that its score over repeated runs is zero for sure."""
 
 
 def run_variance(
@@ -36,7 +36,7 @@ def run_variance(
     responses: ResponseMatrix,  # Of the new models, with the attempts behind each response
     theta: FloatArray,  # (n_models, n_dims): Their abilities
 ) -> FloatArray:
-    """Find the variance of the score of one run around the expected score, (n_models, n_targets).
+    """Find the variance of the score of one run around the mean over repeated runs, (n_models, n_targets).
 
     That of `run_noise`, with the ratio from repeated attempts at the same items: the model's own at 20 items or more,
     or else those of the past models.
@@ -84,7 +84,7 @@ def past_ratio(bank: Bank) -> float:
         how = remedy("repeats='count'", "itembank import --repeats count")
         other = remedy("estimand='run'", "--estimand run")
         raise DataError(
-            "the expected score over repeated runs needs to know how much answers vary from run to run: repeated "
+            "the score over repeated runs needs to know how much answers vary from run to run: repeated "
             f"attempts at {FEWEST_ITEMS} items or more by each new model, or by past models, got one attempt at "
             f"an item. Read repeated runs with {how}, or ask for the score of one run ({other})."
         )

@@ -19,7 +19,6 @@ from itembank.estimation.design_based import as_if_drawn, check_design, is_by_de
 from itembank.estimation.estimands import linking_variance, run_variance, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
 from itembank.estimation.estimator_specs import (
-    ESTIMANDS,
     GPIRT,
     METHODS,
     RUN,
@@ -30,6 +29,7 @@ from itembank.estimation.estimator_specs import (
     PointSpec,
     SampleMean,
     Stacked,
+    check_estimand,
 )
 from itembank.estimation.folds import folds
 from itembank.estimation.headlines import learnt_by
@@ -103,8 +103,8 @@ def estimate(
         ``T +- z sqrt(V + (T - m)^2)`` from the item model alone (`score_posterior`). 'design': from how the items were
         drawn, valid even if the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
         items drawn by chance.
-    estimand : {'run', 'expected'}
-        Which score the interval is for. 'run': that of one full run on the bank's items. 'expected': the mean over
+    estimand : {'run', 'repeated'}
+        Which score the interval is for. 'run': that of one full run on the bank's items. 'repeated': the mean over
         repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts). The
         estimate is the same, the interval takes in the chance of the run.
     covariates : sequence of column names
@@ -140,7 +140,7 @@ def estimate(
     ------
     DataError
         When an item is not in the bank, no item to be used was answered, design-based intervals are asked for items
-        that were not drawn by chance, or the expected score where nobody attempted items repeatedly.
+        that were not drawn by chance, or the score over repeated runs where nobody attempted items repeatedly.
     ParameterError
         For another method, interval or estimand, or a level outside (0, 1).
 
@@ -153,7 +153,7 @@ def estimate(
     spec = METHODS.resolve(method)
     check_fraction("level", level)
     check_one_of("interval", interval, get_args(IntervalKind))
-    check_one_of("estimand", estimand, ESTIMANDS)
+    check_estimand(estimand, Estimand)
     _check_choices(spec, interval, covariates, parent)
     bank = with_target(as_bank(bank), target) if target else as_bank(bank)
     with warned_once() as told:

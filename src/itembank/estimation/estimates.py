@@ -216,7 +216,7 @@ class ScoreEstimates(Tabular):
         How typical each model's answers are of the past models, and whether it is better than all of them;
         unknown (NaN) where intervals are not calibrated.
     estimand : str
-        Which score the intervals are for: 'run' or 'expected' (`itembank.estimation.estimands`).
+        Which score the intervals are for: 'run' or 'repeated' (`itembank.estimation.estimands`).
     parents : tuple of n_models ids
         If a parent was asked for: the past model that each model's scores rest on most, '' if none served. Else
         empty.

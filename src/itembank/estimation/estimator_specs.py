@@ -1,20 +1,40 @@
 """Choices of an estimation: one frozen spec a method, the table of the methods, and the words for what scores mean."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, TypeAlias, get_args
+from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
 
-Estimand: TypeAlias = Literal["run", "expected"]
-ESTIMANDS: tuple[Estimand, ...] = get_args(Estimand)
+Estimand: TypeAlias = Literal["run", "repeated"]
+"""What a score may be of."""
+DifferenceEstimand: TypeAlias = Literal["run", "repeated", "questions"]
+"""What a difference may be of."""
 RUN: Final = "run"
+REPEATED: Final = "repeated"
+QUESTIONS: Final = "questions"
 
 ESTIMANDS_IN_WORDS: dict[str, str] = {
-    "run": "the score of one full run on the bank's items",
-    "expected": "the expected score over repeated runs on the bank's items",
+    RUN: "this run: one full run on exactly these questions",
+    REPEATED: "repeated runs: the mean over repeated runs on these questions",
+    QUESTIONS: "questions like these: what other questions of this kind would show",
 }
+"""One word means one thing in scores, comparisons and gates."""
+FORMER_ESTIMAND = "expected"
+"""Once a name of what is now REPEATED in scores and comparisons, and QUESTIONS in gates."""
+
+NEEDS_REPEATS = (
+    "a difference over repeated runs needs to know how much answers vary from run to run: several attempts at an item "
+    "by either model, got one at each. Read repeated runs as counts, or ask for questions like these ({})."
+)
+
+
+def check_estimand(value: object, allowed: Any, *, former: str = REPEATED) -> None:
+    """Refuse another word than those of a literal; of the former one, say what it is called now."""
+    if value == FORMER_ESTIMAND:
+        raise ParameterError(f"estimand {value!r} is now called {former!r}: {ESTIMANDS_IN_WORDS[former]}.")
+    check_one_of("estimand", value, get_args(allowed))
 
 
 MEANING = {

@@ -5,18 +5,19 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from itembank.checks import with_choices
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown
-from itembank.estimation.estimator_specs import RUN
+from itembank.estimation.estimator_specs import NEEDS_REPEATS, QUESTIONS, REPEATED, RUN
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.paired import PairedLook, flips, paired_look
 from itembank.gating.results import FlippedItem, Gate, Look, ScenarioChange, Verdict
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
+from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, only_items, other_in
 from itembank.readers.rows import CONTENT
@@ -29,8 +30,12 @@ if TYPE_CHECKING:
     from itembank.bank.selections import Selection
 
 USUAL = GateSpec()
+LOG_CHANCE = math.log(1e-3)
+"""Of a probability below which nobody takes items for a random draw."""
 MOST_ERRORS = 3.5
 """Standard errors by which the baseline's score on a random sample hardly ever differs from that on all items."""
+TIE = 1e-9
+"""A difference this near to a limit is at the limit: sums of weights 1/n end at -0.04999999999999999."""
 MOST_ITEMS = 1_000_000
 """More are not advised: the difference is too near to the margin."""
 
@@ -45,6 +50,7 @@ def gate(
     allow_mixed_prompts: bool = False,
     spec: GateSpec = USUAL,
     progress: ProgressCallback = silent,
+    **choices: Any,
 ) -> Gate:
     """Say whether a candidate is as good as a baseline, from existing results.
 
@@ -68,6 +74,8 @@ def gate(
         Compare even if the two had different prompts: is the new prompt as good?
     spec : GateSpec
     progress : ProgressCallback
+    **choices
+        Fields of the spec by name: ``margin=0.02``.
 
     Raises
     ------
@@ -77,9 +85,10 @@ def gate(
 
     Examples
     --------
-    >>> gate("runs/bf16", "runs/int8", spec=GateSpec(margin=0.02)).verdict  # doctest: +SKIP
+    >>> gate("runs/bf16", "runs/int8", margin=0.02).verdict  # doctest: +SKIP
     'pass'
     """
+    spec = with_choices(spec, choices)
     runs, chosen = [as_responses(baseline), as_responses(candidate)], None
     if selection is not None:
         from itembank.bank.arguments import as_selection  # noqa: PLC0415 (two files need no bank, and load none)
@@ -95,15 +104,13 @@ def gate(
             raise ParameterError("probabilities are a covariate of differences without a bank. Leave one of them out.")
         return _by_comparison(pair, as_bank(bank), chosen, spec, progress)
     known = None if probabilities is None else pair.aligned([as_responses(one) for one in probabilities])
-    estimand = spec.estimand or (RUN if pair.n_answered < pair.n_baseline else "expected")
-    found = paired_look(
-        pair.baseline,
-        pair.candidate,
-        probabilities=known,
-        clusters=pair.clusters(spec.cluster),
-        is_finite=estimand == RUN,
-        chance=pair.chance,
-    )
+    return _of_answers(pair, known, spec)
+
+
+def _of_answers(pair: "GatePair", known: FloatArray | None, spec: GateSpec) -> Gate:
+    """Judge a pair by its answers, and the probabilities of the right options where they are known, (2, n_items)."""
+    estimand = spec.estimand or QUESTIONS
+    found = pair.look(estimand, probabilities=known, cluster=spec.cluster)
     look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.errors])
     return verdict_of(
         pair,
@@ -113,17 +120,25 @@ def gate(
         estimand=estimand,
         n_total=pair.n_baseline,
         per_item=1.0 / pair.n_answered - (1.0 / pair.n_baseline if estimand == RUN else 0.0),
+        baseline_score=float(pair.baseline[~np.isnan(pair.candidate)].mean()) if estimand == QUESTIONS else np.nan,
         notes=_signs_of_choice(pair),
     )
 
 
 def _signs_of_choice(pair: "GatePair") -> list[str]:
-    """Say where the items that the candidate ran are hardly a random sample of the baseline's."""
+    """Say by which signs the items that the candidate ran are hardly a random sample of the baseline's."""
     seen = ~np.isnan(pair.candidate)
     notes: list[str] = []
     n, total = pair.n_answered, pair.n_baseline
     if n == total:
         return notes
+    places, drawn = np.flatnonzero(seen), _log_choices(n, total)
+    span = int(places[-1] - places[0]) + 1
+    if math.log(total) + _log_choices(n, span) - drawn < LOG_CHANCE:
+        notes.append(
+            f"the {n} items are next to each other in the baseline's file, from {places[0] + 1} to {places[-1] + 1} of "
+            f"{total}: no random draw. The verdict is of such items alone. Run those that itembank gate start draws"
+        )
     here, everywhere = float(pair.baseline[seen].mean()), float(pair.baseline.mean())
     error = float(np.std(pair.baseline, ddof=1)) * math.sqrt(1.0 / n - 1.0 / total)
     if abs(here - everywhere) > MOST_ERRORS * error:
@@ -132,10 +147,18 @@ def _signs_of_choice(pair: "GatePair") -> list[str]:
             f"{100 * everywhere:.1f} on all {total}. Run the items that itembank gate start draws"
         )
     scenarios = pair.matrix.items["scenario"]
-    absent = sorted(set(scenarios) - set(scenarios.filter(pl.Series(seen))))
+    ran, left = (set(scenarios.filter(pl.Series(which))) for which in (seen, ~seen))
+    absent = sorted(left - ran)
     if absent:
-        notes.append(f"the candidate ran no item of {len(absent)} scenarios, which still count: {shown(absent)}")
+        is_whole = not ran & left and len(ran | left) * math.log(2.0) - drawn < LOG_CHANCE
+        whole = "ran whole scenarios, which is no random draw, and" if is_whole else "ran"
+        notes.append(f"the candidate {whole} no item of {len(absent)} scenarios: {shown(absent)}")
     return notes
+
+
+def _log_choices(n: int, total: int) -> float:
+    """Logarithm of the number of ways to choose so many."""
+    return math.lgamma(total + 1) - math.lgamma(n + 1) - math.lgamma(total - n + 1)
 
 
 def _by_comparison(
@@ -147,11 +170,10 @@ def _by_comparison(
 
     bounds = []
     for error in spec.errors:
-        choices = ComparisonSpec(level=1.0 - 2.0 * error, estimand=spec.estimand or RUN)
+        choices = ComparisonSpec(level=1.0 - 2.0 * error, estimand=spec.estimand)
         found = compare(bank, pair.matrix, selection=selection, spec=choices, progress=progress)
-        scores = found.difference
-        bounds.append((float(scores.low[0, -1]), float(scores.high[0, -1])))
-    value = float(found.difference.value[0, -1])
+        bounds.append((float(found.difference.low[0, -1]), float(found.difference.high[0, -1])))
+    value, scores = float(found.difference.value[0, -1]), found.ranking.score[:, -1]
     by_miss, by_alarm, (low, high) = bounds
     n_items, n_total = int(found.pairs.n_shared_items[0, -1]), bank.n_total
     look = Look(n_items, value, low, high, by_miss, by_alarm, is_exact=low == high)
@@ -160,9 +182,11 @@ def _by_comparison(
         [look],
         spec,
         method="compare",
-        estimand=spec.estimand or RUN,
+        estimand=found.estimand,
         n_total=n_total,
-        per_item=1.0 / n_items - 1.0 / n_total,
+        per_item=1.0 / n_items - (1.0 / n_total if found.estimand == RUN else 0.0),
+        baseline_score=float(scores[0]),
+        notes=found.notes,
         bank_id=bank.bank_id,
     )
 
@@ -292,18 +316,23 @@ class GatePair:
 
     @property
     def chance(self) -> float | None:
-        """Variance of the difference at one item from run to run, on average; None where nobody repeated anything.
+        """Variance of the difference at one item from run to run (`run_chance`); None where nobody repeated any."""
+        trials = self.matrix.n_trials
+        return None if trials is None else run_chance(self.matrix.responses, trials)
 
-        Of k attempts at an item of which a fraction p is right the mean has the variance ``p (1 - p) / (k - 1)``. One
-        attempt, where the other model made several, has that of the other's.
-        """
-        seen = ~np.isnan(self.candidate)
-        if self.matrix.n_trials is None or not seen.any():
-            return None
-        values, k = self.matrix.responses[:, seen], self.matrix.n_trials[:, seen].astype(np.float64)
-        single = np.where(k > 1.0, values * (1.0 - values) * k / np.maximum(k - 1.0, 1.0), np.nan)
-        variance = np.where(np.isnan(single), single[::-1], single) / k
-        return None if np.isnan(variance).all() else float(np.nanmean(variance.sum(axis=0)))
+    def look(self, estimand: str, *, probabilities: FloatArray | None = None, cluster: str = "") -> PairedLook:
+        """Take the difference that is meant from the answers of both."""
+        chance = self.chance if estimand == REPEATED else None
+        if estimand == REPEATED and chance is None:
+            raise DataError(NEEDS_REPEATS.format(remedy("estimand='questions'", "--estimand questions")))
+        return paired_look(
+            self.baseline,
+            self.candidate,
+            probabilities=probabilities,
+            clusters=self.clusters(cluster),
+            is_finite=estimand != QUESTIONS,
+            chance=chance,
+        )
 
     def clusters(self, column: str) -> IntArray | None:
         """Return what items belong together, (n_items,); None without a column."""
@@ -346,28 +375,26 @@ Boundary = float | tuple[float, float]
 
 def look_of(found: PairedLook, n_items: int, boundaries: Sequence[Boundary]) -> Look:
     """Turn an estimate into a look; `boundaries` are those of a miss, of a false alarm, and of the interval."""
-
-    def bounds(boundary: Boundary) -> tuple[float, float]:
-        if found.is_exact:
-            return found.difference, found.difference
-        too_high, too_low = (
-            student_boundary(one, found.degrees)
-            for one in (boundary if isinstance(boundary, tuple) else (boundary, boundary))
-        )
-        known = found.difference, found.variance, found.unit, found.flips
-        return lower_bound(*known, too_high), upper_bound(*known, too_low)
-
-    by_miss, by_alarm, (low, high) = map(bounds, boundaries)
+    too_high, too_low = (
+        np.array([student_boundary(one[side] if isinstance(one, tuple) else one, found.degrees) for one in boundaries])
+        for side in (0, 1)
+    )
+    known = found.difference, found.variance, found.unit, found.flips
+    lower, upper = lower_bound(*known, too_high).tolist(), upper_bound(*known, too_low).tolist()
+    by_miss, by_alarm, (low, high) = zip(lower, upper, strict=True)
+    if found.is_exact:
+        low = high = found.difference
+        by_miss = by_alarm = (low, high)
     return Look(n_items, found.difference, low, high, by_miss, by_alarm, found.is_exact)
 
 
 def verdict_at(look: Look, spec: GateSpec) -> Verdict:
     """Return what a look says."""
     d, margin, healthy = look.difference, spec.margin, spec.healthy
-    if look.by_miss[0] > -margin and (not spec.both_sides or look.by_miss[1] < margin):
+    if look.by_miss[0] > TIE - margin and (not spec.both_sides or look.by_miss[1] < margin - TIE):
         return "pass"
-    fell = d <= -margin and (look.by_alarm[1] < -healthy or look.is_exact)
-    rose = spec.both_sides and d >= margin and (look.by_alarm[0] > healthy or look.is_exact)
+    fell = d <= TIE - margin and (look.by_alarm[1] < -healthy - TIE or look.is_exact)
+    rose = spec.both_sides and d >= margin - TIE and (look.by_alarm[0] > healthy + TIE or look.is_exact)
     return "fail" if fell or rose else "undecided"
 
 
@@ -387,7 +414,7 @@ def verdict_of(
 ) -> Gate:
     """Pack what was found; `pair` holds what was answered up to the last look."""
     verdict, last = verdict_at(looks[-1], spec), looks[-1]
-    if verdict == "undecided" and spec.healthy < -last.difference < spec.margin and not next_items:
+    if verdict == "undecided" and spec.healthy + TIE < -last.difference < spec.margin - TIE and not next_items:
         notes = [*notes, "the drop seems to lie between the tolerance and the margin, where either verdict is right"]
     more = None if verdict != "undecided" else _items_to_decide(last, spec, per_item, n_total, estimand)
     both = pair.matrix
@@ -430,15 +457,15 @@ def _change(name: str, pair: GatePair, rows: BoolArray) -> ScenarioChange:
 def _items_to_decide(look: Look, spec: GateSpec, per_item: float, n_total: int, estimand: str) -> int | None:
     """Say how many more items bring a bound to where it decides, were the difference what it seems."""
     d = look.difference
-    if d <= -spec.margin:
+    if d <= TIE - spec.margin:
         gap, reach = -spec.healthy - d, look.by_alarm[1] - d
     elif not spec.both_sides or d < 0.0:
         gap, reach = d + spec.margin, d - look.by_miss[0]
-    elif d < spec.margin:
+    elif d < spec.margin - TIE:
         gap, reach = spec.margin - d, look.by_miss[1] - d
     else:
         gap, reach = d - spec.healthy, d - look.by_alarm[0]
-    if gap <= 0.0 or reach <= 0.0:
+    if gap <= TIE or reach <= TIE:
         return None
     wanted = per_item * (gap / reach) ** 2 + (1.0 / n_total if estimand == RUN else 0.0)
     needed = math.ceil(1.0 / wanted) - look.n_items

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from itembank.checks import check_fraction, check_one_of, check_whole, from_points
+from itembank.checks import check_fraction, check_whole, from_points
 from itembank.errors import ParameterError
-from itembank.estimation.estimator_specs import ESTIMANDS, Estimand
+from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand, check_estimand
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class GateSpec:
         Whether a rise counts as a drop does: are two harnesses, or two prompts, the same within the margin?
     level : float
         Of the interval that is shown; over all looks, too.
-    estimand : {'run', 'expected'}, optional
-        'run': the difference that full runs on all items would show; exact once all are answered. 'expected': that of
-        runs without end on items like these, since answers may differ the next time. By default 'run' where
-        the candidate answered some of the baseline's items, or there is a bank, and 'expected' where both answered
-        all.
+    estimand : {'run', 'repeated', 'questions'}, optional
+        What the difference is of. 'run': this run, on exactly these items; exact once all are answered. 'repeated': the
+        mean over repeated runs on these items; needs repeated attempts. 'questions': what other items of this kind
+        would show. By default 'questions'; 'run' of a gate in stages, and with a bank if either model answered fewer
+        than nine tenths of its items.
     cluster : str
         Column of the item table whose items count as one draw: documents, or conversations.
     first_look : int, optional
@@ -49,7 +49,7 @@ class GateSpec:
     tolerance: float | None = None
     both_sides: bool = False
     level: float = 0.95
-    estimand: Estimand | None = None
+    estimand: DifferenceEstimand | None = None
     cluster: str = ""
     first_look: int | None = None
     growth: float = 1.4
@@ -70,7 +70,7 @@ class GateSpec:
                 f"{from_points(self.tolerance)}"
             )
         if self.estimand is not None:
-            check_one_of("estimand", self.estimand, ESTIMANDS)
+            check_estimand(self.estimand, DifferenceEstimand, former=QUESTIONS)
         for name in ("first_look", "max_items"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least=2)

@@ -9,9 +9,9 @@ from scipy.special import ndtr
 
 from itembank.gating.gate import GatePair
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.paired import flips
 from itembank.gating.results import points
 from itembank.numerics.intervals import normal_quantile
+from itembank.numerics.paired import flips
 from itembank.tabular import Tabular
 
 MARGINS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1)

@@ -2,20 +2,17 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from itembank.errors import remedy, visible
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS
 from itembank.gating.gate_spec import GateSpec
 from itembank.tabular import Tabular
 
 Verdict = Literal["pass", "fail", "undecided"]
 EXIT_CODES: Final[Mapping[str, int]] = {"pass": 0, "fail": 1, "undecided": 3}
 SCHEMA = "itembank.gate/1"
-ESTIMANDS: Final[Mapping[str, str]] = {
-    "run": "one full run of each on all items",
-    "expected": "repeated runs on items like these",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +31,16 @@ class Look:
     by_miss: tuple[float, float]
     by_alarm: tuple[float, float]
     is_exact: bool = False  # Whether all items are answered and their difference is what is asked for
+
+    def with_bounds_of(self, other: "Look") -> "Look":
+        """Widen all bounds to those of another look at the same answers, where these are wider."""
+        by_miss, by_alarm = (
+            (min(ours[0], theirs[0]), max(ours[1], theirs[1]))
+            for ours, theirs in ((self.by_miss, other.by_miss), (self.by_alarm, other.by_alarm))
+        )
+        return replace(
+            self, low=min(self.low, other.low), high=max(self.high, other.high), by_miss=by_miss, by_alarm=by_alarm
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +82,11 @@ class Gate(Tabular):
     looks : tuple of Look
         In the order they were taken; the last one gave the verdict.
     baseline_id, candidate_id : str
-    baseline_score : float
-        Mean of all answers of the baseline; of a gate in stages with a bank, its score by the bank's weights.
+    baseline_score, candidate_score : float
+        The baseline's score, and that plus the difference. Of questions like these the mean over the items that both
+        answered; with a bank by its weights; else the mean of all answers of the baseline.
+    passed : bool
+        Whether the verdict is 'pass'.
     n_items, n_total : int
         Items the candidate answered; items that the difference is about.
     right_to_wrong, wrong_to_right : int
@@ -84,7 +94,7 @@ class Gate(Tabular):
     method : {'paired', 'probabilities', 'bank', 'compare'}
         'paired': from the answers to the same items alone. 'probabilities': with the options' probabilities as a
         covariate. 'bank': estimates from chosen items, with past models' errors. 'compare': as `compare`.
-    estimand : {'run', 'expected'}
+    estimand : {'run', 'repeated', 'questions'}
     items_to_decide : int or None
         How many more items would decide if the difference is as estimated, whether or not there are so many; None if it
         is decided or none would.
@@ -127,6 +137,22 @@ class Gate(Tabular):
         return self.looks[-1]
 
     @property
+    def passed(self) -> bool:
+        """Whether the verdict is 'pass'; neither 'fail' nor 'undecided' is."""
+        return self.verdict == "pass"
+
+    def __bool__(self) -> bool:
+        """Refuse to be true or false: there are three verdicts, and any object is true."""
+        raise TypeError(
+            f"a gate is neither true nor false, its verdict is {self.verdict!r}: ask gate.passed, or gate.verdict."
+        )
+
+    @property
+    def candidate_score(self) -> float:
+        """The baseline's score and the difference."""
+        return self.baseline_score + self.difference
+
+    @property
     def difference(self) -> float:
         """Score of the candidate less that of the baseline."""
         return self.last.difference
@@ -152,30 +178,30 @@ class Gate(Tabular):
         spec, look = self.spec, self.last
         candidate, baseline = visible(self.candidate_id), visible(self.baseline_id)
         margin, size = points(spec.margin), points(abs(look.difference))
+        scores = f"{100 * self.baseline_score:.1f} -> {100 * self.candidate_score:.1f}"
         if look.is_exact:
             interval = f"on all {self.n_total} items"
         else:
             interval = f"{100 * spec.level:g} % interval {signed(look.low)} to {signed(look.high)}"
-        if self.verdict == "pass" and look.is_exact:
-            within = f"differs by less than {margin}" if spec.both_sides else f"is not worse by {margin} or more"
-            return f"PASS: {candidate} {within} (difference {signed(look.difference)}, {interval})."
         if self.verdict == "pass":
-            lower, upper = look.by_miss
-            most = _rounded(max(-lower, upper) if spec.both_sides else -lower, math.ceil)
-            way = f"differs by at most {most}" if spec.both_sides else f"is at most {most} worse"
-            way = way if spec.both_sides or lower < 0.0 else "is not worse"
-            bound = f"one-sided {100 * (1.0 - spec.miss):g} % bound, margin {margin}"
-            return f"PASS: {candidate} {way} ({bound}). Difference {signed(look.difference)}, two-sided {interval}."
+            same = self.right_to_wrong + self.wrong_to_right == 0
+            told = f" It gave the same answers as {baseline} to all {look.n_items} items." if same else ""
+            bound = "" if look.is_exact else f" (one-sided {100 * (1.0 - spec.miss):g} % bound, margin {margin})"
+            two_sided = "" if look.is_exact else "two-sided "
+            return (
+                f"PASS: {candidate} {self._way}{bound}. Score {scores}, difference {signed(look.difference)}, "
+                f"{two_sided}{interval}.{told}"
+            )
         if self.verdict == "fail":
             way = "better" if look.difference > 0.0 else "worse"
-            return f"FAIL: {candidate} is {way} than {baseline} by {size} ({interval})."
+            return f"FAIL: {candidate} is {way} than {baseline} by {size} ({scores}, {interval})."
         if self.next_items:
             more = f" The next {len(self.next_items)} items are to be run."
         elif self.is_all_run:
             alone = remedy("estimand='run'", "--estimand run")
             more = (
-                f" All {self.n_total} items were run: only repeated runs or a wider margin can decide. For the "
-                f"difference of these two runs alone: {alone}."
+                f" All {self.n_total} items were run: only more questions, repeated runs or a wider margin can decide. "
+                f"For the difference of these two runs alone: {alone}."
             )
         elif self.items_to_decide is not None:
             costs = " and ".join(f"{amount:.3g} {visible(unit)}" for unit, amount in self.cost_to_decide.items())
@@ -186,7 +212,25 @@ class Gate(Tabular):
             )
         else:
             more = " The difference is too near to the margin for more items to decide it."
-        return f"UNDECIDED: {candidate} differs from {baseline} by {signed(look.difference)} ({interval}).{more}"
+        differs = f"{candidate} differs from {baseline} by {signed(look.difference)}"
+        return f"UNDECIDED: {differs} ({scores}, {interval}).{more}"
+
+    @property
+    def _way(self) -> str:
+        """What a candidate that passes is; a drop that is proved is said, though it is small enough."""
+        spec, (lower, upper) = self.spec, self.last.by_miss
+        if self.last.is_exact:
+            d = self.difference
+            way = "is not worse" if d >= 0.0 and not spec.both_sides else "is worse" if d < 0.0 else "differs"
+            within = f" by {points(abs(d))}, less than the margin of {points(spec.margin)}"
+            return way if way == "is not worse" else f"{way}{within}"
+        most = _rounded(max(-lower, upper) if spec.both_sides else -lower, math.ceil)
+        proved = "is worse" if self.last.by_alarm[1] < 0.0 else "is better" if self.last.by_alarm[0] > 0.0 else ""
+        if spec.both_sides:
+            return f"{proved}, by at most {most}" if proved else f"differs by at most {most}"
+        if lower >= 0.0:
+            return proved or "is not worse"
+        return f"is worse, by at most {most}" if proved == "is worse" else f"is at most {most} worse"
 
     @property
     def is_all_run(self) -> bool:
@@ -211,7 +255,7 @@ class Gate(Tabular):
                 else f"{signed(self.difference)} points, {100 * spec.level:g} % interval {signed(self.low)} to "
                 f"{signed(self.high)}",
             ),
-            ("Difference of", f"{ESTIMANDS[self.estimand]} (--estimand)"),
+            ("Difference of", f"{ESTIMANDS_IN_WORDS[self.estimand]} (--estimand)"),
             *((("Proved", ", ".join(proved)),) if proved and not look.is_exact else ()),
             (
                 "Answers changed",
@@ -248,6 +292,7 @@ class Gate(Tabular):
             "baseline": self.baseline_id,
             "candidate": self.candidate_id,
             "baseline_score": self.baseline_score,
+            "candidate_score": self.candidate_score,
             "n_items": self.n_items,
             "n_total": self.n_total,
             "is_exact": self.last.is_exact,

@@ -6,21 +6,22 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_responses
+from itembank.checks import with_choices
 from itembank.errors import DataError, DataWarning, IntegrityError, ParameterError, shown, warn
 from itembank.estimation.estimator_specs import RUN
 from itembank.files.atomic import adding_to_folder, write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
-from itembank.gating.gate import GatePair, look_of, verdict_at, verdict_of
+from itembank.gating.gate import USUAL, GatePair, look_of, verdict_at, verdict_of
 from itembank.gating.gate_spec import GateSpec
-from itembank.gating.paired import PairedLook, balanced_order, paired_look
-from itembank.gating.results import Gate, Look, points
+from itembank.gating.results import Gate, Look, points, signed
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.looks import constant_boundary, lower_bound
+from itembank.numerics.paired import PairedLook, balanced_order
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
@@ -73,9 +74,14 @@ class GatePlan(Compact):
     bank_place: str = ""
 
     @property
-    def is_finite(self) -> bool:
-        """Whether the difference over just these items is asked for."""
-        return self.spec.estimand in {None, RUN}
+    def estimand(self) -> str:
+        """What the difference is of: this run, unless something else was asked for."""
+        return self.spec.estimand or RUN
+
+    @property
+    def none_left(self) -> float:
+        """What ``1/n`` is at the number of items that leaves nothing to chance: 0 if no number does."""
+        return 1.0 / len(self.order) if self.estimand == RUN else 0.0
 
     def next_items(self, answered: Collection[str] = ()) -> tuple[str, ...]:
         """Items of the first stage that is not yet answered in full, without those that are; none after the last."""
@@ -93,8 +99,12 @@ class GatePlan(Compact):
         bank: GivenBank | None = None,
         probabilities: GivenResponses | None = None,
         allow_mixed_prompts: bool = False,
+        in_stages: bool = False,
     ) -> Gate:
-        """Say what is known of a candidate, at each look that its answers allow until one decides.
+        """Say what is known of a candidate: at the last of the looks that its answers allow which decides, if any does.
+
+        The bounds hold over all looks, so that the verdict of any may be taken. A candidate that ran stage after stage
+        has no answers beyond the first one that decides.
 
         Parameters
         ----------
@@ -104,6 +114,8 @@ class GatePlan(Compact):
             Of a gate with a bank: by default from where it lay.
         probabilities : responses, optional
             The candidate's, where the baseline's are known.
+        in_stages : bool
+            Stop at the first look that decides, as a candidate that runs stage after stage does: to simulate gates.
 
         Raises
         ------
@@ -130,9 +142,18 @@ class GatePlan(Compact):
             items = self.order[: self.sizes[number]]
             now = pair.upto(items)
             found = self._estimate(now, number, known, of_bank)
-            taken.append(look_of(found, len(items), [tuple(row) for row in self.boundaries.tolist()]))
-            if verdict_at(taken[-1], self.spec) != "undecided":
+            look = look_of(found, len(items), [tuple(row) for row in self.boundaries.tolist()])
+            if of_bank is not None and not look.is_exact:
+                from itembank.gating.with_bank import even_look  # noqa: PLC0415
+
+                even = look_of(even_look(of_bank, now.matrix), len(items), self._constant_boundaries())
+                look = look.with_bounds_of(even)
+            taken.append(look)
+            if in_stages and verdict_at(look, self.spec) != "undecided":
                 break
+        decided = [k for k, look in enumerate(taken) if verdict_at(look, self.spec) != "undecided"]
+        taken = taken[: decided[-1] + 1] if decided else taken
+        now = pair.upto(self.order[: taken[-1].n_items])
         n_items, total, score = taken[-1].n_items, len(self.order), np.nan
         if of_bank is not None:
             from itembank.gating.with_bank import full_score  # noqa: PLC0415
@@ -143,27 +164,49 @@ class GatePlan(Compact):
             taken,
             self.spec,
             method="bank" if self.looks is not None else "paired" if known is None else "probabilities",
-            estimand=RUN if self.is_finite else "expected",
+            estimand=self.estimand,
             n_total=total,
-            per_item=1.0 / n_items - (1.0 / total if self.is_finite else 0.0),
+            per_item=1.0 / n_items - self.none_left,
             baseline_score=score,
             next_items=self.next_items(answered),
+            notes=[] if in_stages else self._on_more_answers(pair, taken, of_bank),
             bank_id=self.bank_id,
         )
+
+    def _on_more_answers(self, pair: GatePair, taken: Sequence[Look], bank: "Bank | None") -> list[str]:
+        """Say which answers are there beyond the first look that decides and beyond the last, and what all give."""
+        notes, last, total = [], taken[-1].n_items, len(self.order)
+        is_decided = verdict_at(taken[-1], self.spec) != "undecided"
+        early = next((one for one in taken[:-1] if verdict_at(one, self.spec) != "undecided"), None)
+        if early is not None:
+            verdict = verdict_at(early, self.spec).upper()
+            notes.append(
+                f"a candidate that runs stage after stage would have stopped at {early.n_items} items with {verdict}; "
+                f"this verdict rests on {last} answers"
+            )
+        if last < pair.n_answered < total:
+            why = "they decide nothing" if is_decided else "their stage is not complete"
+            notes.append(f"{pair.n_answered - last} more answers do not count: {why}")
+        elif last < pair.n_answered:
+            exact = float((pair.candidate - pair.baseline).mean())
+            if bank is not None:
+                from itembank.gating.with_bank import full_score  # noqa: PLC0415
+
+                one, other = (full_score(bank, pair.matrix.take(models=np.array([row]))) for row in (0, 1))
+                exact = other - one
+            notes.append(f"all {total} items are answered, and their difference is {signed(exact)} points exactly")
+        return notes
+
+    def _constant_boundaries(self) -> list[float]:
+        """Return the boundaries of a gate without a bank."""
+        return _boundaries(self.sizes, self.none_left, self.spec)
 
     def _estimate(self, pair: GatePair, number: int, known: FloatArray | None, bank: "Bank | None") -> PairedLook:
         if self.looks is not None and bank is not None:
             from itembank.gating.with_bank import bank_look  # noqa: PLC0415
 
             return bank_look(bank, self.looks, number, pair.matrix)
-        return paired_look(
-            pair.baseline,
-            pair.candidate,
-            probabilities=known,
-            clusters=pair.clusters(self.spec.cluster),
-            is_finite=self.is_finite,
-            chance=pair.chance,
-        )
+        return pair.look(self.estimand, probabilities=known, cluster=self.spec.cluster)
 
     def bank(self) -> "Bank | None":
         """Load the bank of the gate from where it lay; None of a gate without one."""
@@ -237,8 +280,9 @@ def start_gate(
     *,
     bank: GivenBank | None = None,
     probabilities: GivenResponses | None = None,
-    spec: GateSpec | None = None,
+    spec: GateSpec = USUAL,
     progress: ProgressCallback = silent,
+    **choices: Any,
 ) -> GatePlan:
     """Plan a gate in stages: a candidate runs the items of a stage, and stops as soon as there is a verdict.
 
@@ -254,8 +298,10 @@ def start_gate(
     bank : Bank or path, optional
     probabilities : responses, optional
         Of the baseline, of the right options; then the candidate's tell more than right and wrong do.
-    spec : GateSpec, optional
+    spec : GateSpec
     progress : ProgressCallback
+    **choices
+        Fields of the spec by name: ``margin=0.02``.
 
     Raises
     ------
@@ -266,11 +312,11 @@ def start_gate(
 
     Examples
     --------
-    >>> plan = start_gate("runs/bf16", spec=GateSpec(margin=0.02))  # doctest: +SKIP
+    >>> plan = start_gate("runs/bf16", margin=0.02)  # doctest: +SKIP
     >>> plan.next_items()  # doctest: +SKIP
     >>> plan.look("runs/int8").verdict  # doctest: +SKIP
     """
-    spec = GateSpec() if spec is None else spec
+    spec = with_choices(spec, choices)
     given, loaded = as_responses(baseline), None if bank is None else as_bank(bank)
     if loaded is not None and given.n_items:
         given, _ = only_items(given, loaded.responses.items["item_id"])
@@ -298,16 +344,13 @@ def start_gate(
     if loaded is not None:
         if spec.estimand not in {None, RUN}:
             raise ParameterError(
-                "a gate in stages with a bank is of one full run, got estimand 'expected'. Leave it out."
+                f"a gate in stages with a bank is of this run, got estimand {spec.estimand!r}. Leave it out."
             )
         learnt = [size for size in sizes if size < total]
         looks = learn_looks(loaded, learnt, spec.errors, progress=progress)
         boundaries, order = looks.boundaries, _order(looks, complete.item_ids)
     else:
-        is_finite = spec.estimand in {None, RUN}
-        none_left = 1.0 / total if is_finite else 0.0
-        information = tuple(1.0 / (1.0 / size - none_left) for size in sizes if not is_finite or size < total)
-        single = [constant_boundary(information, error) if information else 0.0 for error in spec.errors]
+        single = _boundaries(sizes, 1.0 / total if spec.estimand in {None, RUN} else 0.0, spec)
         boundaries = np.repeat(np.array(single)[:, None], 2, axis=1)
         scenarios = np.unique(complete.items["scenario"].to_numpy(), return_inverse=True)[1]
         known = complete.responses[0]
@@ -330,6 +373,12 @@ def start_gate(
     )
     check_can_decide(plan)
     return plan
+
+
+def _boundaries(sizes: Sequence[int], none_left: float, spec: GateSpec) -> list[float]:
+    """Return the standard errors that chance crosses at any look as rarely as asked, for each error rate."""
+    information = tuple(1.0 / (1.0 / size - none_left) for size in sizes if 1.0 / size > none_left)
+    return [constant_boundary(information, error) if information else 0.0 for error in spec.errors]
 
 
 def _sizes(spec: GateSpec, total: int, *, has_bank: bool) -> tuple[int, ...]:
@@ -365,15 +414,13 @@ def check_can_decide(plan: GatePlan) -> None:
     """Refuse a margin that even a candidate with the very answers of the baseline could not be shown to hold."""
     spec, total = plan.spec, len(plan.order)
     most = plan.sizes[-1]
-    if plan.is_finite and most == total:
+    per_item = 1.0 / most - plan.none_left
+    if per_item <= 0.0:
         return
-    per_item = 1.0 / most - (1.0 / total if plan.is_finite else 0.0)
     boundary = float(plan.boundaries[0, 0])
-    least = -lower_bound(0.0, 0.0, per_item, (0.0, 0.0), boundary)
+    least = -float(lower_bound(0.0, 0.0, per_item, (0.0, 0.0), boundary))
     if least >= spec.margin:
-        needed = math.ceil(
-            1.0 / (spec.margin / (1.0 - spec.margin) / boundary**2 + (1.0 / total if plan.is_finite else 0.0))
-        )
+        needed = math.ceil(1.0 / (spec.margin / (1.0 - spec.margin) / boundary**2 + plan.none_left))
         raise ParameterError(
             f"{most} items cannot decide within {points(spec.margin)}: a candidate that gives the very answers of the "
             f"baseline could still be worse by {points(least)}. Run {needed} items or more"

@@ -9,7 +9,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.comparison.differences import MINIMUM_MODELS, calibration_errors, raw_scores
+from itembank.comparison.differences import calibration_errors, raw_scores
 from itembank.comparison.pairs import finite_quantile
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
@@ -18,15 +18,17 @@ from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of
 from itembank.estimation.observations import Observations, observe
 from itembank.estimation.response_summary import summarise_responses
-from itembank.gating.paired import PairedLook
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.newton import fit_variance
+from itembank.numerics.paired import PairedLook
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.selector_specs import VOptimal
 
+FEWEST_MODELS = 15
+"""With fewer past models the largest errors over all looks are not learnt."""
 DOUBT = 2.0
 """Standard errors by which the likeness of two models is taken to be less than it looks."""
 
@@ -64,7 +66,7 @@ class BankLooks:
 
 def has_past_pairs(bank: Bank) -> bool:
     """Whether the bank has past models enough to learn from how far differences are off."""
-    return bank.published is None and bank.headline is None and bank.distinct_models.size >= MINIMUM_MODELS
+    return bank.published is None and bank.headline is None and bank.distinct_models.size >= FEWEST_MODELS
 
 
 def learn_looks(
@@ -79,6 +81,8 @@ def learn_looks(
     """
     if not folds(bank, progress=progress):
         raise DataError("a gate with a bank needs more past models for cross-validation. Leave the bank out.")
+    if not sizes:  # the first look is that of all items, of which nothing is unknown
+        return BankLooks((), np.zeros((0, 2)), np.zeros((3, 2)))
     selections: list[Selection] = []
     paths, coefficients = [], []
     first = second = np.zeros(0, dtype=np.int64)
@@ -91,7 +95,7 @@ def learn_looks(
         items = sample_of(bank, chosen)
         past = calibration_errors(bank, items, np.ones(items.positions.size, dtype=bool), chosen, Stacked())
         if past is None or past.responses is None:
-            raise DataError(f"a gate with a bank needs {MINIMUM_MODELS} past models or more. Leave the bank out.")
+            raise DataError(f"a gate with a bank needs {FEWEST_MODELS} past models or more. Leave the bank out.")
         error, scale = past.errors[:, -1], past.standard_errors[:, -1]
         alike = likeness(bank, Observations.of_items(past.responses, items.positions, items.weights, is_random=False))
         known = ~np.isnan(error) & ~np.isnan(scale)
@@ -138,6 +142,33 @@ def full_score(bank: Bank, responses: ResponseMatrix) -> float:
         return np.nan
     weights = bank.targets.weights[observations.positions]
     return float(raw_scores(bank, observations.responses, observations.positions, weights)[0, -1])
+
+
+def even_look(bank: Bank, pair: ResponseMatrix) -> PairedLook:
+    """Estimate the difference as if what changed came by chance, evenly over the items, whatever past models did.
+
+    Quantisation flips answers here and there, which no two past models differ by. Then items that were chosen are as
+    good as any: with w the items' weights in the score and x = (1, the baseline's response), the differences d of the
+    items S that the candidate answered predict those of the others U by regression, and ``D = sum_S w d + h b``, ``h =
+    sum_U w x``, has the variance ``s^2 (sum_U w^2 + h (X'X)^-1 h')`` (Royall 1970).
+    """
+    places = bank.responses.item_indices(pair.item_ids)
+    (y, answers), w = pair.responses, bank.targets.overall_weights[places]
+    seen = ~np.isnan(answers)
+    x = np.stack([np.ones(y.size), y], axis=1)
+    ahead, d = w[~seen] @ x[~seen], (answers - y)[seen]
+    inverse = np.linalg.pinv(x[seen].T @ x[seen])
+    slope = inverse @ (x[seen].T @ d)
+    degrees = max(float(d.size - 2), 1.0)
+    spread = float(np.sum((d - x[seen] @ slope) ** 2)) / degrees
+    of_one = float(np.sum(w[~seen] ** 2) + ahead @ inverse @ ahead)
+    return PairedLook(
+        float(w[seen] @ d + ahead @ slope),
+        spread * of_one,
+        of_one if pair.is_binary else 0.0,
+        degrees,
+        (float(np.mean(d < 0.0)), float(np.mean(d > 0.0))),
+    )
 
 
 def bank_look(bank: Bank, looks: BankLooks, number: int, pair: ResponseMatrix) -> PairedLook:

@@ -23,7 +23,7 @@ def normal_reach(level: float) -> float:
     return normal_quantile(0.5 + level / 2.0)
 
 
-def t_reach(level: float, degrees: Number) -> Number:
+def t_reach(level: float | FloatArray, degrees: Number) -> Number:
     """Return the same of Student's t with so many degrees of freedom; infinitely many make it normal."""
     return t_quantile(0.5 + level / 2.0, degrees)
 
@@ -33,7 +33,7 @@ def normal_quantile(probability: float) -> float:
     return float(ndtri(probability))
 
 
-def t_quantile(probability: float, degrees: Number) -> Number:
+def t_quantile(probability: float | FloatArray, degrees: Number) -> Number:
     """Return what Student's t stays below with this probability."""
     result = np.where(np.isinf(degrees), ndtri(probability), stdtrit(degrees, probability))
     return float(result) if result.ndim == 0 else result  # type: ignore[return-value]

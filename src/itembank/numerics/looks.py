@@ -1,12 +1,13 @@
 """Boundaries of tests that look at the data several times, and bounds on a mean difference that hold for rare flips."""
 
-import math
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
 
 import numpy as np
+
+from itembank.numerics.arrays import BoolArray, FloatArray
 
 NORMAL = NormalDist()
 N_NODES = 96
@@ -75,44 +76,55 @@ def student_boundary(boundary: float, degrees: float) -> float:
     return x + sum(term / degrees**power for power, term in enumerate(terms, start=1))
 
 
+Known = float | FloatArray
+"""A number, or one for each of several differences; all of them are broadcast together."""
+
+
 def lower_bound(
-    value: float,  # Mean difference
-    variance: float,  # Its squared standard error
-    unit: float,  # Squared standard error of a mean of responses with variance one; 0 where nothing is known of flips
-    flips: tuple[float, float],  # Fractions of the items that fell, and rose, of responses that are right or wrong
-    boundary: float,  # c
-) -> float:
-    """Return the lower confidence bound of a difference: all below it is rejected by a one-sided score test.
+    value: Known,  # Mean difference
+    variance: Known,  # Its squared standard error
+    unit: Known,  # Squared standard error of a mean of responses with variance one; 0 where nothing is known of flips
+    flips: tuple[Known, Known],  # Fractions of the items that fell, and rose, of responses that are right or wrong
+    boundary: Known,  # c
+) -> FloatArray:
+    """Return the lower confidence bound of a difference, at least -1: a score test rejects all below it.
 
     A difference d is rejected if ``value - d > c sqrt(max(variance, unit v(d)))``, with v(d) the variance of a paired
     difference of right and wrong answers that is most likely if its mean is d (`null_variance`; Tango 1998, Statist.
     Med. 17). So few flips, which by themselves tell of little variance, are not taken for proof of a small difference.
     """
-    low, high = -1.0, value
-    if value - low <= boundary * math.sqrt(max(variance, unit * null_variance(low, flips))):
-        return low
+    value = np.asarray(value, dtype=np.float64)
+
+    def is_rejected(difference: FloatArray) -> BoolArray:
+        reach = boundary * np.sqrt(np.maximum(variance, unit * null_variance(difference, flips)))
+        return np.asarray(value - difference > reach)
+
+    plain = np.maximum(value - boundary * np.sqrt(variance), -1.0)
+    if not np.any(unit):
+        return plain
+    low = np.full(plain.shape, -1.0)
+    high, is_open = np.broadcast_to(value, plain.shape), is_rejected(low)
     for _ in range(40):
         middle = 0.5 * (low + high)
-        if value - middle > boundary * math.sqrt(max(variance, unit * null_variance(middle, flips))):
-            low = middle
-        else:
-            high = middle
-    return high
+        is_below = is_rejected(middle)
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return np.where(np.asarray(unit) > 0.0, np.where(is_open, high, -1.0), plain)
 
 
-def upper_bound(value: float, variance: float, unit: float, flips: tuple[float, float], boundary: float) -> float:
+def upper_bound(value: Known, variance: Known, unit: Known, flips: tuple[Known, Known], boundary: Known) -> FloatArray:
     """Return the upper confidence bound: `lower_bound` with signs changed."""
-    return -lower_bound(-value, variance, unit, flips[::-1], boundary)
+    return -lower_bound(-np.asarray(value), variance, unit, flips[::-1], boundary)
 
 
-def null_variance(difference: float, flips: tuple[float, float]) -> float:
+def null_variance(difference: Known, flips: tuple[Known, Known]) -> FloatArray:
     """Variance of one paired difference with mean d, at the most likely fractions of falls and rises.
 
     With m = abs(d), q the rarer of the true fractions and q + m the other, the likelihood of the observed fractions r
     and f is highest at the root of ``2 q^2 + b q - r m (1 - m)``, ``b = 2 (1 - f - r) m - (f + r) (1 - m) + 2 r m``.
     The variance is then ``2 q + m - m^2``.
     """
-    m, (f, r) = abs(difference), flips if difference < 0.0 else flips[::-1]
+    m, is_fall = np.abs(difference), np.asarray(difference) < 0.0
+    f, r = np.where(is_fall, flips[0], flips[1]), np.where(is_fall, flips[1], flips[0])
     b = 2.0 * (1.0 - f - r) * m - (f + r) * (1.0 - m) + 2.0 * r * m
-    q = (math.sqrt(b * b + 8.0 * r * m * (1.0 - m)) - b) / 4.0
-    return 2.0 * q + m - m * m
+    q = (np.sqrt(b * b + 8.0 * r * m * (1.0 - m)) - b) / 4.0
+    return np.asarray(2.0 * q + m - m * m)

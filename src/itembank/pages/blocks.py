@@ -174,6 +174,7 @@ class Answer:
     interval: str = ""  # In words: "73.9 to 80.3 points, 95 % interval"
     words: str = ""  # What it was made from
     citation: str = ""  # What the copy button copies: number, interval, items, bank and version in a line
+    tone: Literal["", "good", "bad", "open"] = ""  # What a verdict is coloured by; its word says the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from itembank.comparison.comparisons import Comparison
+from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.grammar import Spec, marks, nominal, number, picture, ruled, score, shade, span, tips
@@ -26,10 +27,11 @@ class PairFinding:
     worse: str
     # Score of the better less that of the worse, and its interval; NaN where there are too few responses.
     difference: float
-    low: float
+    low: float  # Adjusted for all pairs (`DifferenceTests.joint_low`)
     high: float
-    probability: float  # That the better one is better on the full benchmark
+    probability: float  # That the better one is better
     is_clear: bool  # Whether the two can be told apart at the comparison's level, after Holm's adjustment for all pairs
+    is_exact: bool  # Whether the difference of just these runs is meant, and known
     detectable: float  # Smallest true difference that these items would show
     n_items: int  # Items that both answered
     level: float  # Of the interval, and with which `detectable` would be found
@@ -40,7 +42,7 @@ class PairFinding:
         """Take one pair from a comparison and put the better model first."""
         names = [comparison.model_ids[side[pair]] for side in (comparison.pairs.first, comparison.pairs.second)]
         found, tests, at = comparison.difference, comparison.tests, (pair, target)
-        value, low, high = (float(one[at]) for one in (found.value, found.low, found.high))
+        value, low, high = (float(one[at]) for one in (found.value, tests.joint_low, tests.joint_high))
         probability = float(tests.probability_b_better[at])
         is_turned = value < 0.0
         if is_turned:
@@ -52,7 +54,8 @@ class PairFinding:
             low,
             high,
             probability,
-            bool(tests.p_holm[at] < 1.0 - comparison.spec.level),
+            bool(comparison.is_clear[at]),
+            bool(comparison.estimand == RUN and found.standard_error[at] == 0.0),
             float(tests.smallest_detectable_difference[at]),
             int(comparison.pairs.n_shared_items[at]),
             comparison.spec.level,
@@ -62,6 +65,8 @@ class PairFinding:
     @property
     def interval_words(self) -> str:
         """The interval: '0.4 to 3.8 points, 95 % interval'."""
+        if self.is_exact:
+            return "exactly, in this run"
         low, high = (points(end).removesuffix(" points") for end in (self.low, self.high))
         return f"{low} to {high} points, {level_words(self.level)} interval" if math.isfinite(self.low) else ""
 
@@ -69,6 +74,10 @@ class PairFinding:
         """Say which is better, by how much and how surely."""
         if not math.isfinite(self.difference):
             return f"{self.worse} and {self.better} cannot be compared on {of_what}: there are not enough responses."
+        if self.is_exact:
+            by = f"{self.better} is ahead of {self.worse} by {points(self.difference)} on {of_what}"
+            by = by if self.difference > 0.0 else f"The scores of {self.better} and {self.worse} on {of_what} are equal"
+            return f"{by} in this run, on exactly these questions. That says nothing of other questions."
         chance = f"the probability that it is better is {probability_words(self.probability)}"
         if self.is_clear:
             by = f"{points(self.difference)} on {of_what} ({self.interval_words})"
@@ -113,7 +122,7 @@ def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
         low, high = sorted([100.0 * sign * found.low, 100.0 * sign * found.high])
         row = {"target": name, "place": place, "difference": 100.0 * sign * found.difference, "low": low, "high": high}
         row["probability"] = found.probability if sign > 0.0 else 1.0 - found.probability
-        rows.append(row | {"n_items": found.n_items, "clear": "clear" if low > 0.0 or high < 0.0 else "not clear"})
+        rows.append(row | {"n_items": found.n_items, "clear": "clear" if found.is_clear else "not clear"})
     data = Data("scenario-differences", {name: [row[name] for row in rows] for name in rows[0]})
     level = level_words(comparison.spec.level)
     columns = (
@@ -125,10 +134,11 @@ def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
         Column("n_items", "Shared items", "count"),
     )
     of_scenarios = [row for row in rows if row["target"] != comparison.last]
-    ahead, behind = sum(row["low"] > 0.0 for row in of_scenarios), sum(row["high"] < 0.0 for row in of_scenarios)
+    told = [row["difference"] for row in of_scenarios if row["clear"] == "clear" or comparison.is_exact]
+    ahead, behind = sum(value > 0.0 for value in told), sum(value < 0.0 for value in told)
+    n_scenarios, clearly = plural(len(of_scenarios), "scenario"), "in this run" if comparison.is_exact else "clearly"
     title = (
-        f"Of {plural(len(of_scenarios), 'scenario')}, {pair.better} is clearly ahead in {ahead} and clearly behind in "
-        f"{behind}"
+        f"Of {n_scenarios}, {pair.better} is {clearly} ahead in {ahead} and behind in {behind}"
         if ahead or behind
         else f"In none of {len(of_scenarios)} scenarios is either model clearly better"
     )
@@ -182,16 +192,18 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
                 "behind": 0.0 if pair is None else 100.0 * pair.difference,
                 "low": None if pair is None else 100.0 * pair.low,
                 "high": None if pair is None else 100.0 * pair.high,
-                "against": "the best" if pair is None else "behind" if pair.is_clear else "tied with the best",
+                "places": _places(comparison, row, target),
+                "against": "the best" if pair is None else _against(pair),
                 "looks": "unlike past models" if flagged else "like past models",
             }
         )
     level = level_words(comparison.spec.level)
-    told_apart = "Models of a group are tied with its best"
+    told_apart = "As many models are clearly better than each of a group"
     ends = () if intervals is None else (Column("from", "From", "score"), Column("to", "To", "score"))
     care = "The interval of a model unlike past ones may be too narrow"
     columns = (
         Column("rank", "Rank", "count"),
+        Column("places", "Places", explanation="That the tests of all pairs leave possible"),
         Column("model_id", "Model", "id"),
         Column("score", "Score", "score"),
         *ends,
@@ -203,6 +215,18 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
         Column("looks", "Answers", has_menu=True, explanation=care),
     )
     return Table.of("Models in order", "ranking", rows, columns, n_shown=20)
+
+
+def _places(comparison: Comparison, row: int, target: int) -> str:
+    low, high = (int(one[row, target]) for one in (comparison.ranking.rank_low, comparison.ranking.rank_high))
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _against(pair: PairFinding) -> str:
+    """Say what a model is against the best one."""
+    if pair.is_exact:
+        return "behind in this run" if pair.difference > 0.0 else "equal in this run"
+    return "behind" if pair.is_clear else "tied with the best"
 
 
 def score_chart(comparison: Comparison, table: Table) -> Chart:
@@ -257,7 +281,8 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         spec,
         (Data("ranking-shown", rows),),
         f"Points behind {best}, with {level} intervals, of the next models: {words}.",
-        note=f"Bars are {level} intervals of the difference. The colour changes at each new tied group.{note}",
+        note=f"Bars are {level} intervals of the difference, adjusted for all pairs (Holm). A model whose bar has 0 in "
+        f"it cannot be told from {best}. The colour changes at each new tied group.{note}",
     )
 
 

@@ -10,10 +10,9 @@ from itembank.bank.selections import Selection
 from itembank.comparison.compare import PAIRED
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparisons import Comparison
-from itembank.comparison.differences import MINIMUM_MODELS
 from itembank.errors import DataWarning, shown
 from itembank.estimation.estimate import estimate
-from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, RUN
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS
 from itembank.estimation.observations import known_items
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import (
@@ -92,7 +91,7 @@ def comparison_page(
         if bank is not None and responses is not None:
             intervals = _intervals(comparison, target, bank, responses, selection)
         lead, sections = _ranking_lead(comparison, target), _ranking_sections(comparison, target, intervals)
-    made_from: tuple[Pair, ...] = (("Bank", comparison.bank_id),)
+    made_from: tuple[Pair, ...] = (("Bank", comparison.bank_id),) if comparison.bank_id else ()
     if bank is not None and responses is not None:
         pair = (first.better, first.worse)
         items = deciding_items(bank, responses, selection, pair, name)
@@ -101,7 +100,7 @@ def comparison_page(
     on = "" if bank is None else f" on {bank_title(bank)}"
     spec = comparison.spec
     chosen = "all answered" if selection is None else f"{plural(selection.n_items, 'question')} by {selection.method}"
-    meaning = f"{level_words(spec.level)}, {comparison.interval_kind}, of {ESTIMANDS_IN_WORDS[spec.estimand]}"
+    meaning = f"{level_words(spec.level)}, {comparison.interval_kind}, of {ESTIMANDS_IN_WORDS[comparison.estimand]}"
     how = (("Questions compared on", chosen), ("Differences by", comparison.method), ("Intervals", meaning))
     found: list[Block] = []
     if comparison.flagged_models:
@@ -111,16 +110,8 @@ def comparison_page(
                 "model may be too narrow."
             )
         )
-    if comparison.is_exact:
-        found.append(Text("Exact: the models ran every question, and the difference is of this one run of each."))
-    elif comparison.interval_kind == "classical":
-        words = "The errors of past models could not be used here: the intervals take the questions as a random sample."
-        if bank is not None and bank.n_models < MINIMUM_MODELS:
-            words += f" The bank has {plural(bank.n_models, 'past model')}, and {MINIMUM_MODELS} are needed."
-        found.append(Caution(words))
-    if comparison.spec.estimand != RUN:
-        found.append(Text(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.spec.estimand]}."))
-    found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in comparison.notes_on_items()]
+    found.append(Text(f"Differences are of {ESTIMANDS_IN_WORDS[comparison.estimand]}."))
+    found += [Caution(f"{text[0].upper()}{text[1:]}.") for text in comparison.notes]
     return Page(
         title=title or f"{f'{first.better} against {first.worse}' if is_pair else f'{len(order)} models ranked'}{on}",
         kind="Comparison" if is_pair else "Ranking",
@@ -135,15 +126,15 @@ def _pair_lead(comparison: Comparison, pair: PairFinding, of_what: str) -> tuple
     value = points(pair.difference, is_signed=True)
     citation = (
         f"{pair.better} minus {pair.worse} on {of_what}: {value} ({pair.interval_words}), probability better "
-        f"{probability_words(pair.probability)}, {pair.n_items} shared questions, itembank, bank {comparison.bank_id}, "
-        f"method {comparison.method}"
+        f"{probability_words(pair.probability)}, {pair.n_items} shared questions, itembank, "
+        f"{f'bank {comparison.bank_id}, ' if comparison.bank_id else ''}method {comparison.method}"
     )
+    chance = f"Probability that {pair.better} is better: {probability_words(pair.probability)}. "
     answer = Answer(
         f"{pair.better} minus {pair.worse}, {of_what}",
         value,
         pair.interval_words,
-        f"Probability that {pair.better} is better: {probability_words(pair.probability)}. From "
-        f"{plural(pair.n_items, 'question')} that both answered.",
+        f"{'' if pair.is_exact else chance}From {plural(pair.n_items, 'question')} that both answered.",
         citation,
     )
     return (Text(pair.sentence(of_what)), answer, Text(pair.detectable_words))
@@ -153,7 +144,7 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
     order = order_of(comparison, target)
     best = comparison.model_ids[order[0]]
     groups = comparison.ranking.group[:, target]
-    n_apart = int(np.sum(comparison.tests.p_holm[:, target] < 1.0 - comparison.spec.level))
+    n_apart = int(np.sum(comparison.is_clear[:, target]))
     n_first = int(np.sum(groups == 1))
     known = comparison.ranking.score[:, target]
     known = known[np.isfinite(known)]
@@ -161,8 +152,11 @@ def _ranking_lead(comparison: Comparison, target: int) -> tuple[Block, ...]:
     second = PairFinding.of(comparison, pair_number(comparison, order[0], order[1]), target)
     ahead = f"{points(second.difference)} ahead of {comparison.model_ids[order[1]]} ({second.interval_words})"
     apart = f"{count(n_apart)} of {count(comparison.n_pairs)}, at {level_words(comparison.spec.level)}"
+    first = Answer("First", best, words=f"{ahead}; scores from {scores}")
+    if comparison.is_exact:
+        return (Answers((first,)), Text("Places are of this run, on exactly these questions: others may turn them."))
     answers = (
-        Answer("First", best, words=f"{ahead}; scores from {scores}"),
+        first,
         Answer("Tied groups", count(int(groups.max())), words=f"{plural(n_first, 'model')} in the first"),
         Answer(
             "Pairs that differ clearly",
@@ -178,7 +172,7 @@ def _intervals(
 ) -> FloatArray | None:
     """Return the intervals of the scores that a ranking goes by, (n_models, 2); None if they are not estimates."""
     spec, name = comparison.spec, comparison.targets[target]
-    if comparison.method not in METHODS.names():
+    if comparison.method not in METHODS.names() or spec.estimand is None or spec.estimand == "questions":
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # given when the models were compared
@@ -202,8 +196,8 @@ def _ranking_sections(comparison: Comparison, target: int, intervals: FloatArray
     order = Section(
         "Order and tied groups",
         (*scores, table, order_chart(comparison, table)),
-        "Models of a group are not clearly worse than the best of that group. Models of neighbouring groups may be "
-        "tied, too.",
+        "As many models are clearly better than each model of a group. Of the first group none is clearly better than "
+        "another. Models of neighbouring groups may be tied, too.",
     )
     return (order, Section("Every pair", (_pairs_table(comparison, target),)))
 
@@ -222,7 +216,7 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
         Column("better", "Better", "id"),
         Column("worse", "Worse", "id"),
         Column("difference", "Difference (points)", "number"),
-        Column("low", f"{level} from", "number"),
+        Column("low", f"{level} from", "number", explanation="Adjusted for the number of pairs"),
         Column("high", "to", "number"),
         Column("probability", "Probability", "number", 3, "That the first is better"),
         Column("p_holm", "p (Holm)", "number", 4, "Adjusted for the number of pairs"),

@@ -1,9 +1,10 @@
 """The page of a gate: the verdict, the difference against the margin, what changed, and what to do next."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from itembank.gating.results import ESTIMANDS, Gate, Look, signed
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS
+from itembank.gating.results import Gate, Look, Verdict, signed
 from itembank.gating.results import points as size
 from itembank.pages.blocks import (
     Answer,
@@ -29,6 +30,7 @@ METHODS: Final[Mapping[str, str]] = {
     "bank": "questions chosen with a bank, and the errors of its past models",
     "compare": "a comparison with the bank",
 }
+TONES: Final[Mapping[Verdict, Literal["good", "bad", "open"]]] = {"pass": "good", "fail": "bad", "undecided": "open"}
 LINES: Final[Mapping[str, str]] = {"no change": "@muted", "tolerance": "@third", "margin": "@other"}
 HEIGHT = 70
 """Of the picture of one difference."""
@@ -71,9 +73,13 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
             ("Margin", f"{size(spec.margin)}{both}; a drop of up to {size(spec.healthy)} is healthy"),
             ("Errors", f"At most {errors}{over}"),
             ("Baseline", f"{found.baseline_id}, {points(found.baseline_score)} on its questions"),
-            ("Candidate", f"{found.candidate_id}, {count(look.n_items)} of {plural(found.n_total, 'question')}"),
+            (
+                "Candidate",
+                f"{found.candidate_id}, {points(found.candidate_score)}, {count(look.n_items)} of "
+                f"{plural(found.n_total, 'question')}",
+            ),
             ("Difference by", METHODS.get(found.method, found.method)),
-            ("Difference of", ESTIMANDS[found.estimand].replace("items", "questions")),
+            ("Difference of", ESTIMANDS_IN_WORDS[found.estimand]),
             *((("Bank", found.bank_id),) if found.bank_id else ()),
         ),
         command=command,
@@ -91,8 +97,14 @@ def _lead(found: Gate) -> tuple[Block, ...]:
     value = points(look.difference, is_signed=True)
     of_items = f"{count(look.n_items)} of {plural(found.n_total, 'question')}"
     answers = (
-        Answer("Verdict", found.verdict.upper(), words=f"Margin {size(spec.margin)}"),
-        Answer(f"{found.candidate_id} minus {found.baseline_id}", value, interval, f"From {of_items}", found.sentence),
+        Answer("Verdict", found.verdict.upper(), words=f"Margin {size(spec.margin)}", tone=TONES[found.verdict]),
+        Answer(
+            f"{found.candidate_id} minus {found.baseline_id}",
+            value,
+            interval,
+            f"{points(found.baseline_score)} to {points(found.candidate_score)}, from {of_items}",
+            found.sentence,
+        ),
         Answer(
             "Answers changed",
             percent(changed / max(look.n_items, 1)),

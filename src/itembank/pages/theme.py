@@ -74,6 +74,8 @@ COLOURS = {
     "faint": FAINT,
     "paper": BACKGROUND,
     "panel": Tone("#F5F7F9", "#1E2227"),
+    "good": Tone("#1B6E3C", "#6FCF97"),
+    "bad": Tone("#B3261E", "#F2857C"),
     "warn": Tone("#8A5A00", "#F0B849"),
     "warnpaper": Tone("#FFF5DC", "#33290F"),
     **{f"c{number}": tone for number, tone in enumerate(CATEGORIES)},

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from itembank.checks import check_fraction, check_one_of, check_whole
-from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
+from itembank.checks import check_fraction, check_whole
+from itembank.estimation.estimator_specs import RUN, Estimand, check_estimand
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class PlanSpec:
         Probability with which a difference is to show as significant.
     seed : int
         Of the items that are tried.
-    estimand : {'run', 'expected'}
+    estimand : {'run', 'repeated'}
         Which score is meant, see `estimate`. The typical chance of a run, or of the items, is part of every precision.
     """
 
@@ -31,5 +31,5 @@ class PlanSpec:
         """Check the choices."""
         check_fraction("level", self.level)
         check_fraction("power", self.power)
-        check_one_of("estimand", self.estimand, ESTIMANDS)
+        check_estimand(self.estimand, Estimand)
         check_whole("seed", self.seed, least=0)

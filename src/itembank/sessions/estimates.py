@@ -261,7 +261,7 @@ def _scores(
 
 
 def _run_noise(basis: ScoreBasis, answered: Observations, theta: FloatArray, past_ratio: float) -> FloatArray:
-    """Find the variance of the score of one run around the expected score for the targets of a basis, (1, n_targets).
+    """Find the variance of one run's score around that of repeated runs for the targets of a basis, (1, n_targets).
 
     As `run_variance` does, which has a bank; `past_ratio` is that of the past models.
     """

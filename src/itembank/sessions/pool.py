@@ -333,7 +333,7 @@ class SessionPool(Compact):
     past : PastSessions or None
         What the weights of both, and intervals, rest on; None if scores are the item model's alone.
     past_ratio : float or None
-        How past models' answers vary from run to run (`past_ratio`), if the expected score is meant.
+        How past models' answers vary from run to run (`past_ratio`), if repeated runs are meant.
     headline : Headline or None
         The score in place of the overall one, if one was asked for.
     is_lead : (n_items,)

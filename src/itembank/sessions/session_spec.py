@@ -9,7 +9,7 @@ from typing import Any, Final, Self, get_args
 from itembank.bank.costs import CostUnit, as_cost_unit
 from itembank.checks import check_one_of, check_whole
 from itembank.errors import DataError, ParameterError, shown
-from itembank.estimation.estimator_specs import ESTIMANDS, RUN, Estimand
+from itembank.estimation.estimator_specs import RUN, Estimand, check_estimand
 from itembank.files.documents import Named, errors_name, fields_of, read_choices
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
@@ -59,7 +59,7 @@ class SessionSpec:
     errors : {'missing', 'wrong', 'bounds'}
         What an item counts as that failed and is skipped: nothing; a wrong answer; or nothing in the estimate, with an
         interval that holds whether it would have been right or wrong. Another item is asked in its place all the same.
-    estimand : {'run', 'expected'}
+    estimand : {'run', 'repeated'}
         Which score is meant, see `estimate`: rules of precision wait for the interval of that one.
     """
 
@@ -91,7 +91,7 @@ class SessionSpec:
                 check_whole(name, value, least=0)
                 object.__setattr__(self, name, int(value))
         check_one_of("interval", self.interval, get_args(SessionInterval))
-        check_one_of("estimand", self.estimand, ESTIMANDS)
+        check_estimand(self.estimand, Estimand)
         check_one_of("errors", self.errors, get_args(Errors))
         if not isinstance(self.target, str):
             weights = {str(item): float(weight) for item, weight in self.target.items()}

@@ -212,7 +212,7 @@ _ESTIMATE = Case(
         **MATCH,
         **options(
             "--format json --ignore-unknown --selection random.json --method weighted --interval calibrated "
-            "--estimand expected --covariate family --models other-models.csv --level 0.8 --target quiz@1 "
+            "--estimand repeated --covariate family --models other-models.csv --level 0.8 --target quiz@1 "
             "--parent auto --report out/page.html --wide"
         ),
     },
@@ -233,6 +233,7 @@ _ESTIMATE = Case(
     },
 )
 _CHOICES = ("--model", "--selection", "--method", "--level", "--estimand", "--power", "--target", "--ranking")
+_OF_THIS_RUN = {"--estimand": "--estimand run"}
 _COMPARE = Case(
     modes={
         "pairs": Mode("bank flipped.csv one.csv --model m14 --model m15 --method p-irt --format csv"),
@@ -244,15 +245,20 @@ _COMPARE = Case(
             about=_CHOICES,
             values={"--model": "--model m15 --model m14"},
         ),
-        "ranking": Mode("bank past.csv --ranking --format csv --method p-irt", about=_CHOICES),
+        "ranking": Mode("bank past.csv --ranking --format csv --method p-irt", about=_CHOICES, values=_OF_THIS_RUN),
         "unknown items": Mode("bank more.csv --method paired --format csv", about=("--ignore-unknown",), codes=(1,)),
+        "no bank": Mode(
+            "flipped.csv one.csv --format csv",
+            about=("--model", "--level", "--estimand", "--target"),
+            values=_OF_THIS_RUN,
+        ),
     },
     values={
         **ALLOWED,
         **MATCH,
         "--format": COMMON["--format"],
         **options(
-            "--ignore-unknown --selection selection.json --method gp-irt --level 0.8 --estimand expected --power "
+            "--ignore-unknown --selection selection.json --method gp-irt --level 0.8 --estimand questions --power "
             "0.6 --target math --ranking --report out/page.html"
         ),
         "--model": "--model m3 --model m0",
@@ -260,15 +266,13 @@ _COMPARE = Case(
     no_effect={
         ("pairs", "--ignore-unknown"): "the bank holds every item",
         ("ranking", "--ranking"): "it is on already",
-        ("ranking", "--level"): "these groups are the same at both levels",
         ("ranking", "--method"): "these models answered every item: nothing is estimated",
     },
     stops={
-        ("paired", "--selection"): "every difference must be known",
-        ("selection", "--selection"): "every difference must be known",
+        ("paired", "--selection"): "need past models that tell how far they are off",
+        ("selection", "--selection"): "need past models that tell how far they are off",
     },
     never={**MIXED, **MATCHED, **PAGES},
-    nowhere=ONE_ATTEMPT,
 )
 _PLAN = Case(
     modes={
@@ -279,7 +283,7 @@ _PLAN = Case(
     },
     values=options(
         "--jobs 2 --seed 7 --format table --half-width 0.1 --difference 0.1 --target math --level 0.8 "
-        "--estimand expected --power 0.6 --selector stratified --method weighted --max-items 11 --session "
+        "--estimand repeated --power 0.6 --selector stratified --method weighted --max-items 11 --session "
         "fast.toml --n-items 7"
     ),
     no_effect={

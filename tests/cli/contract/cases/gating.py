@@ -43,7 +43,7 @@ CASES = {
         modes={"chance": Mode("alone.csv --margin 0.3 -o out/gate --format json", unseen=("baseline.parquet",))},
         values=options(
             "--output out/other --bank bank --margin 0.2 --tolerance 0.01 --false-alarm 0.2 --miss 0.2 --both-sides "
-            "--estimand expected --cluster scenario --level 0.8 --max-items 28 --ids swe-bench --match hash --seed 1 "
+            "--estimand questions --cluster scenario --level 0.8 --max-items 28 --ids swe-bench --match hash --seed 1 "
             "--format csv"
         ),
         no_effect={("chance", "--bank"): _FEW_PAST},

@@ -7,7 +7,7 @@ MATCHED = {"--match": "tests/harnesses find items in logs of tasks that the bank
 LEFT_OUT = {"--exclude-file": "tests/readers/test_refusals.py leaves files out"}
 PAGES = {"--report": "tests/cli writes the page of every command that has one"}
 ONE_ATTEMPT = {
-    "--estimand": "the expected score is refused, which names the option: no model attempted items repeatedly"
+    "--estimand": "a score over repeated runs is refused, which names the option: no model attempted items repeatedly"
 }
 ERRORS = {"--errors": "--errors wrong"}
 COMMON = {"--seed": "--seed 7", "--format": "--format json"}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial, ttest_rel
 
-from itembank.gating.paired import balanced_order, paired_look
 from itembank.numerics.looks import lower_bound, student_boundary
+from itembank.numerics.paired import balanced_order, paired_look
 
 
 def test_of_items_without_end_it_is_the_paired_t_test() -> None:

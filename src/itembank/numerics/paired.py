@@ -1,4 +1,4 @@
-"""The difference of two models from answers to the same items, without a bank."""
+"""The difference of two models from answers to the same items, and the order in which items stand for all."""
 
 from dataclasses import dataclass
 
@@ -33,8 +33,8 @@ def paired_look(
     *,
     probabilities: FloatArray | None = None,  # (2, n_items): Of the right options: baseline, candidate
     clusters: IntArray | None = None,  # (n_items,): Items of a cluster are drawn together
-    is_finite: bool = True,  # Whether the difference of one run over just these items is asked for
-    chance: float | None = None,  # Variance of a difference at one item from run to run, where repeats tell it
+    is_finite: bool = True,  # Whether the difference over just these items is asked for
+    chance: float | None = None,  # Variance of one item's difference from run to run, where repeated runs are meant
 ) -> PairedLook:
     """Estimate the difference from a random sample of the items, and its variance over samples.
 
@@ -48,8 +48,8 @@ def paired_look(
     (n + PRIOR_ITEMS)`` of its mean over the seen ones, with variance ``s_r^2 (f^2 / (n + PRIOR_ITEMS) + f / N)``, ``f =
     1 - n / N``. So accuracy stays what is estimated, and with many items the answers alone decide.
 
-    Over repeated runs (`is_finite` false) all that differs counts as chance: ``1/N`` is zero and nothing is predicted.
-    Where repeats tell how much of it is chance, W, the variance is ``(s^2 - W) (1/n - 1/N) + W / n``.
+    Over other items like these (`is_finite` false) ``1/N`` is zero and nothing is predicted: that is the paired t-test.
+    Over repeated runs on the N items the variance has one part more, ``W / N``, W the part of chance in one difference.
     """
     asked = np.flatnonzero(~np.isnan(baseline))
     y, answers = baseline[asked], candidate[asked]
@@ -92,18 +92,33 @@ def paired_look(
         unseen = left / total if is_finite else 0.0
         variance = spread(g - x @ of_g) * per_item
         variance += spread(r - x @ of_r) * (left**2 / (n + PRIOR_ITEMS) + unseen)
-    if chance is not None and not is_finite and p is None:
-        whole = variance / per_item
-        by_chance = min(chance, whole)
-        variance = (whole - by_chance) * max(1.0 / n - 1.0 / total, 0.0) + by_chance / n
+    of_one = spread(d - d.mean())
+    if chance is not None:
+        variance += chance / total
+        per_item += 1.0 / total
     value = (1.0 - left) * float(d.mean()) + left * predicted
-    plain = spread(d - d.mean()) * per_item
     unit = 0.0
     if np.isin(answers[seen], (0.0, 1.0)).all() and np.isin(y[seen], (0.0, 1.0)).all():
-        by_items = float(np.mean((d - d.mean()) ** 2)) * per_item
-        unit = per_item * (max(plain / by_items, 1.0) * min(variance / plain, 1.0) if by_items > 0.0 else 1.0)
+        by_items, plain = float(np.mean((d - d.mean()) ** 2)), of_one * per_item
+        unit = per_item * (max(of_one / by_items, 1.0) * min(variance / plain, 1.0) if plain > 0.0 else 1.0)
     changed = (float(np.mean(d < 0.0)), float(np.mean(d > 0.0)))
-    return PairedLook(value, variance, unit, degrees, changed, is_exact=is_finite and n == total)
+    return PairedLook(value, variance, unit, degrees, changed, is_exact=is_finite and n == total and chance is None)
+
+
+def run_chance(
+    responses: FloatArray,  # (2, n_items): Of two models, NaN where there is none
+    n_trials: IntArray,  # (2, n_items): Attempts behind each
+) -> float | None:
+    """Variance of the difference at one item from run to run, on average; None where nobody repeated anything.
+
+    Of k attempts at an item of which a fraction p is right the mean has the variance ``p (1 - p) / (k - 1)``. One
+    attempt, where the other model made several, has that of the other's.
+    """
+    seen = ~np.isnan(responses).any(axis=0)
+    values, k = responses[:, seen], n_trials[:, seen].astype(np.float64)
+    single = np.where(k > 1.0, values * (1.0 - values) * k / np.maximum(k - 1.0, 1.0), np.nan)
+    variance = np.where(np.isnan(single), single[::-1], single) / np.maximum(k, 1.0)
+    return None if np.isnan(variance).all() else float(np.nanmean(variance.sum(axis=0)))
 
 
 def flips(baseline: FloatArray, candidate: FloatArray) -> tuple[int, int]:

@@ -1,0 +1,57 @@
+"""Verdicts on the command line: their words, colours and files."""
+
+import json
+
+import click
+import numpy as np
+import pytest
+
+from itembank.cli.gate import coloured
+from itembank.responses.response_files import write_responses
+from tests.gating.test_gate import changed
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A baseline, and a candidate that is worse by a point."""
+    for name, matrix in zip(("old", "new"), changed(20, 10), strict=True):
+        write_responses(matrix, tmp_path / f"{name}.parquet")
+    return tmp_path / "old.parquet", tmp_path / "new.parquet"
+
+
+def test_gate_and_gate_next_of_one_full_file_agree(run, runs, tmp_path):
+    """Both have all answers; the one says what other questions would show, the other what these do."""
+    at_once = run("gate", *runs, "--margin", "0.03")
+    assert (at_once.code, at_once.out.partition(":")[0]) == (0, "PASS")
+    assert "60.0 -> 59.0" in at_once.out
+    assert "\x1b" not in at_once.out
+    assert run("gate", "start", runs[0], "--margin", "0.03", "-o", tmp_path / "gate").code == 0
+    staged = run("gate", "next", tmp_path / "gate", runs[1], "--format", "json")
+    found = json.loads(staged.out)
+    assert (staged.code, found["verdict"], found["n_items"], found["is_exact"]) == (0, "pass", 1000, True)
+    assert found["candidate_score"] == pytest.approx(0.59)
+    assert [text in staged.err for text in found["notes"]] == [True] * len(found["notes"])
+
+
+def test_rows_at_the_beginning_of_a_file_are_named(run, runs, tmp_path):
+    """In the notes of the terminal and of JSON."""
+    write_responses(changed(20, 10)[1].take(items=np.arange(100)), tmp_path / "part.parquet")
+    outcome = run("gate", runs[0], tmp_path / "part.parquet", "--format", "json")
+    assert "no random draw" in json.loads(outcome.out)["notes"][0]
+    assert "no random draw" in outcome.err
+
+
+def test_verdicts_have_colours_unless_nobody_wants_them(monkeypatch):
+    """The word alone, which says the same."""
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    seen = {word: coloured(f"{word}: new is") for word in ("PASS", "FAIL", "UNDECIDED")}
+    assert len({text.split(word)[0] for word, text in seen.items()}) == 3
+    assert [click.unstyle(text) for text in seen.values()] == [f"{word}: new is" for word in seen]
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert coloured("PASS: new is") == "PASS: new is"
+
+
+def test_the_former_name_of_an_estimand_is_refused_with_the_new_one(run, runs):
+    outcome = run("gate", *runs, "--estimand", "expected")
+    assert outcome.code == 2
+    assert "'questions'" in outcome.err
