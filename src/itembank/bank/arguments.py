@@ -40,13 +40,20 @@ def as_bank(bank: GivenBank) -> Bank:
     )
 
 
-def as_responses(responses: GivenResponses) -> ResponseMatrix:
-    """Return the responses themselves, or read those at a path or several, or in a table."""
-    if isinstance(responses, ResponseMatrix):
-        return responses
-    from itembank.readers.read import read_responses, responses_from_frame  # noqa: PLC0415 (a session reads no results)
+def as_responses(responses: GivenResponses, errors: Errors | None = None) -> ResponseMatrix:
+    """Return the responses themselves, or read those at a path or several, or in a table.
 
-    return responses_from_frame(responses) if _is_table(responses) else read_responses(_paths(responses))
+    Lost answers count as `errors` says, or else as they did.
+    """
+    if isinstance(responses, ResponseMatrix):
+        return responses.with_errors(errors)
+    from itembank.readers.read import read_responses, responses_from_frame  # noqa: PLC0415 (a session reads no results)
+    from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
+
+    spec = ReadingSpec(errors=errors)
+    if _is_table(responses):
+        return responses_from_frame(responses, spec=spec)
+    return read_responses(_paths(responses), spec=spec)
 
 
 def as_new_responses(

@@ -24,6 +24,7 @@ from itembank.cli.options import (
     BankPath,
     MethodName,
     NamedChoice,
+    errors_option,
     format_option,
     is_bank,
     level_option,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
     from itembank.comparison.comparisons import Comparison
     from itembank.pages.render import Page
+    from itembank.responses.error_kinds import Errors
 
 
 @click.command("compare", cls=Command)
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 @report_option
 @match_option
 @mixed_prompts_option
+@errors_option
 @format_option
 def compare_command(
     *,
@@ -90,6 +93,7 @@ def compare_command(
     report: Path | None,
     match: str,
     allow_mixed_prompts: bool,
+    errors: "Errors | None",
     output_format: str,
     **spec: Any,
 ) -> None:
@@ -122,14 +126,15 @@ def compare_command(
     with warnings_as_notes():
         if loaded is None:
             with importing_first(sources):
-                reading = ReadingSpec(empty="drop", allow_mixed_prompts=allow_mixed_prompts)
+                reading = ReadingSpec(empty="drop", allow_mixed_prompts=allow_mixed_prompts, errors=errors)
                 given = [read_matrix([path], reading) for path in sources]
-            matrix = joined(given, allow_mixed_prompts=allow_mixed_prompts)
+            matrix = joined(given, errors, allow_mixed_prompts=allow_mixed_prompts)
             compared = partial(ib.compare, matrix)
         else:
             loaded, wanted = bank_and_targets(loaded, wanted)
             paths = sources[1:]
-            matrix = read_new_results(loaded, paths, chosen, match=match, allow_mixed_prompts=allow_mixed_prompts)
+            reads: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors}
+            matrix = read_new_results(loaded, paths, chosen, **reads)
             note_known_models(loaded, models or matrix.model_ids)
             compared = partial(ib.compare, loaded, matrix, ignore_unknown=ignore_unknown)
         compared = partial(compared, models=models or None, selection=chosen, spec=ComparisonSpec(**spec))

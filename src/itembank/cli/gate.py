@@ -18,6 +18,7 @@ from itembank.cli.options import (
     NEW_FILE,
     BankPath,
     NamedChoice,
+    errors_option,
     format_option,
     level_option,
     option,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from itembank.gating.results import Gate
     from itembank.gating.running import GateRun
     from itembank.gating.stages import GatePlan
+    from itembank.responses.error_kinds import Errors
     from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.answers import Answer
 
@@ -63,6 +65,11 @@ _RULE = gathered(
             default="",
         ),
         level_option,
+    ),
+    headed(
+        "Lost answers",
+        errors_option,
+        option("--max-lost SHARE", "Let nothing pass if either side lost a larger share of its answers.", GateSpec),
     ),
 )
 _bank_option = option("--bank", "Bank of past models, with which few items say more.", BankPath())
@@ -161,6 +168,7 @@ def verdict_command(
     """  # noqa: D301
     import itembank as ib  # noqa: PLC0415
     from itembank.gating.gate import GatePair, gate, probabilities_of_both  # noqa: PLC0415
+    from itembank.gating.lost import as_counted  # noqa: PLC0415
 
     if repeats:
         from itembank.gating.noise import advice, more_items_or_repeats  # noqa: PLC0415
@@ -170,11 +178,11 @@ def verdict_command(
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes(), progress("gate") as advance:
         one, other = (
-            read_run([path], loaded, match, allow_mixed_prompts=allow_mixed_prompts, repeats=repeats)
+            read_run([path], loaded, match, rule["errors"], allow_mixed_prompts=allow_mixed_prompts, repeats=repeats)
             for path in (baseline, candidate)
         )
         if self_test:
-            _end_self_test(GatePair.of(one, other), spec, outputs["output_format"])
+            _end_self_test(GatePair.of(*as_counted(one, other, spec.errors)), spec, outputs["output_format"])
             return
         found = gate(
             one,
@@ -186,7 +194,10 @@ def verdict_command(
             spec=spec,
             progress=advance,
         )
-    more = more_items_or_repeats(GatePair.of(one, other, allow_mixed_prompts=True), spec) if repeats else []
+    more = []
+    if repeats:
+        pair = GatePair.of(*as_counted(one, other, spec.errors), allow_mixed_prompts=True)
+        more = more_items_or_repeats(pair, spec)
     print_gate(found, outputs["output_format"], more)
     quoted = shlex.quote(str(baseline))
     then = {
@@ -224,7 +235,13 @@ def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None
 
 
 def read_run(
-    paths: Sequence[Path], bank: "Bank | None", match: str, *, allow_mixed_prompts: bool, repeats: bool = False
+    paths: Sequence[Path],
+    bank: "Bank | None",
+    match: str,
+    errors: "Errors | None" = None,
+    *,
+    allow_mixed_prompts: bool,
+    repeats: bool = False,
 ) -> "ResponseMatrix":
     """Read the results of one model, without the warning that they are of some items only."""
     from itembank.cli.new_results import read_new_results  # noqa: PLC0415
@@ -232,10 +249,13 @@ def read_run(
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
 
     if bank is not None:
-        return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts)
+        return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     with importing_first(paths):
         spec = ReadingSpec(
-            empty="drop", allow_mixed_prompts=allow_mixed_prompts, repeats="count" if repeats else "error"
+            empty="drop",
+            allow_mixed_prompts=allow_mixed_prompts,
+            repeats="count" if repeats else "error",
+            errors=errors,
         )
         return read_matrix(list(paths), spec)
 
@@ -328,7 +348,7 @@ def start_command(
     spec = GateSpec(**rule, max_items=max_items, seed=seed)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes(), progress("gate start") as advance:
-        given = read_run([baseline], loaded, match, allow_mixed_prompts=False)
+        given = read_run([baseline], loaded, match, spec.errors, allow_mixed_prompts=False)
         known = None if loaded is not None else option_probabilities([baseline], given)
         plan = start_gate(given, bank=bank, probabilities=known, spec=spec, progress=advance)
         plan.save(output)
@@ -357,6 +377,7 @@ def start_command(
 @_ids_option
 @match_option
 @mixed_prompts_option
+@errors_option
 @_OUTPUTS
 def next_command(
     *,
@@ -368,6 +389,7 @@ def next_command(
     ids: str,
     match: str,
     allow_mixed_prompts: bool,
+    errors: "Errors | None",
     outputs: Mapping[str, Any],
 ) -> None:
     """Decide from all answers so far whether the candidate passes, or print the items to run next.
@@ -386,7 +408,7 @@ def next_command(
     is_run = how["command"] is not None
     if is_run == bool(candidate):
         raise click.UsageError("Give the candidate's results, or --command COMMAND to run its items: one of them.")
-    plan = GatePlan.load(gate)
+    plan = GatePlan.load(gate).with_errors(errors)
     refuse_unused(
         *((name, is_run, "--command COMMAND") for name in (*how, *running, "model_id")),
         *((name, not is_run, "results of the candidate") for name in ("ids", "allow_mixed_prompts")),
@@ -396,13 +418,13 @@ def next_command(
         if not model_id:
             raise click.UsageError("The candidate needs a name: --model-id NAME.")
         with warnings_as_notes():
-            found = _run_by_command(gate, model_id, how, running)
+            found = _run_by_command(gate, model_id, errors, how, running)
         print_gate(found, outputs["output_format"])
         end_gate(found, outputs)
         return
     loaded = plan.bank()
     with warnings_as_notes():
-        given = read_run(candidate, loaded, match, allow_mixed_prompts=allow_mixed_prompts)
+        given = read_run(candidate, loaded, match, plan.spec.errors, allow_mixed_prompts=allow_mixed_prompts)
         known = option_probabilities(candidate, given) if plan.probabilities is not None else None
         found = plan.look(given, bank=loaded, probabilities=known, allow_mixed_prompts=allow_mixed_prompts)
     then = None
@@ -417,7 +439,9 @@ def next_command(
     end_gate(found, outputs, then)
 
 
-def _run_by_command(gate: Path, model_id: str, how: Mapping[str, Any], running: Mapping[str, Any]) -> "Gate":
+def _run_by_command(
+    gate: Path, model_id: str, errors: "Errors | None", how: Mapping[str, Any], running: Mapping[str, Any]
+) -> "Gate":
     """Run stages by a command until there is a verdict; answers are kept beside the gate."""
     from typing import cast  # noqa: PLC0415
 
@@ -425,7 +449,7 @@ def _run_by_command(gate: Path, model_id: str, how: Mapping[str, Any], running: 
     from itembank.harnesses.commands import CommandItems, CommandSpec, file_name  # noqa: PLC0415
     from itembank.harnesses.drive import drive  # noqa: PLC0415
 
-    with open_gate_run(gate / file_name(model_id, ".answers.jsonl"), gate, model_id=model_id) as run:
+    with open_gate_run(gate / file_name(model_id, ".answers.jsonl"), gate, model_id=model_id, errors=errors) as run:
         items = CommandItems(CommandSpec(**how), run.plan.baseline.items)
         if run.n_items:
             note(f"Continuing: {run.n_items} items are answered.")

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,8 @@ from itembank.bank.banks import Bank
 from itembank.checks import with_choices
 from itembank.comparison.compared_models import ComparedModels, bank_and_targets, chosen_models
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
-from itembank.comparison.difference_tests import evidence, tested
+from itembank.comparison.comparisons import Comparison, Found, ModelPairs, ReferenceTests
+from itembank.comparison.difference_tests import evidence
 from itembank.comparison.differences import (
     ItemCounts,
     TargetErrors,
@@ -32,6 +31,7 @@ from itembank.comparison.differences import (
     learn_errors,
     raw_standard_errors,
 )
+from itembank.comparison.lost import compared
 from itembank.comparison.pairs import model_pairs
 from itembank.comparison.without_bank import compare_answers, joined
 from itembank.errors import DataError, DataWarning, ParameterError, remedy
@@ -58,6 +58,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import only_items
+from itembank.responses.error_kinds import Errors
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
@@ -76,6 +77,7 @@ def compare(
     target: str | Sequence[str] = OVERALL,
     ignore_unknown: bool = False,
     allow_mixed_prompts: bool = False,
+    errors: Errors | None = None,
     spec: ComparisonSpec = USUAL,
     progress: ProgressCallback = silent,
     **choices: Any,
@@ -109,6 +111,9 @@ def compare(
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
     allow_mixed_prompts : bool
         Compare even if the models had different prompts.
+    errors : {'missing', 'wrong', 'bounds'}, optional
+        What lost answers count as (`ResponseMatrix.lost`): nothing; wrong answers; or nothing in the difference, with
+        an interval that holds whichever they were. By default what the responses say.
     spec : ComparisonSpec
     **choices
         Fields of the spec by name: ``level=0.9``, ``estimand="run"``.
@@ -134,19 +139,36 @@ def compare(
     chosen = as_selection(selection)
     if known_bank is None:
         _check_without_bank(method, is_ignored=ignore_unknown)
-        matrix = joined([as_responses(one) for one in results], allow_mixed_prompts=allow_mixed_prompts)
+        given = [as_responses(one, errors) for one in results]
+        matrix = joined(given, errors, allow_mixed_prompts=allow_mixed_prompts)
         if chosen is not None:
             matrix, _ = only_items(matrix, chosen.item_ids)
-        return compare_answers(chosen_models(matrix, models), target, spec, progress=progress)
+        return compared(
+            chosen_models(matrix, models),
+            lambda one, estimand: compare_answers(one, target, estimand or QUESTIONS, progress=progress),
+            spec,
+        )
     bank, target = bank_and_targets(known_bank, target)
     if bank.headline is not None:
         check_headline(bank, "calibrated", spec.estimand or RUN, (), progress)
-    given, selection = answers_to_items(bank, _of_bank(bank, results, allow_mixed_prompts=allow_mixed_prompts), chosen)
-    matrix = chosen_models(known_items(bank, given, selection, ignore_unknown=ignore_unknown), models)
-    compared = ComparedModels.create(bank, matrix, selection, target)
+    new = _of_bank(bank, results, errors, allow_mixed_prompts=allow_mixed_prompts)
+    new, selection = answers_to_items(bank, new, chosen)
+    matrix = chosen_models(known_items(bank, new, selection, ignore_unknown=ignore_unknown), models)
     if estimator is not None:
         folds(bank, progress=progress)  # kept: all below asks for them without a word
-    estimator, errors = _estimator_and_errors(compared, estimator, spec.level)
+
+    def find(responses: ResponseMatrix, estimand: DifferenceEstimand | None) -> Found:
+        return _found(ComparedModels.create(bank, responses, selection, target), estimator, estimand, spec.level)
+
+    return compared(matrix, find, spec)
+
+
+def _found(
+    compared: ComparedModels, estimator: EstimationSpec | None, estimand: DifferenceEstimand | None, level: float
+) -> Found:
+    """Find what answers to items of a bank say of all pairs of models."""
+    bank, matrix, selection = compared.bank, compared.responses, compared.selection
+    estimator, errors = _estimator_and_errors(compared, estimator, level)
     is_learnt = np.array([error is not None for error in errors])
     _check_learnt(compared, estimator, is_learnt)
     pairs, counts = compared.paired(), compared.counts()
@@ -160,28 +182,25 @@ def compare(
         values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
         typicality = estimates.typicality
     raw, score = differences(compared.raw_scores(), values, pairs, is_learnt)
-    spec = replace(spec, estimand=spec.estimand or _usual_estimand(compared, counts))
+    estimand = estimand or _usual_estimand(compared, counts)
     chance: FloatArray = np.zeros(raw.shape)
-    if spec.estimand == REPEATED:
+    if estimand == REPEATED:
         chance = pair_variance(bank, compared.observations, matrix)[:, compared.index]
-    elif spec.estimand == QUESTIONS:
+    elif estimand == QUESTIONS:
         chance = pairs.variance_of_all
     found = evidence(
         *(raw, pairs, counts, standard_errors, errors),
         chance=chance,
-        has_unit=spec.estimand == QUESTIONS and matrix.is_binary,
-        is_of_run=spec.estimand == RUN,
+        has_unit=estimand == QUESTIONS and matrix.is_binary,
+        is_of_run=estimand == RUN,
     )
-    difference, tests = tested(found, spec)
-    return Comparison(
-        model_ids=tuple(matrix.model_ids),
+    return Found(
         targets=compared.targets,
-        difference=difference,
-        tests=tests,
+        evidence=found,
         pairs=ModelPairs.of(compared, pairs),
         reference=ReferenceTests.of(compared, pairs),
-        ranking=Ranking.of(matrix.model_ids, compared.targets, score, found, tests, level=spec.level),
-        spec=spec,
+        score=score,
+        estimand=estimand,
         method=PAIRED if estimator is None else METHODS.name_of(estimator),
         interval_kind="calibrated" if is_learnt.all() else "classical",
         bank_id=bank.bank_id,
@@ -200,14 +219,17 @@ def _usual_estimand(compared: ComparedModels, counts: ItemCounts) -> DifferenceE
     return "questions" if is_full else "run"
 
 
-def _of_bank(bank: Bank, results: Sequence[GivenResponses], *, allow_mixed_prompts: bool) -> NewResponses:
+def _of_bank(
+    bank: Bank, results: Sequence[GivenResponses], errors: Errors | None, *, allow_mixed_prompts: bool
+) -> NewResponses:
     """Return results to items of a bank as one: files are read together, as the bank's were."""
     paths = [one for one in results if isinstance(one, str | Path)]
-    if len(paths) == len(results) and (len(results) > 1 or allow_mixed_prompts):
-        return as_new_responses(bank, paths, allow_mixed_prompts=allow_mixed_prompts)
+    if len(paths) == len(results) and (len(results) > 1 or allow_mixed_prompts or errors is not None):
+        return as_new_responses(bank, paths, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     if len(results) == 1:
-        return results[0]
-    return joined([as_new_responses(bank, one) for one in results], allow_mixed_prompts=allow_mixed_prompts)
+        return results[0].with_errors(errors) if isinstance(results[0], ResponseMatrix) else results[0]
+    given = [as_new_responses(bank, one, errors=errors) for one in results]
+    return joined(given, errors, allow_mixed_prompts=allow_mixed_prompts)
 
 
 def _check_without_bank(method: EstimationSpec | str, *, is_ignored: bool) -> None:

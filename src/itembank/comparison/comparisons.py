@@ -10,9 +10,11 @@ from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.difference_tests import SAME, DifferenceTests, Evidence, mcnemar_exact, paired_t
 from itembank.comparison.pairs import PairedDifferences, model_pairs
+from itembank.errors import first_few, remedy
 from itembank.estimation.estimates import Scores, Typicality, known_number
-from itembank.estimation.estimator_specs import RUN
+from itembank.estimation.estimator_specs import RUN, DifferenceEstimand
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
 
@@ -117,14 +119,14 @@ class Ranking:
         model_ids: Sequence[str],
         targets: Sequence[str],
         score: FloatArray,  # (n_models, n_targets): NaN comes last
-        found: Evidence,
+        difference: FloatArray,  # (n_pairs, n_targets)
         tests: DifferenceTests,
         *,
         level: float,
     ) -> Self:
         """Count for each model which others are clearly better, and clearly worse."""
-        n_models, difference = score.shape[0], found.difference
-        is_clear = np.where(found.is_exact, np.abs(difference) > SAME, tests.p_holm < 1.0 - level)
+        n_models, is_exact = score.shape[0], np.isnan(tests.p_holm)
+        is_clear = np.where(is_exact, np.abs(difference) > SAME, tests.p_holm < 1.0 - level)
         first, second = model_pairs(n_models)
         better, worse = (np.zeros(score.shape, dtype=np.int64) for _ in range(2))
         behind = np.full((3, *score.shape), np.nan)
@@ -166,6 +168,46 @@ class Ranking:
         return rows
 
 
+@dataclass(frozen=True, slots=True)
+class LostByModel:
+    """Answers that models lost, and what differences are if they were wrong.
+
+    Attributes
+    ----------
+    errors : {'missing', 'wrong', 'bounds'}
+        What they count as.
+    n : (n_models,)
+    kinds : tuple of n_models str
+        Counts by kind, in words.
+    if_wrong : (n_pairs, n_targets)
+        Differences with all of them as wrong answers.
+    """
+
+    errors: Errors
+    n: IntArray
+    kinds: tuple[str, ...]
+    if_wrong: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What answers say of all pairs of models, before intervals and tests."""
+
+    targets: tuple[str, ...]
+    evidence: Evidence
+    pairs: ModelPairs
+    reference: ReferenceTests
+    score: FloatArray  # (n_models, n_targets): For the ranking
+    estimand: DifferenceEstimand
+    method: str
+    interval_kind: str
+    typicality: Typicality
+    bank_id: str = ""
+    target_id: str = ""
+    last: str = OVERALL
+    remarks: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison(Tabular):
     """Differences of n_pairs pairs of models on n_targets targets, all signed b - a.
@@ -196,6 +238,8 @@ class Comparison(Tabular):
         Name of the score above those of scenarios: 'overall', or a headline score.
     remarks : tuple of str
         What one must know of all differences.
+    lost : LostByModel, optional
+        Answers that the models lost; None if none were.
     """
 
     schema = "compare"
@@ -215,6 +259,7 @@ class Comparison(Tabular):
     typicality: Typicality
     last: str = OVERALL
     remarks: tuple[str, ...] = ()
+    lost: LostByModel | None = None
 
     @property
     def flagged_models(self) -> tuple[str, ...]:
@@ -252,9 +297,12 @@ class Comparison(Tabular):
             "interval": self.interval_kind,
             "bank": self.bank_id,
             "target_id": self.target_id,
+            "errors": None if self.lost is None else self.lost.errors,
         }
         first, second = self.pairs.first.tolist(), self.pairs.second.tolist()
         flags = self._flags()
+        lost = self.lost
+        n_lost = np.zeros(len(self.model_ids), dtype=np.int64) if lost is None else lost.n
         return [
             {
                 "model_a": self.model_ids[first[k]],
@@ -264,7 +312,10 @@ class Comparison(Tabular):
                 "typicality_a": known_number(typicality[first[k]]),
                 "typicality_b": known_number(typicality[second[k]]),
                 **facts,
-                "note": "; ".join(part for part in (notes[k][t], flags[k], *self.remarks) if part),
+                "n_lost_a": int(n_lost[first[k]]),
+                "n_lost_b": int(n_lost[second[k]]),
+                "if_lost_are_wrong": None if lost is None else known_number(lost.if_wrong[k, t]),
+                "note": "; ".join(part for part in (notes[k][t], flags[k], *self._on_lost(), *self.remarks) if part),
             }
             for k in range(self.n_pairs)
             for t, target in enumerate(self.targets)
@@ -273,7 +324,8 @@ class Comparison(Tabular):
     def ranking_rows(self) -> list[dict[str, Any]]:
         """One record for each target and model, best first, as the command line prints them."""
         facts = {"level": self.spec.level, "estimand": self.estimand, "note": "; ".join(self.notes)}
-        return [{**row, **facts} for row in self.ranking.rows()]
+        n_lost = {} if self.lost is None else dict(zip(self.model_ids, self.lost.n.tolist(), strict=True))
+        return [{**row, "n_lost": n_lost.get(row["model_id"], 0), **facts} for row in self.ranking.rows()]
 
     def _columns(self) -> dict[str, FloatArray | IntArray]:
         """Return what is printed of each pair and target, (n_pairs, n_targets), in the order of the columns."""
@@ -306,7 +358,26 @@ class Comparison(Tabular):
         if len(texts) > 1 and not self.bank_id:
             shared = self.pairs.n_shared_items
             texts = {f"each pair is compared on the items that both answered, {shared.min()} to {shared.max()}": None}
-        return (*texts, *self.remarks)
+        return (*self._on_lost(), *texts, *self.remarks)
+
+    def _on_lost(self) -> tuple[str, ...]:
+        """Say which models lost answers, what these count as, and what else they do."""
+        lost = self.lost
+        if lost is None:
+            return ()
+        order = [row for row in np.argsort(-lost.n, kind="stable").tolist() if lost.n[row]]
+        who = first_few([f"{self.model_ids[row]} lost {lost.n[row]} answers ({lost.kinds[row]})" for row in order])
+        counted = {
+            "missing": "They count as missing",
+            "wrong": "They count as wrong",
+            "bounds": "The intervals hold whichever of them were right",
+        }[lost.errors]
+        if lost.errors == "missing" and lost.if_wrong.size == 1:
+            counted += f"; as wrong, the difference is {100.0 * lost.if_wrong[0, 0]:+.1f} points"
+        elif lost.errors == "missing":
+            counted += "; the field if_lost_are_wrong has the differences with them as wrong"
+        more = remedy("errors='wrong' or 'bounds'", "--errors wrong or bounds")
+        return (f"{who}. {counted}{f' ({more})' if lost.errors == 'missing' else ''}",)
 
     def _flags(self) -> list[str]:
         """Return what each pair's typicality says of its interval, '' where nothing."""

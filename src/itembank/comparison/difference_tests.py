@@ -100,6 +100,18 @@ class Evidence(NamedTuple):
         """Whether nothing is left to chance, (n_pairs, n_targets)."""
         return self.is_of_run & (self.variance <= 0.0) & (self.unit <= 0.0)
 
+    def take(self, pairs: IntArray) -> "Evidence":
+        """Return that of some pairs."""
+        d, variance, unit, fell, rose, degrees, scale = (np.asarray(values)[pairs] for values in self[:-1])
+        return Evidence(d, variance, unit, fell, rose, degrees, scale, self.is_of_run)
+
+    def probability(self, side: int) -> FloatArray:
+        """Probability that the difference is above zero (1) or below (-1), were every one as likely beforehand."""
+        d = self.difference
+        at_zero = self.unit * null_variance(np.zeros(d.shape), (self.fell, self.rose))
+        z = standardised(d, self.scale * np.sqrt(np.maximum(self.variance, at_zero)))
+        return np.where(np.isnan(d), np.nan, stdtr(self.degrees, side * z))
+
     def bounds(self, level: float | FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return intervals at a level, or at one for each difference, within [-1, 1]."""
         boundary = self.scale * t_reach(level, self.degrees)
@@ -107,27 +119,32 @@ class Evidence(NamedTuple):
         return lower_bound(*known), upper_bound(*known)
 
 
-def tested(found: Evidence, spec: ComparisonSpec) -> tuple[Scores, DifferenceTests]:
-    """Give differences their intervals and tests.
+def intervals_and_tests(
+    found: Evidence, spec: ComparisonSpec, ends: tuple[Evidence, Evidence] | None = None
+) -> tuple[Scores, DifferenceTests]:
+    """Give differences their intervals and tests: with `ends`, those that hold from the lowest to the highest.
 
     A difference d is rejected if the estimate is c F^-1(0.5 + level / 2) standard errors from it or more, F the Student
     distribution and c its scale. So the p-value, ``2 F(-|z| / c)`` of the standard error at d = 0, is below ``1 -
     level`` just where the interval leaves out 0. The smallest detectable difference is the half-width, and ``c
     F^-1(power)`` standard errors more.
     """
-    d, is_exact = found.difference, found.is_exact
-    low, high = found.bounds(spec.level)
-    at_zero = found.unit * null_variance(np.zeros(d.shape), (found.fell, found.rose))
-    z = standardised(d, found.scale * np.sqrt(np.maximum(found.variance, at_zero)))
-    probability = np.where(np.isnan(d), np.nan, stdtr(found.degrees, z))
-    p = np.where(is_exact | np.isnan(d), np.nan, 2.0 * stdtr(found.degrees, -np.abs(z)))
+    lowest, highest = (found, found) if ends is None else ends
+    d, is_exact = found.difference, found.is_exact & (lowest.difference == highest.difference)
+    low, high = lowest.bounds(spec.level)[0], highest.bounds(spec.level)[1]
+    above, below = (
+        np.clip(0.5, one.probability(side), other.probability(side))
+        for side, one, other in ((1, lowest, highest), (-1, highest, lowest))
+    )
+    p = np.where(is_exact, np.nan, 2.0 * np.minimum(above, below))
     adjusted = holm(p)
-    joint_low, joint_high = found.bounds(1.0 - (1.0 - spec.level) / holm_factors(p, adjusted < 1.0 - spec.level))
+    joint = 1.0 - (1.0 - spec.level) / holm_factors(p, adjusted < 1.0 - spec.level)
+    joint_low, joint_high = lowest.bounds(joint)[0], highest.bounds(joint)[1]
     reach = t_reach(spec.level, found.degrees)
     half_width = np.maximum(d - low, high - d)
     detectable = half_width * (1.0 + t_quantile(spec.power, found.degrees) / reach)
     error = np.where(is_exact, 0.0, half_width / (found.scale * reach))
-    tests = DifferenceTests(probability, p, adjusted, joint_low, joint_high, np.where(is_exact, np.nan, detectable))
+    tests = DifferenceTests(above, p, adjusted, joint_low, joint_high, np.where(is_exact, np.nan, detectable))
     return Scores(d, error, low, high), tests
 
 

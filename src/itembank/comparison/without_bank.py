@@ -1,24 +1,24 @@
 """Differences of models from their answers to the same items alone, without a bank."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from itembank.comparison.compared_models import check_number, check_shared, wanted_targets
-from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.comparisons import Comparison, ModelPairs, Ranking, ReferenceTests
-from itembank.comparison.difference_tests import Evidence, mcnemar_exact, paired_t, tested
+from itembank.comparison.comparisons import Found, ModelPairs, ReferenceTests
+from itembank.comparison.difference_tests import Evidence, mcnemar_exact, paired_t
 from itembank.comparison.pairs import model_pairs, shared_counts
 from itembank.errors import DataError, remedy, shown
 from itembank.estimation.estimates import Typicality
-from itembank.estimation.estimator_specs import NEEDS_REPEATS, QUESTIONS, REPEATED, RUN
+from itembank.estimation.estimator_specs import NEEDS_REPEATS, QUESTIONS, REPEATED, RUN, DifferenceEstimand
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired import paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, other_in
 from itembank.readers.rows import CONTENT
+from itembank.responses.error_kinds import Errors
+from itembank.responses.lost_answers import LostAnswers, one_policy
 from itembank.responses.prompts import prompt_differences
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
@@ -27,12 +27,16 @@ FEWEST_SHARED = 2
 """Items that it takes to see how differences vary."""
 
 
-def joined(sources: Sequence[ResponseMatrix], *, allow_mixed_prompts: bool = False) -> ResponseMatrix:
-    """Put responses of several files together, with all items that any of them has.
+def joined(
+    sources: Sequence[ResponseMatrix], errors: Errors | None = None, *, allow_mixed_prompts: bool = False
+) -> ResponseMatrix:
+    """Put responses of several files together, with all items that any of them has; lost answers count as `errors`.
 
     A model that is in several continues if it answered other items there. If it answered the same, these are runs of
     their own, with a number after the name.
     """
+    policy = one_policy(sources, errors)
+    sources = [one.with_errors(policy) for one in sources]
     if len(sources) == 1:
         return sources[0]
     items = sources[0].items
@@ -52,44 +56,51 @@ def joined(sources: Sequence[ResponseMatrix], *, allow_mixed_prompts: bool = Fal
             "item_id", keep="first", maintain_order=True
         )
     place = {item: column for column, item in enumerate(items["item_id"])}
-    runs: list[tuple[str, FloatArray, IntArray]] = []
+    runs: list[tuple[str, FloatArray, IntArray, LostAnswers]] = []
     for one in sources:
         columns = np.array([place[item] for item in one.item_ids], dtype=np.int64)
         for row, name in enumerate(one.model_ids):
-            answered = ~np.isnan(one.responses[row])
-            where = columns[answered]
-            like = (run for run in runs if run[0] == name and np.isnan(run[1][where]).all())
-            run = next(like, (name, np.full(len(place), np.nan), np.zeros(len(place), dtype=np.int64)))
-            run[1][where] = one.responses[row, answered]
-            run[2][where] = 1 if one.n_trials is None else one.n_trials[row, answered]
-            if not any(run is other for other in runs):
+            asked = one.asked[row]
+            where, answers = columns[asked], one.responses[row, asked]
+            like = (
+                run for run in runs if run[0] == name and np.isnan(run[1][where]).all() and not run[3].n[where].any()
+            )
+            run = next(like, None)
+            if run is None:
+                none = np.zeros((3, len(place)), dtype=np.int64)
+                run = (name, np.full(len(place), np.nan), none[0], LostAnswers(none[1], none[2], policy))
                 runs.append(run)
-    names = [name for name, _, _ in runs]
+            run[1][where] = answers
+            run[2][where] = ~np.isnan(answers) if one.n_trials is None else one.n_trials[row, asked]
+            if one.lost is not None:
+                run[3].n[where], run[3].kind[where] = one.lost.n[row, asked], one.lost.kind[row, asked]
+    names = [name for name, *_ in runs]
     numbered = [
         f"{name} ({names[: k + 1].count(name)})" if names.count(name) > 1 else name for k, name in enumerate(names)
     ]
+    lost = LostAnswers(np.stack([one.n for *_, one in runs]), np.stack([one.kind for *_, one in runs]), policy)
     is_repeated = any(one.n_trials is not None for one in sources)
     return ResponseMatrix.create(
-        np.stack([values for _, values, _ in runs]),
+        np.stack([values for _, values, *_ in runs]),
         model_ids=numbered,
         items=items,
-        n_trials=np.stack([trials for _, _, trials in runs]) if is_repeated else None,
+        n_trials=np.stack([trials for _, _, trials, _ in runs]) if is_repeated else None,
+        lost=lost if lost.n.any() else None,
     )
 
 
 def compare_answers(
     responses: ResponseMatrix,  # Of two models or more
     target: str | Sequence[str],
-    spec: ComparisonSpec,
+    estimand: DifferenceEstimand,
     *,
     progress: ProgressCallback = silent,
-) -> Comparison:
+) -> Found:
     """Compare all pairs of models by the items that both answered, as `gate` does two runs.
 
     A scenario's score is the mean over its items, the overall one that over all items. Of a pair the model that
     answered more items is the baseline (`paired_look`).
     """
-    spec = replace(spec, estimand=spec.estimand or QUESTIONS)
     n_models, values, trials = responses.n_models, responses.responses, responses.n_trials
     scenarios = responses.items["scenario"].to_numpy()
     known = tuple(dict.fromkeys(scenarios.tolist()))
@@ -114,36 +125,30 @@ def compare_answers(
                 continue
             plain[k, t], of_many[k, t] = d.mean(), d.var(ddof=1) / d.size
             chance = None
-            if spec.estimand == REPEATED:
+            if estimand == REPEATED:
                 chance = None if trials is None else run_chance(values[[a, b]][:, places], trials[[a, b]][:, places])
                 if chance is None:
                     raise DataError(NEEDS_REPEATS.format(remedy("estimand='questions'", "--estimand questions")))
             is_turned = np.isnan(x).sum() > np.isnan(y).sum()
-            look = paired_look(*((y, x) if is_turned else (x, y)), is_finite=spec.estimand != QUESTIONS, chance=chance)
+            look = paired_look(*((y, x) if is_turned else (x, y)), is_finite=estimand != QUESTIONS, chance=chance)
             difference[k, t] = -look.difference if is_turned else look.difference
             variance[k, t], unit[k, t], degrees[k, t] = look.variance, look.unit, look.degrees
             fell[k, t], rose[k, t] = look.flips[::-1] if is_turned else look.flips
-    found = Evidence(difference, variance, unit, fell, rose, degrees, np.ones(shape), spec.estimand == RUN)
-    differences, tests = tested(found, spec)
     observed = np.column_stack([(~np.isnan(values[:, places])).sum(axis=1) for places in columns])
     score = np.column_stack(
         [_scores(values[:, places], difference[:, t], shared[:, t]) for t, places in enumerate(columns)]
     )
     if not responses.is_binary:
         only_a, only_b = np.full((2, *shape), np.nan)
-    return Comparison(
-        model_ids=tuple(responses.model_ids),
+    return Found(
         targets=targets,
-        difference=differences,
-        tests=tests,
+        evidence=Evidence(difference, variance, unit, fell, rose, degrees, np.ones(shape), estimand == RUN),
         pairs=ModelPairs(first, second, shared, observed[first], observed[second], only_a, only_b, plain),
         reference=ReferenceTests(mcnemar_exact(only_a, only_b), paired_t(plain, of_many, np.maximum(shared - 1, 1))),
-        ranking=Ranking.of(responses.model_ids, targets, score, found, tests, level=spec.level),
-        spec=spec,
+        score=score,
+        estimand=estimand,
         method="paired",
         interval_kind="classical",
-        bank_id="",
-        target_id="",
         typicality=Typicality.unknown(n_models),
         remarks=_remarks(targets, [int(np.sum(scenarios == name)) for name in known]),
     )

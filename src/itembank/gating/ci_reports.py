@@ -32,7 +32,7 @@ def junit_xml(found: Gate) -> str:
     candidate, baseline = visible(found.candidate_id), visible(found.baseline_id)
     name = f"{candidate} against {baseline}, margin {points(found.spec.margin)}"
     whole = ElementTree.SubElement(suite, "testcase", classname="itembank gate", name=name)
-    words = "\n".join(f"{fact}: {value}" for fact, value in found.facts)
+    words = "\n".join([*(f"{fact}: {value}" for fact, value in found.facts), *map(visible, found.notes)])
     if is_fail:
         ElementTree.SubElement(whole, "failure", type="fail", message=found.sentence).text = words
     elif is_undecided:

@@ -14,6 +14,7 @@ from itembank.checks import with_choices
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown
 from itembank.estimation.estimator_specs import NEEDS_REPEATS, QUESTIONS, REPEATED, RUN
 from itembank.gating.gate_spec import GateSpec
+from itembank.gating.lost import check_one_model, with_lost
 from itembank.gating.results import FlippedItem, Gate, Look, ScenarioChange, Verdict
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
@@ -21,6 +22,7 @@ from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import in_both, only_items, other_in
 from itembank.readers.rows import CONTENT
+from itembank.responses.error_kinds import Errors
 from itembank.responses.prompts import prompt_differences
 from itembank.responses.responses import ResponseMatrix
 
@@ -62,7 +64,7 @@ def gate(
     ----------
     baseline, candidate : ResponseMatrix, path or paths
         Results of one model each. Items that the candidate did not answer count as not drawn: without a bank those it
-        answered are taken as a random sample of the baseline's.
+        answered are taken as a random sample of the baseline's. What either side lost counts as `spec.errors` says.
     bank : Bank or path, optional
         Take the difference from what past models say of these items, as `compare` does.
     selection : Selection or path, optional
@@ -89,29 +91,36 @@ def gate(
     'pass'
     """
     spec = with_choices(spec, choices)
-    runs, chosen = [as_responses(baseline), as_responses(candidate)], None
+    runs, chosen = [as_responses(one, spec.errors) for one in (baseline, candidate)], None
     if selection is not None:
         from itembank.bank.arguments import as_selection  # noqa: PLC0415 (two files need no bank, and load none)
 
         chosen = as_selection(selection)
         if chosen is not None:
             runs = [only_items(one, chosen.item_ids)[0] for one in runs]
-    pair = GatePair.of(*runs, allow_mixed_prompts=allow_mixed_prompts)
+    if bank is not None and probabilities is not None:
+        raise ParameterError("probabilities are a covariate of differences without a bank. Leave one of them out.")
+    known_bank = None
     if bank is not None:
         from itembank.bank.arguments import as_bank  # noqa: PLC0415
 
-        if probabilities is not None:
-            raise ParameterError("probabilities are a covariate of differences without a bank. Leave one of them out.")
-        return _by_comparison(pair, as_bank(bank), chosen, spec, progress)
-    known = None if probabilities is None else pair.aligned([as_responses(one) for one in probabilities])
-    return _of_answers(pair, known, spec)
+        known_bank = as_bank(bank)
+
+    def judge(one: ResponseMatrix, other: ResponseMatrix) -> Gate:
+        pair = GatePair.of(one, other, allow_mixed_prompts=allow_mixed_prompts)
+        if known_bank is not None:
+            return _by_comparison(pair, known_bank, chosen, spec, progress)
+        known = None if probabilities is None else pair.aligned([as_responses(one) for one in probabilities])
+        return _of_answers(pair, known, spec)
+
+    return with_lost(runs[0], runs[1], spec, judge)
 
 
 def _of_answers(pair: "GatePair", known: FloatArray | None, spec: GateSpec) -> Gate:
     """Judge a pair by its answers, and the probabilities of the right options where they are known, (2, n_items)."""
     estimand = spec.estimand or QUESTIONS
     found = pair.look(estimand, probabilities=known, cluster=spec.cluster)
-    look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.errors])
+    look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates])
     return verdict_of(
         pair,
         [look],
@@ -169,7 +178,7 @@ def _by_comparison(
     from itembank.comparison.comparison_spec import ComparisonSpec  # noqa: PLC0415
 
     bounds = []
-    for error in spec.errors:
+    for error in spec.error_rates:
         choices = ComparisonSpec(level=1.0 - 2.0 * error, estimand=spec.estimand)
         found = compare(bank, pair.matrix, selection=selection, spec=choices, progress=progress)
         bounds.append((float(found.difference.low[0, -1]), float(found.difference.high[0, -1])))
@@ -191,13 +200,13 @@ def _by_comparison(
     )
 
 
-def as_responses(given: "GivenResponses") -> ResponseMatrix:
-    """Return the responses themselves, or read those at a path or several."""
+def as_responses(given: "GivenResponses", errors: Errors | None = None) -> ResponseMatrix:
+    """Return the responses themselves, or read those at a path or several; lost answers count as `errors`."""
     if isinstance(given, ResponseMatrix):
-        return given
+        return given.with_errors(errors)
     from itembank.bank import arguments  # noqa: PLC0415 (the command line reads its files itself)
 
-    return arguments.as_responses(given)
+    return arguments.as_responses(given, errors)
 
 
 def option_probabilities(paths: Sequence[Path], read: ResponseMatrix) -> ResponseMatrix | None:
@@ -239,12 +248,8 @@ class GatePair:
         cls, baseline: ResponseMatrix, candidate: ResponseMatrix, *, allow_mixed_prompts: bool = False
     ) -> "GatePair":
         """Check that the two can be compared, and join them."""
-        for name, one in (("baseline", baseline), ("candidate", candidate)):
-            if one.n_models != 1:
-                raise DataError(
-                    f"the {name} must be one model, got {one.n_models}: {shown(one.model_ids) or 'none'}. Give "
-                    f"{remedy('responses.take(models=[...])', 'a file that has the rows of one model_id alone')}."
-                )
+        check_one_model("baseline", baseline)
+        check_one_model("candidate", candidate)
         baseline = baseline.take(items=np.flatnonzero(~np.isnan(baseline.responses[0])))
         asked = baseline.items["item_id"]
         shared, others = only_items(candidate, asked)

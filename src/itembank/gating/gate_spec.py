@@ -1,10 +1,12 @@
 """Choices of a gate."""
 
 from dataclasses import dataclass
+from typing import get_args
 
-from itembank.checks import check_fraction, check_whole, from_points
+from itembank.checks import check_fraction, check_one_of, check_whole, from_points
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand, check_estimand
+from itembank.responses.error_kinds import Errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,12 @@ class GateSpec:
         Most items of a gate in stages; all by default.
     seed : int
         Of the order of items, without a bank.
+    errors : {'missing', 'wrong', 'bounds'}, optional
+        What answers count as that either side lost (`ResponseMatrix.lost`): nothing, and the verdict is undecided if it
+        would be another one were they wrong; wrong answers; or whichever, and there is a verdict if it is the same in
+        the worst case and the best. As the results say by default, else 'missing'.
+    max_lost : float, optional
+        Nothing passes of which either side lost a larger part of its answers.
     """
 
     margin: float = 0.02
@@ -55,6 +63,8 @@ class GateSpec:
     growth: float = 1.4
     max_items: int | None = None
     seed: int = 0
+    errors: Errors | None = None
+    max_lost: float | None = None
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -75,6 +85,12 @@ class GateSpec:
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least=2)
         check_whole("seed", self.seed, least=0)
+        if self.errors is not None:
+            check_one_of("errors", self.errors, get_args(Errors))
+        if self.max_lost is not None and not 0.0 <= self.max_lost <= 1.0:
+            raise ParameterError(
+                f"max_lost must be a share between 0 and 1, got {self.max_lost!r}.{from_points(self.max_lost)}"
+            )
         if not 1.05 <= self.growth <= 10.0:
             raise ParameterError(f"growth must lie between 1.05 and 10, got {self.growth!r}.")
 
@@ -84,6 +100,6 @@ class GateSpec:
         return self.margin / 2.0 if self.tolerance is None else self.tolerance
 
     @property
-    def errors(self) -> tuple[float, float, float]:
+    def error_rates(self) -> tuple[float, float, float]:
         """One-sided error probabilities of a miss, a false alarm, and one end of the interval that is shown."""
         return self.miss, self.false_alarm, (1.0 - self.level) / 2.0

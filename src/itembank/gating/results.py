@@ -3,16 +3,23 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from itembank.errors import remedy, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS
 from itembank.gating.gate_spec import GateSpec
+from itembank.responses.error_kinds import Errors
 from itembank.tabular import Tabular
 
 Verdict = Literal["pass", "fail", "undecided"]
 EXIT_CODES: Final[Mapping[str, int]] = {"pass": 0, "fail": 1, "undecided": 3}
 SCHEMA = "itembank.gate/1"
+LOST_IN_WORDS: Final[Mapping[str, str]] = {
+    "missing": "without them",
+    "wrong": "with them as wrong",
+    "worst": "in the worst case",
+    "best": "in the best case",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,63 @@ class FlippedItem:
     candidate: float
 
 
+class LostBySide(NamedTuple):
+    """How many answers one side lost, of those it was asked for, with counts by kind in words."""
+
+    n: int
+    n_asked: int
+    kinds: str
+
+    @property
+    def share(self) -> float:
+        """Part of its answers that it lost."""
+        return self.n / max(self.n_asked, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Answers that the baseline and the candidate lost, and what they do to the verdict.
+
+    Attributes
+    ----------
+    errors : {'missing', 'wrong', 'bounds'}
+        What they count as.
+    baseline, candidate : LostBySide
+        Of the baseline's items.
+    ways : mapping of str to (difference, verdict)
+        By what they may count as: 'missing', 'wrong', and for 'bounds' the 'worst' and the 'best' case.
+    reason : {'', 'decide', 'too many'}
+        Why a candidate is undecided for them: the verdict depends on them, or they are more than `GateSpec.max_lost`.
+    """
+
+    errors: Errors
+    baseline: LostBySide
+    candidate: LostBySide
+    ways: Mapping[str, tuple[float, Verdict]]
+    reason: str = ""
+
+    @property
+    def share(self) -> float:
+        """The larger part of its answers that either side lost."""
+        return max(self.baseline.share, self.candidate.share)
+
+    @property
+    def in_words(self) -> str:
+        """How many were lost, and the difference by what they count as, what is counted first."""
+        who = " and ".join(
+            f"the {name} lost {side.n} of {side.n_asked} answers ({side.kinds})"
+            for name, side in (("candidate", self.candidate), ("baseline", self.baseline))
+            if side.n
+        )
+        shown = [way for way in self.ways if self.errors != "bounds" or way in {"worst", "best"}]
+        return f"{who}. The difference is {', '.join(map(self.way_in_words, shown))}"
+
+    def way_in_words(self, way: str) -> str:
+        """Return the difference and the verdict if lost answers count so: '-15.0 with them as wrong (FAIL)'."""
+        difference, verdict = self.ways[way]
+        return f"{signed(difference)} {LOST_IN_WORDS[way]} ({verdict.upper()})"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Gate(Tabular):
     """Whether a candidate is as good as a baseline, to within a margin.
@@ -107,6 +171,8 @@ class Gate(Tabular):
     spec : GateSpec
     notes : tuple of str
     bank_id : str
+    lost : Lost, optional
+        Answers that either side lost; None if none were.
     """
 
     schema = "gate"
@@ -130,6 +196,7 @@ class Gate(Tabular):
     spec: GateSpec
     notes: tuple[str, ...] = ()
     bank_id: str = ""
+    lost: Lost | None = None
 
     @property
     def last(self) -> Look:
@@ -195,7 +262,9 @@ class Gate(Tabular):
         if self.verdict == "fail":
             way = "better" if look.difference > 0.0 else "worse"
             return f"FAIL: {candidate} is {way} than {baseline} by {size} ({scores}, {interval})."
-        if self.next_items:
+        if self.lost is not None and self.lost.reason:
+            more = self._lost_too_many
+        elif self.next_items:
             more = f" The next {len(self.next_items)} items are to be run."
         elif self.is_all_run:
             alone = remedy("estimand='run'", "--estimand run")
@@ -214,6 +283,23 @@ class Gate(Tabular):
             more = " The difference is too near to the margin for more items to decide it."
         differs = f"{candidate} differs from {baseline} by {signed(look.difference)}"
         return f"UNDECIDED: {differs} ({scores}, {interval}).{more}"
+
+    @property
+    def _lost_too_many(self) -> str:
+        """Why lost answers leave a candidate undecided, and what to do."""
+        lost = self.lost
+        if lost is None:
+            return ""
+        if lost.reason == "too many":
+            most = f"{remedy('max_lost', '--max-lost')} {self.spec.max_lost:g}"
+            return f" It would pass, but {100 * lost.share:.3g} % of one side's answers were lost, more than {most}."
+        who = "It" if lost.candidate.n else "The baseline"
+        side = lost.candidate if lost.candidate.n else lost.baseline
+        said = f" {who} lost {side.n} of {side.n_asked} answers, and they decide: "
+        if lost.errors == "bounds":
+            return f"{said}{lost.way_in_words('worst')}, {lost.way_in_words('best')}. Run them again."
+        count = "Run them again, or count them: " + remedy("errors='wrong'", "--errors wrong")
+        return f"{said}{lost.way_in_words('missing')}, {lost.way_in_words('wrong')}. {count}."
 
     @property
     def _way(self) -> str:
@@ -272,7 +358,8 @@ class Gate(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, as ``--format json`` prints it; the keys are described in docs/gate.md."""
-        spec = self.spec
+        spec, lost = self.spec, self.lost
+        if_wrong = lost.ways.get("wrong", (None, None)) if lost else (None, None)
         answered = max(self.last.n_items, 1)
         return {
             "schema_version": SCHEMA,
@@ -304,6 +391,11 @@ class Gate(Tabular):
             "method": self.method,
             "estimand": self.estimand,
             "bank": self.bank_id,
+            "errors": lost.errors if lost else spec.errors,
+            "n_lost_baseline": lost.baseline.n if lost else 0,
+            "n_lost_candidate": lost.candidate.n if lost else 0,
+            "if_lost_are_wrong": if_wrong[0],
+            "verdict_if_lost_are_wrong": if_wrong[1],
             "items_to_decide": self.items_to_decide,
             "cost_to_decide": dict(self.cost_to_decide),
             "next_items": list(self.next_items),

@@ -10,8 +10,11 @@ import polars as pl
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, did_you_mean, quoted, shown, visible
 from itembank.files.documents import RECORD_KEY, read_json
+from itembank.gating.lost import how_to_count
 from itembank.gating.results import Gate
 from itembank.gating.stages import PLAN, GatePlan
+from itembank.responses.error_kinds import ERROR, Errors, error_kind
+from itembank.responses.lost_answers import one_policy
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import told_responses
 from itembank.sessions.choosing import fit_costs, told_costs
@@ -46,13 +49,15 @@ class GateRun:
         self._bank = plan.bank() if bank is None or bank.bank_id != plan.bank_id else bank
         self._journal: Journal | None = None
         self._answers: dict[str, Told] = {}
+        self._keeps_lost = one_policy([plan.baseline], plan.spec.errors) != "missing"
         self._failed: dict[str, str] = {}  # Reasons of the items that are not asked again
         self._failed_costs: list[Mapping[str, float]] = []
         self._pending: dict[str, None] = {}
         self._left: dict[str, None] = {}  # Items of the stage without an answer
         for event in events:
             self._record(event)
-        self._failed.clear()
+        if not self._keeps_lost:
+            self._failed.clear()
         self._look()
         self._journal = journal
 
@@ -91,7 +96,7 @@ class GateRun:
             raise DataError(
                 f"the gate looks when all {n_stage} items of a stage are answered, and {len(lacking)} are not: "
                 f"{shown(lacking)}{why}. Fix that, and give the same command again: answers are kept, and only these "
-                "items are run."
+                f"items are run.{f' {how_to_count()}.' if self._failed else ''}"
             )
         spent = " and ".join(f"{amount:.3g} {visible(unit)}" for unit, amount in self.costs.items())
         notes = [f"the candidate's answers cost {spent}, failed attempts among them"] if spent else []
@@ -138,6 +143,8 @@ class GateRun:
     ) -> None:
         """Take note that an item could not be answered."""
         self._record(Failed(item_id, again, reason, self.check_costs(costs, item_id, new_units=new_units)))
+        if self._keeps_lost and not self._left:
+            self._look()
 
     def check_costs(
         self, costs: Mapping[str, float] | None, item_id: str, *, new_units: bool = False
@@ -166,16 +173,24 @@ class GateRun:
         self._failed.pop(event.item_id, None)
         if isinstance(event, Failed) and not event.again:
             self._failed[event.item_id] = event.reason
+            if self._keeps_lost:
+                self._left.pop(event.item_id, None)
+
+    @property
+    def _lost(self) -> dict[str, int]:
+        """Items whose answers count though they were lost, with the kind of error."""
+        lost = self._failed if self._keeps_lost else {}
+        return {item: error_kind(reason) or ERROR for item, reason in lost.items()}
 
     def _is_answered(self, size: int) -> bool:
-        return self._answers.keys() >= set(self.plan.order[:size])
+        return self._answers.keys() | self._lost.keys() >= set(self.plan.order[:size])
 
     def _look(self) -> None:
         """Take the looks that the answers allow, and find out what is left to be run."""
-        self._left = dict.fromkeys(self.plan.next_items(self._answers))
+        self._left = dict.fromkeys(self.plan.next_items(self._answers.keys() | self._lost.keys()))
         if self._is_answered(self.plan.sizes[0]):
             models = pl.DataFrame({"model_id": [self.model_id]})
-            given = told_responses(self._answers, {}, self.plan.baseline.items, models)
+            given = told_responses(self._answers, self._lost, self.plan.baseline.items, models)
             self.found = self.plan.look(given, bank=self._bank, probabilities=self._probabilities())
             self._left = dict.fromkeys(self.found.next_items)
 
@@ -187,13 +202,14 @@ def open_gate_run(
     *,
     model_id: str,
     bank: Bank | None = None,  # As of `GateRun`
+    errors: Errors | None = None,  # What items count as that fail, unless as the plan says
 ) -> Iterator[GateRun]:
     """Begin a candidate's way through a gate, or go on with the answers that a file keeps.
 
     Raises `DataError` when the file is of another gate or candidate; `JournalError` when another process writes it, or
     it cannot be written.
     """
-    plan = GatePlan.load(gate)
+    plan = GatePlan.load(gate).with_errors(errors)
     header = {"gate": read_json(gate / PLAN)[RECORD_KEY], "model_id": check_model_id(model_id)}
     is_there = path.exists()
     with Journal.open(path, kind=KIND) if is_there else Journal.create(path, {"kind": KIND, **header}) as journal:

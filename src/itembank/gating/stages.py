@@ -3,10 +3,11 @@
 import json
 import math
 import os
+import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from itembank.files.atomic import adding_to_folder, write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.gating.gate import USUAL, GatePair, look_of, verdict_at, verdict_of
 from itembank.gating.gate_spec import GateSpec
+from itembank.gating.lost import check_one_model, how_to_count, with_lost
 from itembank.gating.results import Gate, Look, points, signed
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.looks import constant_boundary, lower_bound
@@ -27,6 +29,8 @@ from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import only_items
 from itembank.readers.read import read_responses
+from itembank.responses.error_kinds import Errors
+from itembank.responses.lost_answers import one_policy
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Compact
@@ -47,7 +51,7 @@ class GatePlan(Compact):
     Attributes
     ----------
     baseline : ResponseMatrix
-        Of one model, to all items that the difference is about.
+        Of one model, to all items that the difference is about, with those whose answers it lost.
     spec : GateSpec
     order : tuple of item ids
         In which they are run.
@@ -92,6 +96,10 @@ class GatePlan(Compact):
                 return left
         return ()
 
+    def with_errors(self, errors: Errors | None) -> Self:
+        """Return the plan with lost answers of candidates counted by another policy; None leaves it as it is."""
+        return self if errors is None else replace(self, spec=replace(self.spec, errors=errors))
+
     def look(
         self,
         candidate: GivenResponses,
@@ -122,7 +130,28 @@ class GatePlan(Compact):
         DataError
             If the first stage is not answered yet; and as `gate`.
         """
-        pair = GatePair.of(self.baseline, as_responses(candidate), allow_mixed_prompts=allow_mixed_prompts)
+        given, known = (
+            as_responses(candidate, self.spec.errors),
+            None if probabilities is None else as_responses(probabilities),
+        )
+        lost = "" if given.lost is None else f" Answers were lost: {given.lost.in_words}. {how_to_count()}."
+
+        def judge(one: ResponseMatrix, other: ResponseMatrix) -> Gate:
+            pair = GatePair.of(one, other, allow_mixed_prompts=allow_mixed_prompts)
+            return self._judged(pair, bank, known, to_first=in_stages, lost=lost)
+
+        return with_lost(self.baseline, given, self.spec, judge, in_stages=True)
+
+    def _judged(
+        self,
+        pair: GatePair,
+        bank: GivenBank | None,
+        probabilities: ResponseMatrix | None,
+        *,
+        to_first: bool,  # That decides
+        lost: str,  # What to say of answers that the candidate lost where too few are left
+    ) -> Gate:
+        """Take the looks that the answers of a pair allow."""
         answered = {
             item for item, is_known in zip(pair.matrix.item_ids, ~np.isnan(pair.candidate), strict=True) if is_known
         }
@@ -131,11 +160,11 @@ class GatePlan(Compact):
             left = self.next_items(answered)
             raise DataError(
                 f"the first look needs answers to {self.sizes[0]} items, and {len(left)} are missing: {shown(left)}. "
-                "Run them, and give all answers so far."
+                f"Run them, and give all answers so far.{lost}"
             )
         known = None
         if self.probabilities is not None and probabilities is not None:
-            known = pair.aligned([self.probabilities, as_responses(probabilities)])
+            known = pair.aligned([self.probabilities, probabilities])
         of_bank = self.bank() if bank is None or self.looks is None else self._checked(as_bank(bank))
         taken: list[Look] = []
         for number in reached:
@@ -149,7 +178,7 @@ class GatePlan(Compact):
                 even = look_of(even_look(of_bank, now.matrix), len(items), self._constant_boundaries())
                 look = look.with_bounds_of(even)
             taken.append(look)
-            if in_stages and verdict_at(look, self.spec) != "undecided":
+            if to_first and verdict_at(look, self.spec) != "undecided":
                 break
         decided = [k for k, look in enumerate(taken) if verdict_at(look, self.spec) != "undecided"]
         taken = taken[: decided[-1] + 1] if decided else taken
@@ -158,7 +187,7 @@ class GatePlan(Compact):
         if of_bank is not None:
             from itembank.gating.with_bank import full_score  # noqa: PLC0415
 
-            score = full_score(of_bank, self.baseline)
+            score = full_score(of_bank, pair.matrix.take(models=np.array([0])))
         return verdict_of(
             now,
             taken,
@@ -169,7 +198,7 @@ class GatePlan(Compact):
             per_item=1.0 / n_items - self.none_left,
             baseline_score=score,
             next_items=self.next_items(answered),
-            notes=[] if in_stages else self._on_more_answers(pair, taken, of_bank),
+            notes=[] if to_first else self._on_more_answers(pair, taken, of_bank),
             bank_id=self.bank_id,
         )
 
@@ -253,6 +282,9 @@ class GatePlan(Compact):
         if not is_signed or record.get("schema_version") != 1:
             raise IntegrityError(f"{path} is not the gate that was written: it is damaged, or was changed. Start anew.")
         try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)  # of lost answers, given at the start
+                baseline = read_responses(Path(folder) / BASELINE)
             looks = record["looks"]
             probabilities = Path(folder) / PROBABILITIES
             if looks is not None:
@@ -260,7 +292,7 @@ class GatePlan(Compact):
 
                 looks = BankLooks.from_dict(looks)
             return cls(
-                baseline=read_responses(Path(folder) / BASELINE),
+                baseline=baseline,
                 spec=GateSpec(**record["spec"]),
                 order=tuple(map(str, record["order"])),
                 sizes=tuple(map(int, record["sizes"])),
@@ -317,12 +349,26 @@ def start_gate(
     >>> plan.look("runs/int8").verdict  # doctest: +SKIP
     """
     spec = with_choices(spec, choices)
-    given, loaded = as_responses(baseline), None if bank is None else as_bank(bank)
+    given, loaded = as_responses(baseline, spec.errors), None if bank is None else as_bank(bank)
     if loaded is not None and given.n_items:
         given, _ = only_items(given, loaded.responses.items["item_id"])
     given = given.take(items=id_order(given.item_ids))  # the order of a file must not draw other items
-    pair = GatePair.of(given, given)  # the same checks
-    complete = given.take(items=np.flatnonzero(~np.isnan(given.responses[0])))
+    check_one_model("baseline", given)
+    policy = one_policy([given], spec.errors)
+    given = given.with_errors(policy)
+    if policy == "bounds" and given.lost is not None and given.lost.n.any():
+        raise DataError(
+            f"a gate in stages by bounds needs all answers of the baseline, and {given.lost.n.sum()} were lost "
+            f"({given.lost.in_words}). Run these items again, or count lost answers as missing or wrong."
+        )
+    complete = given.take(items=np.flatnonzero(given.observed[0]))
+    if policy == "missing" and given.lost is not None and given.lost.n.any():
+        warn(
+            f"the baseline lost answers ({given.lost.in_words}): the gate is about the {complete.n_items} items that "
+            f"it answered. {how_to_count()}, or run these again first.",
+            DataWarning,
+        )
+    pair = GatePair.of(complete, complete)  # the same checks
     total = complete.n_items
     looks: BankLooks | None = None
     if loaded is not None:
@@ -347,7 +393,7 @@ def start_gate(
                 f"a gate in stages with a bank is of this run, got estimand {spec.estimand!r}. Leave it out."
             )
         learnt = [size for size in sizes if size < total]
-        looks = learn_looks(loaded, learnt, spec.errors, progress=progress)
+        looks = learn_looks(loaded, learnt, spec.error_rates, progress=progress)
         boundaries, order = looks.boundaries, _order(looks, complete.item_ids)
     else:
         single = _boundaries(sizes, 1.0 / total if spec.estimand in {None, RUN} else 0.0, spec)
@@ -361,7 +407,7 @@ def start_gate(
         ids = complete.item_ids
         order = [ids[place] for place in places.tolist()]
     plan = GatePlan(
-        complete,
+        given.take(items=np.flatnonzero(given.asked[0])),
         spec,
         tuple(order),
         sizes,
@@ -378,7 +424,7 @@ def start_gate(
 def _boundaries(sizes: Sequence[int], none_left: float, spec: GateSpec) -> list[float]:
     """Return the standard errors that chance crosses at any look as rarely as asked, for each error rate."""
     information = tuple(1.0 / (1.0 / size - none_left) for size in sizes if 1.0 / size > none_left)
-    return [constant_boundary(information, error) if information else 0.0 for error in spec.errors]
+    return [constant_boundary(information, error) if information else 0.0 for error in spec.error_rates]
 
 
 def _sizes(spec: GateSpec, total: int, *, has_bank: bool) -> tuple[int, ...]:

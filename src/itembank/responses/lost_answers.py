@@ -1,12 +1,17 @@
 """`LostAnswers`: attempts that were asked for and ended without an answer, and what they count as."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from itembank.errors import DataError, remedy
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.error_kinds import KINDS, Errors
+
+if TYPE_CHECKING:
+    from itembank.responses.responses import ResponseMatrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,17 @@ def _counted(kind: str, n: int) -> str:
     plural = "s" * (n != 1)
     words = alone.get(kind) or (f"{kind}{plural}" if kind in {"error", "time-out"} else f"{kind} error{plural}")
     return f"{n} {words}"
+
+
+def one_policy(results: "Iterable[ResponseMatrix]", errors: Errors | None) -> Errors:
+    """Return what lost answers of several results count as: what was asked for, or what those say that have some."""
+    told: set[Errors] = {one.lost.errors for one in results if one.lost is not None and one.lost.n.any()}
+    if errors is None and len(told) > 1:
+        ways = remedy("errors='missing', 'wrong' or 'bounds'", "--errors missing, wrong or bounds")
+        raise DataError(
+            f"lost answers must count as the same in all results, got {' and '.join(sorted(told))}. Say which: {ways}."
+        )
+    return next(iter(told), "missing") if errors is None else errors
 
 
 def counted_as(

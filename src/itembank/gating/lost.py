@@ -1,0 +1,168 @@
+"""What answers that were lost do to a verdict."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import DataError, remedy, shown
+from itembank.gating.gate_spec import GateSpec
+from itembank.gating.results import Gate, Look, Lost, LostBySide, signed
+from itembank.readers.agreement import only_items
+from itembank.responses.error_kinds import Errors
+from itembank.responses.lost_answers import one_policy
+from itembank.responses.responses import ResponseMatrix
+
+NEARLY_ALL = 0.8
+"""Part of the baseline's items from which on a candidate was hardly meant to run only some."""
+WAYS: Final[Mapping[str, tuple[float, float]]] = {
+    "missing": (math.nan, math.nan),
+    "wrong": (0.0, 0.0),
+    "worst": (1.0, 0.0),
+    "best": (0.0, 1.0),
+}
+"""What a lost answer of the baseline and of the candidate may count as: nothing (NaN), wrong (0), or right (1)."""
+DECISIVE: Final[Mapping[Errors, Sequence[str]]] = {
+    "missing": ("missing",),
+    "wrong": ("wrong",),
+    "bounds": ("worst", "best"),
+}
+"""Ways that the verdict rests on, by policy."""
+Judge = Callable[[ResponseMatrix, ResponseMatrix], Gate]
+
+
+def counted(
+    baseline: ResponseMatrix, candidate: ResponseMatrix, values: tuple[float, float]
+) -> tuple[ResponseMatrix, ResponseMatrix]:
+    """Count lost answers of the two as values (`WAYS`), and leave out items that the baseline then has no answer to."""
+    one, other = (of.with_lost_as(value) for of, value in zip((baseline, candidate), values, strict=True))
+    gone = set(_asked(baseline)) - set(_asked(one))
+    kept = [place for place, item in enumerate(other.item_ids) if item not in gone] if gone else None
+    return one, other if kept is None else other.take(items=np.array(kept, dtype=np.int64))
+
+
+def as_counted(
+    baseline: ResponseMatrix, candidate: ResponseMatrix, errors: Errors | None
+) -> tuple[ResponseMatrix, ResponseMatrix]:
+    """Count lost answers by a policy, or as the responses say; 'bounds' leaves them out."""
+    policy = one_policy((baseline, candidate), errors)
+    return counted(baseline, candidate, WAYS["wrong" if policy == "wrong" else "missing"])
+
+
+def with_lost(
+    baseline: ResponseMatrix, candidate: ResponseMatrix, spec: GateSpec, judge: Judge, *, in_stages: bool = False
+) -> Gate:
+    """Judge a candidate with lost answers counted as `spec.errors` says, and say what they do to the verdict.
+
+    Left out, they make it undecided where it would be another one if they counted as wrong. By 'bounds' there is a
+    verdict if it is the same whichever lost answers were right. A plan of stages (`in_stages`) has left out or counted
+    those of the baseline, and has those of the candidate run again that count as missing.
+    """
+    for name, one in (("baseline", baseline), ("candidate", candidate)):
+        check_one_model(name, one)
+    asked = _asked(baseline)
+    sides = baseline, only_items(candidate, asked)[0]
+    policy = one_policy(sides, spec.errors)
+    if not any(_has_lost(one) for one in sides):
+        found = judge(*counted(baseline, candidate, WAYS["missing"]))
+        return found if in_stages else _told_of_absent(found, *sides)
+    if policy == "missing" and not sides[1].observed.any():
+        lost = _by_side(sides[1])
+        raise DataError(
+            f"the candidate lost all {lost.n} answers ({lost.kinds}), and nothing is known of it. Run them again. "
+            f"{how_to_count()}."
+        )
+    planned = math.nan if baseline.lost is None else baseline.lost.value
+    ways: dict[str, Gate] = {}
+    for way in DECISIVE[policy] if in_stages else dict.fromkeys((*DECISIVE[policy], "missing", "wrong")):
+        first, second = WAYS[way]
+        with nullcontext() if way in DECISIVE[policy] else suppress(DataError):  # of one that lost all it was asked
+            ways[way] = judge(*counted(baseline, candidate, (planned if in_stages else first, second)))
+    found = _whichever(ways) if policy == "bounds" else ways[policy]
+    outcomes = {name: (one.difference, one.verdict) for name, one in ways.items()}
+    told = Lost(policy, _by_side(sides[0]), _by_side(sides[1]), outcomes)
+    if found.verdict == "pass" and told.share > (1.0 if spec.max_lost is None else spec.max_lost):
+        told, found = replace(told, reason="too many"), replace(found, verdict="undecided")
+    elif policy == "missing" and "wrong" in ways and _is_turned(found, ways["wrong"]):
+        told, found = replace(told, reason="decide"), replace(found, verdict="undecided", items_to_decide=None)
+    elif policy == "bounds" and found.verdict == "undecided" and ways["worst"].verdict != ways["best"].verdict:
+        told = replace(told, reason="decide")
+    return replace(found, lost=told, notes=(told.in_words, *found.notes))
+
+
+def _is_turned(found: Gate, if_wrong: Gate) -> bool:
+    """Whether the verdict is another one if lost answers are wrong; a failure stays one that is no longer proved."""
+    if found.verdict == "fail":
+        return if_wrong.verdict == "pass" or (if_wrong.verdict == "fail" and if_wrong.low * found.low < 0.0)
+    return if_wrong.verdict != found.verdict
+
+
+def _whichever(ways: Mapping[str, Gate]) -> Gate:
+    """Put the worst and the best case together: bounds that hold in both, and a verdict if both have the same."""
+    worst, best = ways["worst"], ways["best"]
+    found = ways.get("missing", worst)
+    look = Look(
+        found.last.n_items,
+        found.difference if "missing" in ways else 0.5 * (worst.difference + best.difference),
+        min(worst.low, best.low),
+        max(worst.high, best.high),
+        (min(worst.last.by_miss[0], best.last.by_miss[0]), max(worst.last.by_miss[1], best.last.by_miss[1])),
+        (min(worst.last.by_alarm[0], best.last.by_alarm[0]), max(worst.last.by_alarm[1], best.last.by_alarm[1])),
+    )
+    is_same = worst.verdict == best.verdict
+    return replace(
+        found,
+        verdict=worst.verdict if is_same else "undecided",
+        looks=(*found.looks[:-1], look),
+        items_to_decide=None,
+        next_items=worst.next_items or best.next_items if worst.verdict == "undecided" or not is_same else (),
+    )
+
+
+def _told_of_absent(found: Gate, baseline: ResponseMatrix, candidate: ResponseMatrix) -> Gate:
+    """Say of a nearly full run that passes what answers do that it has no row of, if they were lost."""
+    total, n_known = int(baseline.observed.sum()), int(candidate.observed.sum())
+    if_wrong = float(np.nansum(candidate.responses) - np.nansum(baseline.responses)) / total
+    is_turned = found.verdict == "pass" and if_wrong <= -found.spec.margin
+    if found.bank_id or not is_turned or not NEARLY_ALL * total <= n_known < total:
+        return found
+    note = (
+        f"the candidate's results have no row of {total - n_known} of the baseline's {total} items. If these were run, "
+        f"and their answers lost: counted as wrong, the difference is {signed(if_wrong)} points"
+    )
+    return replace(found, notes=(*found.notes, note))
+
+
+def check_one_model(name: str, responses: ResponseMatrix) -> None:
+    """Refuse a baseline or a candidate that is not one model."""
+    if responses.n_models != 1:
+        raise DataError(
+            f"the {name} must be one model, got {responses.n_models}: {shown(responses.model_ids) or 'none'}. Give "
+            f"{remedy('responses.take(models=[...])', 'a file that has the rows of one model_id alone')}."
+        )
+
+
+def _asked(responses: ResponseMatrix) -> list[str]:
+    """Items that the one model of these responses was asked."""
+    ids: list[str] = responses.items["item_id"].filter(pl.Series(responses.asked[0])).to_list()
+    return ids
+
+
+def _has_lost(responses: ResponseMatrix) -> bool:
+    return responses.lost is not None and bool(responses.lost.n.any())
+
+
+def _by_side(responses: ResponseMatrix) -> LostBySide:
+    """Count answers, and those lost."""
+    every, lost = responses.with_lost_as(0.0), responses.lost
+    n_asked = int(every.observed.sum() if every.n_trials is None else every.n_trials.sum())
+    return LostBySide(0, n_asked, "") if lost is None else LostBySide(int(lost.n.sum()), n_asked, lost.in_words)
+
+
+def how_to_count() -> str:
+    """Advise the policies by which lost answers count."""
+    return "To count what was lost: " + remedy("errors='wrong' or 'bounds'", "--errors wrong or bounds")

@@ -1,0 +1,216 @@
+"""Answers that the baseline or the candidate lost: what they count as, and what they do to a verdict."""
+
+import json
+import shutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+import itembank as ib
+from itembank.gating.lost import WAYS
+from itembank.responses.lost_answers import LostAnswers
+from tests.bank.banks import make_bank
+from tests.gating.test_gate import run_of
+
+TIME_OUT = 3
+
+
+def lost_run(answers: np.ndarray, lost: np.ndarray, name: str, **more: object) -> ib.ResponseMatrix:
+    """Responses of one model that lost the answers to some items."""
+    n = np.zeros((1, answers.size), dtype=np.int64)
+    n[0, lost] = 1
+    told = LostAnswers(n, n * TIME_OUT)
+    return run_of(np.where(n[0] > 0, np.nan, answers), name, lost=told, **more)
+
+
+def pair(n_lost: int = 36, n_lost_baseline: int = 0) -> tuple[ib.ResponseMatrix, ib.ResponseMatrix]:
+    """Two runs of 400 items that differ by one answer, and lost the first, or the last ones."""
+    answers = (np.arange(400) % 4 > 0).astype(float)
+    changed = answers.copy()
+    changed[201] = 0.0
+    return lost_run(answers, np.arange(400 - n_lost_baseline, 400), "old"), lost_run(changed, np.arange(n_lost), "new")
+
+
+def filled(run: ib.ResponseMatrix, value: float) -> ib.ResponseMatrix:
+    """Give the lost answers by hand."""
+    return run_of(np.where(np.isnan(run.responses[0]), value, run.responses[0]), run.model_ids[0])
+
+
+def test_losses_that_turn_a_pass_leave_it_undecided_and_every_door_says_so() -> None:
+    one, other = pair()
+    found = ib.gate(one, other, margin=0.03)
+    assert (found.verdict, found.exit_code) == ("undecided", 3)
+    assert found.lost.ways["missing"] == (pytest.approx(-1 / 364), "pass")
+    assert found.lost.ways["wrong"] == (pytest.approx(-28 / 400), "fail")
+    assert "It lost 36 of 400 answers, and they decide" in found.sentence
+    assert "-0.3 without them (PASS), -7.0 with them as wrong (FAIL)" in found.sentence
+    assert found.notes[0].startswith("the candidate lost 36 of 400 answers (36 time-outs)")
+    told = found.to_dict()
+    assert (told["n_lost_candidate"], told["n_lost_baseline"], told["errors"]) == (36, 0, "missing")
+    assert (told["if_lost_are_wrong"], told["verdict_if_lost_are_wrong"]) == (pytest.approx(-0.07), "fail")
+    assert found.rows()[0]["n_lost_candidate"] == 36
+    assert ib.gate(one, other, margin=0.2).verdict == "pass"
+
+
+@pytest.mark.parametrize("n_lost_baseline", [0, 25])
+def test_the_policies_give_what_answers_by_hand_give(n_lost_baseline: int) -> None:
+    one, other = pair(n_lost_baseline=n_lost_baseline)
+    wrong, by_hand = ib.gate(one, other, errors="wrong"), ib.gate(filled(one, 0.0), filled(other, 0.0))
+    assert (wrong.looks, wrong.verdict) == (by_hand.looks, by_hand.verdict)
+    bounds = ib.gate(one, other, errors="bounds", margin=0.03)
+    worst = ib.gate(filled(one, 1.0), filled(other, 0.0), margin=0.03)
+    best = ib.gate(filled(one, 0.0), filled(other, 1.0), margin=0.03)
+    assert (bounds.low, bounds.high) == (worst.low, best.high)
+    assert (bounds.last.by_miss[0], bounds.last.by_alarm[1]) == (worst.last.by_miss[0], best.last.by_alarm[1])
+    assert (worst.verdict, best.verdict, bounds.verdict) == ("fail", "pass", "undecided")
+    assert ib.gate(one, other, errors="bounds", margin=0.2).verdict == "pass"
+    kept = np.flatnonzero(one.observed[0] & other.observed[0])
+    plain, by_hand = ib.gate(one, other, margin=0.2), ib.gate(one.take(items=kept), other.take(items=kept), margin=0.2)
+    assert plain.looks == by_hand.looks
+
+
+def test_equal_losses_of_both_turn_nothing() -> None:
+    """Both lost the same items: there are no extra losses of the candidate."""
+    one, other = pair(n_lost=36)
+    one = lost_run(filled(one, 0.0).responses[0], np.arange(36), "old")
+    found = ib.gate(one, other, margin=0.03)
+    assert found.verdict == "pass"
+    assert "the candidate lost 36 of 400 answers (36 time-outs) and the baseline lost 36 of 400" in found.notes[0]
+
+
+def test_a_failure_stays_one_unless_losses_turn_it() -> None:
+    answers = np.ones(400)
+    low = answers.copy()
+    low[100:160] = 0.0
+    found = ib.gate(run_of(answers, "old"), lost_run(low, np.arange(5), "new"))
+    assert found.verdict == "fail"
+    one = lost_run(answers, np.arange(300, 360), "old")  # of which the candidate lost none
+    assert ib.gate(one, run_of(low, "new")).verdict == "fail"
+
+
+def test_more_losses_than_are_allowed_pass_nothing() -> None:
+    one, other = pair(n_lost=8)
+    assert ib.gate(one, other, margin=0.2, max_lost=0.02).verdict == "pass"
+    for errors in ("missing", "wrong", "bounds"):
+        found = ib.gate(one, other, margin=0.2, max_lost=0.015, errors=errors)
+        assert (found.verdict, found.lost.reason) == ("undecided", "too many")
+        assert "It would pass, but 2 % of one side's answers were lost, more than max_lost 0.015" in found.sentence
+    with pytest.raises(ib.errors.ParameterError, match="max_lost must be a share between 0 and 1, got 5"):
+        ib.gate(one, other, max_lost=5)
+
+
+def test_results_that_count_lost_answers_differently_are_refused() -> None:
+    one, other = pair(n_lost_baseline=5)
+    with pytest.raises(ib.errors.DataError, match=r"got missing and wrong\. Say which: errors="):
+        ib.gate(one, other.with_errors("wrong"))
+    assert ib.gate(one, other.with_errors("wrong"), errors="wrong").lost.errors == "wrong"
+
+
+def test_a_candidate_that_lost_everything_says_so() -> None:
+    one, other = pair(n_lost=400)
+    with pytest.raises(ib.errors.DataError, match="lost all 400"):
+        ib.gate(one, other)
+    assert ib.gate(one, other, errors="wrong").verdict == "fail"
+
+
+def test_nearly_full_runs_say_what_absent_rows_do() -> None:
+    one, _ = pair(0)
+    kept = np.random.default_rng(1).permutation(400)[:350]
+    found = ib.gate(one, one.with_tables(models=pl.DataFrame({"model_id": ["new"]})).take(items=kept), margin=0.05)
+    assert found.verdict == "pass"
+    assert "no row of 50 of the baseline's 400 items" in found.notes[-1]
+
+
+def test_with_a_bank() -> None:
+    bank = make_bank(n_models=24)
+    answers = bank.responses.responses[0]
+    items = {"items": bank.responses.items}
+    one, other = run_of(answers, "old", **items), lost_run(answers, np.flatnonzero(answers)[:12], "new", **items)
+    found = ib.gate(one, other, bank=bank, margin=0.03)
+    by_hand = ib.gate(one, run_of(np.nan_to_num(other.responses[0]), "new", **items), bank=bank, margin=0.03)
+    assert found.lost.ways["wrong"] == (by_hand.difference, by_hand.verdict)
+    assert ib.gate(one, other, bank=bank, errors="wrong").looks == by_hand.looks
+
+
+def test_in_stages_missing_answers_are_run_again_and_others_count() -> None:
+    one, other = pair(n_lost=60)
+    plan = ib.start_gate(one, margin=0.05, seed=1)
+    with pytest.raises(ib.errors.DataError, match=r"Answers were lost: 60 time-outs\. To count what was lost: errors="):
+        plan.look(other)
+    wrong = plan.with_errors("wrong").look(other)
+    by_hand = plan.look(filled(other, 0.0))
+    assert (wrong.looks, wrong.verdict, wrong.lost.candidate.n) == (by_hand.looks, by_hand.verdict, 60)
+    bounds = plan.with_errors("bounds").look(other)
+    best = plan.look(filled(other, 1.0))
+    assert (bounds.low, bounds.high) == (by_hand.low, best.high)
+    assert (by_hand.verdict, best.verdict, bounds.verdict) == ("fail", "pass", "undecided")
+    assert "they decide" in bounds.sentence
+
+
+def test_a_plan_is_about_what_the_baseline_answered_or_counts_its_losses(tmp_path) -> None:
+    one, other = pair(n_lost=0, n_lost_baseline=40)
+    with pytest.warns(ib.errors.DataWarning, match="about the 360 items that it answered"):
+        plan = ib.start_gate(one, margin=0.05)
+    assert len(plan.order) == 360
+    plan.save(tmp_path / "gate")
+    found = type(plan).load(tmp_path / "gate").look(other)
+    assert (found.n_total, found.lost.baseline.n, found.difference) == (360, 40, pytest.approx(-1 / 360))
+    wrong = ib.start_gate(one, margin=0.05, errors="wrong")
+    assert len(wrong.order) == 400
+    assert wrong.look(other).difference == pytest.approx(29 / 400)
+    with pytest.raises(ib.errors.DataError, match="needs all answers of the baseline, and 40 were lost"):
+        ib.start_gate(one, margin=0.05, errors="bounds")
+
+
+AGENT = """
+case $1 in item-1[0-9][0-9]) echo "timed out" >&2; exit 3;; esac
+echo 1
+"""
+
+
+def test_a_command_that_fails_counts_by_the_policy(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    items = [f"item-{k}" for k in range(200)]
+    pl.DataFrame({"model_id": ["old"] * 200, "item_id": items, "response": [1] * 200}).write_csv("base.csv")
+    (tmp_path / "agent.sh").write_text(AGENT)
+    assert run("gate", "start", "base.csv", "--margin", 0.08, "-o", "gate").code == 0
+    how = ("gate", "next", "gate", "--command", "sh agent.sh {item_id}", "--model-id", "new", "--retries", 0)
+    plain = run(*how)
+    assert plain.code == 1
+    assert "To count what was lost: --errors wrong or bounds" in plain.err
+    wrong = run(*how, "--errors", "wrong", "--format", "json")
+    found = json.loads(wrong.out)
+    assert (wrong.code, found["verdict"], found["errors"]) == (1, "fail", "wrong")
+    assert found["n_lost_candidate"] > 0
+    shutil.rmtree("gate")
+    run("gate", "start", "base.csv", "--margin", 0.08, "-o", "gate", "--errors", "bounds")
+    bounds = run(*how, "--format", "json")
+    assert bounds.code == 3
+    assert "they decide" in json.loads(bounds.out)["sentence"]
+
+
+def test_the_command_line_refuses_what_results_cannot_tell(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    one, other = pair()
+    ib.write_responses(one, "a.parquet")
+    ib.write_responses(other, "b.parquet")
+    assert run("gate", "a.parquet", "b.parquet", "--margin", 0.03).code == 3
+    assert run("gate", "a.parquet", "b.parquet", "--margin", 0.03, "--errors", "wrong").code == 1
+    done = run("gate", "a.parquet", "b.parquet", "--margin", 0.2, "--max-lost", 0.05, "--github", "--junit", "g.xml")
+    assert done.code == 3
+    assert "more than --max-lost 0.05" in done.out
+    assert "36 time-outs" in (tmp_path / "g.xml").read_text()
+
+
+def test_the_files_of_the_complaint(run, shared_dir) -> None:
+    """36 of 200 answers lost to time-outs: as wrong it is -15.0 (-20.8 to -9.8), FAIL."""
+    files = [shared_dir / "inputs" / "01-gate-lost-answers" / name for name in ("base.csv", "cand.csv")]
+    plain = run("gate", *files, "--margin", 0.05)
+    assert (plain.code, "36 of 200" in plain.out) == (3, True)
+    wrong = run("gate", *files, "--margin", 0.05, "--errors", "wrong")
+    assert (wrong.code, "by 15 points (73.5 -> 58.5, 95 % interval -20.8 to -9.8)" in wrong.out) == (1, True)
+
+
+def test_ways_are_of_the_baseline_and_the_candidate() -> None:
+    assert WAYS["worst"] == WAYS["best"][::-1]
