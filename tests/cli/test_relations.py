@@ -141,10 +141,10 @@ class Relation:
 
 
 OTHER_END = {"low": "high", "lower_bound": "upper_bound", "only_a_right": "only_b_right"}
-OTHER_END |= {"right_to_wrong": "wrong_to_right"}
+OTHER_END |= {"right_to_wrong": "wrong_to_right", "joint_low": "joint_high"}
 OTHER_END |= {other: name for name, other in OTHER_END.items()}
-OF_DIFFERENCE = {"difference", "raw_difference", "lower_bound", "upper_bound"}
-OF_SCORE = {"estimate", "probability_b_better", "baseline_score", "baseline", "candidate"}
+OF_DIFFERENCE = {"difference", "raw_difference", "lower_bound", "upper_bound", "joint_low", "joint_high"}
+OF_SCORE = {"estimate", "probability_b_better", "baseline_score", "candidate_score", "baseline", "candidate"}
 
 
 def opposite(value):

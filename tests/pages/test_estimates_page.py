@@ -153,7 +153,7 @@ def test_what_halves_the_interval_is_left_to_plan(made):
 def test_what_an_estimate_rests_on_is_said(made):
     page = made[2]
     said = words(page)
-    assert "The score of one full run on the bank's items." in said
+    assert "This run: one full run on exactly these questions." in said
     assert made[1].explanation in said
     assert ("Score", made[1].target_id) in page.provenance
     assert page.command == "itembank estimate"

@@ -49,6 +49,7 @@ CALLS = {
     "--format json",
     "compare": "compare bank two-new.parquet --selection v-optimal.json --target all --format json",
     "compare paired": "compare bank two-new.parquet --selection random.json --method paired --format json",
+    "compare without bank": "compare two-new.parquet --target all --format json",
     "compare ranking": "compare bank new.parquet --selection v-optimal.json --ranking --format json",
     "gate": "gate verdict one-new.parquet another-new.parquet --margin 0.3 --format json",
     "gate start": "gate start one-new.parquet --bank bank --margin 0.3 -o gate --format json",
@@ -110,7 +111,7 @@ CALLS = {
     "estimate old target": "estimate retired new-few.parquet --target quiz@1 --format json",
     "estimate mean win rate": f"estimate bank new.parquet --target mean_win_rate {_CHOSEN}",
     "estimate external": f"estimate scored new.parquet --target final {_CHOSEN}",
-    "estimate expected": "estimate bank-beta-binomial samples.parquet --estimand repeated --interval model-based "
+    "estimate repeated": "estimate bank-beta-binomial samples.parquet --estimand repeated --interval model-based "
     "--method p-irt --format json",
     "estimate covariate": f"estimate bank new.parquet --covariate training_share {_CHOSEN}",
     "estimate forecast": "estimate bank --models new-models.csv --covariate training_share --format json",

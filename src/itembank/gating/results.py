@@ -39,15 +39,10 @@ class Look:
     by_alarm: tuple[float, float]
     is_exact: bool = False  # Whether all items are answered and their difference is what is asked for
 
-    def with_bounds_of(self, other: "Look") -> "Look":
-        """Widen all bounds to those of another look at the same answers, where these are wider."""
-        by_miss, by_alarm = (
-            (min(ours[0], theirs[0]), max(ours[1], theirs[1]))
-            for ours, theirs in ((self.by_miss, other.by_miss), (self.by_alarm, other.by_alarm))
-        )
-        return replace(
-            self, low=min(self.low, other.low), high=max(self.high, other.high), by_miss=by_miss, by_alarm=by_alarm
-        )
+    def passing_only_as(self, other: "Look") -> "Look":
+        """Widen the interval, and the bounds that let pass, to those of another look at the same answers."""
+        by_miss = min(self.by_miss[0], other.by_miss[0]), max(self.by_miss[1], other.by_miss[1])
+        return replace(self, low=min(self.low, other.low), high=max(self.high, other.high), by_miss=by_miss)
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ class GatePlan(Compact):
                 from itembank.gating.with_bank import even_look  # noqa: PLC0415
 
                 even = look_of(even_look(of_bank, now.matrix), len(items), self._constant_boundaries())
-                look = look.with_bounds_of(even)
+                look = look.passing_only_as(even)
             taken.append(look)
             if to_first and verdict_at(look, self.spec) != "undecided":
                 break

@@ -281,8 +281,8 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         spec,
         (Data("ranking-shown", rows),),
         f"Points behind {best}, with {level} intervals, of the next models: {words}.",
-        note=f"Bars are {level} intervals of the difference, adjusted for all pairs (Holm). A model whose bar has 0 in "
-        f"it cannot be told from {best}. The colour changes at each new tied group.{note}",
+        note=f"Bars are {level} intervals of the difference, adjusted for all pairs (Holm). A model whose bar contains "
+        f"0 cannot be told from {best}. The colour changes at each new tied group.{note}",
     )
 
 
