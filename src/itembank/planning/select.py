@@ -50,8 +50,8 @@ def select(
     n_items : int
         Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
         few items gives what it cannot take to the others); 'v-optimal' and 'optimal-design' spread them as the
-        score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out, with
-        a `DataWarning` that names them.
+        score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out. A
+        `DataWarning` names scenarios without items.
     method : spec or str
         'auto': V-optimal items, ahead of past models (`choose_selection`; the selection's `explanation` says how far
         estimates were off). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
@@ -65,7 +65,8 @@ def select(
     rng : Generator, int or None
         An int is kept in the selection as its seed.
     excluded : collection of item ids
-        Items that must not be chosen. Their weight in the score is still represented by the others.
+        Items that must not be chosen. Their weight in the score is still represented by the others. Of a scenario whose
+        items are all excluded nothing is asked.
     included : collection of item ids
         Items that must be chosen, among the `n_items`, whatever the method. Where each scenario is chosen from by
         itself they represent themselves alone, with inclusion probability 1, and the other chosen items for the rest.
@@ -112,18 +113,16 @@ def select(
 
     if stages == 1:
         chosen = choose(n_items, method)
-        if not per_scenario and n_items < bank.targets.n_scenarios:
-            without = [name for name in bank.targets.scenarios if name not in set(chosen.scenarios)]
-            warn(
-                f"{chosen.n_items} items are fewer than the {bank.targets.n_scenarios} scenarios: {len(without)} have "
-                f"none ({shown(without)}). Their scores are predicted from the answers to the others, and the overall "
-                "score still covers all.",
-                DataWarning,
-            )
-        return chosen
-    sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
-    first = choose(sizes[0], routing_method(bank) if method == AUTO else method)
-    return first_of_stages(first, sizes)
+    else:
+        sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
+        chosen = first_of_stages(choose(sizes[0], routing_method(bank) if method == AUTO else method), sizes)
+    if without := [name for name in bank.targets.scenarios if name not in chosen.scenarios]:
+        warn(
+            f"None of the {chosen.n_items} items is of {shown(without)}. Scores of scenarios without items are "
+            "predicted from the answers to the others, and the overall score still covers all.",
+            DataWarning,
+        )
+    return chosen
 
 
 @one_blas_thread()

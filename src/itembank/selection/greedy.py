@@ -31,7 +31,7 @@ class Constraints:
     Attributes
     ----------
     at_least : int or mapping of scenario to int
-        Least number of items of every scenario, or of those named.
+        Least number of items of every scenario with an item that may be chosen, or of those named.
     at_most : int, mapping of scenario to int, or None
         Largest number; None for any.
     excluded : tuple of item ids
@@ -77,6 +77,8 @@ class Constraints:
         at_most = available
         if self.at_most is not None:
             at_most = _per_scenario("at_most", self.at_most, targets, available)
+        if not isinstance(self.at_least, Mapping):  # nobody named the scenarios of which nothing may be chosen
+            at_least = np.where(np.minimum(at_most, available) > 0, at_least, 0)
         problems = []
         for limit, text in ((at_most, "at_most"), (available, "the number of items to choose from")):
             bad = np.flatnonzero(at_least > limit)

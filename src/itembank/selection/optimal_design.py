@@ -22,9 +22,9 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
     Weights are those of `weighted_by_nearest` on the item parameters: items that tell most are not typical ones, so
     that estimates should come from ability or a regression, not from the weighted mean.
     """
-    # every pool asks for the same number then
+    # every pool that may be asked asks for the same number then
     if pools.is_per_scenario:
-        n_each = int(pools.counts[0])
+        n_each = int(pools.counts.max())
         if spec.at_most is not None or spec.at_least not in (0, 1):
             raise ParameterError(
                 "constraints must not contradict each other: with per_scenario every scenario gets n_items = "
@@ -33,7 +33,7 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
             )
         spec = replace(spec, at_least=n_each, at_most=n_each)
     bank, n_items = pools.bank, pools.n_items
-    if spec.at_least == 1 and n_items < bank.targets.n_scenarios:  # as far as the items go
+    if spec.at_least == 1 and pools.is_short:  # as far as the items go
         spec = replace(spec, at_least=0)
     criterion, constraints = spec.full_criterion, spec.constraints
     is_candidate = np.zeros(bank.n_items, dtype=bool)

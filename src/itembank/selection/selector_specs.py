@@ -207,7 +207,8 @@ class OptimalDesign(SelectionSpec):
     cost, input_weight : str, float
         The unit (`CostUnit`), for `per_cost` and 'min-cost'.
     at_least : int or mapping of scenario to int
-        Least number of items of every scenario, or of those named; 0 lets scenarios go without.
+        Least number of items of every scenario with an item that may be chosen, or of those named; 0 lets scenarios go
+        without.
     at_most : int, mapping of scenario to int, or None
     randomesque : int
         Draw each item from this many best.

@@ -247,8 +247,6 @@ def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray
     wanted = spec.target if spec.target in bank.targets.scenarios else None
     method = VOptimalItems() if wanted is None else VOptimalItems({str(wanted): 1.0}, minimum_per_scenario=0)
     may_come = candidates(bank, method, spec.constraints.excluded)
-    if np.unique(bank.targets.scenario_index[may_come]).size < bank.targets.n_scenarios:
-        return result  # `select` leaves no scenario out
     n_start = min(n_start, int(may_come.sum()))
     chosen = select(bank, n_start, method=method, rng=0, excluded=spec.constraints.excluded)
     result[bank.responses.item_indices(chosen.item_ids)] = True
