@@ -166,6 +166,8 @@ def estimate_command(
     if estimates.estimand != RUN:
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
     note_flagged(estimates, loaded.n_compared_models, estimates.is_exact)
+    if estimates.is_predicted.any():
+        note(visible(estimates.said_of_predicted()))
     note_overall(loaded)
     if report is not None:
         from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415

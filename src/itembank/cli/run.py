@@ -344,7 +344,9 @@ def _item_ids(bank: "Bank", selection: "Selection | None", spec: "SessionSpec | 
     """Return the items that are run, or may be asked."""
     if selection is not None:
         return list(selection.item_ids)
-    excluded = set() if spec is None else set(spec.constraints.excluded)
+    from itembank.sessions.pool import excluded_items  # noqa: PLC0415
+
+    excluded = set() if spec is None else set(excluded_items(bank, spec))
     return [item for item in bank.responses.item_ids if item not in excluded]
 
 

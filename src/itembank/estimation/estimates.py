@@ -57,6 +57,8 @@ FLAGGED = 0.1
 UNLIKE = "The interval is wider for that, and may still be too narrow."
 LOOK = "Look at the run's prompts and settings first."
 
+PREDICTED = "no item was answered, and the score is predicted from the other answers."
+
 BEYOND = 0.5
 """From here on (`Place.beyond`) a model counts as better than all past ones, and has the interval of such."""
 
@@ -277,6 +279,19 @@ class ScoreEstimates(Tabular):
         """Name of the score above those of scenarios: 'overall', or the headline score in its place."""
         return OVERALL if OVERALL in self.targets else self.targets[-1]
 
+    @property
+    def is_predicted(self) -> BoolArray:
+        """Scores of scenarios of which a model answered nothing, from its other answers, (n_models, n_targets)."""
+        result: BoolArray = (self.n_items == 0) & (self.n_items[:, -1:] > 0) & ~np.isnan(self.value)
+        return result
+
+    def said_of_predicted(self) -> str:
+        """Name the scenarios of `is_predicted` in a sentence; empty if there are none."""
+        names = [
+            name for name, some in zip(self.targets, np.any(self.is_predicted, axis=0).tolist(), strict=True) if some
+        ]
+        return f"{shown(names)}: {PREDICTED}" if names else ""
+
     def column(self, target: str) -> FloatArray:
         """Estimates of one target, (n_models,)."""
         return self.value[:, self.targets.index(target)]
@@ -286,6 +301,7 @@ class ScoreEstimates(Tabular):
         unlike = "Answered unlike nearly all past models."
         texts = np.where(self.is_exact, f"{unlike} {LOOK}", f"{unlike} {UNLIKE} {LOOK}")
         notes = np.where(self.typicality.is_flagged, texts, "").tolist()
+        predicted = np.where(self.is_predicted, f"{PREDICTED[0].upper()}{PREDICTED[1:]}", "").tolist()
         return [
             {
                 "model_id": model,
@@ -306,7 +322,7 @@ class ScoreEstimates(Tabular):
                 "method": self.method,
                 "bank": self.bank_id,
                 "target_id": self.target_id,
-                "note": notes[l],
+                "note": " ".join(filter(None, (notes[l], predicted[l][t]))),
                 **({"parent": self.parents[l] or None} if self.parents else {}),
             }
             for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)

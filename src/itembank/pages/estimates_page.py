@@ -144,6 +144,8 @@ def cautions(made: Estimated) -> Iterator[Caution]:
     estimates, bank = made.estimates, made.bank
     for words in estimates.typicality.in_words(estimates.model_ids, bank.n_compared_models, estimates.is_exact):
         yield Caution(words)
+    if estimates.is_predicted.any():
+        yield Caution(estimates.said_of_predicted())
     known = set(bank.responses.model_ids) & set(estimates.model_ids)
     if known:
         yield Caution(

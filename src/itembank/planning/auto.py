@@ -62,16 +62,19 @@ def choose_selection(
     per_scenario: bool,
     excluded: Collection[str],
     included: Collection[str] = (),
+    predicted: Collection[str] = (),
     seed: int,
     is_explained: bool = False,
     progress: ProgressCallback = silent,
 ) -> Selection:
     """Choose V-optimal items, ahead of past models; when explained, say how wrong estimates of past models were.
 
-    With too few models for cross-validation, items are drawn at random from strata, which asks nothing of the bank.
+    Where scenarios are to be `predicted`, they are V-optimal for these. With too few models for cross-validation, items
+    are drawn at random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
-    recipe = Recipe(aimed_at_headline(bank), n_items, per_scenario, *ids)
+    spec = VOptimal().aimed_at(predicted) if predicted else aimed_at_headline(bank)
+    recipe = Recipe(spec, n_items, per_scenario, *ids)
     own = next((one for one in bank.own_selections if one.n_items == n_items), None)
     if own is not None and not (per_scenario or excluded or included):
         return own

@@ -33,7 +33,7 @@ class Constraints:
     at_least : int or mapping of scenario to int
         Least number of items of every scenario with an item that may be chosen, or of those named.
     at_most : int, mapping of scenario to int, or None
-        Largest number; None for any.
+        Largest number; None for any, 0 for a scenario that is never asked.
     excluded : tuple of item ids
         Items that must not be asked.
     randomesque : int
@@ -125,7 +125,7 @@ def askable_items(bank: Bank, excluded: Collection[str]) -> BoolArray:
         raise ParameterError(
             f"the candidate set must not be empty: {int(tells.sum())} of {bank.n_items} items count in the "
             f"score and tell models apart, and none of them is left after excluding {len(set(excluded))}. "
-            "Exclude fewer."
+            "Exclude fewer; what is never asked is predicted from other scenarios, and the bank must have one."
         )
     return is_open
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.anchors import irt_features, weighted_by_nearest
 from itembank.selection.criteria import uses_cost, uses_information
 from itembank.selection.greedy import Bounds, check_goal, next_items
@@ -49,7 +49,9 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
             f"choose from, got {n_items}. Ask for fewer, or allow more of each scenario."
         )
     items = DesignItems.of_bank(bank, is_candidate, cost=spec.cost_unit if uses_cost(criterion) else None)
-    target_weights = bank.targets.target(spec.target).weights
+    wanted = {spec.target: 1.0} if isinstance(spec.target, str) else spec.target
+    weighted = [share * bank.targets.target(name).weights for name, share in wanted.items()]
+    target_weights: FloatArray = np.sum(weighted, axis=0)
     check_goal(items, criterion, target_weights)
     prior, is_open = bank.calibration.prior, is_candidate.copy()
     is_open[included] = False

@@ -246,11 +246,19 @@ def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray
         return result
     wanted = spec.target if spec.target in bank.targets.scenarios else None
     method = VOptimalItems() if wanted is None else VOptimalItems({str(wanted): 1.0}, minimum_per_scenario=0)
-    may_come = candidates(bank, method, spec.constraints.excluded)
+    excluded = excluded_items(bank, spec)
+    may_come = candidates(bank, method, excluded)
     n_start = min(n_start, int(may_come.sum()))
-    chosen = select(bank, n_start, method=method, rng=0, excluded=spec.constraints.excluded)
+    chosen = select(bank, n_start, method=method, rng=0, excluded=excluded)
     result[bank.responses.item_indices(chosen.item_ids)] = True
     return result
+
+
+def excluded_items(bank: Bank, spec: SessionSpec) -> tuple[str, ...]:
+    """Return the items that sessions of this spec never ask: of scenarios of which `at_most` allows none, too."""
+    limits, items = spec.constraints.at_most, bank.responses.items
+    none = [scenario for scenario, limit in limits.items() if limit == 0] if isinstance(limits, Mapping) else []
+    return tuple(dict.fromkeys((*spec.constraints.excluded, *items["item_id"].filter(items["scenario"].is_in(none)))))
 
 
 def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:
@@ -368,9 +376,12 @@ class SessionPool(Compact):
             not fit the bank.
         """
         bank.check_item_model("An adaptive session needs")
+        excluded = excluded_items(bank, spec)
+        if excluded:
+            spec = replace(spec, constraints=replace(spec.constraints, excluded=excluded))
         criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
         unit = (cost or CostUnit()) if uses_cost(criterion) else None
-        may_be_asked, is_lead = askable_items(bank, spec.constraints.excluded), lead_items(bank, spec, criterion)
+        may_be_asked, is_lead = askable_items(bank, excluded), lead_items(bank, spec, criterion)
         items = DesignItems.of_bank(bank, may_be_asked | is_lead, cost=unit)
         positions = {item: position for position, item in enumerate(bank.item_ids)}
         basis = ScoreBasis.of_bank(bank)

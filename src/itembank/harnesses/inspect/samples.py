@@ -29,7 +29,7 @@ from itembank.responses.prompts import names_in_harness
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.sessions.answers import Answer
-from itembank.sessions.pool import SessionPool
+from itembank.sessions.pool import SessionPool, excluded_items
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
@@ -198,7 +198,7 @@ def known_pool(path: str, bank_id: str, task: str, session: str) -> SessionPool:
     """Make a bank ready for sessions on one task once a process; `session` is the spec's JSON."""
     bank = known_bank(path, bank_id)
     spec = SessionSpec.from_dict(json.loads(session))
-    excluded = (*spec.constraints.excluded, *task_items(bank, task).others)
+    excluded = (*excluded_items(bank, spec), *task_items(bank, task).others)
     return prepare_sessions(bank, replace(spec, constraints=replace(spec.constraints, excluded=excluded)))
 
 
