@@ -210,8 +210,8 @@ class ScoreEstimates(Tabular):
         If a parent was asked for: the past model that each model's scores rest on most, '' if none served. Else
         empty.
     cross_validated_error : float
-        Mean absolute error of the method's last score, from 0 to 1, for past models scored as if they were new; NaN
-        where 'auto' did not compare methods.
+        Mean absolute error of the method's last score, from 0 to 1, for past models scored as if they were new: of
+        those who answered as most of the models did. NaN where intervals are not calibrated.
     lost : LostScores or None
         Answers that were lost; None where none were.
     """
