@@ -30,7 +30,7 @@ SETS = {"bytelms-samples": 50, "llmonkeys_pythia": 500}
 """Budget of a new model."""
 FAMILIES = {"Beta": "beta", "binomial": "binomial", "beta-binomial": "beta-binomial"}
 K = np.array([1, 10, 100, 1000])
-N_SPLITS, N_PAST, N_NEW, END, LEAST_RATE, MOST_MODELS = 6, 24, 4, 1e-4, 0.005, 40
+N_SPLITS, N_PAST, N_NEW, END, LEAST_RATE, MOST_MODELS, MOSTLY = 6, 24, 4, 1e-4, 0.005, 40, 0.95
 
 
 def main() -> None:
@@ -53,13 +53,13 @@ def main() -> None:
 
 
 def complete(responses: ResponseMatrix, least: int) -> ResponseMatrix | None:
-    """Return the best models and the items that all of them sampled so often; None of too few models."""
+    """Return the best models and the items that all of them sampled so often; None of too few models or items."""
     often = np.where(responses.observed, responses.n_trials, 0) >= max(least, K.max())
-    responses = responses.take(models=np.flatnonzero(often.mean(axis=1) > 0.95))
-    if responses.n_models < N_PAST + N_NEW:
+    models = np.flatnonzero(often.mean(axis=1) > MOSTLY)
+    items = np.flatnonzero(often[models].all(axis=0))
+    if models.size < N_PAST + N_NEW or not items.size:
         return None
-    often = np.where(responses.observed, responses.n_trials, 0) >= max(least, K.max())
-    responses = responses.take(items=np.flatnonzero(often.all(axis=0)))
+    responses = responses.take(models=models, items=items)
     return responses.take(models=np.argsort(-responses.responses.mean(axis=1))[:MOST_MODELS])
 
 
