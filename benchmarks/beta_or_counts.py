@@ -30,7 +30,7 @@ SETS = {"bytelms-samples": 50, "llmonkeys_pythia": 500}
 """Budget of a new model."""
 FAMILIES = {"Beta": "beta", "binomial": "binomial", "beta-binomial": "beta-binomial"}
 K = np.array([1, 10, 100, 1000])
-N_SPLITS, N_PAST, N_NEW, END, LEAST_RATE, MOST_MODELS, MOSTLY = 6, 24, 4, 1e-4, 0.005, 40, 0.95
+N_SPLITS, N_PAST, N_NEW, END, LEAST_RATE, MOST_MODELS, MOSTLY, LEAST_ITEMS = 6, 24, 4, 1e-4, 0.005, 40, 0.95, 20
 
 
 def main() -> None:
@@ -57,10 +57,10 @@ def complete(responses: ResponseMatrix, least: int) -> ResponseMatrix | None:
     often = np.where(responses.observed, responses.n_trials, 0) >= max(least, K.max())
     models = np.flatnonzero(often.mean(axis=1) > MOSTLY)
     items = np.flatnonzero(often[models].all(axis=0))
-    if models.size < N_PAST + N_NEW or not items.size:
-        return None
     responses = responses.take(models=models, items=items)
-    return responses.take(models=np.argsort(-responses.responses.mean(axis=1))[:MOST_MODELS])
+    best = responses.take(models=np.argsort(-responses.responses.mean(axis=1))[:MOST_MODELS])
+    is_enough = np.sum(best.responses.mean(axis=0) > LEAST_RATE) >= LEAST_ITEMS
+    return best if best.n_models >= N_PAST + N_NEW and is_enough else None
 
 
 def errors_of(responses: ResponseMatrix, budget: int, split: int) -> FloatArray:
