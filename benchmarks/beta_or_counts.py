@@ -30,7 +30,7 @@ SETS = {"bytelms-samples": 50, "llmonkeys_pythia": 500}
 """Budget of a new model."""
 FAMILIES = {"Beta": "beta", "binomial": "binomial", "beta-binomial": "beta-binomial"}
 K = np.array([1, 10, 100, 1000])
-N_SPLITS, N_PAST, N_NEW, END, LEAST_RATE, MOST_MODELS, MOSTLY, LEAST_ITEMS = 6, 24, 4, 1e-4, 0.005, 40, 0.95, 20
+N_SPLITS, N_PAST, N_NEW, END, LEAST_RATE, MOST_MODELS, MOSTLY, LEAST_ITEMS = 6, 24, 4, 1e-4, 0.005, 40, 0.95, 10
 
 
 def main() -> None:
