@@ -69,6 +69,18 @@ def test_csv_has_one_table(files, show, column, n_checked):
     assert {row["law"] for row in rows} == {"irsl"} | by_hand
 
 
+def test_csv_has_the_law_that_the_table_shows_unless_all_are_asked_for(files):
+    def laws(*options):
+        both = ("--law", "sigmoid", "--law", "trend", *checked(files, 0), "--format", "csv", *options)
+        result = run(files, *both)
+        assert result.exit_code == 0, result.output
+        assert ("by all laws: --show all" in result.stderr) is (not options)
+        return {row["law"] for row in csv.DictReader(io.StringIO(result.stdout))}
+
+    assert laws() == {"sigmoid"}
+    assert laws("--show", "all") == laws("--show", "forecasts") == {"sigmoid", "trend"}
+
+
 @pytest.mark.usefixtures("without_library")
 def test_a_table_for_the_terminal_a_figure_and_a_page(files, tmp_path):
     figure, page = tmp_path / "scores.svg", tmp_path / "forecast.html"

@@ -7,6 +7,7 @@ import pytest
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.selections import Selection
 from itembank.cli import select as select_command
+from itembank.responses.response_files import write_responses
 from itembank.selection.criteria import CRITERIA
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS, OptimalDesign
@@ -319,3 +320,35 @@ def test_a_first_stage_and_a_next_one_are_not_mixed(run, bank_folder, tmp_path, 
     outcome = run("select", bank_folder, *words)
     assert (outcome.code, outcome.out) == (2, "")
     assert message in outcome.err
+
+
+def test_a_scenario_is_predicted_without_being_asked(run, bank_folder, tmp_path):
+    outcome = run("select", bank_folder, "-n", 9, "-o", tmp_path / "s.json", "--predict", "law", "--format", "json")
+    assert outcome.code == 0
+    content = json.loads(outcome.out)
+    assert {row["scenario"] for row in content["items"]} == {"math", "code"}
+    (record,) = content["never_asked"]
+    assert record["target"] == "law"
+    assert f"'law' is never asked: cross-validated mean error {100.0 * record['error']:.1f} points" in outcome.err
+    new = new_models(load_bank(bank_folder), n_models=1)
+    write_responses(new, tmp_path / "new.parquet")
+    outcome = run("estimate", bank_folder, tmp_path / "new.parquet", "--selection", tmp_path / "s.json")
+    assert "'law': no item was answered, and the score is predicted from the other answers." in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--target", "law", "--method", "v-optimal"), "--predict names the wanted score itself: leave --target out"),
+        (("--predict", "math", "--predict", "code"), "Leave one at least to be asked."),
+        (("--after", "new.csv", "--selection", "s.json"), "--predict goes with a first stage, not with --after"),
+    ],
+)
+def test_what_does_not_go_with_a_prediction_is_refused(run, bank_folder, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    for name in ("new.csv", "s.json"):
+        (tmp_path / name).write_text("{}")
+    size = () if "--after" in options else ("-n", 6)
+    outcome = run("select", bank_folder, *size, "--predict", "law", *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in " ".join(outcome.err.split())

@@ -118,3 +118,14 @@ def test_models_that_cannot_be_left_out_are_not_called_too_few():
     found = estimate(odd, new_models(bank).take(items=np.arange(12)))
     assert (found.method, found.interval_kind) == ("gp-irt", "model-based")
     assert "12 past models are too unlike in what they answered" in found.explanation
+
+
+@pytest.mark.parametrize("method", ["gp-irt", "p-irt", "ridge", "stacked"])
+def test_the_error_of_a_method_that_is_named_is_told_too(bank, method):
+    selection = select(bank, 12, method="anchor-irt", rng=0)
+    found = estimate(bank, new_models(bank), selection=selection, method=method)
+    observations, spec = observe(bank, new_models(bank), selection), METHODS.resolve(method)
+    expected = np.abs(try_methods(bank, observations, selection, spec.members).by(spec).error[:, -1])
+    assert found.cross_validated_error == pytest.approx(expected.mean())
+    plain = estimate(bank, new_models(bank), selection=selection, method=method, interval="model-based")
+    assert np.isnan(plain.cross_validated_error)

@@ -87,7 +87,7 @@ def test_unknown_methods_are_refused_with_the_list(bank):
 
 def test_only_auto_asks_for_the_work_of_comparing(bank, monkeypatch):
     asked = []
-    monkeypatch.setattr(select_module, "choose_selection", lambda *_, **__: asked.append(1))
+    monkeypatch.setattr(select_module, "choose_selection", lambda *_, **__: asked.append(1) or select_by(bank, 12))
     select(bank, 12, method="random", rng=0)
     assert asked == []
     select(bank, 12)
@@ -97,7 +97,7 @@ def test_only_auto_asks_for_the_work_of_comparing(bank, monkeypatch):
 @pytest.mark.parametrize("method", ["auto", "v-optimal", "optimal-design"])
 def test_fewer_items_than_scenarios_are_chosen_and_what_is_left_out_is_said(bank, method):
     n_scenarios = bank.targets.n_scenarios
-    with pytest.warns(DataWarning, match=f"{n_scenarios - 1} items are fewer than the {n_scenarios} scenarios"):
+    with pytest.warns(DataWarning, match=f"None of the {n_scenarios - 1} items is of"):
         found = select(bank, n_scenarios - 1, method=method, rng=0)
     assert found.n_items == n_scenarios - 1
     new = bank.responses.take(models=np.arange(2), items=bank.responses.item_indices(found.item_ids))
@@ -106,6 +106,20 @@ def test_fewer_items_than_scenarios_are_chosen_and_what_is_left_out_is_said(bank
     assert np.isfinite(scores.value).all()
     known = bank.targets.with_overall(scores.value[:, :-1])[:, -1]
     assert scores.value[:, -1] == pytest.approx(known, abs=1e-9)
+
+
+@pytest.mark.parametrize("choices", [{}, {"stages": 2}, {"method": "random"}, {"method": "optimal-design"}])
+def test_an_excluded_scenario_is_asked_nothing_and_its_score_is_predicted(bank, choices):
+    law = [item for item in bank.item_ids if item.startswith("law/")]
+    with pytest.warns(DataWarning, match="None of the .* items is of 'law'.* the overall score still covers all"):
+        found = select(bank, 12, rng=0, excluded=law, **choices)
+    assert set(found.scenarios) == {"math", "code"}
+    new = bank.responses.take(models=np.arange(2), items=bank.responses.item_indices(found.item_ids))
+    scores = estimate(bank, new, selection=found)
+    at = scores.targets.index("law")
+    assert scores.n_items[:, at].tolist() == [0, 0]
+    assert np.all(scores.low[:, at] < scores.value[:, at])
+    assert np.all(scores.high[:, at] > scores.value[:, at])
 
 
 def test_methods_that_draw_from_every_scenario_say_which_can_leave_some_out(bank):

@@ -117,8 +117,8 @@ def mmlu_pro(folder):
 def wild(folder):
     about = {"model": lambda j, i: MODELS[j], "task": lambda j, i: "mmlu" if i % 2 else "gsm8k"}
     more = {"subtask": lambda j, i: "general", "item_id": lambda j, i: f"{i:02d}", "score": lambda j, i: RIGHT[j, i]}
-    costs = {"input_tokens": lambda j, i: 9, "output_tokens": lambda j, i: 5, "conversation": lambda j, i: "..."}
-    long(folder / "data-00000-of-00001.parquet", **about, **more, **costs)
+    costs = {"input_tokens": lambda j, i: 9, "output_tokens": lambda j, i: 5}
+    long(folder / "data.parquet", **about, **more, **costs)
     return RIGHT
 
 

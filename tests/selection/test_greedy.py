@@ -303,9 +303,14 @@ def test_every_contradiction_is_told_at_once(targets):
     assert "asks for 15 items in all" in message
 
 
-def test_excluding_a_scenario_of_which_items_are_wanted_is_a_contradiction(targets):
+def test_only_a_scenario_that_is_named_is_owed_items_where_none_may_be_chosen(targets):
+    no_math = targets.scenario_index != 0
+    assert laid_out(Constraints(1), targets, is_candidate=no_math) == ([0, 1, 1], [0, 10, 10])
+    assert laid_out(Constraints(2, {"math": 0}), targets) == ([0, 2, 2], [0, 10, 10])
     with pytest.raises(ParameterError, match=r"above the number of items to choose from in 'math \(1 > 0\)'"):
-        Constraints(1).bounds(targets, targets.scenario_index != 0, 12)
+        Constraints({"math": 1}).bounds(targets, no_math, 12)
+    with pytest.raises(ParameterError, match=r"above at_most in 'math \(1 > 0\)'"):
+        Constraints({"math": 1}, {"math": 0}).bounds(targets, EVERY, 12)
 
 
 @pytest.mark.parametrize(

@@ -73,15 +73,19 @@ def test_the_first_items_are_for_the_scenario_that_is_wanted():
     assert set(told) == leading(BANK, 6, target={"law": 1.0}, minimum_per_scenario=0)
 
 
-def test_sessions_that_may_ask_nothing_of_a_scenario_have_no_first_items():
-    law = [
-        item
-        for item, scenario in zip(BANK.item_ids, BANK.responses.items["scenario"], strict=True)
-        if scenario == "law"
-    ]
-    told = run(model_based(BANK, budget=Budget(6), constraints=Constraints(excluded=tuple(law))), ANSWERS)
-    assert len(told) == 6
-    assert not set(told) & set(law)
+LAW = tuple(item for item in BANK.item_ids if item.startswith("law/"))
+
+
+@pytest.mark.parametrize("rule", [{"excluded": LAW}, {"at_most": {"law": 0}}, {"excluded": LAW, "at_least": 2}])
+def test_sessions_ask_nothing_of_a_scenario_that_is_excluded_from_the_first_item_on(rule):
+    told = run(model_based(BANK, budget=Budget(12), target="law", constraints=Constraints(**rule)), ANSWERS)
+    assert len(told) == 12
+    assert not set(told) & set(LAW)
+    if "excluded" in rule:
+        about = {"target": {"law": 1.0}, "minimum_per_scenario": 0}
+        assert set(told[:8]) == set(select(BANK, 8, method=VOptimal(**about), rng=0, excluded=LAW).item_ids)
+    with pytest.raises(ParameterError, match=r"at_least is above .* in 'law \(1 > 0\)'"):
+        pool_of(constraints=Constraints(**{**rule, "at_least": {"law": 1}}))
 
 
 @pytest.mark.parametrize(

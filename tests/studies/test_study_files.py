@@ -257,6 +257,16 @@ def load(study_file):
     return lambda text: load_study(study_file(text))
 
 
+def test_pairs_of_short_names_need_no_lists_of_them(load):
+    lists = "\n".join(FULL.splitlines()[2:4]) + "\n"
+    assert lists.startswith("selectors")
+    spec = load(FULL.replace(lists, "").replace("IRT", "anchor-irt"))
+    assert [one.label for one in spec.selectors] == ["anchor-irt", "random"]
+    assert [one.label for one in spec.estimators] == ["gp-irt", "weighted"]
+    with pytest.raises(ParameterError, match="needs 'selectors', 'estimators' as well"):
+        load(FULL.replace(lists, "").replace('pairs = [["IRT", "gp-irt"], ["random", "weighted"]]', ""))
+
+
 def test_every_part_of_a_file_arrives(load, tmp_path):
     spec = load(FULL)
     assert spec.splits == (

@@ -23,6 +23,7 @@ BEFORE = {1: SCHEMA_VERSION, 2: LATER_STAGE}
 EARLIER = "earlier"
 INCLUDED = "included"
 """Stands in a recipe where items had to be chosen."""
+NEVER_ASKED = "never_asked"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -52,6 +53,11 @@ class Selection(Compact):
         Why these items, if the method was chosen for the user.
     target, target_digest : str
         Which score they are for: the bank's `target_id` and `target_digest`; empty in files of earlier releases.
+    never_asked : tuple of records
+        One for each scenario that is to be predicted from the items of others (`select` with `predict`): its name
+        (`target`), and for past models, scored as if they were new, the mean absolute `error` of predicting its score,
+        that of the other past models' mean alone (`error_of_mean`), and the `half_width` of a typical interval; from 0
+        to 1, None where not known.
     earlier : Selection or None
         Of a later stage: the items of the stages before it, which the model has answered. Weights are then those that
         the items of all these stages have together (`whole`).
@@ -69,6 +75,7 @@ class Selection(Compact):
     earlier: "Selection | None" = None
     target: str = ""
     target_digest: str = ""
+    never_asked: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def whole(self) -> "Selection":
@@ -109,6 +116,7 @@ class Selection(Compact):
             "seed": self.seed,
             "explanation": self.explanation,
             "recipe": None if self.recipe is None else dict(self.recipe),
+            **({NEVER_ASKED: list(self.never_asked)} if self.never_asked else {}),
             "items": rows,
             **({} if self.earlier is None else {EARLIER: self.earlier._rows()}),
         }
@@ -138,6 +146,9 @@ class Selection(Compact):
         recipe = content.get("recipe")
         if not (recipe is None or isinstance(recipe, dict)):
             raise DataError(f"{source}: recipe must be a JSON object or null.")
+        never_asked = content.get(NEVER_ASKED, [])
+        if not (isinstance(never_asked, list) and all(isinstance(one, dict) for one in never_asked)):
+            raise DataError(f"{source}: {NEVER_ASKED} must be a list of JSON objects.")
         earlier = None
         if EARLIER in content:
             earlier = cls(*_read_rows(content[EARLIER], source), method, bank)
@@ -156,6 +167,7 @@ class Selection(Compact):
             earlier,
             str(content.get("target", "")),
             str(content.get("target_digest", "")),
+            tuple(never_asked),
         )
 
     def save(self, path: str | Path) -> None:

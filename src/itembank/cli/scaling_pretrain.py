@@ -242,6 +242,9 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
         _print_tables(law, shown_law, parts["comparison"], is_summary=show == "summary")
     else:
         name = "forecasts" if show in {"summary", "all"} else show
+        if show == "summary" and len(law.names) > 1:
+            parts[name] = _of_law(parts[name], shown_law)
+            note(f"Forecasts by {shown_law}; by all laws: --show all.")
         if not parts[name]:
             note(f"Note: there are no {name}: no recipe has enough sizes to hold one out.")
         print_rows(parts[name], output_format, "pretrain", title=name.capitalize(), least=LEAST[name])
@@ -252,14 +255,7 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
     rows = _short(law)
     others = [name for name in law.names if name != shown_law]
     if is_summary:
-        laws: dict[str, list[str]] = {}
-        for row in rows:
-            laws.setdefault(row["scenario"], []).append(row["law"])
-        rows = [
-            row
-            for row in rows
-            if row["law"] == (shown_law if shown_law in laws[row["scenario"]] else laws[row["scenario"]][0])
-        ]
+        rows = _of_law(rows, shown_law)
     title = f"Scores, in points, at {law.target_flops:.3g} FLOP"
     print_rows(rows, "table", "pretrain", title=title, least=("n_sizes", "beyond"))
     if comparison:
@@ -268,6 +264,15 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
     if is_summary and others:
         *most, last = others
         note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")
+
+
+def _of_law(rows: list[dict[str, Any]], shown_law: str) -> list[dict[str, Any]]:
+    """Return the forecasts by one law; of a scenario that it says nothing of, those by the first that does."""
+    laws: dict[str, list[str]] = {}
+    for row in rows:
+        laws.setdefault(row["scenario"], []).append(row["law"])
+    taken = {scenario: shown_law if shown_law in names else names[0] for scenario, names in laws.items()}
+    return [row for row in rows if row["law"] == taken[row["scenario"]]]
 
 
 def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:

@@ -62,6 +62,12 @@ if TYPE_CHECKING:
     "The score to estimate well: mean_win_rate or an external score with --method auto; overall or a scenario with "
     "--method v-optimal and optimal-design.",
 )
+@option(
+    "--predict SCENARIO",
+    "Ask no item of this scenario: choose those of others that tell most about its score, and say how well they "
+    "predict it. Repeatable.",
+    many=True,
+)
 @spec_file_option("the spec of --method", "the criterion of optimal-design, constraints or costs")
 @option("--exclude", "File of ids that are never chosen, one a line.", FILE)
 @option(
@@ -99,6 +105,7 @@ def select_command(
       itembank select bank -n 90 --stages 2 -o stage1.json
       itembank select bank --after runs/m1 --selection stage1.json -o stage2.json
       itembank select bank -n 100 -o selection.json --method optimal-design --spec design.toml
+      itembank select bank -n 30 -o selection.json --predict java
 
     with design.toml, for example:
 
@@ -113,6 +120,8 @@ def select_command(
     from itembank.planning.select import next_stage  # noqa: PLC0415
 
     _check_stage(n_items, after, selection)
+    if target is not None and choices["predict"]:
+        raise click.UsageError("--predict names the wanted score itself: leave --target out.")
     refuse_unused(("output_format", ids is None, "what is printed without --ids"))
     if output is not None:
         check_destination(output)
@@ -223,5 +232,5 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
         raise click.UsageError(
             "The number of items is missing: -n N. For a next stage: --after RESPONSES --selection FILE."
         )
-    first = ("n_items", "stages", "per_scenario", "method", "target", "spec_file", "exclude", "must_include", "seed")
-    refuse_unused(*((name, not after, "a first stage, not with --after") for name in first))
+    first = ("n_items", "stages", "per_scenario", "method", "target", "predict", "spec_file", "exclude", "must_include")
+    refuse_unused(*((name, not after, "a first stage, not with --after") for name in (*first, "seed")))

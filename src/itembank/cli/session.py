@@ -31,6 +31,7 @@ from itembank.cli.session_options import (
     limit_options,
     loaded_bank,
     next_items,
+    note_predicted,
     note_published,
     print_session,
     session_facts,
@@ -101,8 +102,8 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
     with warnings_as_notes(), progress("session start") as report:
         loaded = ib.load_bank(bank)
         note_published(loaded, spec)
-        with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report):
-            pass
+        with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report) as session:
+            note_predicted(loaded, session)
     note(f"Session of {visible(model_id)} over the {loaded.n_items} items of bank {loaded.bank_id} in {output}.")
     note(f"Next: itembank session run {output} --command 'PROGRAM {{item_id}}'")
     note(f"      or, with a loop of your own: itembank session ask {output}")

@@ -19,6 +19,7 @@ from itembank.sessions.limits import Budget, Decision, Stopping
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
+    from itembank.selection.greedy import Constraints
     from itembank.sessions.session import AdaptiveSession
     from itembank.sessions.session_spec import SessionSpec
 
@@ -29,6 +30,7 @@ _FILE_AND_TARGET = (
         FILE,
     ),
     option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),
+    option("--predict SCENARIO", "The wanted score, from answers to other scenarios: no item of this one is asked."),
     errors_option,
 )
 _LIMITS = headed(
@@ -89,6 +91,8 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
             "criterion": criterion,
             "cost": replace(as_cost_unit(found.get("cost", ib.CostUnit())), name=given["cost"]),
         }
+    if "predict" in given:
+        found |= _predicting(given["predict"], found.get("constraints", ib.Constraints()), has_target="target" in given)
     budget, limits = found.get("budget", Budget()), budget_of(choices)
     found["budget"] = Budget(limits.n_items or budget.n_items, limits.costs or budget.costs)
     found["stopping"] = _stopping(found, given)
@@ -100,6 +104,34 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     is_used = isinstance(spec.criterion, VOptimality) or spec.stopping.decision is not None or names_no_score
     refuse_unused(("target", is_used, "criterion v-optimal, --half-width W, --threshold or --better-than"))
     return spec
+
+
+def _predicting(scenario: str, constraints: "Constraints", *, has_target: bool) -> dict[str, Any]:
+    """Return the fields of a spec whose target is a scenario of which nothing is asked."""
+    if has_target:
+        raise click.UsageError("--predict names the wanted score itself: leave --target out.")
+    at_most = {} if constraints.at_most is None else constraints.at_most
+    if not isinstance(at_most, Mapping):
+        raise click.UsageError(
+            f"--predict asks nothing of one scenario, and constraints.at_most = {at_most} is of every one: name "
+            "scenarios there, as in at_most = {other = 5}."
+        )
+    return {"target": scenario, "constraints": replace(constraints, at_most={**at_most, scenario: 0})}
+
+
+def note_predicted(bank: "Bank", session: "AdaptiveSession") -> None:
+    """Say beforehand how well the score of a scenario that is never asked is predicted, if it is the target."""
+    import numpy as np  # noqa: PLC0415
+
+    from itembank.planning.predicting import said_of  # noqa: PLC0415
+
+    pool, targets = session.pool, bank.targets
+    name = pool.spec.target
+    if pool.past is None or name not in targets.scenarios or pool.items.is_candidate[pool.target_weights > 0.0].any():
+        return
+    n_items = pool.spec.budget.n_items or int(pool.past.n_answered[-1])
+    found, _ = pool.past.around(n_items, np.arange(len(targets.names)))[-1]
+    note(said_of(bank, found.estimates, [str(name)])[1])
 
 
 def note_published(bank: "Bank", spec: "SessionSpec") -> None:
@@ -254,6 +286,7 @@ def _in_a_sentence(session: "AdaptiveSession", rows: Sequence[Mapping[str, Any]]
     row = next((row for row in rows if row["target"] == target), rows[-1])
     name = "Score" if row["target"] == OVERALL else f"Score {row['target']}"
     of = f"{session.n_items} of {row['n_total']} items" if row["target"] == OVERALL else f"{session.n_items} items"
+    of += "" if row["n_items"] or not session.n_items else ", none of them its own: it is predicted"
     return f"{name} {points_text(row)} from {of}. {session.conclusion or 'The session goes on.'}"
 
 

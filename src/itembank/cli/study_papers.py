@@ -32,6 +32,11 @@ from itembank.cli.render import print_object, print_record, print_rows, progress
 @click.command("dimensions", cls=Command)
 @responses_argument
 @option("--dims", "Numbers of dimensions to try on held-out models.", WholeNumbers(), default="1,2,3,4,5,8")
+@option(
+    "--by COLUMN",
+    "Eigenvalues of scores on tasks, which this column of the item table names, not of items.",
+    default="",
+)
 @method_option(MethodName(METHODS), "How they are calibrated, as for itembank calibrate.", default="variational")
 @figure_option()
 @seed_option
@@ -40,6 +45,7 @@ def dimensions_command(
     *,
     responses: tuple[Path, ...],
     dims: tuple[int, ...],
+    by: str,
     method: str,
     figure: Path | None,
     seed: int,
@@ -53,11 +59,12 @@ def dimensions_command(
     \b
       itembank study dimensions responses.parquet --figure dimensions.png
       itembank study dimensions responses.parquet --dims 1,2,4,8 --format json
+      itembank study dimensions responses.parquet --by scenario
     """  # noqa: D301
     with warnings_as_notes():
         matrix = read_results(responses)
         with progress("study") as report:
-            found = ib.diagnostics.dimensionality(matrix, method, candidates=dims, rng=seed, progress=report)
+            found = ib.diagnostics.dimensionality(matrix, method, candidates=dims, by=by, rng=seed, progress=report)
         if figure is not None:
             from itembank.pages import paper_charts as charts  # noqa: PLC0415
 

@@ -413,6 +413,12 @@ def _by_answers(
             words += kin.words
             for row in np.flatnonzero(kin.is_used).tolist():
                 parents[rows[row]] = kin.parents[row]
+    if np.isnan(error) and groups and estimates.interval_kind == "calibrated":
+        most = known.take(
+            models=groups[0], columns=np.flatnonzero(~np.isnan(known.observations.responses[groups[0][0]]))
+        )
+        past = _past(most, selection, spec, needed=True, progress=progress)
+        error = np.nan if past is None else float(mean_where_known(np.abs(past.estimates.error[:, -1])))
     if parent:
         explanation = (explanation or f"{METHODS.label(spec)}.") + said_of_parents(words)
         estimates = replace(estimates, parents=tuple(parents))

@@ -63,6 +63,9 @@ CHECK = "itembank check with the bank and this run says what differs."
 UNLIKE = "The interval is wider for that, and may still be too narrow."
 LOOK = "Look at the run's prompts and settings first."
 
+PREDICTED = "predicted"
+"""Kind of the note on scores of which no item was answered; only their records have it."""
+
 BEYOND = 0.5
 """From this share on (`Place.beyond`) a model has the interval of one that is better than all past models; and from
 this probability on it is said to be better than all of them."""
@@ -221,8 +224,8 @@ class ScoreEstimates(Tabular):
         If a parent was asked for: the past model that each model's scores rest on most, '' if none served. Else
         empty.
     cross_validated_error : float
-        Mean absolute error of the method's last score, from 0 to 1, for past models scored as if they were new; NaN
-        where 'auto' did not compare methods.
+        Mean absolute error of the method's last score, from 0 to 1, for past models scored as if they were new: of
+        those who answered as most of the models did. NaN where intervals are not calibrated.
     lost : LostScores or None
         Answers that were lost; None where none were.
     degrees : float
@@ -301,13 +304,28 @@ class ScoreEstimates(Tabular):
         """Name of the score above those of scenarios: 'overall', or the headline score in its place."""
         return OVERALL if OVERALL in self.targets else self.targets[-1]
 
+    @property
+    def is_predicted(self) -> BoolArray:
+        """Scores of scenarios of which a model answered nothing, from its other answers, (n_models, n_targets)."""
+        result: BoolArray = (self.n_items == 0) & (self.n_items[:, -1:] > 0) & ~np.isnan(self.value)
+        return result
+
+    def said_of_predicted(self) -> str:
+        """Name the scenarios of `is_predicted` in a sentence; empty if there are none."""
+        names = [
+            name for name, some in zip(self.targets, np.any(self.is_predicted, axis=0).tolist(), strict=True) if some
+        ]
+        rest = "no item was answered, and the score is predicted from the other answers."
+        return f"{shown(names)}: {rest}" if names else ""
+
     def column(self, target: str) -> FloatArray:
         """Estimates of one target, (n_models,)."""
         return self.value[:, self.targets.index(target)]
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each model and target, as the command line prints them."""
-        notes = [notes_on(self.notes, model) for model in self.model_ids]
+        of_others = [one for one in self.notes if one.kind != PREDICTED]
+        notes = [[notes_on(some, model) for some in (of_others, self.notes)] for model in self.model_ids]
         # of one scenario alone the overall score is that of the scenario
         is_single = len(self.targets) == 2 and self.main_target == OVERALL
         return [
@@ -335,7 +353,7 @@ class ScoreEstimates(Tabular):
                 "bank": self.bank_id,
                 "target_id": self.target_id,
                 "overall_is": self.overall_is or None,
-                "note": notes[l],
+                "note": notes[l][int(self.is_predicted[l, t])],
                 **({"parent": self.parents[l] or None} if self.parents else {}),
             }
             for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)

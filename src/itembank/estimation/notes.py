@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank
 from itembank.bank.past_models import PastModels
-from itembank.estimation.estimates import ScoreEstimates
+from itembank.estimation.estimates import PREDICTED, ScoreEstimates
 from itembank.estimation.estimator_specs import IntervalKind
 from itembank.estimation.own_means import OwnMeans
 from itembank.responses.prompts import prompt_differences
@@ -38,6 +38,8 @@ def notes_on_estimates(
     prompts = prompt_differences(responses.items, bank.responses.items)
     if prompts:
         found.append(Note("prompts", f"{prompts}. Scores under other prompts are not comparable."))
+    if estimates.is_predicted.any():
+        found.append(Note(PREDICTED, estimates.said_of_predicted()))
     found += _notes_on_missing(estimates, responses)
     return joined_notes(found)
 

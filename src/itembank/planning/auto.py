@@ -23,7 +23,7 @@ from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
 from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe, stages_of
-from itembank.selection.select import candidates, select_by_recipe
+from itembank.selection.select import candidates, open_scenarios, select_by_recipe
 from itembank.selection.selector_specs import METHODS, Random, SelectionSpec, Stratified, VOptimal
 
 FALLBACK = Stratified("proportional")
@@ -62,16 +62,19 @@ def choose_selection(
     per_scenario: bool,
     excluded: Collection[str],
     included: Collection[str] = (),
+    predicted: Collection[str] = (),
     seed: int,
     is_explained: bool = False,
     progress: ProgressCallback = silent,
 ) -> Selection:
     """Choose V-optimal items, ahead of past models; when explained, say how wrong estimates of past models were.
 
-    With too few models for cross-validation, items are drawn at random from strata, which asks nothing of the bank.
+    Where scenarios are to be `predicted`, they are V-optimal for these. With too few models for cross-validation, items
+    are drawn at random from strata, which asks nothing of the bank.
     """
     ids = tuple(sorted(excluded)), tuple(sorted(included))
-    recipe = Recipe(aimed_at_headline(bank), n_items, per_scenario, *ids)
+    spec = VOptimal().aimed_at(predicted) if predicted else aimed_at_headline(bank)
+    recipe = Recipe(spec, n_items, per_scenario, *ids)
     own = next((one for one in bank.own_selections if one.n_items == n_items), None)
     if own is not None and not (per_scenario or excluded or included):
         return own
@@ -81,7 +84,7 @@ def choose_selection(
             f"{n_items}.{_sizes_in_words(bank)}"
         )
     # any number of items that the method can choose this one can: refuses before the long work what none could
-    is_short = not per_scenario and n_items < bank.targets.n_scenarios
+    is_short = not per_scenario and n_items < open_scenarios(bank, excluded).size
     fallback = select_by_recipe(bank, replace(recipe, spec=VOptimal() if is_short else FALLBACK), seed)
     if bank.published is not None:
         why = "the bank was published without past models' responses to compare methods on"
@@ -226,7 +229,7 @@ def stage_sizes(
     bank: Bank, n_items: int, n_stages: int, *, excluded: Collection[str] = (), n_included: int = 0
 ) -> tuple[int, ...]:
     """Divide items among stages: a third for the routing stage, as many as it must have at least, the rest equally."""
-    least = max(bank.targets.n_scenarios, n_included)
+    least = max(open_scenarios(bank, excluded).size, n_included)
     first = max(n_items // 3, least)
     most = int(candidates(bank, VOptimal(), excluded).sum())
     if not first + n_stages - 1 <= n_items <= most:

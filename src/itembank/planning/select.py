@@ -24,6 +24,7 @@ from itembank.planning.auto import (
     routing_method,
     stage_sizes,
 )
+from itembank.planning.predicting import items_never_asked, with_prediction
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import ROUTING, STAGE, Recipe, read_recipe, stages_of
 from itembank.selection.select import select as select_by
@@ -41,6 +42,7 @@ def select(
     rng: np.random.Generator | int | None = 0,
     excluded: Collection[str] = (),
     included: Collection[str] = (),
+    predict: str | Collection[str] = (),
     progress: ProgressCallback = silent,
 ) -> Selection:
     """Choose the items whose responses represent the full benchmark.
@@ -51,8 +53,8 @@ def select(
     n_items : int
         Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
         few items gives what it cannot take to the others); 'v-optimal' and 'optimal-design' spread them as the
-        score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out, with
-        a `DataWarning` that names them.
+        score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out. A
+        `DataWarning` names scenarios without items.
     method : spec or str
         'auto': V-optimal items, ahead of past models (`choose_selection`; the selection's `explanation` says how far
         estimates were off). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
@@ -66,10 +68,16 @@ def select(
     rng : Generator, int or None
         An int is kept in the selection as its seed. None draws anew each time.
     excluded : collection of item ids
-        Items that must not be chosen. Their weight in the score is still represented by the others.
+        Items that must not be chosen. Their weight in the score is still represented by the others. Of a scenario whose
+        items are all excluded nothing is asked.
     included : collection of item ids
         Items that must be chosen, among the `n_items`, whatever the method. Where each scenario is chosen from by
         itself they represent themselves alone, with inclusion probability 1, and the other chosen items for the rest.
+    predict : scenario or collection of scenarios
+        Whose items are never asked. 'auto', 'v-optimal' and 'optimal-design' choose, of the other scenarios, the items
+        that leave the least uncertainty about the scores of these, and owe no scenario an item, unless the spec names
+        another score or number. Whatever the method, `explanation` and `never_asked` of the selection say how well this
+        predicts past models, as if they were new, and how well their mean alone does.
     progress : ProgressCallback
         'auto' fits the item model anew without some models the first time.
 
@@ -85,7 +93,8 @@ def select(
     ParameterError
         When the number of items or stages is not one that can be, stages are asked for with `per_scenario`, or there
         are fewer items to choose from than wanted; for less than one item for each scenario by a method that draws
-        from each by itself; when an included item is excluded, too, or does not count in the score.
+        from each by itself; when an included item is excluded, too, or does not count in the score; when a scenario
+        that is to be predicted is not in the bank, an item of it is included, or no other is left to be asked.
     DataError
         When an excluded or included item is not in the bank.
 
@@ -97,34 +106,39 @@ def select(
     bank = as_bank(bank)
     check_whole("the number of items", n_items, least=1)
     check_stages(bank, stages, per_scenario=per_scenario)
+    predicted = (predict,) if isinstance(predict, str) else tuple(predict)
+    if predicted:
+        excluded = {*excluded, *items_never_asked(bank, predicted, included)}
     about = {"per_scenario": per_scenario, "excluded": excluded, "included": included}
     seed = rng if method != AUTO or is_whole(rng) else int(as_generator(rng).integers(2**31))
 
     def choose(n_items: int, method: SelectionSpec | str) -> Selection:
         if isinstance(method, str) and method == AUTO:
-            return choose_selection(bank, n_items, seed=int(seed), is_explained=True, progress=progress, **about)  # type: ignore[arg-type]
+            how = {"predicted": predicted, "is_explained": not predicted, "progress": progress}
+            return choose_selection(bank, n_items, seed=int(seed), **how, **about)  # type: ignore[arg-type]
         check_method(method)
         if bank.rest is not None:
             raise ParameterError(
                 f"bank {bank.bank_id} holds only the items of its own selections: method must be 'auto', got "
                 f"{METHODS.name_of(METHODS.resolve(method))!r}. Leave it out, or take the whole bank."
             )
-        return select_by(bank, n_items, method=method, rng=seed, **about)  # type: ignore[arg-type]
+        spec = METHODS.resolve(method).aimed_at(predicted) if predicted else method
+        return select_by(bank, n_items, method=spec, rng=seed, **about)  # type: ignore[arg-type]
 
     if stages == 1:
         chosen = choose(n_items, method)
-        if not per_scenario and n_items < bank.targets.n_scenarios:
-            without = [name for name in bank.targets.scenarios if name not in set(chosen.scenarios)]
-            warn(
-                f"{chosen.n_items} items are fewer than the {bank.targets.n_scenarios} scenarios: {len(without)} have "
-                f"none ({shown(without)}). Their scores are predicted from the answers to the others, and the overall "
-                "score still covers all.",
-                DataWarning,
-            )
-        return chosen
-    sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
-    first = choose(sizes[0], routing_method(bank) if method == AUTO else method)
-    return first_of_stages(first, sizes)
+    else:
+        sizes = stage_sizes(bank, n_items, stages, excluded=excluded, n_included=len(included))
+        chosen = first_of_stages(choose(sizes[0], routing_method(bank) if method == AUTO else method), sizes)
+    if predicted:
+        return with_prediction(bank, chosen, predicted, progress)
+    if without := [name for name in bank.targets.scenarios if name not in chosen.scenarios]:
+        warn(
+            f"None of the {chosen.n_items} items is of {shown(without)}. Scores of scenarios without items are "
+            "predicted from the answers to the others, and the overall score still covers all.",
+            DataWarning,
+        )
+    return chosen
 
 
 @one_blas_thread()

@@ -170,7 +170,7 @@ def _summary(bank: Bank) -> str:
 
 def _usage(place: str) -> str:
     return f"""```sh
-pip install 'itembank[hub]'
+pip install '.[hub]'  # in a checkout of itembank; after its first release: pip install 'itembank[hub]'
 itembank select {place} -n 100 -o selection.json --ids list > items.txt
 # run these items on your model: results.csv with columns model_id, item_id, response
 itembank estimate {place} results.csv --selection selection.json
@@ -187,7 +187,7 @@ def _usage_of_subset(bank: Bank, place: str) -> str:
 the columns `model_id`, `item_id` and `response` (0 to 1).{inside if "task" in bank.responses.items.columns else ""}
 
 ```sh
-pip install itembank
+pip install .  # in a checkout of itembank; after its first release: pip install itembank
 itembank estimate {place} results.csv
 ```
 

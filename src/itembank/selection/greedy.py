@@ -31,9 +31,9 @@ class Constraints:
     Attributes
     ----------
     at_least : int or mapping of scenario to int
-        Least number of items of every scenario, or of those named.
+        Least number of items of every scenario with an item that may be chosen, or of those named.
     at_most : int, mapping of scenario to int, or None
-        Largest number; None for any.
+        Largest number; None for any, 0 for a scenario that is never asked.
     excluded : tuple of item ids, or None
         Items that must not be asked. None: no item, but of a bank that was published with the items to run all others.
     randomesque : int
@@ -77,6 +77,8 @@ class Constraints:
         at_most = available
         if self.at_most is not None:
             at_most = _per_scenario("at_most", self.at_most, targets, available)
+        if not isinstance(self.at_least, Mapping):  # nobody named the scenarios of which nothing may be chosen
+            at_least = np.where(np.minimum(at_most, available) > 0, at_least, 0)
         problems = []
         for limit, text in ((at_most, "at_most"), (available, "the number of items to choose from")):
             bad = np.flatnonzero(at_least > limit)
@@ -123,7 +125,7 @@ def askable_items(bank: Bank, excluded: Collection[str]) -> BoolArray:
         raise ParameterError(
             f"the candidate set must not be empty: {int(tells.sum())} of {bank.n_items} items count in the "
             f"score and tell models apart, and none of them is left after excluding {len(set(excluded))}. "
-            "Exclude fewer."
+            "Exclude fewer; what is never asked is predicted from other scenarios, and the bank must have one."
         )
     return is_open
 

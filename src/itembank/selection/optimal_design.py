@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.anchors import irt_features, weighted_by_nearest
 from itembank.selection.criteria import uses_cost, uses_information
 from itembank.selection.greedy import Bounds, check_goal, next_items
@@ -22,9 +22,9 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
     Weights are those of `weighted_by_nearest` on the item parameters: items that tell most are not typical ones, so
     that estimates should come from ability or a regression, not from the weighted mean.
     """
-    # every pool asks for the same number then
+    # every pool that may be asked asks for the same number then
     if pools.is_per_scenario:
-        n_each = int(pools.counts[0])
+        n_each = int(pools.counts.max())
         if spec.at_most is not None or spec.at_least not in (0, 1):
             raise ParameterError(
                 "constraints must not contradict each other: with per_scenario every scenario gets n_items = "
@@ -33,7 +33,7 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
             )
         spec = replace(spec, at_least=n_each, at_most=n_each)
     bank, n_items = pools.bank, pools.n_items
-    if spec.at_least == 1 and n_items < bank.targets.n_scenarios:  # as far as the items go
+    if spec.at_least == 1 and pools.is_short:  # as far as the items go
         spec = replace(spec, at_least=0)
     criterion, constraints = spec.full_criterion, spec.constraints
     is_candidate = np.zeros(bank.n_items, dtype=bool)
@@ -49,7 +49,9 @@ def choose_optimal_design(pools: ItemPools, spec: OptimalDesign) -> list[Choice]
             f"choose from, got {n_items}. Ask for fewer, or allow more of each scenario."
         )
     items = DesignItems.of_bank(bank, is_candidate, cost=spec.cost_unit if uses_cost(criterion) else None)
-    target_weights = bank.targets.target(spec.target).weights
+    wanted = {spec.target: 1.0} if isinstance(spec.target, str) else spec.target
+    weighted = [share * bank.targets.target(name).weights for name, share in wanted.items()]
+    target_weights: FloatArray = np.sum(weighted, axis=0)
     check_goal(items, criterion, target_weights)
     prior, is_open = bank.calibration.prior, is_candidate.copy()
     is_open[included] = False

@@ -51,6 +51,11 @@ class ItemPools:
         """Items to choose in all."""
         return int(self.counts.sum())
 
+    @property
+    def is_short(self) -> bool:
+        """Whether there are fewer items to choose than scenarios to choose from."""
+        return self.n_items < sum(bool(pool.is_candidate.any()) for pool in self.scenarios)
+
     def each(self, choose: Callable[[ScenarioPool, int], Choice]) -> list[Choice]:
         """Choose from one scenario after the other, by a function of its pool and the number of items.
 
@@ -63,6 +68,8 @@ class ItemPools:
 def _chosen(pool: ScenarioPool, n_items: int, choose: Callable[[ScenarioPool, int], Choice]) -> Choice:
     """Choose so many items of a scenario, among them those that must be included."""
     included = pool.included
+    if n_items == 0:  # of a scenario that is excluded
+        return Choice(included, np.zeros(0), np.zeros(0))
     if included.size == 0:
         return choose(pool, n_items)
     others = np.setdiff1d(np.arange(pool.items.size), included)

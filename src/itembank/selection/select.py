@@ -35,7 +35,8 @@ def select(
         spec = spec.for_each_scenario()
     must_come = is_included(bank, included, excluded)
     is_candidate = candidates(bank, spec, excluded) | must_come
-    is_free = not per_scenario and spec.may_skip_scenarios(is_short=n_items < bank.targets.n_scenarios)
+    is_short = n_items < open_scenarios(bank, excluded).size
+    is_free = not per_scenario and spec.may_skip_scenarios(is_short=is_short)
     counts = _scenario_counts(bank, is_candidate, must_come, n_items, per_scenario=per_scenario, is_free=is_free)
     pools = ItemPools(bank, scenario_pools(bank, is_candidate, must_come), counts, per_scenario, as_generator(rng))
     positions, weights, probabilities = [], [], []
@@ -97,6 +98,11 @@ def scenario_pools(bank: Bank, is_candidate: BoolArray, must_come: BoolArray) ->
     )
 
 
+def open_scenarios(bank: Bank, excluded: Collection[str]) -> IntArray:
+    """Scenarios with an item that counts in the score and is not excluded, (n_open,): the others are asked nothing."""
+    return np.unique(bank.targets.scenario_index[(bank.targets.weights > 0.0) & not_excluded(bank, excluded)])
+
+
 def candidates(bank: Bank, spec: SelectionSpec, excluded: Collection[str]) -> BoolArray:
     """Items the method may choose, (n_items,)."""
     is_open: BoolArray = (bank.targets.weights > 0.0) & not_excluded(bank, excluded)
@@ -114,9 +120,9 @@ def _scenario_counts(
     """Items to choose from each scenario, (n_scenarios,)."""
     names, n_scenarios = bank.targets.scenarios, bank.targets.n_scenarios
     capacities = np.bincount(bank.targets.scenario_index[is_candidate], minlength=n_scenarios)
-    empty = [names[j] for j in np.flatnonzero(capacities == 0)]
-    if empty and not is_free:
-        raise ParameterError(f"every scenario needs an item to choose, got none in {shown(empty)}. Exclude fewer.")
+    is_open = capacities > 0  # of a scenario that is excluded nothing is asked
+    if not is_open.any():
+        raise ParameterError("the candidate set must not be empty: every item is excluded. Exclude fewer.")
     n_included = np.bincount(bank.targets.scenario_index[must_come], minlength=n_scenarios)
     if per_scenario:
         if n_items < n_included.max():
@@ -124,23 +130,21 @@ def _scenario_counts(
                 f"n_items for each scenario must be at least {n_included.max()}, what must be included in one, got "
                 f"{n_items}."
             )
-        short = [f"{names[j]} ({capacities[j]})" for j in np.flatnonzero(capacities < n_items)]
+        short = [f"{names[j]} ({capacities[j]})" for j in np.flatnonzero(is_open & (capacities < n_items))]
         if n_items < 1 or short:
             raise ParameterError(
-                f"n_items for each scenario must be from 1 to {capacities.min()}, got {n_items}"
+                f"n_items for each scenario must be from 1 to {capacities[is_open].min()}, got {n_items}"
                 + (f"; fewer to choose from in {shown(short)}." if short else ".")
             )
-        return np.full(n_scenarios, n_items)
+        return np.where(is_open, n_items, 0)
     total = int(capacities.sum())
-    at_least = n_included if is_free else np.maximum(n_included, 1)
+    at_least = n_included if is_free else np.maximum(n_included, is_open)
     least = max(int(at_least.sum()), 1)
     meaning = "" if is_free else " (one for each scenario)"
     if n_included.any():
         meaning = (
             f" (with the {n_included.sum()} that must be included{'' if is_free else ', and one for each scenario'})"
         )
-    if total == 0:
-        raise ParameterError("the candidate set must not be empty: every item is excluded. Exclude fewer.")
     if not least <= n_items <= total:
         advice = "" if is_free or n_items >= least else " 'v-optimal' and the designs can leave scenarios out."
         raise ParameterError(

@@ -4,7 +4,7 @@ Without numpy, so that a command's help can list them.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
@@ -38,6 +38,10 @@ class SelectionSpec:
 
     def for_each_scenario(self) -> Self:
         """Return the spec for as many items of every scenario, where that is not what it does anyway."""
+        return self
+
+    def aimed_at(self, scenarios: Collection[str]) -> Self:  # noqa: ARG002  # others do
+        """Return the spec for the scores of these scenarios, where it serves a score and no other was chosen."""
         return self
 
 
@@ -161,13 +165,7 @@ class VOptimal(SelectionSpec):
             raise ParameterError(f"discrepancy must be 'auto' or a number in [0, 1], got {self.discrepancy!r}.")
         check_one_of("allocation", self.allocation, get_args(BenchmarkAllocation))
         check_whole("minimum_per_scenario", self.minimum_per_scenario, least=0)
-        if isinstance(self.target, str):
-            return
-        values = list(self.target.values())
-        if not all(math.isfinite(value) and value >= 0.0 for value in values) or sum(values) <= 0.0:
-            raise ParameterError(
-                f"importance of the targets must be finite numbers >= 0, not all zero, got {dict(self.target)!r}."
-            )
+        _check_importance(self.target)
 
     @property
     def allow_degenerate(self) -> bool:
@@ -188,6 +186,12 @@ class VOptimal(SelectionSpec):
         """Return the spec with equal allocation."""
         return replace(self, allocation="equal")
 
+    def aimed_at(self, scenarios: Collection[str]) -> Self:
+        """Want these scores alike, and owe no scenario an item."""
+        is_usual = self.target == "balanced" and self.scenario_weights is None
+        spec = replace(self, target=dict.fromkeys(scenarios, 1.0)) if is_usual else self
+        return replace(spec, minimum_per_scenario=0) if spec.minimum_per_scenario == 1 else spec
+
 
 @dataclass(frozen=True, slots=True)
 class OptimalDesign(SelectionSpec):
@@ -200,21 +204,22 @@ class OptimalDesign(SelectionSpec):
     criterion : str
         A short name of `itembank.selection.criteria`: 'v-optimal', 'd-optimal', 'a-optimal', 'fisher', 'random',
         'uniform', 'min-cost'.
-    target : str
-        For 'v-optimal', the score that is wanted: 'overall' or a scenario.
+    target : str or mapping of str to float
+        For 'v-optimal', the score that is wanted: 'overall' or a scenario, or several, each with its importance.
     per_cost : bool
         Divide what an item tells by its expected cost (WILD 5.3, "-tau").
     cost, input_weight : str, float
         The unit (`CostUnit`), for `per_cost` and 'min-cost'.
     at_least : int or mapping of scenario to int
-        Least number of items of every scenario, or of those named; 0 lets scenarios go without.
+        Least number of items of every scenario with an item that may be chosen, or of those named; 0 lets scenarios go
+        without.
     at_most : int, mapping of scenario to int, or None
     randomesque : int
         Draw each item from this many best.
     """
 
     criterion: str = "v-optimal"
-    target: str = "overall"
+    target: str | Mapping[str, float] = "overall"
     per_cost: bool = False
     cost: str = "tokens"
     input_weight: float = 0.5
@@ -225,10 +230,16 @@ class OptimalDesign(SelectionSpec):
     def __post_init__(self) -> None:
         """Check the choices."""
         _ = self.full_criterion, self.constraints, self.cost_unit  # each checks its own
+        _check_importance(self.target)
 
     def may_skip_scenarios(self, *, is_short: bool) -> bool:  # noqa: ARG002
         """Return True: a design says itself how many items of each scenario it wants, none at all included."""
         return True
+
+    def aimed_at(self, scenarios: Collection[str]) -> Self:
+        """Want these scores alike, and owe no scenario an item."""
+        spec = replace(self, target=dict.fromkeys(scenarios, 1.0)) if self.target == "overall" else self
+        return replace(spec, at_least=0) if spec.at_least == 1 else spec
 
     @property
     def full_criterion(self) -> Criterion:
@@ -248,6 +259,13 @@ class OptimalDesign(SelectionSpec):
         from itembank.bank.costs import CostUnit  # noqa: PLC0415 (needs numpy)
 
         return CostUnit(self.cost, self.input_weight)
+
+
+def _check_importance(target: str | Mapping[str, float]) -> None:
+    """Check how much each of several wanted scores counts."""
+    values = [1.0] if isinstance(target, str) else list(target.values())
+    if not all(math.isfinite(value) and value >= 0.0 for value in values) or sum(values) <= 0.0:
+        raise ParameterError(f"importance of the targets must be finite numbers >= 0, not all zero, got {target!r}.")
 
 
 METHODS: MethodTable[SelectionSpec] = MethodTable(

@@ -142,7 +142,7 @@ def _bounds(spec: VOptimal, pools: ItemPools) -> tuple[IntArray, IntArray]:
         return counts, counts
     capacities = np.array([np.sum(pool.is_candidate) for pool in pools.scenarios], dtype=np.int64)
     n_included = np.array([pool.included.size for pool in pools.scenarios], dtype=np.int64)
-    minimum = 0 if spec.may_skip_scenarios(is_short=n_items < counts.size) else spec.minimum_per_scenario
+    minimum = 0 if spec.may_skip_scenarios(is_short=pools.is_short) else spec.minimum_per_scenario
     at_least = np.maximum(np.minimum(minimum, capacities), n_included)
     if at_least.sum() > n_items:
         more = f" with the {n_included.sum()} items that must be included" if n_included.any() else ""

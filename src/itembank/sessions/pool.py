@@ -249,8 +249,6 @@ def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray
     method = VOptimalItems() if wanted is None else VOptimalItems({str(wanted): 1.0}, minimum_per_scenario=0)
     excluded = excluded_items(bank, spec)
     may_come = candidates(bank, method, excluded)
-    if np.unique(bank.targets.scenario_index[may_come]).size < bank.targets.n_scenarios:
-        return result  # `select` leaves no scenario out
     n_start = min(n_start, int(may_come.sum()))
     chosen = select(bank, n_start, method=method, rng=0, excluded=excluded)
     result[bank.responses.item_indices(chosen.item_ids)] = True
@@ -258,11 +256,17 @@ def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray
 
 
 def excluded_items(bank: Bank, spec: SessionSpec) -> tuple[str, ...]:
-    """Return the items that sessions of this spec never ask: those outside a bank's own items unless the spec says."""
-    if spec.constraints.excluded is not None:
-        return spec.constraints.excluded
-    own = {item for one in bank.own_selections for item in one.item_ids}
-    return tuple(item for item in bank.item_ids if item not in own) if own else ()
+    """Return the items that sessions of this spec never ask: of scenarios of which `at_most` allows none, too.
+
+    Unless the spec says which, those outside a bank's own items are among them.
+    """
+    excluded, items = spec.constraints.excluded, bank.responses.items
+    if excluded is None:
+        own = {item for one in bank.own_selections for item in one.item_ids}
+        excluded = tuple(item for item in bank.item_ids if item not in own) if own else ()
+    limits = spec.constraints.at_most
+    none = [scenario for scenario, limit in limits.items() if limit == 0] if isinstance(limits, Mapping) else []
+    return tuple(dict.fromkeys((*excluded, *items["item_id"].filter(items["scenario"].is_in(none)))))
 
 
 def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:

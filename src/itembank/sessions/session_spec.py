@@ -49,7 +49,7 @@ class SessionSpec:
     n_start : int or None
         Number of first items that are the same for every model: those of `select`, which tell apart models near and
         beyond the best past ones, too. By default two thirds of the budget's items (20 without one) where the criterion
-        is 'v-optimal', nothing costs and no items are weighed; else none, nor where a scenario may not be asked.
+        is 'v-optimal', nothing costs and no items are weighed; else none.
     seed : int
         Of all chance in the session.
     interval : {'calibrated', 'model-based'}

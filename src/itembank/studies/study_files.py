@@ -166,6 +166,11 @@ def study_of(content: dict[str, Any], folder: Path) -> StudySpec:
     content["data"] = _data_spec(content, folder)
     content["calibration"] = _calibration_choice(content.get("calibration", {}))
     content["splits"] = tuple(_split(table) for table in _list_of_tables(content, "splits"))
+    pairs = content.get("pairs")
+    named = [pair for pair in pairs if isinstance(pair, list) and len(pair) == 2] if isinstance(pairs, list) else []
+    if named and named == pairs and all(isinstance(label, str) for pair in named for label in pair):
+        for place, name in enumerate(("selectors", "estimators")):  # tables of choices must be named there
+            content.setdefault(name, list(dict.fromkeys(pair[place] for pair in named)))
     if "budget" in content:
         content["budget"] = CostBudget(**_checked_table(content["budget"], CostBudget, "budget"))
     return StudySpec(**_checked_table(content, StudySpec, "a study file"))

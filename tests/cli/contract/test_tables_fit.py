@@ -127,6 +127,7 @@ SERVED = """{"request": "ask", "id": 1}
 JSON_ALONE = (
     "gate start alone.csv --margin 0.3 -o made-gate",
     "select bank -n 7 --method random",
+    "select bank -n 7 --predict law",
     "select bank --after alone.csv --selection stage1.json",
     "check bank past.csv --only drift",
     "study table prediction --show tasks --show cost",

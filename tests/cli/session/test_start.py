@@ -81,6 +81,20 @@ def test_a_criterion_with_its_choices_is_divided_by_the_cost_that_is_asked_for(r
     assert settings.constraints == Constraints(at_least=1)
 
 
+def test_a_scenario_that_is_predicted_is_the_target_and_never_asked(run, bank_folder, tmp_path):
+    (tmp_path / "rare.toml").write_text("constraints = {at_most = {math = 4}}\n")
+    options = ("--session", tmp_path / "rare.toml", "--max-items", 6, "--predict", "law", "--half-width", 0.2)
+    outcome = run("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *options)
+    assert outcome.code == 0
+    assert "'law' is never asked: cross-validated mean error" in outcome.err
+    settings = settings_of(tmp_path / "j")
+    assert (settings.target, settings.stopping.half_widths) == ("law", {"law": 0.2})
+    assert settings.constraints.at_most == {"math": 4, "law": 0}
+    asked = ids(run, tmp_path / "j", "-n", 6)
+    assert len(asked) == 6
+    assert not any(item.startswith("law/") for item in asked)
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
@@ -95,6 +109,8 @@ def test_a_criterion_with_its_choices_is_divided_by_the_cost_that_is_asked_for(r
         (("--threshold", "50"), 2, "threshold"),
         (("--better-than", "unheard"), 1, "unheard"),
         (("--target", "physics"), 2, "physics"),
+        (("--predict", "physics"), 2, "physics"),
+        (("--predict", "law", "--target", "law"), 2, "leave --target out"),
         (("--model-id", ""), 2, "model_id"),
     ],
 )

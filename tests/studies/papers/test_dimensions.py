@@ -1,6 +1,8 @@
+import dataclasses
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.calibration.calibration_specs import MarginalML, Variational
@@ -38,6 +40,20 @@ def test_eigenvalues_are_those_of_the_correlations(found, responses):
     expected = np.linalg.eigvalsh(np.corrcoef(responses.responses.T))[::-1][:59]
     np.testing.assert_allclose(found.eigenvalues, expected, atol=1e-10)
     np.testing.assert_allclose(found.shares, expected / 150, atol=1e-12)
+
+
+def test_eigenvalues_of_task_scores_are_those_of_their_correlations():
+    responses = simulated(40, 120, 2)
+    tasks = [f"task {item % 6}" for item in range(120)]
+    items = responses.items.with_columns(pl.Series("part", tasks))
+    found = dimensionality(dataclasses.replace(responses, items=items), QUICK, candidates=(1,), n_shown=(), by="part")
+    scores = np.column_stack([responses.responses[:, task::6].mean(axis=1) for task in range(6)])
+    expected = np.linalg.eigvalsh(np.corrcoef(scores.T))[::-1]
+    np.testing.assert_allclose(found.eigenvalues, expected, atol=1e-10)
+    np.testing.assert_allclose(found.shares, expected / 6, atol=1e-12)
+    assert f"explains {100 * found.shares[0]:.0f} % of the tasks' variance" in found.message
+    with pytest.raises(DataError, match="'no such column'"):
+        dimensionality(responses, QUICK, by="no such column")
 
 
 def test_errors_are_means_over_models_and_their_standard_errors(responses):

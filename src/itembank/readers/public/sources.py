@@ -250,11 +250,11 @@ SOURCES: Mapping[str, PublicSource] = {
             "wild",
             "27 benchmarks, run by Inspect: MMLU, MMLU-Pro, GSM8K, ARC, IFEval, ...",
             "Apache-2.0",
-            "https://huggingface.co/datasets/kensho/WILD-raw",
-            "data-<part>-of-<parts>.parquet (model, task, subtask, item_id, score, input_tokens, output_tokens)",
+            "https://huggingface.co/datasets/kensho/WILD",
+            "data.parquet (model, task, subtask, item_id, score, input_tokens, output_tokens)",
             "long",
             n_models=65,
-            n_items=109_566,
+            n_items=109_564,
             choices={
                 "columns": {
                     "model_id": "model",
@@ -264,7 +264,7 @@ SOURCES: Mapping[str, PublicSource] = {
                 },
                 "prefix_scenario": True,
             },
-            download=HubFiles("kensho/WILD-raw", ("data-*.parquet",)),
+            download=HubFiles("kensho/WILD", ("data*.parquet",)),
         ),
         PublicSource(
             "measurement-db",

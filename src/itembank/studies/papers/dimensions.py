@@ -27,6 +27,7 @@ from itembank.numerics.random import as_generator
 from itembank.numerics.splits import dealt_out, splits_of
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix, check_enough_models, check_models_and_items_have_responses
+from itembank.studies.papers.task_overview import task_means, tasks_of
 from itembank.tabular import Tabular
 
 N_LISTED = 10
@@ -40,9 +41,9 @@ class Dimensionality(Tabular):
     Attributes
     ----------
     eigenvalues : (n_eigenvalues,)
-        Of the item correlation matrix, falling.
+        Of the correlation matrix of items, or of the scores of tasks (`by`), falling.
     shares : (n_eigenvalues,)
-        Of the items' variance that each explains.
+        Of their variance that each explains.
     thresholds : (n_eigenvalues,)
         95th percentile of each eigenvalue when every item's responses are shuffled over models.
     n_dims_parallel : int
@@ -66,6 +67,8 @@ class Dimensionality(Tabular):
         Every k-th item of a long benchmark, for the errors.
     share_missing : float
     message : str
+    by : str
+        Column of the tasks whose scores the eigenvalues are of; empty for those of items.
     """
 
     eigenvalues: FloatArray
@@ -86,6 +89,7 @@ class Dimensionality(Tabular):
     n_items_used: int
     share_missing: float
     message: str
+    by: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each number of shown items and each candidate."""
@@ -151,6 +155,7 @@ def dimensionality(
     *,
     candidates: tuple[int, ...] = CANDIDATES,
     n_shown: tuple[int, ...] = N_SHOWN,
+    by: str = "",
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
 ) -> Dimensionality:
@@ -172,6 +177,9 @@ def dimensionality(
         Numbers of dimensions to try; those with fewer than four past models for each dimension are left out.
     n_shown : tuple of int
         Numbers that half of the items do not exceed are left out.
+    by : str
+        Column of the item table that names tasks: the eigenvalues are then those of models' scores on the tasks, as in
+        the paper, and far fewer. Errors are of items all the same.
     rng : Generator, int or None
         Shuffles responses, divides the models and draws the items they show.
     progress : ProgressCallback
@@ -201,12 +209,16 @@ def dimensionality(
             "models. Check the metric, or add models of other strength."
         )
     progress("parallel analysis", 0.0)
-    parallel = parallel_analysis(responses.responses, rng, n_shuffles=N_SHUFFLES)
+    values = responses.responses
+    if by:
+        names, index = tasks_of(responses.items, by)
+        values = task_means(values, index, len(names))
+    parallel = parallel_analysis(values, rng, n_shuffles=N_SHUFFLES)
     used, _ = thinned(responses)
     held_out = None
     if responses.n_models >= MINIMUM_TO_CHOOSE:
         held_out = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
-    return _result(responses, parallel, held_out, n_items_used=used.n_items)
+    return _result(responses, parallel, held_out, n_items_used=used.n_items, by=by)
 
 
 def held_out_errors(
@@ -252,7 +264,7 @@ def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
 
 
 def _result(
-    responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int
+    responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int, by: str
 ) -> Dimensionality:
     """Average over models and add the message."""
     none = np.empty((0, 0))
@@ -276,6 +288,7 @@ def _result(
         n_items_used=n_items_used,
         share_missing=share_missing,
         message="",
+        by=by,
     )
     if held_out is not None:
         errors, error_spread = _mean_and_error(held_out.errors)
@@ -306,8 +319,8 @@ def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _message(result: Dimensionality) -> str:
     """State the result and the data behind it."""
     parts = [
-        f"the first eigenvalue explains {100 * result.shares[0]:.0f} % of the items' variance, and "
-        f"{result.n_dims_parallel} exceed what shuffled responses give"
+        f"the first eigenvalue explains {100 * result.shares[0]:.0f} % of the {'tasks' if result.by else 'items'}' "
+        f"variance, and {result.n_dims_parallel} exceed what shuffled responses give"
     ]
     if result.n_dims is None:
         parts.append(f"{result.n_models} models are too few for cross-validation")

@@ -135,18 +135,12 @@ def task_overview(
     check_fraction("level", level)
     if responses.n_models < MINIMUM_MODELS:
         raise DataError(f"tasks are compared over at least {MINIMUM_MODELS} models, got {responses.n_models}.")
-    column = column_of(responses.items, by, "the task of an item").cast(pl.String)
-    if by == "subscenario" and responses.items["scenario"].n_unique() > 1:
-        column = responses.items["scenario"] + "/" + column
-    names = tuple(column.drop_nulls().unique().sort().to_list())
-    if len(names) < 2:
-        raise DataError(
-            f"at least two tasks are needed, got {len(names)} in column {by!r}: {shown(names)}. Name another column."
-        )
-    index = column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()  # -1 for no task
-    scores = _means(responses.responses, index, len(names))
+    names, index = tasks_of(responses.items, by)
+    scores = task_means(responses.responses, index, len(names))
     unit = None if cost is None else as_cost_unit(cost)
-    costs = np.full_like(scores, np.nan) if unit is None else _means(response_costs(responses, unit), index, len(names))
+    costs = (
+        np.full_like(scores, np.nan) if unit is None else task_means(response_costs(responses, unit), index, len(names))
+    )
     counts, value = kernel.pair_counts(scores), kernel.correlations(scores)
     low, high = kernel.fisher_interval(value, counts, level)
     correlation, lower, upper = (kernel.square(part, len(names)) for part in (value, low, high))
@@ -169,7 +163,20 @@ def task_overview(
     )
 
 
-def _means(values: FloatArray, index: IntArray, n_tasks: int) -> FloatArray:
+def tasks_of(items: pl.DataFrame, by: str) -> tuple[tuple[str, ...], IntArray]:
+    """Names of the tasks that a column tells, and the task of each item, (n_items,), -1 for none."""
+    column = column_of(items, by, "the task of an item").cast(pl.String)
+    if by == "subscenario" and items["scenario"].n_unique() > 1:
+        column = items["scenario"] + "/" + column
+    names = tuple(column.drop_nulls().unique().sort().to_list())
+    if len(names) < 2:
+        raise DataError(
+            f"at least two tasks are needed, got {len(names)} in column {by!r}: {shown(names)}. Name another column."
+        )
+    return names, column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def task_means(values: FloatArray, index: IntArray, n_tasks: int) -> FloatArray:
     """Mean of each model's values on each task, (n_models, n_tasks); NaN where it has none."""
     result = np.full((values.shape[0], n_tasks), np.nan)
     for task in range(n_tasks):
