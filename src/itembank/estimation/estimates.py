@@ -324,6 +324,7 @@ class ScoreEstimates(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each model and target, as the command line prints them."""
+        is_predicted = self.is_predicted.astype(int).tolist()
         of_others = [one for one in self.notes if one.kind != PREDICTED]
         notes = [[notes_on(some, model) for some in (of_others, self.notes)] for model in self.model_ids]
         # of one scenario alone the overall score is that of the scenario
@@ -353,7 +354,7 @@ class ScoreEstimates(Tabular):
                 "bank": self.bank_id,
                 "target_id": self.target_id,
                 "overall_is": self.overall_is or None,
-                "note": notes[l][int(self.is_predicted[l, t])],
+                "note": notes[l][is_predicted[l][t]],
                 **({"parent": self.parents[l] or None} if self.parents else {}),
             }
             for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)
