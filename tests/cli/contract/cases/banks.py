@@ -117,7 +117,7 @@ _SELECT = Case(
         **options(
             "--jobs 2 --n-items 12 --stages 2 --after another.csv --selection "
             "other-stage1.json --per-scenario --output out/selection.json --ids swe-bench --method stratified "
-            "--target law --spec other-design.toml --exclude exclude.txt --must-include include.txt"
+            "--target law --predict law --spec other-design.toml --exclude exclude.txt --must-include include.txt"
         ),
     },
     no_effect={**no_chance("v-optimal", "design"), ("random design", "--target"): "it draws whatever is wanted"},

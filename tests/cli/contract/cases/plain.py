@@ -100,7 +100,7 @@ _DIMENSIONS = Case(
     modes={
         "table": Mode("flipped.csv --dims 1 --method map --format csv"),
     },
-    values={**COMMON, **options("--dims 1,2 --method variational --figure out/dimensions.png")},
+    values={**COMMON, **options("--dims 1,2 --method variational --by scenario --figure out/dimensions.png")},
 )
 _HOMOGENEITY = Case(
     modes={

@@ -17,6 +17,7 @@ _PRETRAIN = Case(
                 *("--show", "--figure", "--kind", "--recipe", "--format"),
             ),
         ),
+        "all laws": Mode(f"suite.parquet {_OF_BANK} --show all", about=("--law",)),
         "calibrating": Mode(
             "suite-known.parquet --law irsl --spec calibrating.toml --format csv",
             about=("--spec",),
@@ -42,6 +43,7 @@ _PRETRAIN = Case(
             "--show curves --figure out/laws.png --kind abilities --recipe recipe-1"
         ),
     },
+    no_effect={("files", "--law"): "a CSV has the law that is named first, unless all are asked for"},
 )
 
 _ASKED = "--model model-1 --k 1,10 --format csv"

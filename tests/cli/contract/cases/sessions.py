@@ -4,6 +4,7 @@ from tests.cli.contract.case import Case, Mode, options
 from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, no_chance, none_lost, settled
 
 SHORT = options(
+    "--predict law "
     "--session rare.toml --cost output_tokens --target law --max-items 2 --max-cost seconds=6 --half-width 0.05 "
     "--level 0.8 --errors bounds"
 )
