@@ -11,7 +11,7 @@ from itembank.comparison.difference_tests import Evidence, mcnemar_exact, paired
 from itembank.comparison.pairs import model_pairs, shared_counts
 from itembank.errors import DataError, remedy, shown
 from itembank.estimation.estimates import Typicality
-from itembank.estimation.estimator_specs import NEEDS_REPEATS, QUESTIONS, REPEATED, RUN, DifferenceEstimand
+from itembank.estimation.estimator_specs import QUESTIONS, REPEATED, RUN, DifferenceEstimand, needs_repeats
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.paired import paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
@@ -128,7 +128,7 @@ def compare_answers(
             if estimand == REPEATED:
                 chance = None if trials is None else run_chance(values[[a, b]][:, places], trials[[a, b]][:, places])
                 if chance is None:
-                    raise DataError(NEEDS_REPEATS.format(remedy("estimand='questions'", "--estimand questions")))
+                    raise needs_repeats()
             is_turned = np.isnan(x).sum() > np.isnan(y).sum()
             look = paired_look(*((y, x) if is_turned else (x, y)), is_finite=estimand != QUESTIONS, chance=chance)
             difference[k, t] = -look.difference if is_turned else look.difference

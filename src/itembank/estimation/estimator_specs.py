@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, TypeAlias, get_args
 
 from itembank.checks import check_fraction, check_one_of, check_positive, check_whole
-from itembank.errors import ParameterError
+from itembank.errors import DataError, ParameterError, remedy
 from itembank.methods import Method, MethodTable
 
 Estimand: TypeAlias = Literal["run", "repeated"]
@@ -24,10 +24,16 @@ ESTIMANDS_IN_WORDS: dict[str, str] = {
 FORMER_ESTIMAND = "expected"
 """Once a name of what is now REPEATED in scores and comparisons, and QUESTIONS in gates."""
 
-NEEDS_REPEATS = (
-    "a difference over repeated runs needs to know how much answers vary from run to run: several attempts at an item "
-    "by either model, got one at each. Read repeated runs as counts, or ask for questions like these ({})."
-)
+
+def needs_repeats() -> DataError:
+    """Return the error of a difference over repeated runs where nobody attempted anything repeatedly."""
+    how = remedy("ReadingSpec(repeats='count')", "itembank import --repeats count")
+    other = remedy("estimand='questions'", "--estimand questions")
+    return DataError(
+        "a difference over repeated runs needs to know how much answers vary from run to run: several attempts at an "
+        f"item by either model, got one at each. Read repeated runs as counts ({how}), or ask for questions like these "
+        f"({other})."
+    )
 
 
 def check_estimand(value: object, allowed: Any, *, former: str = REPEATED) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 
 from itembank.checks import with_choices
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown
-from itembank.estimation.estimator_specs import NEEDS_REPEATS, QUESTIONS, REPEATED, RUN
+from itembank.estimation.estimator_specs import QUESTIONS, REPEATED, RUN, needs_repeats
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.lost import check_one_model, with_lost
 from itembank.gating.results import FlippedItem, Gate, Look, ScenarioChange, Verdict
@@ -329,7 +329,7 @@ class GatePair:
         """Take the difference that is meant from the answers of both."""
         chance = self.chance if estimand == REPEATED else None
         if estimand == REPEATED and chance is None:
-            raise DataError(NEEDS_REPEATS.format(remedy("estimand='questions'", "--estimand questions")))
+            raise needs_repeats()
         return paired_look(
             self.baseline,
             self.candidate,
