@@ -35,7 +35,7 @@ def joined(
     A model that is in several continues if it answered other items there. If it answered the same, these are runs of
     their own, with a number after the name.
     """
-    policy = one_policy(sources, errors)
+    policy = one_policy((source.lost for source in sources), errors)
     sources = [one.with_errors(policy) for one in sources]
     if len(sources) == 1:
         return sources[0]

@@ -49,7 +49,7 @@ def as_counted(
     baseline: ResponseMatrix, candidate: ResponseMatrix, errors: Errors | None
 ) -> tuple[ResponseMatrix, ResponseMatrix]:
     """Count lost answers by a policy, or as the responses say; 'bounds' leaves them out."""
-    policy = one_policy((baseline, candidate), errors)
+    policy = one_policy((baseline.lost, candidate.lost), errors)
     return counted(baseline, candidate, WAYS["wrong" if policy == "wrong" else "missing"])
 
 
@@ -66,7 +66,7 @@ def with_lost(
         check_one_model(name, one)
     asked = _asked(baseline)
     sides = baseline, only_items(candidate, asked)[0]
-    policy = one_policy(sides, spec.errors)
+    policy = one_policy((side.lost for side in sides), spec.errors)
     if not any(_has_lost(one) for one in sides):
         found = judge(*counted(baseline, candidate, WAYS["missing"]))
         return found if in_stages else _told_of_absent(found, *sides)

@@ -49,7 +49,7 @@ class GateRun:
         self._bank = plan.bank() if bank is None or bank.bank_id != plan.bank_id else bank
         self._journal: Journal | None = None
         self._answers: dict[str, Told] = {}
-        self._keeps_lost = one_policy([plan.baseline], plan.spec.errors) != "missing"
+        self._keeps_lost = one_policy([plan.baseline.lost], plan.spec.errors) != "missing"
         self._failed: dict[str, str] = {}  # Reasons of the items that are not asked again
         self._failed_costs: list[Mapping[str, float]] = []
         self._pending: dict[str, None] = {}

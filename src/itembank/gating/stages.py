@@ -354,7 +354,7 @@ def start_gate(
         given, _ = only_items(given, loaded.responses.items["item_id"])
     given = given.take(items=id_order(given.item_ids))  # the order of a file must not draw other items
     check_one_model("baseline", given)
-    policy = one_policy([given], spec.errors)
+    policy = one_policy([given.lost], spec.errors)
     given = given.with_errors(policy)
     if policy == "bounds" and given.lost is not None and given.lost.n.any():
         raise DataError(

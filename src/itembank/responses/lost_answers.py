@@ -2,16 +2,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from itembank.errors import DataError, remedy
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.error_kinds import KINDS, Errors
-
-if TYPE_CHECKING:
-    from itembank.responses.responses import ResponseMatrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +55,9 @@ def _counted(kind: str, n: int) -> str:
     return f"{n} {words}"
 
 
-def one_policy(results: "Iterable[ResponseMatrix]", errors: Errors | None) -> Errors:
+def one_policy(sides: Iterable[LostAnswers | None], errors: Errors | None) -> Errors:
     """Return what lost answers of several results count as: what was asked for, or what those say that have some."""
-    told: set[Errors] = {one.lost.errors for one in results if one.lost is not None and one.lost.n.any()}
+    told: set[Errors] = {lost.errors for lost in sides if lost is not None and lost.n.any()}
     if errors is None and len(told) > 1:
         ways = remedy("errors='missing', 'wrong' or 'bounds'", "--errors missing, wrong or bounds")
         raise DataError(
