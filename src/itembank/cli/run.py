@@ -99,7 +99,7 @@ def check_items(
         raise click.UsageError("Say which items to run: one of --selection FILE, -n N, --adaptive, or --gate.")
     refuse_unused(
         *((name, adaptive, "--adaptive") for name in choices if name not in {"level", "errors"}),
-        *((name, gate is None, "--selection FILE, -n N, or --adaptive") for name in ("level", "errors")),
+        ("level", gate is None, "--selection FILE, -n N, or --adaptive"),
         ("batch", has_batches, "--adaptive"),
         ("seed", n_chosen is not None or adaptive, "-n or --adaptive"),
     )
@@ -309,7 +309,7 @@ def run_lm_eval_command(
                 _print(scores, loaded, output, output_format, match)
         named: dict[str, Any] = {"model_id": name, "output": output, "batch": batch, "match": match}
         if gate is not None:
-            verdict = _run_gate(launch, call, loaded, gate, prompts, **named)
+            verdict = _run_gate(launch, call, loaded, gate, prompts, errors=choices["errors"], **named)
         if spec is not None:
             with _session(launch, call, loaded, spec, prompts, **named) as session:
                 _print(session.estimate().scores, loaded, output, output_format, match)
@@ -427,6 +427,7 @@ def _run_gate(
     *,
     model_id: str,
     output: Path,
+    errors: "Errors | None",
     batch: int | None,
     match: str,
 ) -> "Gate":
@@ -437,7 +438,7 @@ def _run_gate(
     from itembank.harnesses.lm_eval.run import rows_path, run_adaptively  # noqa: PLC0415
 
     journal = output / GATE_ANSWERS
-    with open_gate_run(journal, gate, model_id=model_id, bank=bank) as run:
+    with open_gate_run(journal, gate, model_id=model_id, bank=bank, errors=errors) as run:
         rows = RowFile(rows_path(journal), call)
         if run.plan.probabilities is not None:
             run.look_with(lambda: option_probabilities(rows, model_id))
@@ -553,6 +554,7 @@ def run_inspect_command(
             session = session_spec(choices, seed).to_dict()
             call = HarnessCall("adaptive", {**given, "batch": batch or BATCH, "session": session}, arguments)
         elif gate is not None:
+            given |= {} if choices["errors"] is None else {"errors": choices["errors"]}
             call = HarnessCall("gated", {**given, "gate": str(gate.resolve())}, arguments)
         else:
             chosen = chosen_items(loaded, selection, n_chosen, seed=seed, excluded=known.others)
@@ -651,7 +653,8 @@ def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "Inspect
     run = last_run(output)
     if run is None:
         raise DataError(f"{output}: no sample was run, so there is nothing to look at.")
-    passing = GateRun(GatePlan.load(gate), model_id=run.model_id, bank=bank)
+    plan = GatePlan.load(gate).with_errors(call.task_arguments.get("errors"))
+    passing = GateRun(plan, model_id=run.model_id, bank=bank)
     for answer in answers_with_costs(run, known, call.task_arguments["scorer"] or known.scorer):
         take_answer(cast("Any", passing), answer)
     return passing.result

@@ -386,7 +386,7 @@ class Gate(Tabular):
             "method": self.method,
             "estimand": self.estimand,
             "bank": self.bank_id,
-            "errors": lost.errors if lost else spec.errors,
+            "errors": lost.errors if lost else None,
             "n_lost_baseline": lost.baseline.n if lost else 0,
             "n_lost_candidate": lost.candidate.n if lost else 0,
             "if_lost_are_wrong": if_wrong[0],

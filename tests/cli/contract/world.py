@@ -91,6 +91,11 @@ def _tables(folder):
     new.with_columns(
         response=pl.when(is_lost).then(None).otherwise("response"), error=pl.when(is_lost).then(pl.lit("timeout"))
     ).write_csv(folder / "lost.csv")
+    one = pl.read_csv(folder / "alone.csv")
+    is_lost = pl.col("item_id").is_in(one["item_id"].head(6).to_list())
+    one.with_columns(
+        response=pl.when(is_lost).then(None).otherwise("response"), error=pl.when(is_lost).then(pl.lit("timeout"))
+    ).write_csv(folder / "alone-lost.csv")
     past.with_columns(pl.col("response") * 0.5 + 0.2 + 0.001 * pl.col("output_tokens")).write_csv(
         folder / "probabilities.csv"
     )

@@ -47,6 +47,7 @@ from itembank.readers.inspect_runs import LogFile, run_of
 from itembank.readers.inspect_samples import OWN_SCORER, Sample, choose_scorer, flat_scores, score_value
 from itembank.readers.matching import AUTO
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.error_kinds import Errors
 from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
 from itembank.responses.score_names import OVERALL
 from itembank.sessions.answers import tell_all
@@ -339,6 +340,7 @@ def gated(
     bank: str,
     gate: str,
     *,
+    errors: Errors | None = None,
     scorer: str | None = None,
     task_args: dict[str, Any] | None = None,
     match: str = AUTO,
@@ -352,9 +354,11 @@ def gated(
         As of `adaptive`.
     gate : str
         Folder of the gate (`itembank gate start`).
+    errors : {'missing', 'wrong', 'bounds'}, optional
+        What samples count as that ended in an error; by default as the gate says.
     """
     loaded = _Loaded.of(task, task_args, bank, scorer, match=match, ignore_prompts=ignore_prompts)
-    plan = GatePlan.load(gate)
+    plan = GatePlan.load(gate).with_errors(errors)
     check_gate(plan, loaded.bank, set(loaded.known.items.values()), is_ignored=ignore_prompts)
     run: Any = GateRun(plan, model_id=MODEL, bank=loaded.bank)
     feed = Feed(loaded, run, len(plan.order), difference_now)

@@ -252,10 +252,12 @@ _COMPARE = Case(
             about=("--model", "--level", "--estimand", "--target"),
             values=_OF_THIS_RUN,
         ),
+        "lost": Mode("bank lost.csv --method p-irt --format csv", about=("--errors",)),
     },
     values={
         **ALLOWED,
         **MATCH,
+        **ERRORS,
         "--format": COMMON["--format"],
         **options(
             "--ignore-unknown --selection selection.json --method gp-irt --level 0.8 --estimand questions --power "
@@ -264,6 +266,7 @@ _COMPARE = Case(
         "--model": "--model m3 --model m0",
     },
     no_effect={
+        **none_lost("pairs"),
         ("pairs", "--ignore-unknown"): "the bank holds every item",
         ("ranking", "--ranking"): "it is on already",
         ("ranking", "--method"): "these models answered every item: nothing is estimated",

@@ -1,7 +1,7 @@
 """Cases of gates, whether a candidate is as good as a baseline."""
 
 from tests.cli.contract.case import Case, Mode, options
-from tests.cli.contract.cases.reading import MIXED
+from tests.cli.contract.cases.reading import ERRORS, MIXED, none_lost
 from tests.cli.contract.cases.sessions import BY_COMMAND, JOBS, NEW_UNIT, PROGRAM
 
 
@@ -23,11 +23,15 @@ CASES = {
                 about=("--selection", "--match"),
                 codes=(0, 1, 3),
             ),
+            "lost": Mode(
+                "alone.csv alone-lost.csv --margin 0.1 --format csv", codes=(0, 1, 3), about=("--errors", "--max-lost")
+            ),
             "self-test": Mode("alone.csv another.csv --self-test --format csv", about=("--format",)),
         },
-        values=options(
-            "--bank bank --selection selection.json --margin 0.01 --tolerance 0.01 --false-alarm 0.2 --miss 0.2 "
-            "--both-sides --estimand run --cluster scenario --level 0.8 --self-test --repeats --match hash "
+        values=ERRORS
+        | options(
+            "--max-lost 0.01 --bank bank --selection selection.json --margin 0.01 --tolerance 0.01 --false-alarm 0.2 "
+            "--miss 0.2 --both-sides --estimand run --cluster scenario --level 0.8 --self-test --repeats --match hash "
             "--allow-mixed-prompts --report out/page --junit out/gate.xml --github --format json"
         ),
         never={
@@ -37,22 +41,33 @@ CASES = {
             "--github": _OUTSIDE,
             "--repeats": "nothing is repeated here; tests/gating/test_noise.py sees it",
         },
+        no_effect={**none_lost("two"), ("two", "--max-lost"): "no answer was lost"},
         nowhere={"--match": "it is refused without a bank"},
     ),
     "gate start": Case(
-        modes={"chance": Mode("alone.csv --margin 0.3 -o out/gate --format json", unseen=("baseline.parquet",))},
-        values=options(
-            "--output out/other --bank bank --margin 0.2 --tolerance 0.01 --false-alarm 0.2 --miss 0.2 --both-sides "
-            "--estimand questions --cluster scenario --level 0.8 --max-items 28 --ids swe-bench --match hash --seed 1 "
+        modes={
+            "chance": Mode("alone.csv --margin 0.3 -o out/gate --format json", unseen=("baseline.parquet",)),
+            "lost": Mode(
+                "alone-lost.csv --margin 0.3 -o out/gate --format json",
+                unseen=("baseline.parquet",),
+                about=("--errors",),
+            ),
+        },
+        values=ERRORS
+        | options(
+            "--max-lost 0.01 --output out/other --bank bank --margin 0.2 --tolerance 0.01 --false-alarm 0.2 "
+            "--miss 0.2 --both-sides --estimand questions --cluster scenario --level 0.8 --max-items 28 --ids swe-bench "
+            "--match hash --seed 1 "
             "--format csv"
         ),
-        no_effect={("chance", "--bank"): _FEW_PAST},
+        no_effect={("chance", "--bank"): _FEW_PAST, **none_lost("chance")},
         never={"--ids": "JSON has ids as they are; tests/harnesses/test_id_forms.py has all forms"},
         nowhere={"--bank": _FEW_PAST, "--match": "it is refused without a bank"},
     ),
     "gate next": Case(
         modes={
             "results": Mode("gate another.csv --format csv", codes=(0, 1, 3), about=("--format", "--match")),
+            "lost": Mode("gate alone-lost.csv --format csv", codes=(0, 1, 3), about=("--errors",)),
             "json": _by_command(
                 f"'{PROGRAM}' --shell", "--command", "--pattern", "--exit-code", "--logs", "--model-id", "--match"
             ),
@@ -61,7 +76,8 @@ CASES = {
             "slow": _by_command("'sh -c \"sleep 0.4; echo 1\"'", "--timeout"),
             "a new unit": _by_command(f"'{NEW_UNIT}' --shell", "--new-units"),
         },
-        values=options(
+        values=ERRORS
+        | options(
             f"{BY_COMMAND} --model-id other --ids swe-bench --match hash --allow-mixed-prompts "
             "--report out/page --junit out/gate.xml --github --format json"
         ),
