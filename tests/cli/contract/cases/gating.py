@@ -24,7 +24,7 @@ CASES = {
                 codes=(0, 1, 3),
             ),
             "lost": Mode(
-                "alone.csv alone-lost.csv --margin 0.1 --format csv", codes=(0, 1, 3), about=("--errors", "--max-lost")
+                "alone.csv alone-lost.csv --margin 0.9 --format csv", codes=(0, 1, 3), about=("--errors", "--max-lost")
             ),
             "self-test": Mode("alone.csv another.csv --self-test --format csv", about=("--format",)),
         },
@@ -60,7 +60,7 @@ CASES = {
             "--ids swe-bench --match hash --seed 1 "
             "--format csv"
         ),
-        no_effect={("chance", "--bank"): _FEW_PAST, **none_lost("chance")},
+        no_effect={("chance", "--bank"): _FEW_PAST},
         never={"--ids": "JSON has ids as they are; tests/harnesses/test_id_forms.py has all forms"},
         nowhere={"--bank": _FEW_PAST, "--match": "it is refused without a bank"},
     ),
