@@ -6,8 +6,8 @@ from itembank.bank.banks import Bank, Calibration, bank_fingerprint
 from itembank.irt.parameters import AbilityPrior
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
-from itembank.studies.simulation.simulate import simulate
-from itembank.studies.simulation.simulation_specs import SimulationSpec
+from itembank_studies.simulation.simulate import simulate
+from itembank_studies.simulation.simulation_specs import SimulationSpec
 
 
 def bank_and_models(

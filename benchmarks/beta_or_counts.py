@@ -23,7 +23,7 @@ from itembank.estimation.model_abilities import estimate_abilities
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pass_at_k.kernels import plug_in_pass_at_k, unbiased_pass_at_k
+from itembank_scaling.pass_at_k.kernels import plug_in_pass_at_k, unbiased_pass_at_k
 
 NAME = "beta-or-counts"
 SETS = {"bytelms-samples": 50, "llmonkeys_pythia": 500}

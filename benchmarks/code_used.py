@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCES = {"itembank": ROOT / "src" / "itembank", "benchmarks": ROOT / "benchmarks"}
-MODULE = re.compile(r"^(itembank(?:\.\w+)+)(?::\w+)?$")
+SOURCES = {place.name: place for place in (*sorted((ROOT / "src").iterdir()), ROOT / "benchmarks")}
+MODULE = re.compile(r"^(itembank\w*(?:\.\w+)+)(?::\w+)?$")
 """How tables of methods name a kernel or its module: by text, so that nothing is loaded before it is needed."""
 
 

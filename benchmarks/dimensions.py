@@ -12,11 +12,11 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.pages.prediction_charts import prediction_chart
-from itembank.studies.prediction.error_curves import SETS
-from itembank.studies.results import PredictionResult, assessors_by_dims, percent_of_one
-from itembank.studies.run import run_prediction
-from itembank.studies.study_files import load_prediction
+from itembank_studies.charts.prediction_charts import prediction_chart
+from itembank_studies.prediction.error_curves import SETS
+from itembank_studies.results import PredictionResult, assessors_by_dims, percent_of_one
+from itembank_studies.run import run_prediction
+from itembank_studies.study_files import load_prediction
 
 STUDY = Path(__file__).parent / "studies" / "prediction_bfcl_dims.toml"
 NAME = "dimensions-bfcl"

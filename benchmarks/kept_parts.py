@@ -17,7 +17,7 @@ import polars as pl
 from benchmarks.code_used import files_used
 from benchmarks.result_manifests import LIBRARIES, ROOT, code_digest, data_digest, digest
 from itembank.numerics.parallel import one_blas_thread
-from itembank.studies.engine import is_whole, read_tables, write_table
+from itembank_studies.engine import is_whole, read_tables, write_table
 
 NO_NUMBERS = {"cli", "pages", "readers", "figure.py", "errors.py", "progress.py", "__init__.py", "__main__.py"}
 """Files and folders in which no number of a table comes about."""

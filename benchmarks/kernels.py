@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import itembank as ib
+import itembank_scaling
 from benchmarks.accuracy.data_sets import load
 from benchmarks.blas_kernels import KNOWN, code_of, distinct
 from itembank.bank.banks import Bank
@@ -173,15 +174,15 @@ def _sessions() -> Results:
 def _scaling() -> Results:
     probabilities = ib.load_builtin("bytelms", response="probability")
     sorting = probabilities.take(items=np.flatnonzero(probabilities.items["scenario"].to_numpy() == "sorting"))
-    compute = ib.scaling.training_compute(sorting.models, sorting.model_ids)
-    law = ib.scaling.pretraining_law(sorting, compute, target_flops=1e14)
+    compute = itembank_scaling.training_compute(sorting.models, sorting.model_ids)
+    law = itembank_scaling.pretraining_law(sorting, compute, target_flops=1e14)
     rows = law.rows()
     for column in ("score", "low", "high"):
         yield f"forecasts, {column}", [float(row[column]) for row in rows if row.get(column) is not None]
     samples = ib.load_builtin("bytelms-samples")
     samples = samples.take(items=np.flatnonzero(samples.items["scenario"].to_numpy() == "addition"))
-    spec = ib.scaling.PassAtKSpec(k=(1, 10, 100, 1000), budget=50)
-    found = ib.scaling.pass_at_k_law(samples, spec, models=list(samples.model_ids[:2]), rng=0)
+    spec = itembank_scaling.PassAtKSpec(k=(1, 10, 100, 1000), budget=50)
+    found = itembank_scaling.pass_at_k_law(samples, spec, models=list(samples.model_ids[:2]), rng=0)
     for column in found.rows()[0]:
         values = [row[column] for row in found.rows()]
         if all(isinstance(value, float) for value in values):

@@ -43,10 +43,10 @@ from itembank.selection.selector_specs import Stratified
 from itembank.sessions.limits import Budget
 from itembank.sessions.replay import replay
 from itembank.sessions.session_spec import SessionSpec
-from itembank.studies.comparison_study import prepare_fold
-from itembank.studies.splits import Fold, answers_of, folds_of
-from itembank.studies.study_files import load_data
-from itembank.studies.study_specs import StudySpec
+from itembank_studies.comparison_study import prepare_fold
+from itembank_studies.splits import Fold, answers_of, folds_of
+from itembank_studies.study_files import load_data
+from itembank_studies.study_specs import StudySpec
 
 SPLITS = {"swebench_verified": ("random", "newest"), "openllm1_core": ("random",)}
 REPEATS = {"swebench_verified": 10, "openllm1_core": 5}

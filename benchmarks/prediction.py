@@ -15,14 +15,14 @@ import numpy as np
 import polars as pl
 
 from itembank.pages.blocks import Chart
-from itembank.pages.prediction_charts import prediction_chart
 from itembank.responses.response_files import write_responses
-from itembank.studies.prediction.error_curves import differences
-from itembank.studies.results import PredictionResult
-from itembank.studies.run import run_prediction
-from itembank.studies.simulation.simulate import simulate
-from itembank.studies.simulation.simulation_specs import SimulationSpec
-from itembank.studies.study_files import load_prediction
+from itembank_studies.charts.prediction_charts import prediction_chart
+from itembank_studies.prediction.error_curves import differences
+from itembank_studies.results import PredictionResult
+from itembank_studies.run import run_prediction
+from itembank_studies.simulation.simulate import simulate
+from itembank_studies.simulation.simulation_specs import SimulationSpec
+from itembank_studies.study_files import load_prediction
 
 STUDIES = Path(__file__).parent / "studies"
 SETS = ("extrapolation", "interpolation")

@@ -9,8 +9,8 @@ import argparse
 from pathlib import Path
 
 from benchmarks.prediction import STUDIES, _cells, _markdown
-from itembank.studies.run import run_prediction
-from itembank.studies.study_files import load_prediction
+from itembank_studies.run import run_prediction
+from itembank_studies.study_files import load_prediction
 
 BASELINES = ("task-mean-eb, random", "ridge, random", "2pl, random")
 MODELS = {

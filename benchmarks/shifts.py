@@ -15,9 +15,9 @@ import polars as pl
 
 from itembank.readers.read import read_responses
 from itembank.responses.response_files import write_responses
-from itembank.studies.results import StudyResult
-from itembank.studies.run import run_study
-from itembank.studies.study_files import load_study
+from itembank_studies.results import StudyResult
+from itembank_studies.run import run_study
+from itembank_studies.study_files import load_study
 
 STUDIES = Path(__file__).parent / "studies"
 NAMES = ("specialised_openllm1", "prompts_livecodebench", "prompts_bfcl")

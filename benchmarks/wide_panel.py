@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.studies.results import PredictionResult
-from itembank.studies.run import run_prediction
-from itembank.studies.study_files import load_prediction
+from itembank_studies.results import PredictionResult
+from itembank_studies.run import run_prediction
+from itembank_studies.study_files import load_prediction
 
 STUDY = Path(__file__).parent / "studies" / "prediction_lb2.toml"
 NAME = "wide-panel"

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE, TESTS = Path("src/itembank"), Path("tests")
+SOURCE, TESTS = Path("src"), Path("tests")
 PACKAGES = (
     "irt", "numerics", "calibration", "selection", "estimation", "comparison", "planning", "sessions", "scaling",
     "auditing",
@@ -65,7 +65,7 @@ EQUIVALENT = {
     "# fixed, so that results repeat: * -> /": "any vector begins the search for the eigenvectors",
     "src/itembank/calibration/start.py: if weights.shape[0] <= weights.shape[1]:: <= -> >": "either side solves the "
     "same equations, the larger one in more time",
-    "src/itembank/scaling/pretraining/curve_laws.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "
+    "src/itembank_scaling/pretraining/curve_laws.py: power = np.exp(np.minimum(log_scale - exponent * x, 300.0)): "
     "300.0 -> 150.0": "keeps numbers from overflowing",
 }
 """Changes that no test can see, each with the reason: the next of the drawn list takes the place."""
@@ -154,7 +154,8 @@ def _other_number(value: float) -> str:
 
 def drawn(package: str, seed: int) -> list[Mutation]:
     """All changes of a package's kernels in an order by chance: those that are known to be equivalent left out."""
-    files = sorted((ROOT / SOURCE / package).rglob("*.py"))
+    places = (ROOT / SOURCE / "itembank" / package, ROOT / SOURCE / f"itembank_{package}")
+    files = sorted(file for place in places for file in place.rglob("*.py"))
     kernels = [file.relative_to(ROOT) for file in files if "FloatArray" in file.read_text(encoding="utf-8")]
     found = [one for path in kernels for one in mutations_of(path)]
     random.Random(f"{seed} {package}").shuffle(found)  # noqa: S311
@@ -169,13 +170,12 @@ def drawn(package: str, seed: int) -> list[Mutation]:
 
 def stages(path: Path) -> Iterator[list[str]]:
     """Test files for a module, nearest first, none twice."""
-    inner = path.relative_to(SOURCE)
-    module = ".".join(("itembank", *inner.with_suffix("").parts))
-    mirrored = TESTS / inner.parent / f"test_{inner.name}"
+    module = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
+    mirrored = _mirrored(path)
     users = [file for file in _importing(SOURCE, module) if file != path]
-    of_users = [TESTS / file.relative_to(SOURCE).parent / f"test_{file.name}" for file in users]
+    of_users = [_mirrored(file) for file in users]
     done: set[Path] = set()
-    wide = sorted((ROOT / TESTS / inner.parts[0]).rglob("test_*.py"))
+    wide = sorted((ROOT / TESTS / mirrored.relative_to(TESTS).parts[0]).rglob("test_*.py"))
     for stage in (
         [mirrored],
         [file for file in _importing(TESTS, module) if file.name.startswith("test_")],
@@ -186,6 +186,12 @@ def stages(path: Path) -> Iterator[list[str]]:
         done.update(new)
         if new:
             yield [str(file) for file in new]
+
+
+def _mirrored(path: Path) -> Path:
+    """Return the tests of a module: those of the core by its room, those of another package by its name."""
+    package, *rooms = path.relative_to(SOURCE).parent.parts
+    return TESTS.joinpath(*package.removeprefix("itembank").strip("_").split(), *rooms, f"test_{path.name}")
 
 
 def _importing(folder: Path, module: str) -> list[Path]:

@@ -1,6 +1,6 @@
 """Packages of strangers, as an installer leaves them: a module, and a folder that names its entry points."""
 
-from itembank.methods import installed_methods
+from itembank.methods import entry_points_of
 
 
 def install(monkeypatch, folder, name, source, entry_points):
@@ -17,7 +17,7 @@ def name_entry_points(monkeypatch, folder, name, entry_points):
     groups = [f"[{group}]\n" + "\n".join(lines) + "\n" for group, lines in entry_points.items()]
     (about / "entry_points.txt").write_text("\n".join(groups))
     monkeypatch.syspath_prepend(str(folder))
-    installed_methods.cache_clear()
+    entry_points_of.cache_clear()
 
 
 def forget(monkeypatch, *tables):

@@ -133,8 +133,42 @@ def test_every_package_and_module_has_a_layer():
 
 def test_circles_are_looked_for_in_every_package_and_in_imports_of_types():
     circles = {one["type"]: one for one in contracts()}["acyclic_siblings"]
-    assert circles["ancestors"] == ["itembank", "itembank.**"]
+    packages = ("itembank", "itembank_scaling", "itembank_studies")
+    assert circles["ancestors"] == [name for one in packages for name in (one, f"{one}.**")]
     assert "exclude_type_checking_imports" not in settings()
+
+
+def test_the_core_names_no_wing():
+    """Neither in an import, which a contract forbids, nor in a text that becomes one."""
+    named = re.compile(r"itembank_(scaling|studies)")
+    assert not [file for file in SOURCE.rglob("*.py*") if file.is_file() and named.search(file.read_text("utf-8"))]
+
+
+def test_the_core_works_without_wings(tmp_path):
+    program = """
+import contextlib, importlib.metadata, io, sys
+sys.modules |= {"itembank_scaling": None, "itembank_studies": None}
+importlib.metadata.entry_points = lambda group: ()
+from itembank.cli.main import main
+
+said = io.StringIO()
+for words in (
+    "--help", "sample-data -o sample", "import sample/past.csv -o responses.parquet",
+    "calibrate responses.parquet -o bank --dims 1", "select bank -n 20 -o selection.json",
+    "estimate bank sample/new-model.csv --method p-irt --interval model-based --report new.html",
+    "gate sample/new-model.csv sample/new-model.csv", "report bank --no-accuracy -o bank.html",
+):
+    sys.argv = ["itembank", *words.split()]
+    with contextlib.redirect_stdout(said):
+        try:
+            main()
+        except SystemExit as end:
+            assert end.code in (0, None), words
+assert "scaling" not in said.getvalue()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert {"bank", "new.html", "bank.html"} <= {file.name for file in tmp_path.iterdir()}
 
 
 def test_benchmarks_import_no_script():
@@ -170,7 +204,7 @@ def test_no_text_names_a_module_of_a_higher_floor():
         ('KERNEL = "itembank.numerics.newton:solve"', []),
         ('KEY = "itembank.digest"', []),
         ('"""What `itembank.pages` shows of it."""', []),
-        ('installed_methods(group="itembank.calibrations")', []),
+        ('entry_points_of(group="itembank.calibrations")', []),
     ],
 )
 def test_texts_that_name_higher_modules_are_found(code, names):

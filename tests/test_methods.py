@@ -7,7 +7,7 @@ from itembank.calibration.calibration_specs import METHODS as CALIBRATION
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import METHODS as ESTIMATION
 from itembank.irt.ability_specs import METHODS as SCORING
-from itembank.methods import Method, MethodTable, installed_methods
+from itembank.methods import Method, MethodTable, entry_points_of
 from itembank.selection.selector_specs import METHODS as SELECTION
 from tests.packages import install
 
@@ -77,7 +77,7 @@ def installed(monkeypatch, tmp_path):
     """A function that installs a package of one module with these entry points."""
     yield lambda *lines: install(monkeypatch, tmp_path, "stranger", SOURCE, {GROUP: lines})
     sys.modules.pop("stranger", None)
-    installed_methods.cache_clear()
+    entry_points_of.cache_clear()
 
 
 def test_methods_of_installed_packages_are_found_by_name_and_by_spec(installed):

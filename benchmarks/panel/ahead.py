@@ -23,9 +23,9 @@ from benchmarks.resampling import IntervalQuality, mean_error
 from itembank.pages.blocks import Chart, Data
 from itembank.pages.grammar import beside, marks, nominal, number, panel, shade
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.split_specs import Ahead, Beyond, NamedGroup, SplitSpec
-from itembank.studies.study_files import load_data
-from itembank.studies.study_specs import CalibrationChoice, DataSpec, StudySpec
+from itembank_studies.split_specs import Ahead, Beyond, NamedGroup, SplitSpec
+from itembank_studies.study_files import load_data
+from itembank_studies.study_specs import CalibrationChoice, DataSpec, StudySpec
 
 HERE = Path(__file__).parent
 RANDOM = ("random", "weighted")

@@ -24,8 +24,8 @@ from itembank.estimation.regressions import predict_factor
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.selection.select import select
 from itembank.selection.selector_specs import Stratified, VOptimal
-from itembank.studies.splits import Fold, make_folds
-from itembank.studies.study_files import load_data
+from itembank_studies.splits import Fold, make_folds
+from itembank_studies.study_files import load_data
 
 N_DRAWS = 1000
 

@@ -6,8 +6,8 @@ from benchmarks.kept_parts import kept_folder
 from benchmarks.panel import work
 from benchmarks.rivals.plug_in import METHODS, check_installed
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.study_files import load_data, load_study
-from itembank.studies.study_specs import StudySpec
+from itembank_studies.study_files import load_data, load_study
+from itembank_studies.study_specs import StudySpec
 
 STUDIES = ("openllm1_core", "swebench_verified", "bfcl_v1", "alpacaeval2", "mmlu_pro")
 HERE = Path(__file__).parent

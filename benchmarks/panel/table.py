@@ -4,7 +4,7 @@ import polars as pl
 
 from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method
 from benchmarks.resampling import IntervalQuality, mean_error
-from itembank.studies.summary import summarise
+from itembank_studies.summary import summarise
 
 AIPW, QUADRATURE = "aipw", "bayesian-quadrature"
 IRT = ("anchor-irt", "gp-irt")

@@ -19,8 +19,8 @@ from benchmarks.panel.work import DEFAULT, parts
 from benchmarks.rivals.plug_in import METHODS, check_installed
 from itembank.readers.read import read_responses
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.split_specs import RandomShare
-from itembank.studies.study_specs import CalibrationChoice, StudySpec
+from itembank_studies.split_specs import RandomShare
+from itembank_studies.study_specs import CalibrationChoice, StudySpec
 
 HERE = Path(__file__).parent
 MODELS = {"swebench_bashonly_cost": None, "openllm1_gsm8k": 300}

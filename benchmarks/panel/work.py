@@ -17,9 +17,9 @@ from itembank.responses.score_names import OVERALL
 from itembank.sessions.limits import Budget
 from itembank.sessions.replay import replay
 from itembank.sessions.session_spec import SessionSpec
-from itembank.studies.comparison_study import PreparedFold, fold_estimates, prepare_fold
-from itembank.studies.splits import Fold, folds_of
-from itembank.studies.study_specs import StudySpec
+from itembank_studies.comparison_study import PreparedFold, fold_estimates, prepare_fold
+from itembank_studies.splits import Fold, folds_of
+from itembank_studies.study_specs import StudySpec
 
 DEFAULT = ("auto", "auto")
 STAGES = ("two stages", "auto")

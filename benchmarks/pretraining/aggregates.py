@@ -14,10 +14,10 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.readers.compute import TrainingCompute, training_compute
 from itembank.readers.read import read_responses
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pretraining.law_fitting import Forecast
-from itembank.scaling.pretraining.law_results import PretrainingLaw
-from itembank.scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings
-from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank_scaling.pretraining.law_fitting import Forecast
+from itembank_scaling.pretraining.law_results import PretrainingLaw
+from itembank_scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings
+from itembank_scaling.pretraining.pretraining_law import pretraining_law
 
 SOURCES = ("pythia_lm_eval_zero", "pythia_lm_eval_five", "gadre_openlm", "obsscaling_base")
 HELD_OUT = (0.25, 0.5)

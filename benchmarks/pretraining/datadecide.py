@@ -24,10 +24,10 @@ from itembank.errors import ItembankWarning
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.compute import TrainingCompute, training_compute
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pretraining.decision_study import ACCURACY, PROBABILITY, DecisionMethod
-from itembank.scaling.pretraining.law_results import decision_accuracy
-from itembank.scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings, TwoStep
-from itembank.scaling.pretraining.pretraining_law import held_out_coverage
+from itembank_scaling.pretraining.decision_study import ACCURACY, PROBABILITY, DecisionMethod
+from itembank_scaling.pretraining.law_results import decision_accuracy
+from itembank_scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings, TwoStep
+from itembank_scaling.pretraining.pretraining_law import held_out_coverage
 
 SIZES = 1e6 * np.array([4, 6, 8, 10, 14, 16, 20, 60, 90, 150, 300, 530, 750, 1000.0])
 TOKENS_PER_PARAMETER = 100.0

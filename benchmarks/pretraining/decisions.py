@@ -5,10 +5,10 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.pages.pretraining_charts import decision_chart
 from itembank.readers.builtin import builtin_bits_per_byte, load_builtin
 from itembank.readers.compute import training_compute
-from itembank.scaling.pretraining.decision_study import EVERY_METHOD, decision_curves, mean_over_splits
+from itembank_scaling.pages.pretraining_charts import decision_chart
+from itembank_scaling.pretraining.decision_study import EVERY_METHOD, decision_curves, mean_over_splits
 
 ALL_TASKS = "mean of all tasks"
 

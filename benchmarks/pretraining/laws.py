@@ -16,8 +16,8 @@ import polars as pl
 from itembank.errors import ItembankWarning
 from itembank.readers.builtin import builtin_bits_per_byte, load_builtin
 from itembank.readers.compute import training_compute
-from itembank.scaling.pretraining.law_specs import LAWS, PretrainingSettings
-from itembank.scaling.pretraining.pretraining_law import held_out_coverage
+from itembank_scaling.pretraining.law_specs import LAWS, PretrainingSettings
+from itembank_scaling.pretraining.pretraining_law import held_out_coverage
 
 KINDS = {
     "correct": "right or wrong",

@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.test_time.sets import SampledSet
 from itembank.errors import ItembankWarning
-from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
-from itembank.scaling.pass_at_k.results import PassAtKLaw
-from itembank.scaling.pass_at_k.specs import PassAtKSpec
+from itembank_scaling.pass_at_k.pass_at_k_law import pass_at_k_law
+from itembank_scaling.pass_at_k.results import PassAtKLaw
+from itembank_scaling.pass_at_k.specs import PassAtKSpec
 
 SHARES = {"third": 1 / 3, "all": 1.0}
 """Of the models, those asked about."""

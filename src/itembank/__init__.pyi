@@ -8,10 +8,7 @@ from . import harnesses as harnesses
 from . import pages as pages
 from . import plots as plots
 from . import publishing as publishing
-from . import scaling as scaling
 from . import selectors as selectors
-from . import simulation as simulation
-from . import studies as studies
 from .bank.bank_files import load_bank as load_bank
 from .bank.bank_files import save_bank as save_bank
 from .bank.banks import Bank as Bank
@@ -55,4 +52,3 @@ from .sessions.replay import ReplayResult as ReplayResult
 from .sessions.replay import replay as replay
 from .sessions.session import AdaptiveSession as AdaptiveSession
 from .sessions.session_spec import SessionSpec as SessionSpec
-from .studies.simulation.simulate import simulate as simulate

@@ -12,14 +12,3 @@ from .auditing.outlook import Outlook as Outlook
 from .auditing.outlook import outlook as outlook
 from .auditing.person_fit import FitCheck as FitCheck
 from .auditing.person_fit import check_fit as check_fit
-from .studies.papers.dimensions import Dimensionality as Dimensionality
-from .studies.papers.dimensions import dimensionality as dimensionality
-from .studies.papers.item_predictions import ItemPredictions as ItemPredictions
-from .studies.papers.item_predictions import item_predictions as item_predictions
-from .studies.papers.item_predictions import law_predictions as law_predictions
-from .studies.papers.scenario_homogeneity import Homogeneity as Homogeneity
-from .studies.papers.scenario_homogeneity import homogeneity as homogeneity
-from .studies.papers.selection_weights import SelectionWeights as SelectionWeights
-from .studies.papers.selection_weights import selection_weights as selection_weights
-from .studies.papers.task_overview import TaskOverview as TaskOverview
-from .studies.papers.task_overview import task_overview as task_overview

@@ -137,7 +137,7 @@ class MethodTable(Generic[Spec]):
         """Return the entry points of installed packages, none of which may have a name of itembank's own."""
         if self._group is None:
             return {}
-        found = installed_methods(self._group)
+        found = entry_points_of(self._group)
         for name in self._taken:
             if name in found:
                 raise ParameterError(
@@ -196,8 +196,11 @@ class _Kinds(Mapping[str, Any]):
 
 
 @cache
-def installed_methods(group: str) -> Mapping[str, "EntryPoint"]:
-    """Return a group's entry points by name; ask only where a name is not itembank's own, since it takes a while."""
+def entry_points_of(group: str) -> Mapping[str, "EntryPoint"]:
+    """Return a group's entry points by name; ask only where a name is not itembank's own, since it takes a while.
+
+    Other packages add methods (`MethodTable`), commands, pages of results and reports on folders.
+    """
     from importlib.metadata import entry_points  # noqa: PLC0415 (slow to import, and seldom needed)
 
     found: dict[str, EntryPoint] = {}
@@ -205,7 +208,7 @@ def installed_methods(group: str) -> Mapping[str, "EntryPoint"]:
         other = found.setdefault(entry.name, entry)
         if other != entry:
             raise ParameterError(
-                f"methods of installed packages must have names of their own: {_package(other)} and {_package(entry)} "
+                f"what installed packages add must have names of their own: {_package(other)} and {_package(entry)} "
                 f"both bring {entry.name!r} ({group}). Uninstall one of them."
             )
     return found

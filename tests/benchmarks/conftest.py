@@ -3,7 +3,7 @@ import tomllib
 import pytest
 
 from itembank.estimation.estimator_specs import METHODS as ESTIMATORS
-from itembank.methods import installed_methods
+from itembank.methods import entry_points_of
 from itembank.selection.selector_specs import METHODS as SELECTORS
 from tests.conftest import REPOSITORY
 from tests.packages import forget, name_entry_points
@@ -23,4 +23,4 @@ def rival_methods(tmp_path_factory):
         forget(patch, ESTIMATORS, SELECTORS)
         name_entry_points(patch, tmp_path_factory.mktemp("rivals"), project["name"].replace("-", "_"), groups)
         yield
-    installed_methods.cache_clear()
+    entry_points_of.cache_clear()

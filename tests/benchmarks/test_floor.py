@@ -3,8 +3,8 @@ import pytest
 
 import itembank as ib
 from benchmarks.panel.floor import sampling_errors, times_tested
-from itembank.studies.split_specs import LeaveOneOut, RandomShare
-from itembank.studies.splits import make_folds
+from itembank_studies.split_specs import LeaveOneOut, RandomShare
+from itembank_studies.splits import make_folds
 from tests.studies.simulated import make_responses
 
 RESPONSES = make_responses(n_scenarios=1)

@@ -11,10 +11,10 @@ from benchmarks.panel.table import IRT, PUBLISHED, cells
 from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method, parts, with_stages_by_trial
 from benchmarks.resampling import DRAWS, IntervalQuality, Resampled
 from itembank.planning.auto import compare_stages
-from itembank.studies.comparison_study import prepare_fold
-from itembank.studies.split_specs import NamedGroup
-from itembank.studies.splits import make_folds
-from itembank.studies.study_specs import CalibrationChoice, StudySpec
+from itembank_studies.comparison_study import prepare_fold
+from itembank_studies.split_specs import NamedGroup
+from itembank_studies.splits import make_folds
+from itembank_studies.study_specs import CalibrationChoice, StudySpec
 from tests.studies.simulated import make_responses
 
 pytestmark = pytest.mark.usefixtures("few_folds", "rival_methods")

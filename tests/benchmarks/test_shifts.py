@@ -7,7 +7,7 @@ from benchmarks import shifts
 from benchmarks.tiny_versions import whole
 from itembank.readers.read import read_responses
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.study_files import load_prediction, load_study
+from itembank_studies.study_files import load_prediction, load_study
 
 FILES = sorted(shifts.STUDIES.glob("*.toml"))
 

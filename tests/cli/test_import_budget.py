@@ -14,7 +14,7 @@ from tests.cli.session.loops import LIMIT
 HEAVY = (
     "numpy", "polars", "scipy.special", "scipy.sparse", "scipy.linalg", "scipy.optimize", "scipy.interpolate",
     "scipy.stats", "scipy.spatial", "joblib", "vl_convert", "pandas", "pyarrow", "rich.console",
-    "itembank.readers.read", "itembank.studies", "itembank.scaling",
+    "itembank.readers.read", "itembank_studies", "itembank_scaling",
 )  # fmt: skip
 SHOWING = {"numpy", "polars"}
 SESSION = SHOWING | {"scipy.special"}  # with scipy.special comes the BLAS whose threads are limited

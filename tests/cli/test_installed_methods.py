@@ -13,7 +13,7 @@ from itembank.cli.main import cli
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS as ESTIMATORS
 from itembank.estimation.estimator_specs import Stacked, Weighted
-from itembank.methods import installed_methods
+from itembank.methods import entry_points_of
 from itembank.planning.select import select
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
@@ -81,7 +81,7 @@ def stranger(monkeypatch, tmp_path_factory):
     install(monkeypatch, tmp_path_factory.mktemp("site"), "stranger", SOURCE, ENTRY_POINTS)
     yield
     sys.modules.pop("stranger", None)
-    installed_methods.cache_clear()
+    entry_points_of.cache_clear()
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_help_does_not_look_for_packages(run, monkeypatch):
     def asked(group):
         raise AssertionError(group)
 
-    monkeypatch.setattr("itembank.methods.installed_methods", asked)
+    monkeypatch.setattr("itembank.methods.entry_points_of", asked)
     for command in ("estimate", "select", "calibrate", "compare", "plan"):
         assert run(command, "--help").code == 0
     assert cli.list_commands(None)

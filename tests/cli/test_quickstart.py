@@ -14,9 +14,9 @@ from itembank.errors import missing_package
 from itembank.pages import quickstart
 from itembank.readers.builtin import NEW_MODEL, sample_data
 from itembank.readers.read import read_responses
-from itembank.studies.simulation.simulate import simulate
-from itembank.studies.simulation.simulation_results import load_truth
-from itembank.studies.simulation.simulation_specs import SimulationSpec
+from itembank_studies.simulation.simulate import simulate
+from itembank_studies.simulation.simulation_results import load_truth
+from itembank_studies.simulation.simulation_specs import SimulationSpec
 from tests.bank.few_items import load_few
 from tests.cli.conftest import spec_file
 

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from itembank.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 from itembank.errors import ParameterError
 from itembank.readers.builtin import BUILTIN_RESPONSES, load_builtin
+from itembank_scaling.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from itembank.cli.main import cli
-from itembank.cli.scaling_pretrain import _settings
 from itembank.responses.response_files import write_responses
-from itembank.scaling.pretraining.law_specs import DEFAULT_LAWS
+from itembank_scaling.cli.scaling_pretrain import _settings
+from itembank_scaling.pretraining.law_specs import DEFAULT_LAWS
 from tests.scaling.simulated_suite import simulated_suite
 
 

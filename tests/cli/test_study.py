@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from itembank.studies.results import StudyResult
+from itembank_studies.results import StudyResult
 from tests.studies.files import STUDY, write_toml
 from tests.studies.simulated import make_responses
 

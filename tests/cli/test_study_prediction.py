@@ -3,7 +3,7 @@ import json
 import pytest
 
 from itembank.responses.response_files import write_responses
-from itembank.studies.results import PredictionResult
+from itembank_studies.results import PredictionResult
 from tests.studies.files import PREDICTION, write_toml
 from tests.studies.prediction.simulated import make_responses
 

@@ -9,7 +9,7 @@ import pytest
 
 from itembank.calibration.dimensions import choose_n_dims
 from itembank.numerics.parallel import in_parallel
-from itembank.studies.run import run_study
+from itembank_studies.run import run_study
 from tests.numerics.test_parallel import dies_once, product, where
 from tests.studies.simulated import make_responses, make_spec, numbers
 

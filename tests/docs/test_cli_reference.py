@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 import pytest
 
-from itembank.cli.main import COMMANDS, cli
+from itembank.cli.main import cli, sections
 
+COMMANDS = [name for commands in sections().values() for name in commands]
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 

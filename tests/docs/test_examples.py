@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import itembank
+import itembank_scaling
 from itembank.cli.gate import GateGroup
 from itembank.cli.main import cli
 from itembank.estimation import folds
@@ -76,7 +77,7 @@ def small(monkeypatch, page):
     monkeypatch.setattr(builtin, "load_builtin", load)
     for name in ("N_FOLDS_FEW", "N_FOLDS_MANY"):
         monkeypatch.setattr(folds, name, 3)
-    monkeypatch.setattr(itembank.scaling, "builtin_bits_per_byte", lambda: bits()[is_kept, ::every_item])
+    monkeypatch.setattr(itembank_scaling, "builtin_bits_per_byte", lambda: bits()[is_kept, ::every_item])
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from itembank.bank.bank_records import READABLE
-from itembank.methods import installed_methods
+from itembank.methods import entry_points_of
 from itembank.selection.selector_specs import METHODS as SELECTORS
 from tests.conftest import REPOSITORY
 from tests.docs.blocks import blocks, run_page
@@ -125,4 +125,4 @@ def test_the_template_of_a_package_passes_its_own_test(tmp_path, monkeypatch):
     namespace = {}
     exec((TEMPLATE / "test_mid_range.py").read_text(encoding="utf-8"), namespace)  # noqa: S102
     namespace["test_items_of_the_mid_range_are_chosen_by_name"]()
-    installed_methods.cache_clear()
+    entry_points_of.cache_clear()

@@ -24,7 +24,7 @@ from itembank.files.documents import (
     seal_holds,
 )
 from itembank.methods import MethodTable
-from itembank.studies.study_files import load_study
+from itembank_studies.study_files import load_study
 
 NESTED = "[" * 100_000
 

@@ -5,7 +5,8 @@ import pytest
 
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
-from itembank.pages.paper_charts import (
+from itembank.selection.select import select
+from itembank_studies.charts.paper_charts import (
     MOST_BARS,
     MOST_PARTS,
     dimensionality_chart,
@@ -15,12 +16,11 @@ from itembank.pages.paper_charts import (
     task_correlations_chart,
     task_costs_chart,
 )
-from itembank.selection.select import select
-from itembank.studies.papers.dimensions import dimensionality
-from itembank.studies.papers.item_predictions import Cells, ItemPredictions, ScenarioPredictions
-from itembank.studies.papers.scenario_homogeneity import homogeneity
-from itembank.studies.papers.selection_weights import selection_weights
-from itembank.studies.papers.task_overview import task_overview
+from itembank_studies.papers.dimensions import dimensionality
+from itembank_studies.papers.item_predictions import Cells, ItemPredictions, ScenarioPredictions
+from itembank_studies.papers.scenario_homogeneity import homogeneity
+from itembank_studies.papers.selection_weights import selection_weights
+from itembank_studies.papers.task_overview import task_overview
 from tests.bank.banks import make_bank
 from tests.calibration.test_dimensions import simulated
 from tests.pages.reading import check_chart, columns_of

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from itembank.pages import pass_at_k_charts
-from itembank.pages.pass_at_k_charts import middle_model
 from itembank.pages.shown import show
-from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
-from itembank.scaling.pass_at_k.specs import PassAtKSpec
+from itembank_scaling.pages import pass_at_k_charts
+from itembank_scaling.pages.pass_at_k_charts import middle_model
+from itembank_scaling.pass_at_k.pass_at_k_law import pass_at_k_law
+from itembank_scaling.pass_at_k.specs import PassAtKSpec
 from tests.pages.reading import check_charts, column, lead_text
 from tests.scaling.samples import known_bank, simulated_samples
 

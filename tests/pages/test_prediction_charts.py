@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.pages.prediction_charts import KINDS, prediction_chart
 from itembank.pages.shown import show
-from itembank.studies.prediction.error_curves import errors_by
-from itembank.studies.prediction.prediction_spec import Assessor
-from itembank.studies.run import run_prediction
+from itembank_studies.charts.prediction_charts import KINDS, prediction_chart
+from itembank_studies.prediction.error_curves import errors_by
+from itembank_studies.prediction.prediction_spec import Assessor
+from itembank_studies.run import run_prediction
 from tests.pages.reading import check_chart, check_charts, columns_of
 from tests.studies.prediction.simulated import make_responses, make_spec
 

@@ -4,7 +4,8 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.pages import theme
-from itembank.pages.pretraining_charts import (
+from itembank.readers.compute import training_compute
+from itembank_scaling.pages.pretraining_charts import (
     LAW_WORDS,
     ability_chart,
     decision_chart,
@@ -12,10 +13,9 @@ from itembank.pages.pretraining_charts import (
     item_curves_chart,
     laws_chart,
 )
-from itembank.readers.compute import training_compute
-from itembank.scaling.pretraining.decision_study import mean_decisions
-from itembank.scaling.pretraining.law_specs import LAWS, PretrainingSettings, SigmoidLaw
-from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank_scaling.pretraining.decision_study import mean_decisions
+from itembank_scaling.pretraining.law_specs import LAWS, PretrainingSettings, SigmoidLaw
+from itembank_scaling.pretraining.pretraining_law import pretraining_law
 from tests.pages.reading import check_chart, columns_of
 from tests.scaling.simulated_suite import simulated_suite
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from itembank.pages.blocks import Chart
-from itembank.pages.pretraining_charts import MOST_PANELS
-from itembank.pages.pretraining_page import pretraining_page
 from itembank.readers.compute import training_compute
-from itembank.scaling.pretraining.law_specs import PretrainingSettings, SigmoidLaw
-from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank_scaling.pages.pretraining_charts import MOST_PANELS
+from itembank_scaling.pages.pretraining_page import pretraining_page
+from itembank_scaling.pretraining.law_specs import PretrainingSettings, SigmoidLaw
+from itembank_scaling.pretraining.pretraining_law import pretraining_law
 from tests.pages.reading import answers, cautions, check_charts, column, lead_text, of_kind, table
 from tests.scaling.simulated_suite import simulated_suite
 

@@ -14,11 +14,11 @@ from itembank.estimation.estimate import estimate
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page
 from itembank.pages.comparison_page import comparison_page
-from itembank.pages.paper_charts import dimensionality_chart
 from itembank.pages.render import _environment
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.papers.dimensions import dimensionality
-from itembank.studies.papers.task_overview import task_overview
+from itembank_studies.charts.paper_charts import dimensionality_chart
+from itembank_studies.papers.dimensions import dimensionality
+from itembank_studies.papers.task_overview import task_overview
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import shared_bank
 

@@ -4,10 +4,10 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.pages.shown import show
-from itembank.pages.study_charts import IN_COLOUR, KINDS, OTHERS, study_chart
-from itembank.studies.engine import StudyManifest
-from itembank.studies.results import StudyResult
-from itembank.studies.summary import summarise
+from itembank_studies.charts.study_charts import IN_COLOUR, KINDS, OTHERS, study_chart
+from itembank_studies.engine import StudyManifest
+from itembank_studies.results import StudyResult
+from itembank_studies.summary import summarise
 from tests.pages.reading import check_chart, check_charts, columns_of
 
 METHODS = (("random", "weighted"), ("random", "gp-irt"), ("anchor-irt", "gp-irt"))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from itembank.pages.shown import show
-from itembank.pages.transfer_charts import agreement_chart
 from itembank.readers.compute import training_compute
-from itembank.scaling.transfers.convergent import convergent_validity
-from itembank.scaling.transfers.transfer_specs import TransferSpec
-from itembank.scaling.transfers.transfers import transfer
+from itembank_scaling.pages.transfer_charts import agreement_chart
+from itembank_scaling.transfers.convergent import convergent_validity
+from itembank_scaling.transfers.transfer_specs import TransferSpec
+from itembank_scaling.transfers.transfers import transfer
 from tests.pages.reading import check_charts
 from tests.scaling.two_scenarios import simulated
 

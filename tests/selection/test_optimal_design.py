@@ -18,7 +18,7 @@ from itembank.selection.item_worth import DesignItems
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select, select_by_recipe
 from itembank.selection.selector_specs import OptimalDesign
-from itembank.studies.run import run_study
+from itembank_studies.run import run_study
 from tests.bank.banks import make_bank
 from tests.studies.simulated import make_responses, make_spec
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 import itembank as ib
+import itembank_scaling
 
 
 def _abilities(method):
@@ -28,7 +29,7 @@ def _driven():
 def _pass_at_k():
     samples = ib.read_responses("samples.parquet")
     correct = np.rint(samples.responses * samples.n_trials)
-    return {"pass": ib.scaling.unbiased_pass_at_k(samples.n_trials, correct, 5).tolist()}
+    return {"pass": itembank_scaling.unbiased_pass_at_k(samples.n_trials, correct, 5).tolist()}
 
 
 def _without_responses():

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 
 from itembank import ResponseMatrix, load_builtin, write_responses
-from itembank.scaling import builtin_bits_per_byte
 from itembank.selection.criteria import CRITERIA
+from itembank_scaling import builtin_bits_per_byte
 
 NEW = 4
 """Of the classifiers, every so many-th is a new model."""

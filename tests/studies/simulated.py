@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.split_specs import RandomShare
-from itembank.studies.study_specs import CalibrationChoice, StudySpec
+from itembank_studies.split_specs import RandomShare
+from itembank_studies.study_specs import CalibrationChoice, StudySpec
 
 ONE_DIMENSION = CalibrationChoice("map", n_dims=1)  # the quickest
 

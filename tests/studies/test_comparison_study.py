@@ -13,8 +13,8 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import mean_win_rate
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS as SELECTIONS
-from itembank.studies import comparison_study
-from itembank.studies.comparison_study import (
+from itembank_studies import comparison_study
+from itembank_studies.comparison_study import (
     fold_estimates,
     item_costs,
     largest_within,
@@ -22,10 +22,10 @@ from itembank.studies.comparison_study import (
     run_fold,
     selection_cost,
 )
-from itembank.studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
-from itembank.studies.splits import ITEM_COLUMNS, answers_of, calibration_part, check_no_leak, make_folds, stream
-from itembank.studies.study_files import load_study
-from itembank.studies.study_specs import CalibrationChoice, CostBudget
+from itembank_studies.split_specs import ByGroup, LeaveOneOut, NamedGroup
+from itembank_studies.splits import ITEM_COLUMNS, answers_of, calibration_part, check_no_leak, make_folds, stream
+from itembank_studies.study_files import load_study
+from itembank_studies.study_specs import CalibrationChoice, CostBudget
 from tests.studies.simulated import make_prompt_responses, make_responses, make_spec, numbers
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -213,7 +213,7 @@ def test_a_model_that_answered_no_chosen_item_has_no_estimate():
 
     spec = make_spec(selectors=("random",), estimators=("weighted",), n_items=(6,), repeats=1)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("itembank.studies.comparison_study.answers_of", remember)
+        patched.setattr("itembank_studies.comparison_study.answers_of", remember)
         run_fold(spec, RESPONSES, fold)
     values[0, chosen] = np.nan
     silent = type(RESPONSES)(values, RESPONSES.models, RESPONSES.items, None, RESPONSES.costs)
@@ -237,7 +237,7 @@ def test_an_estimator_without_enough_data_tells_why_and_stops_nobody_else(monkey
             raise DataError("needs more models")
         return estimate(bank, answers, method=method, **arguments)
 
-    monkeypatch.setattr("itembank.studies.comparison_study.estimate", needy)
+    monkeypatch.setattr("itembank_studies.comparison_study.estimate", needy)
     found = run_fold(SPEC, RESPONSES, FOLD)
     failed, other = (found.filter(estimator=name) for name in ("gp-irt", "weighted"))
     assert set(failed["failure"]) == {"needs more models"}

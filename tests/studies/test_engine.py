@@ -8,7 +8,7 @@ import pytest
 
 from itembank.errors import DataError, DataWarning
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.engine import (
+from itembank_studies.engine import (
     Study,
     StudyKind,
     StudyManifest,

@@ -5,12 +5,12 @@ import pytest
 
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
 from itembank.files.documents import with_digest
-from itembank.studies import comparison_study
-from itembank.studies.comparison_study import COLUMNS
-from itembank.studies.results import StudyResult
-from itembank.studies.run import run_study
-from itembank.studies.split_specs import Ahead, KFold, RandomShare
-from itembank.studies.study_specs import CalibrationChoice, CostBudget, DataSpec
+from itembank_studies import comparison_study
+from itembank_studies.comparison_study import COLUMNS
+from itembank_studies.results import StudyResult
+from itembank_studies.run import run_study
+from itembank_studies.split_specs import Ahead, KFold, RandomShare
+from itembank_studies.study_specs import CalibrationChoice, CostBudget, DataSpec
 from tests.studies.simulated import make_responses, make_spec, numbers
 
 RESPONSES = make_responses()
@@ -134,7 +134,7 @@ def test_estimators_without_enough_data_are_told(tmp_path, monkeypatch):
     def needy(*_, **__):
         raise DataError("it needs a hundred models")
 
-    monkeypatch.setattr("itembank.studies.comparison_study.estimate", needy)
+    monkeypatch.setattr("itembank_studies.comparison_study.estimate", needy)
     with pytest.warns(DataWarning, match="are missing.*weighted: it needs a hundred models; gp-irt: it needs"):
         result = run_study(make_spec(repeats=1), tmp_path / "study", responses=RESPONSES)
     assert result.summary["n_estimates"].to_list() == [0] * result.summary.height

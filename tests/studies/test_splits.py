@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, ParameterError
-from itembank.studies.split_specs import (
+from itembank_studies.split_specs import (
     Ahead,
     Beyond,
     ByGroup,
@@ -16,7 +16,7 @@ from itembank.studies.split_specs import (
     RandomShare,
     TrainingShare,
 )
-from itembank.studies.splits import folds_of, make_folds, stream
+from itembank_studies.splits import folds_of, make_folds, stream
 from tests.studies.simulated import make_prompt_responses, make_responses
 
 

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.studies.prediction.prediction_spec import Assessor
-from itembank.studies.split_specs import Ahead, Beyond, KFold, NamedGroup, RandomShare, TrainingShare
-from itembank.studies.study_files import load_data, load_prediction, load_study, study_of
-from itembank.studies.study_specs import CalibrationChoice, CostBudget, DataSpec
+from itembank_studies.prediction.prediction_spec import Assessor
+from itembank_studies.split_specs import Ahead, Beyond, KFold, NamedGroup, RandomShare, TrainingShare
+from itembank_studies.study_files import load_data, load_prediction, load_study, study_of
+from itembank_studies.study_specs import CalibrationChoice, CostBudget, DataSpec
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -6,8 +6,8 @@ from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import GPIRT
 from itembank.estimation.estimator_specs import METHODS as ESTIMATIONS
 from itembank.selection.selector_specs import METHODS, AnchorIRT, Random
-from itembank.studies.split_specs import ByGroup, KFold, NamedGroup, RandomShare, TrainingShare
-from itembank.studies.study_specs import (
+from itembank_studies.split_specs import ByGroup, KFold, NamedGroup, RandomShare, TrainingShare
+from itembank_studies.study_specs import (
     CalibrationChoice,
     CostBudget,
     DataSpec,

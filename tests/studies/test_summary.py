@@ -4,7 +4,7 @@ import pytest
 from scipy.stats import kendalltau, spearmanr
 
 from itembank.errors import ParameterError
-from itembank.studies.summary import (
+from itembank_studies.summary import (
     CELL,
     METRICS,
     POOL_BELOW,

@@ -9,7 +9,7 @@ import polars as pl
 from itembank.bank.banks import BEYOND, FEW_MODELS, KNOWN_PARAMETERS, Bank, PublishedSubset
 from itembank.bank.past_models import PastModels, is_name_digest
 from itembank.errors import DataError, quoted, shown
-from itembank.methods import installed_methods
+from itembank.methods import entry_points_of
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.responses.coded_responses import CodedResponses
 from itembank.responses.responses import check_ids, check_response_matrix
@@ -244,7 +244,7 @@ def _calibration_problems(bank: Bank) -> Iterator[str]:
     if not np.isfinite(calibration.history).all():
         yield "history must be finite."
     is_ours = calibration.method in METHODS  # installed packages are asked only where it is not
-    methods = METHODS if is_ours else (*METHODS, *installed_methods(group="itembank.calibrations"))
+    methods = METHODS if is_ours else (*METHODS, *entry_points_of(group="itembank.calibrations"))
     for word, value, allowed in (
         ("method", calibration.method, methods),
         ("item_model", calibration.item_model, ITEM_MODELS),

@@ -77,9 +77,9 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command, or say which was probably meant."""
-        names = self.list_commands(ctx)
-        near = did_you_mean(args[0], names)
-        if near and args[0] not in names:
+        is_known = self.get_command(ctx, args[0]) is not None
+        near = "" if is_known else did_you_mean(args[0], self.list_commands(ctx))
+        if near:
             ctx.fail(f"No such command {args[0]!r}.{near}")
         return super().resolve_command(ctx, args)
 

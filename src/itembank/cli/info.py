@@ -392,19 +392,19 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
     """  # noqa: D301
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
-    from itembank.studies.engine import is_study_folder  # noqa: PLC0415
 
-    is_session, is_study = source.is_file() and is_journal(source), is_study_folder(source)
+    is_session = source.is_file() and is_journal(source)
+    made = _of_others(source) if source.is_dir() else None
     if source.is_file() and not is_session:
         raise click.UsageError(f"{source} must be a bank's folder or the journal of a session.")
     refuse_unused(
         ("bank", is_session, "a journal of a session"),
-        ("accuracy", not is_session and not is_study, "a bank"),
+        ("accuracy", not is_session and made is None, "a bank"),
     )
     known = {"title": title, "command": typed_command()}
     with warnings_as_notes():
-        if is_study:
-            page = _of_study(source, known)
+        if made is not None:
+            page = replace(made, title=title or made.title, command=known["command"])
         elif is_session:
             page = _of_session(source, bank, known)
         else:
@@ -412,14 +412,12 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
     write_report(page, output)
 
 
-def _of_study(folder: Path, known: Mapping[str, str]) -> "Page":
-    from itembank.studies.engine import PREDICTION, read_manifest  # noqa: PLC0415
-    from itembank.studies.results import PredictionResult, StudyResult  # noqa: PLC0415
+def _of_others(folder: Path) -> "Page | None":
+    """Return the page of a folder that an installed package knows."""
+    from itembank.methods import entry_points_of  # noqa: PLC0415
 
-    manifest = read_manifest(folder)
-    kind = PredictionResult if manifest.kind == PREDICTION.name else StudyResult
-    page = ib.show(kind.load(folder), title=known["title"] or f"Study {manifest.study['name']}")
-    return replace(page, command=known["command"])
+    pages = (entry.load()(folder) for entry in entry_points_of("itembank.reports").values())
+    return next((page for page in pages if page is not None), None)
 
 
 def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":

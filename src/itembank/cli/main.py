@@ -5,14 +5,20 @@ import errno
 import gc
 import importlib
 import sys
+from collections.abc import Mapping
+from functools import cache
+from typing import TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
 
 from itembank.cli.command import ANYWHERE, Group, name_variables, shared_options, write_sections
 from itembank.errors import command_line_words
+from itembank.methods import entry_points_of
 
-SECTIONS = {
+Commands: TypeAlias = Mapping[str, tuple[str, str]]
+
+SECTIONS: Mapping[str, Commands] = {
     "From past results to scores": {
         "import": ("itembank.cli.import_results", "Turn per-item results into a response file."),
         "download": ("itembank.cli.import_results", "Fetch and read public stores of results, by name."),
@@ -31,11 +37,7 @@ SECTIONS = {
         "session": ("itembank.cli.session", "Test a model adaptively: ask for items, tell the answers."),
         "replay": ("itembank.cli.replay", "Run recorded models through adaptive sessions."),
     },
-    "The benchmark and larger models": {
-        "study": ("itembank.cli.study", "Compare ways to select and to estimate; examine a benchmark."),
-        "simulate": ("itembank.cli.quickstart", "Simulate responses whose true parameters are known."),
-        "scaling": ("itembank.cli.scaling", "Forecast scores with more training compute or more samples."),
-    },
+    "The benchmark and larger models": {},  # what other packages bring
     "For others": {
         "export": ("itembank.cli.publish", "Write chosen items or estimates for another tool."),
         "report": ("itembank.cli.info", "Write a shareable page: one HTML file."),
@@ -49,7 +51,25 @@ SECTIONS = {
     },
 }
 """Commands in the order of the work, with the module and one line of help of each, under the headings of help."""
-COMMANDS = {name: known for section in SECTIONS.values() for name, known in section.items()}
+
+
+@cache
+def sections() -> Mapping[str, Commands]:
+    """Return these commands and those of installed packages, whose entry points are tables like this one."""
+    found = {heading: dict(commands) for heading, commands in SECTIONS.items()}
+    for entry in entry_points_of("itembank.commands").values():
+        for heading, commands in entry.load().items():
+            found.setdefault(heading, {}).update(commands)
+    return {heading: commands for heading, commands in found.items() if commands}
+
+
+def _command(name: str) -> tuple[str, str] | None:
+    """Return a command's module and help; other packages are asked for what is not here."""
+    for known in (SECTIONS, sections):
+        for commands in (known() if callable(known) else known).values():
+            if name in commands:
+                return commands[name]
+    return None
 
 
 EXIT_FAILED = 1
@@ -68,25 +88,28 @@ class LazyGroup(Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         """Names in the order of the work."""
-        return list(COMMANDS)
+        return [name for commands in sections().values() for name in commands]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import the module of one command."""
-        if cmd_name not in COMMANDS:
+        known = _command(cmd_name)
+        if known is None:
             return None
-        module = importlib.import_module(COMMANDS[cmd_name][0])
+        module = importlib.import_module(known[0])
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         name_variables(command, f"ITEMBANK_{cmd_name}")
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Complete a command's name from the table above, importing none, or an option's."""
-        names = [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
+        """Complete a command's name from the tables, importing none, or an option's."""
+        known = [one for commands in sections().values() for one in commands.items()]
+        names = [CompletionItem(name, help=text) for name, (_, text) in known if name.startswith(incomplete)]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """List the commands from the table above, importing none."""
-        write_sections(formatter, {name: list(one) for name, one in SECTIONS.items()}, lambda name: COMMANDS[name][1])
+        """List the commands from the tables, importing none."""
+        texts = {name: text for commands in sections().values() for name, (_, text) in commands.items()}
+        write_sections(formatter, {heading: list(one) for heading, one in sections().items()}, texts.__getitem__)
 
 
 @click.group(

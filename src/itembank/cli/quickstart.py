@@ -1,29 +1,24 @@
 """`itembank quickstart`: the whole job on built-in data."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-import itembank as ib
-from itembank.cli.command import Command, gathered
+from itembank.cli.command import Command
 from itembank.cli.options import (
     COUNT,
     folder_option,
     format_option,
     option,
-    output_option,
     seed_option,
     typed_command,
     write_report,
 )
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
-from itembank.studies.simulation.simulation_specs import SimulationSpec
 
 if TYPE_CHECKING:
     from itembank.pages.quickstart import QuickstartResult
-    from itembank.studies.simulation.simulation_results import Simulated
 
 
 @click.command("quickstart", cls=Command)
@@ -124,61 +119,3 @@ def sample_data_command(*, output: Path, output_format: str) -> None:
     ]
     print_rows(rows, output_format, "sample-data", title="Sample data")
     note(f"Next: itembank import {output / PAST} -o responses.parquet")
-
-
-@click.command("simulate", cls=Command)
-@output_option("the response file (its name must end in .parquet); the truth is written beside it")
-@gathered(
-    "shape",
-    option("--n-models N", "Number of models.", SimulationSpec),
-    option("--n-items N", "Number of items, of all tasks together.", SimulationSpec),
-    option("--n-tasks N", "Number of tasks; each is a scenario.", SimulationSpec),
-    option("--n-dims N", "Specific abilities beside the general one.", SimulationSpec),
-    option("--guessing", "Chance of guessing an item right.", SimulationSpec),
-    option("--missing", "Share of responses that are missing.", SimulationSpec),
-    option("--costs/--no-costs has_costs", "Give each response its tokens.", SimulationSpec, show_default=True),
-)
-@seed_option
-@format_option
-def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, output_format: str) -> None:
-    """Simulate responses whose true parameters are known.
-
-    \b
-      itembank simulate -o responses.parquet
-      itembank simulate -o small.parquet --n-models 100 --n-items 2000 --n-tasks 8 --n-dims 2
-      itembank simulate -o gaps.parquet --missing 0.3 --no-costs
-
-    The item model is nested: one general ability that every item needs, and specific ones that tasks need more or less.
-    By default the data have the shape of a published collection of 65 models, 163 tasks and 109,564 items, whose tasks
-    differ 60-fold in tokens. True parameters, abilities and task scores are written beside the response file, for
-    responses.parquet into responses.truth.safetensors.
-    """  # noqa: D301
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
-    from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
-    from itembank.studies.simulation.simulation_results import save_truth, truth_path  # noqa: PLC0415
-
-    check_response_destination(output)
-    check_destination(truth_path(output))
-    spec = SimulationSpec(**shape)
-    with warnings_as_notes():
-        made = ib.simulate(spec, seed)
-        ib.write_responses(made.responses, output)
-    save_truth(made.truth, truth_path(output))
-    print_rows([_summary(output, truth_path(output), made)], output_format, "simulate")
-    note(f"Next: itembank calibrate {output} -o bank")
-
-
-def _summary(output: Path, truth: Path, made: "Simulated") -> dict[str, Any]:
-    """Say in one row what was made."""
-    responses = made.responses
-    return {
-        "file": str(output),
-        "truth": str(truth),
-        "n_models": responses.n_models,
-        "n_items": responses.n_items,
-        "n_tasks": len(made.truth.task_names),
-        "n_dims": made.truth.parameters.n_dims,
-        "n_missing": int((~responses.observed).sum()),
-        "mean_task_score": float(made.truth.task_scores.mean()),
-        "costs": sorted(responses.costs),
-    }

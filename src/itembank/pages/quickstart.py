@@ -22,6 +22,7 @@ from itembank.estimation.estimates import ScoreEstimates
 from itembank.files.atomic import adding_to_folder
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
+from itembank.numerics.ranks import spearman
 from itembank.pages.blocks import Answer, Answers, Chart, Column, Facts, Section, Table, Text, bank_provenance
 from itembank.pages.render import Page
 from itembank.pages.theme import ATYPICAL_WORDS, count, level_words, percent, plural, points
@@ -32,7 +33,6 @@ from itembank.readers.builtin import load_builtin
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
-from itembank.studies.summary import spearman
 
 HELD_OUT_SHARE = 0.25
 

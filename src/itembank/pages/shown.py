@@ -1,7 +1,8 @@
 """Which page belongs to which result: for `itembank.show`, for files, and for what a notebook shows of a result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -12,39 +13,17 @@ from itembank.comparison.comparisons import Comparison
 from itembank.errors import ParameterError
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.gating.results import Gate
+from itembank.methods import entry_points_of
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page, bank_summary
 from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Section, Table, Text
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.gate_page import gate_page
-from itembank.pages.paper_charts import (
-    dimensionality_chart,
-    homogeneity_chart,
-    item_predictions_chart,
-    selection_weights_chart,
-    task_correlations_chart,
-    task_costs_chart,
-)
-from itembank.pages.pass_at_k_page import pass_at_k_page
-from itembank.pages.prediction_charts import charts_of_prediction
-from itembank.pages.pretraining_page import pretraining_page
 from itembank.pages.quickstart import QuickstartResult, quickstart_page
 from itembank.pages.render import Page, pieces_html
-from itembank.pages.study_charts import charts_of_study
 from itembank.pages.theme import interval_words, level_words, plural, points
-from itembank.pages.transfer_charts import charts_of_transfer, charts_of_validity
 from itembank.planning.plan import Plan
 from itembank.responses.score_names import without_only_scenario
-from itembank.scaling.pass_at_k.results import PassAtKLaw
-from itembank.scaling.pretraining.law_results import PretrainingLaw
-from itembank.scaling.transfers.convergent import ConvergentValidity
-from itembank.scaling.transfers.transfers import Transfer
-from itembank.studies.papers.dimensions import Dimensionality
-from itembank.studies.papers.item_predictions import ItemPredictions
-from itembank.studies.papers.scenario_homogeneity import Homogeneity
-from itembank.studies.papers.selection_weights import SelectionWeights
-from itembank.studies.papers.task_overview import TaskOverview
-from itembank.studies.results import PredictionResult, StudyResult
 from itembank.tabular import few_of_each
 
 MOST_ANSWERS = 4
@@ -63,8 +42,8 @@ def show(result: object, *, title: str = "") -> Page:
 
     Parameters
     ----------
-    result : Bank, Selection, ScoreEstimates, Comparison, ItemAudit, StudyResult, PretrainingLaw, ...
-        What a verb of this library returned.
+    result : Bank, Selection, ScoreEstimates, Comparison, ItemAudit, ...
+        What a verb of this library, or of a package that adds pages, returned.
     title : str
         Of the page; what the result is about where it is empty.
 
@@ -83,17 +62,28 @@ def show(result: object, *, title: str = "") -> Page:
     --------
     >>> show(build_bank(responses)).save("bank.html")  # doctest: +SKIP
     """
-    found = PAGES.get(type(result))
+    found = _page_of(result)
     if found is None:
-        names = ", ".join(sorted(one.__name__ for one in PAGES))
+        names = ", ".join(sorted(one.__name__ for one in (*PAGES, *_pages_of_others())))
         raise ParameterError(f"only results that have a page can be shown ({names}), got {type(result).__name__}.")
     page = found.page(result)
     return replace(page, title=title) if title else page
 
 
+def _page_of(result: object) -> Shown | None:
+    """Find how a result is shown: here, or by a package that brings results of its own."""
+    return PAGES.get(type(result)) or _pages_of_others().get(type(result))
+
+
+@cache
+def _pages_of_others() -> Mapping[type, Shown]:
+    """Return the page of each type of result that installed packages bring."""
+    return {kind: page for entry in entry_points_of("itembank.pages").values() for kind, page in entry.load().items()}
+
+
 def pieces_of(result: object) -> str | None:
     """Return what a notebook shows of a result as HTML, or None for a result that has a table only."""
-    found = PAGES.get(type(result))
+    found = _page_of(result)
     return None if found is None or found.beginning is None else pieces_html(found.beginning(result))
 
 
@@ -175,7 +165,7 @@ def _selection(selection: Selection) -> Page:
     return Page(f"Selection of {plural(selection.n_items, 'question')}", "Selection", lead, (Section("", (table,)),))
 
 
-def _of_charts(kind: str, draw: Callable[[Any], Chart | tuple[Chart, ...]]) -> Shown:
+def of_charts(kind: str, draw: Callable[[Any], Chart | tuple[Chart, ...]]) -> Shown:
     """Make a page of charts alone, each with a section that its title heads."""
 
     def made(result: Any) -> Page:
@@ -186,13 +176,7 @@ def _of_charts(kind: str, draw: Callable[[Any], Chart | tuple[Chart, ...]]) -> S
     return Shown(made)
 
 
-def _task_charts(found: TaskOverview) -> tuple[Chart, ...]:
-    """Draw how tasks correlate, and what they cost where that is known."""
-    has_costs = bool((found.cost > 0.0).any())
-    return (*((task_costs_chart(found),) if has_costs else ()), task_correlations_chart(found))
-
-
-def _begun(page: Callable[[Any], Page]) -> Shown:
+def begun(page: Callable[[Any], Page]) -> Shown:
     """Take the answer and the first table of a page for notebooks."""
     return Shown(page, lambda result: beginning_of(page(result)))
 
@@ -203,19 +187,8 @@ PAGES: dict[type, Shown] = {
     Plan: Shown(_plan, _plan),
     ScoreEstimates: Shown(_estimates, _estimates),
     Comparison: Shown(comparison_page),
-    Gate: _begun(gate_page),
-    ItemAudit: _begun(audit_page),
-    StudyResult: _of_charts("Study", charts_of_study),
-    PredictionResult: _of_charts("Prediction study", charts_of_prediction),
-    PretrainingLaw: _begun(pretraining_page),
-    PassAtKLaw: Shown(pass_at_k_page),
-    Transfer: _of_charts("Transfer", charts_of_transfer),
-    ConvergentValidity: _of_charts("Convergent validity", charts_of_validity),
+    Gate: begun(gate_page),
+    ItemAudit: begun(audit_page),
     QuickstartResult: Shown(quickstart_page),
-    Dimensionality: _of_charts("Dimensions", dimensionality_chart),
-    Homogeneity: _of_charts("Homogeneity", homogeneity_chart),
-    ItemPredictions: _of_charts("Predicted responses", item_predictions_chart),
-    SelectionWeights: _of_charts("Weights", selection_weights_chart),
-    TaskOverview: _of_charts("Tasks", _task_charts),
 }
 """The page of each type of result: a new page is a file and a line here, and a name in the door if it has options."""

@@ -132,12 +132,6 @@ def builtin_bits_per_byte() -> FloatArray:
 
     Rows and columns are those of ``load_builtin("bytelms")``. Lower is better; it is no response, since it is not in
     [0, 1].
-
-    Examples
-    --------
-    >>> from itembank.scaling import builtin_bits_per_byte
-    >>> bool((builtin_bits_per_byte() > 0.0).all())
-    True
     """
     known = builtin_choices()
     return np.maximum(bits_per_byte(known.log_likelihoods, known.correct, known.n_bytes), 1e-3)

@@ -39,7 +39,7 @@ def test_the_package_brings_these_methods_and_no_others():
 def test_benchmarks_say_how_to_install_it(monkeypatch):
     for table in (ESTIMATORS, SELECTORS):
         monkeypatch.setattr(table, "_methods", {name: table._methods[name] for name in table.builtin_names})
-    monkeypatch.setattr("itembank.methods.installed_methods", lambda group: {})
+    monkeypatch.setattr("itembank.methods.entry_points_of", lambda group: {})
     with pytest.raises(SystemExit, match=r"needs the package of rivals: pip install -e benchmarks/rivals/methods"):
         check_installed()
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import itembank as ib
+import itembank_studies
 from tests.calibration.test_dimensions import simulated
 
 pytestmark = [
@@ -108,5 +109,5 @@ def test_small_subsets(run, tmp_path, bank, calibrated):
 def test_simulations(run, tmp_path):
     shape = ("--n-models", 5, "--n-items", 40, "--n-tasks", 2)
     assert run("simulate", "-o", tmp_path / "made.parquet", *shape).code == 0
-    made = ib.simulate(ib.simulation.SimulationSpec(n_models=5, n_items=40, n_tasks=2)).responses
+    made = itembank_studies.simulate(itembank_studies.SimulationSpec(n_models=5, n_items=40, n_tasks=2)).responses
     np.testing.assert_array_equal(ib.read_responses(tmp_path / "made.parquet").responses, made.responses)

@@ -8,7 +8,7 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import betabinom
 
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.scaling.pass_at_k.cell_posterior import (
+from itembank_scaling.pass_at_k.cell_posterior import (
     Counts,
     PrecisionPrior,
     cell_posterior,

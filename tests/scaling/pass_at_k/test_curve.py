@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from itembank.scaling.pass_at_k.cell_posterior import CellPosterior, expected_failure
-from itembank.scaling.pass_at_k.curve import (
+from itembank_scaling.pass_at_k.cell_posterior import CellPosterior, expected_failure
+from itembank_scaling.pass_at_k.curve import (
     Draws,
     counted_curves,
     curves_above,
@@ -11,7 +11,7 @@ from itembank.scaling.pass_at_k.curve import (
     set_means,
     true_curves,
 )
-from itembank.scaling.pass_at_k.kernels import KnownAbove
+from itembank_scaling.pass_at_k.kernels import KnownAbove
 
 K = np.array([1.0, 10.0, 100.0])
 DRAWS = Draws(0.9, 4000)

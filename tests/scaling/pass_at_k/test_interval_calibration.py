@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from itembank.scaling.pass_at_k.curve import pass_at_k_curve
-from itembank.scaling.pass_at_k.interval_calibration import (
+from itembank_scaling.pass_at_k.curve import pass_at_k_curve
+from itembank_scaling.pass_at_k.interval_calibration import (
     FEWEST_TRIED,
     IntervalFactors,
     factors_within,
@@ -12,10 +12,10 @@ from itembank.scaling.pass_at_k.interval_calibration import (
     share_within,
     widened,
 )
-from itembank.scaling.pass_at_k.kernels import plug_in_pass_at_k
-from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
-from itembank.scaling.pass_at_k.samples import SampledScenario, item_model_of_bank, sample_counts
-from itembank.scaling.pass_at_k.specs import PassAtKSpec
+from itembank_scaling.pass_at_k.kernels import plug_in_pass_at_k
+from itembank_scaling.pass_at_k.pass_at_k_law import pass_at_k_law
+from itembank_scaling.pass_at_k.samples import SampledScenario, item_model_of_bank, sample_counts
+from itembank_scaling.pass_at_k.specs import PassAtKSpec
 from tests.scaling.samples import known_bank, simulated_samples
 
 SPEC = PassAtKSpec(k=(1, 10, 100), methods=("irsl",), budget=20, n_draws=200)

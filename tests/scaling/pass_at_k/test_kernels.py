@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.special import betainc, betaincc, betaln, gammaln
 from scipy.stats import beta, kstest
 
-from itembank.scaling.pass_at_k.kernels import (
+from itembank_scaling.pass_at_k.kernels import (
     KnownAbove,
     beta_pass_at_k,
     jeffreys_pass_at_k,

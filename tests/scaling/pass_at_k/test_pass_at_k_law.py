@@ -6,9 +6,9 @@ import pytest
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pass_at_k.kernels import plug_in_pass_at_k, unbiased_pass_at_k
-from itembank.scaling.pass_at_k.pass_at_k_law import pass_at_k_law
-from itembank.scaling.pass_at_k.specs import METHODS, PassAtKSpec
+from itembank_scaling.pass_at_k.kernels import plug_in_pass_at_k, unbiased_pass_at_k
+from itembank_scaling.pass_at_k.pass_at_k_law import pass_at_k_law
+from itembank_scaling.pass_at_k.specs import METHODS, PassAtKSpec
 from tests.scaling.samples import known_bank, simulated_samples
 
 SMALL = PassAtKSpec(k=(1, 10, 100), n_draws=200, interval="model-based")

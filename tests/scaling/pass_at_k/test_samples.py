@@ -4,7 +4,7 @@ from scipy.stats import hypergeom
 
 from itembank.errors import DataError, ParameterError
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pass_at_k.samples import SampleCounts, check_budget, cut_down, sample_counts, with_counts
+from itembank_scaling.pass_at_k.samples import SampleCounts, check_budget, cut_down, sample_counts, with_counts
 
 
 def matrix(rates, trials):

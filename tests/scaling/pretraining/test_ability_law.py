@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from itembank.scaling.pretraining.ability_law import fit_ability_laws
-from itembank.scaling.pretraining.law_fitting import growth_of_errors, interval_factor
+from itembank_scaling.pretraining.ability_law import fit_ability_laws
+from itembank_scaling.pretraining.law_fitting import growth_of_errors, interval_factor
 
 
 def simulated(rng, *, n_recipes=6, n_sizes=7, slope_sd=0.03, residual_sd=0.1, error_sd=0.05):

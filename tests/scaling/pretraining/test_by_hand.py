@@ -3,9 +3,9 @@ import pytest
 from scipy.special import expit, logit
 
 from itembank.readers.compute import training_compute
-from itembank.scaling.pretraining.by_hand import logit_lines
-from itembank.scaling.pretraining.law_specs import BY_HAND, PretrainingSettings
-from itembank.scaling.pretraining.pretraining_law import pretraining_law
+from itembank_scaling.pretraining.by_hand import logit_lines
+from itembank_scaling.pretraining.law_specs import BY_HAND, PretrainingSettings
+from itembank_scaling.pretraining.pretraining_law import pretraining_law
 from tests.scaling.simulated_suite import simulated_suite
 
 

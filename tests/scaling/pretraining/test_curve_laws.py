@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import least_squares
 
 from itembank.errors import ParameterError
-from itembank.scaling.pretraining.curve_laws import (
+from itembank_scaling.pretraining.curve_laws import (
     CurveFits,
     fit_curves,
     fit_sigmoid_law,
@@ -14,7 +14,7 @@ from itembank.scaling.pretraining.curve_laws import (
     sigmoid_values,
     spread_points,
 )
-from itembank.scaling.pretraining.law_specs import SigmoidLaw, TwoStep
+from itembank_scaling.pretraining.law_specs import SigmoidLaw, TwoStep
 
 LOWER, UPPER = np.array([0.0, -10.0, 0.0, 0.0]), np.array([6.0, 10.0, 1.0, 1.0])
 

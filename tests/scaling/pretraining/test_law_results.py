@@ -3,7 +3,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from itembank.scaling.pretraining.law_results import HeldOutForecasts, closer_by_hand, closest_law
+from itembank_scaling.pretraining.law_results import HeldOutForecasts, closer_by_hand, closest_law
 
 
 def held_out(errors):

@@ -4,7 +4,7 @@ from scipy.special import expit
 
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.scaling.pretraining.measured_abilities import (
+from itembank_scaling.pretraining.measured_abilities import (
     choose_within_budget,
     item_variance,
     mean_probability,

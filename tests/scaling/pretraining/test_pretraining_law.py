@@ -13,10 +13,10 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError
 from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pretraining.law_fitting import Forecast, LawFit
-from itembank.scaling.pretraining.law_inputs import PretrainingData
-from itembank.scaling.pretraining.law_results import HeldOutForecasts
-from itembank.scaling.pretraining.law_specs import (
+from itembank_scaling.pretraining.law_fitting import Forecast, LawFit
+from itembank_scaling.pretraining.law_inputs import PretrainingData
+from itembank_scaling.pretraining.law_results import HeldOutForecasts
+from itembank_scaling.pretraining.law_specs import (
     LAWS,
     ItemResponseLaw,
     PretrainingLawSpec,
@@ -24,7 +24,7 @@ from itembank.scaling.pretraining.law_specs import (
     SigmoidLaw,
     TwoStep,
 )
-from itembank.scaling.pretraining.pretraining_law import held_out_coverage, observed_means, pretraining_law, size_cuts
+from itembank_scaling.pretraining.pretraining_law import held_out_coverage, observed_means, pretraining_law, size_cuts
 from tests.packages import forget
 from tests.scaling.simulated_suite import simulated_suite
 
@@ -321,7 +321,7 @@ def test_curves_alone_calibrate_no_items(suite, compute, monkeypatch):
     def refuse(*_args, **_choices):
         raise AssertionError
 
-    monkeypatch.setattr("itembank.scaling.scenario_fits.calibrate", refuse)
+    monkeypatch.setattr("itembank_scaling.scenario_fits.calibrate", refuse)
     law = pretraining_law(suite.probability, compute, settings=PretrainingSettings(laws=(ONE_START,), n_checked=1))
     assert law.names == ("sigmoid",)
     with pytest.raises(AssertionError):

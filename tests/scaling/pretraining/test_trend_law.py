@@ -4,7 +4,7 @@ from scipy.optimize import check_grad
 from scipy.special import expit, logit, ndtri
 from scipy.stats import multivariate_normal, norm
 
-from itembank.scaling.pretraining.trend_law import (
+from itembank_scaling.pretraining.trend_law import (
     FLOOR_SHARES,
     LIVELINESS,
     NOISINESS,

@@ -7,7 +7,7 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.transfers.convergent import (
+from itembank_scaling.transfers.convergent import (
     CorrelationInterval,
     cluster_order,
     convergent_validity,

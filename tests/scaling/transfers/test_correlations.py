@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from itembank.scaling.transfers import correlations as kernel
+from itembank_scaling.transfers import correlations as kernel
 
 
 def with_holes(rng, shape=(40, 4)):

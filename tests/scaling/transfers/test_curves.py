@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta
 
 from itembank.irt.parameters import ItemParameters
-from itembank.scaling.transfers.curves import (
+from itembank_scaling.transfers.curves import (
     fit_line,
     item_curves,
     logit_curves,

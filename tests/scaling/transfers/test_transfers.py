@@ -10,10 +10,10 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pass_at_k.kernels import unbiased_pass_at_k
-from itembank.scaling.transfers.parts import item_means, split_by_difficulty
-from itembank.scaling.transfers.transfer_specs import TransferSpec
-from itembank.scaling.transfers.transfers import transfer
+from itembank_scaling.pass_at_k.kernels import unbiased_pass_at_k
+from itembank_scaling.transfers.parts import item_means, split_by_difficulty
+from itembank_scaling.transfers.transfer_specs import TransferSpec
+from itembank_scaling.transfers.transfers import transfer
 from tests.scaling.two_scenarios import simulated
 
 

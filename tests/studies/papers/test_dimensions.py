@@ -10,7 +10,7 @@ from itembank.calibration.dimensions import choose_n_dims, parallel_analysis
 from itembank.errors import DataError, ParameterError
 from itembank.readers.read import read_responses
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.papers.dimensions import dimensionality, held_out_errors
+from itembank_studies.papers.dimensions import dimensionality, held_out_errors
 from tests.calibration.test_dimensions import simulated
 
 QUICK = Variational(tolerance=1e-4)

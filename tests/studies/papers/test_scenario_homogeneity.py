@@ -10,7 +10,7 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.papers.scenario_homogeneity import (
+from itembank_studies.papers.scenario_homogeneity import (
     Spread,
     block_means,
     half_range,

@@ -8,7 +8,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
-from itembank.studies.papers.selection_weights import selection_weights
+from itembank_studies.papers.selection_weights import selection_weights
 from tests.bank.banks import make_bank
 
 

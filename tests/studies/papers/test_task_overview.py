@@ -4,7 +4,7 @@ import pytest
 
 from itembank.errors import DataError
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.papers.task_overview import task_overview
+from itembank_studies.papers.task_overview import task_overview
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.prediction.prediction_spec import Assessor, PredictionSpec
-from itembank.studies.study_specs import CalibrationChoice
+from itembank_studies.prediction.prediction_spec import Assessor, PredictionSpec
+from itembank_studies.study_specs import CalibrationChoice
 
 TWO_PL = CalibrationChoice("map", n_dims=1, item_model="2pl", options={"tolerance": 1e-5})
 MIRT = CalibrationChoice("map", n_dims=2, item_model="mirt", options={"tolerance": 1e-4})

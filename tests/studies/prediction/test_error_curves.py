@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.studies.prediction.error_curves import (
+from itembank_studies.prediction.error_curves import (
     cost_at,
     costs_to_reach,
     differences,

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.studies.prediction.prediction_spec import Assessor, PredictionSpec
-from itembank.studies.study_specs import CalibrationChoice
+from itembank_studies.prediction.prediction_spec import Assessor, PredictionSpec
+from itembank_studies.study_specs import CalibrationChoice
 from tests.studies.prediction.simulated import TWO_PL, make_spec
 
 

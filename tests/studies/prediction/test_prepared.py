@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError, ParameterError
-from itembank.studies.prediction.prepared import (
+from itembank_studies.prediction.prepared import (
     budgets_of,
     calibration_task_counts,
     find_tasks,
     make_partition,
 )
-from itembank.studies.split_specs import Beyond
-from itembank.studies.splits import folds_of
+from itembank_studies.split_specs import Beyond
+from itembank_studies.splits import folds_of
 from tests.studies.prediction.simulated import make_responses, make_spec
 
 RESPONSES = make_responses()

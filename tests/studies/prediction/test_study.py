@@ -8,13 +8,13 @@ import pytest
 from itembank.errors import ConvergenceWarning, DataError, ParameterError
 from itembank.files.documents import with_digest
 from itembank.responses.responses import ResponseMatrix
-from itembank.studies.prediction import designs, predictors, study
-from itembank.studies.prediction.prediction_spec import ANCHORS, CRITERIA, UNINFORMED, Assessor
-from itembank.studies.prediction.prepared import find_tasks, make_partition, prepare
-from itembank.studies.prediction.study import run_partition
-from itembank.studies.results import PredictionResult, StudyResult
-from itembank.studies.run import run_prediction
-from itembank.studies.study_specs import CalibrationChoice
+from itembank_studies.prediction import designs, predictors, study
+from itembank_studies.prediction.prediction_spec import ANCHORS, CRITERIA, UNINFORMED, Assessor
+from itembank_studies.prediction.prepared import find_tasks, make_partition, prepare
+from itembank_studies.prediction.study import run_partition
+from itembank_studies.results import PredictionResult, StudyResult
+from itembank_studies.run import run_prediction
+from itembank_studies.study_specs import CalibrationChoice
 from tests.studies.prediction.simulated import MIRT, make_responses, make_spec
 
 RESPONSES = make_responses()

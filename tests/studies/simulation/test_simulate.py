@@ -5,7 +5,7 @@ import pytest
 
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
-from itembank.studies.simulation.simulate import (
+from itembank_studies.simulation.simulate import (
     draw_answers,
     draw_cost_parts,
     draw_costs,
@@ -16,7 +16,7 @@ from itembank.studies.simulation.simulate import (
     task_levels,
     task_sizes,
 )
-from itembank.studies.simulation.simulation_specs import SimulationSpec
+from itembank_studies.simulation.simulation_specs import SimulationSpec
 
 
 @pytest.mark.parametrize(("n_items", "n_tasks"), [(109_564, 163), (7, 7), (1000, 3), (50, 20), (10_000, 160), (9, 1)])
@@ -75,7 +75,7 @@ def items(n_items=300, seed=0):
 def test_responses_do_not_depend_on_the_blocks(monkeypatch):
     theta, first = np.random.default_rng(1).normal(size=(7, 2)), np.array([0, 100])
     whole = draw_answers(items(), theta, first, np.random.default_rng(2))
-    monkeypatch.setattr("itembank.studies.simulation.simulate.BLOCK_CELLS", 600)
+    monkeypatch.setattr("itembank_studies.simulation.simulate.BLOCK_CELLS", 600)
     for one, other in zip(whole, draw_answers(items(), theta, first, np.random.default_rng(2)), strict=True):
         np.testing.assert_array_equal(one, other)
 

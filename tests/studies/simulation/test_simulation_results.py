@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError
-from itembank.studies.simulation.simulate import simulate
-from itembank.studies.simulation.simulation_results import load_truth, save_truth, truth_path
-from itembank.studies.simulation.simulation_specs import SimulationSpec
+from itembank_studies.simulation.simulate import simulate
+from itembank_studies.simulation.simulation_results import load_truth, save_truth, truth_path
+from itembank_studies.simulation.simulation_specs import SimulationSpec
 
 
 def test_written_then_read_is_identity(tmp_path):

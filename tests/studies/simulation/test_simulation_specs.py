@@ -3,7 +3,7 @@ import math
 import pytest
 
 from itembank.errors import ParameterError
-from itembank.studies.simulation.simulation_specs import SimulationSpec
+from itembank_studies.simulation.simulation_specs import SimulationSpec
 
 
 def test_the_default_is_of_the_published_shape():

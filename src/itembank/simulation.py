@@ -1,5 +1,0 @@
-"""Made-up responses with known truth."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub("itembank", __file__)

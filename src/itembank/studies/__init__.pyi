@@ -1,9 +1,0 @@
-from .prediction.prediction_spec import Assessor as Assessor
-from .prediction.prediction_spec import PredictionSpec as PredictionSpec
-from .results import PredictionResult as PredictionResult
-from .results import StudyResult as StudyResult
-from .run import run_prediction as run_prediction
-from .run import run_study as run_study
-from .study_files import load_prediction as load_prediction
-from .study_files import load_study as load_study
-from .study_specs import StudySpec as StudySpec

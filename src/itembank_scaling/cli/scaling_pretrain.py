@@ -1,0 +1,289 @@
+"""`itembank scaling pretrain`: what a larger training run would score."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import itembank as ib
+import itembank_scaling
+from itembank.cli.command import Command, gathered, headed
+from itembank.cli.options import (
+    FILE,
+    figure_option,
+    file_choices,
+    format_option,
+    level_option,
+    option,
+    refuse_unused,
+    report_option,
+    report_result,
+    seed_option,
+    spec_file_option,
+    typed,
+    write_figure,
+)
+from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
+from itembank_scaling.cli.scaling_options import bank_option, read_responses_or_builtin, responses_or_builtin
+from itembank_scaling.pretraining.law_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from itembank.pages.blocks import Chart
+    from itembank.pages.render import Page
+    from itembank.responses.responses import ResponseMatrix
+    from itembank_scaling.pretraining.law_results import PretrainingLaw
+
+AUTO = "auto"
+KINDS = ("scores", "laws", "abilities", "decisions")
+LEAST = {
+    "forecasts": ("note", "n_sizes", "beyond", "law"),
+    "comparison": ("residual", "widening", "n_forecasts", "half_width", "bias"),
+    "decisions": ("n_recipes",),
+    "held-out": ("is_largest", "largest_flops", "beyond", "is_covered", "error"),
+}
+"""Columns of each table that give way in a narrow terminal, the least needed first."""
+PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
+
+_LAWS = headed(
+    "Laws",
+    option(
+        "--law laws",
+        "auto: fit irsl, two-step, sigmoid and trend, and show irsl unless another was clearly better on the held-out "
+        "sizes. Of laws that are named the first is shown. Repeatable.",
+        (AUTO, *LAWS.builtin_names),
+        many=True,
+        default=(AUTO,),
+    ),
+    option("-n --n-items N", "Use only N items of each scenario.", PretrainingSettings),
+    level_option,
+)
+
+
+@click.command("pretrain", cls=Command)
+@responses_or_builtin
+@option("--target-flops", "Training compute to forecast for.  [default: 10 x the largest]", float)
+@bank_option
+@option("--loss", "For two-step: table of model_id, item_id and loss or bits_per_byte.", FILE)
+@option("--recipe-column", "Column of the model table that names recipes.  [default: recipe, mixture, family]")
+@option("--drop-unknown", "Leave out models of unknown compute.", bool)
+@option("--show", "One law and the comparison of laws, all laws, or one table.", PARTS, default="summary")
+@spec_file_option("PretrainingSettings", "n_checked, calibration_recipes, and the choices of each law")
+@gathered("choices", _LAWS)
+@headed(
+    "Figure",
+    figure_option(),
+    option("--kind", "What to draw.", KINDS, default="scores"),
+    option("--recipe", "Recipe in colour.  [default: the best, or the first]"),
+)
+@report_option
+@seed_option
+@format_option
+def pretrain_command(
+    *,
+    responses: tuple[Path, ...],
+    builtin: str | None,
+    target_flops: float | None,
+    bank: Path | None,
+    loss: Path | None,
+    recipe_column: str | None,
+    drop_unknown: bool,
+    spec_file: Path | None,
+    choices: dict[str, Any],
+    show: str,
+    figure: Path | None,
+    kind: str,
+    recipe: str | None,
+    report: Path | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Forecast the scores of a training run that is too large to try, from smaller ones of the same recipe.
+
+    RESPONSES have right or wrong, counts, or probabilities of the right choice, for models of several recipes and
+    sizes; the table given to itembank import --models has their training compute (flops, or params and train_tokens;
+    recipe; is_final). The item response law (irsl) and three others are fitted, and the largest sizes are held out to
+    measure the error of each.
+
+    \b
+      itembank scaling pretrain --builtin bytelms --target-flops 1e14
+      itembank scaling pretrain responses.parquet --target-flops 1e21 --report forecast.html
+      itembank scaling pretrain responses.parquet --bank bank -n 50
+      itembank scaling pretrain responses.parquet --spec published.toml
+
+    with published.toml, for example the law as it was published:
+
+    \b
+      fewest_sizes = 4
+      [[laws]]
+      name = "irsl"
+      pooling = "none"
+      shape = "line"
+      gap = "none"
+    """  # noqa: D301
+    from itembank.errors import shown  # noqa: PLC0415
+
+    settings, is_auto = _settings(choices, spec_file)
+    refuse_unused(
+        *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe")),
+        ("recipe", kind != "decisions", "--kind scores, laws or abilities"),
+        ("loss", "two-step" in settings.names, "--law two-step"),
+        ("bank", "irsl" in settings.names, "--law irsl"),
+    )
+    if figure is not None:
+        if kind == "decisions" and settings.n_checked == 0:
+            raise click.UsageError(
+                "--kind decisions draws sizes that were held out: leave n_checked = 0 out of the file of --spec."
+            )
+        if kind == "abilities" and "irsl" not in settings.names:
+            raise click.UsageError(f"--kind {kind} draws the law irsl: add --law irsl.")
+    if show in {"comparison", "decisions", "held-out"} and settings.n_checked == 0:
+        raise click.UsageError(
+            f"--show {show} needs sizes that are held out: leave n_checked = 0 out of the file of --spec."
+        )
+    with warnings_as_notes():
+        matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
+        if matrix.models.width == 1:
+            raise click.UsageError(
+                "the training compute of the models is not known: give a table of it to itembank import --models FILE."
+            )
+        compute = itembank_scaling.training_compute(
+            matrix.models, matrix.model_ids, recipe_column=recipe_column, drop_unknown=drop_unknown
+        )
+        if recipe is not None and recipe not in compute.recipes:
+            raise click.UsageError(
+                f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
+            )
+        matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
+        with progress("pretrain") as said:
+            law = itembank_scaling.pretraining_law(
+                matrix,
+                compute,
+                target_flops=target_flops,
+                bank=None if bank is None else ib.load_bank(bank),
+                loss=_losses(loss, matrix, builtin),
+                settings=settings,
+                rng=seed,
+                progress=said,
+            )
+        shown_law = law.best if is_auto else law.names[0]
+        if figure is not None:
+            write_figure(_chart(law, kind, shown_law, recipe or ""), figure)
+    for text in (law.message, f"{law.best_reason} {law.trust(shown_law)}".lstrip()):
+        if text:
+            note(f"Note: {text}")
+    _print(law, shown_law, show, output_format)
+    report_result(report, output_format, partial(_page, law, "" if is_auto else shown_law))
+
+
+def _page(law: "PretrainingLaw", shown_law: str, typed: str) -> "Page":
+    return itembank_scaling.pretraining_page(law, name=shown_law, command=typed)
+
+
+def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[PretrainingSettings, bool]:
+    """Make the settings of the options and the file.
+
+    Also say whether the law shown is the one that was closest on the sizes held out, or the first one named.
+    """
+    given, found = typed(choices), file_choices(spec_file, PretrainingSettings, {"laws": (LAWS, "name")})
+    own = {LAWS.name_of(one): one for one in map(LAWS.resolve, found.get("laws", ()))}
+    names = dict.fromkeys(given.get("laws", tuple(own) or (AUTO,)))
+    is_auto = set(names) == {AUTO}
+    if AUTO in names and not is_auto:
+        raise click.UsageError("--law auto fits four laws: give it alone, or name the laws.")
+    laws = tuple(own.get(name, name) for name in (DEFAULT_LAWS if is_auto else names))
+    return PretrainingSettings(**{**found, **given, "laws": laws}), is_auto
+
+
+def _losses(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
+    """Read the losses, or take those of the built-in models."""
+    from itembank.readers.builtin import builtin_bits_per_byte  # noqa: PLC0415
+
+    if path is not None:
+        return itembank_scaling.read_losses(path, matrix)
+    return builtin_bits_per_byte() if (builtin or "").partition(":")[0] == "bytelms" else None
+
+
+def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Chart":
+    """Draw what was asked for."""
+    from itembank_scaling.pages import pretraining_charts as charts  # noqa: PLC0415
+
+    if kind == "laws":
+        return charts.laws_chart(law, recipe)
+    if kind == "abilities":
+        return charts.ability_chart(law, recipe=recipe)
+    if kind == "decisions":
+        return charts.decision_chart(_decisions(law))
+    return charts.forecast_chart(law, shown_law, recipe=recipe)
+
+
+def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":
+    """Decisions of the check on sizes held out; none without it."""
+    import polars as pl  # noqa: PLC0415
+
+    return pl.DataFrame() if law.held_out is None else law.held_out.beside_by_hand.decisions()
+
+
+def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str) -> None:
+    """Print everything as one JSON object, or one table."""
+    parts = {
+        "forecasts": law.rows(),
+        "comparison": law.comparison(),
+        "decisions": _decisions(law).to_dicts(),
+        "held-out": [] if law.held_out is None else law.held_out.beside_by_hand.rows(),
+    }
+    if show == "curves":
+        print_rows(law.curve_rows(), output_format, "pretrain-curves", title="Scores in points, by training compute")
+    elif output_format == "json":
+        print_object({**law.to_dict(), **parts}, "pretrain")
+    elif show in {"summary", "all"} and output_format == "table":
+        _print_tables(law, shown_law, parts["comparison"], is_summary=show == "summary")
+    else:
+        name = "forecasts" if show in {"summary", "all"} else show
+        if show == "summary" and len(law.names) > 1:
+            parts[name] = _of_law(parts[name], shown_law)
+            note(f"Forecasts by {shown_law}; by all laws: --show all.")
+        if not parts[name]:
+            note(f"Note: there are no {name}: no recipe has enough sizes to hold one out.")
+        print_rows(parts[name], output_format, "pretrain", title=name.capitalize(), least=LEAST[name])
+
+
+def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
+    """Print the forecasts of one law or of all, and the errors of laws."""
+    rows = _short(law)
+    others = [name for name in law.names if name != shown_law]
+    if is_summary:
+        rows = _of_law(rows, shown_law)
+    title = f"Scores, in points, at {law.target_flops:.3g} FLOP"
+    print_rows(rows, "table", "pretrain", title=title, least=("n_sizes", "beyond"))
+    if comparison:
+        title = "Forecasts of the largest sizes, held out; scores in points"
+        print_rows(comparison, "table", "pretrain", title=title, least=LEAST["comparison"])
+    if is_summary and others:
+        *most, last = others
+        note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")
+
+
+def _of_law(rows: list[dict[str, Any]], shown_law: str) -> list[dict[str, Any]]:
+    """Return the forecasts by one law; of a scenario that it says nothing of, those by the first that does."""
+    laws: dict[str, list[str]] = {}
+    for row in rows:
+        laws.setdefault(row["scenario"], []).append(row["law"])
+    taken = {scenario: shown_law if shown_law in names else names[0] for scenario, names in laws.items()}
+    return [row for row in rows if row["law"] == taken[row["scenario"]]]
+
+
+def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
+    """Return what a terminal has room for."""
+    from itembank_scaling.pretraining.law_results import times_words  # noqa: PLC0415
+
+    rows = []
+    has_notes = any(row["note"] for row in law.rows())
+    for row in law.rows():
+        kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
+        kept |= {"level": law.level, "beyond": f"{times_words(row['beyond'])} x"}
+        rows.append({**kept, **({"note": row["note"]} if has_notes else {})})
+    return rows

@@ -1,0 +1,167 @@
+"""`itembank scaling test-time`: what k samples of every item will solve."""
+
+import math
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import itembank as ib
+import itembank_scaling
+from itembank.calibration.calibration_specs import Variational
+from itembank.cli.command import Command, gathered
+from itembank.cli.options import (
+    WholeNumbers,
+    figure_option,
+    file_choices,
+    format_option,
+    level_option,
+    option,
+    refuse_unused,
+    report_option,
+    report_result,
+    seed_option,
+    spec_file_option,
+    typed,
+    write_figure,
+)
+from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
+from itembank_scaling.cli.scaling_options import (
+    CALIBRATED_HERE,
+    bank_option,
+    item_model_option,
+    model_option,
+    read_responses_or_builtin,
+    responses_or_builtin,
+)
+from itembank_scaling.pass_at_k.specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
+
+if TYPE_CHECKING:
+    from itembank.bank.banks import Bank
+    from itembank.responses.responses import ResponseMatrix
+    from itembank_scaling.pass_at_k.results import PassAtKLaw
+
+LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbiased")
+"""Those whose columns give way in a narrow terminal, the least needed first."""
+PARTS = ("curves", "errors", "tail")
+
+_OPTIONS = (
+    bank_option,
+    item_model_option,
+    model_option,
+    option(
+        "--k", "Numbers of samples, which may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()
+    ),
+    option("--method methods", "Repeatable.  [default: all]", tuple(METHODS), many=True),
+    option("--budget N", "Use only N samples of each item, drawn at random, and compare with all.", PassAtKSpec),
+    level_option,
+    spec_file_option("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
+)
+
+
+@click.command("test-time", cls=Command)
+@responses_or_builtin
+@gathered("choices", *_OPTIONS)
+@option("--show", "Which table: errors with --budget.  [default: curves; JSON has all]", PARTS)
+@figure_option()
+@report_option
+@seed_option
+@format_option
+def test_time_command(
+    *,
+    responses: tuple[Path, ...],
+    builtin: str | None,
+    choices: dict[str, Any],
+    show: str | None,
+    figure: Path | None,
+    report: Path | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Forecast pass@k, how often at least one of k samples is right, for any k from few samples.
+
+    RESPONSES have n_correct and n_trials of every model and item (itembank import --repeats count counts samples in
+    rows of their own). The default method, irsl, learns about an item from all models: an item that a model never
+    solved in 50 samples does not count as impossible if similar models solve it now and then. It gives intervals, and
+    forecasts beyond the samples.
+
+    \b
+      itembank scaling test-time samples.parquet --k 1,10,100,1000 --report pass-at-k.html
+      itembank scaling test-time samples.parquet --budget 50 --show errors
+      itembank scaling test-time new-model.csv --bank bank --show tail
+    """  # noqa: D301
+    methods = set(choices["methods"] or METHODS)
+    refuse_unused(
+        ("item_model", choices["bank"] is None, CALIBRATED_HERE),
+        ("item_model", not methods.isdisjoint(NEED_ITEM_MODEL), "--method irsl or --method irsl-plug-in"),
+        ("level", "irsl" in methods, "--method irsl"),
+    )
+    if show == "errors" and choices["budget"] is None:
+        raise click.UsageError("--show errors needs --budget.")
+    names = {one.name for one in fields(PassAtKSpec)}
+    given = {name: value for name, value in typed(choices).items() if name in names}
+    item_model = Variational(item_model=choices["item_model"], family="beta-binomial")
+    spec = PassAtKSpec(**{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": item_model})
+    with warnings_as_notes():
+        matrix = read_responses_or_builtin(responses, builtin)
+        bank = _bank(choices["bank"], matrix)
+        models = choices["models"] or None
+        with progress("test-time") as said:
+            law = itembank_scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
+        if figure is not None:
+            from itembank_scaling.pages.pass_at_k_charts import pass_at_k_chart  # noqa: PLC0415
+
+            write_figure(pass_at_k_chart(law), figure)
+    for text in law.notes:
+        note(f"Note: {text}.")
+    _print(law, show or "curves", output_format, are_asked=bool(choices["methods"]))
+    report_result(report, output_format, lambda typed: replace(ib.show(law), command=typed))
+
+
+def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
+    """Load the bank, and name models that it was calibrated on."""
+    from itembank.cli.new_results import note_known_models  # noqa: PLC0415
+
+    if path is None:
+        return None
+    bank = ib.load_bank(path)
+    note_known_models(bank, matrix.model_ids)
+    return bank
+
+
+def _print(law: "PassAtKLaw", show: str, output_format: str, *, are_asked: bool) -> None:
+    """Print everything as one JSON object, or one table."""
+    errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
+    if output_format == "json":
+        print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()}, "test-time")
+        return
+    if show == "curves":
+        is_table = output_format == "table"
+        rows = _wide(law) if is_table else law.rows()
+        least = () if are_asked else LEAST_METHODS
+        print_rows(rows, output_format, "test-time", title="pass@k, in points", least=least)
+    elif show == "errors":
+        print_rows(
+            errors,
+            output_format,
+            "test-time",
+            title=f"Errors of pass@k, in points, from {law.budget} samples an item",
+            least=("share_known", "error_of_negative_log"),
+        )
+    else:
+        print_rows(law.tail(), output_format, "test-time", title=f"Items that fail most often at k = {law.k[-1]:g}")
+
+
+def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:
+    """One line for each curve and k, a column a method."""
+    wide: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in law.rows():
+        key = (row["model_id"], row["scenario"], row["k"])
+        line = wide.setdefault(key, dict(zip(("model_id", "scenario", "k"), key, strict=True)))
+        line[row["method"]] = "-" if math.isnan(row["pass_at_k"]) else f"{100.0 * row['pass_at_k']:.1f}"
+        if row["method"] == "irsl":
+            line |= {"low": row["low"], "high": row["high"], "level": law.level}
+        if "truth" in row:
+            line["truth"] = row["truth"]
+    return list(wide.values())

@@ -1,0 +1,254 @@
+"""`itembank scaling transfer`: what some items say about others, and whether they say anything."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import itembank as ib
+import itembank_scaling
+from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
+from itembank.cli.command import Command, gathered
+from itembank.cli.options import (
+    BankPath,
+    WholeNumbers,
+    figure_option,
+    file_choices,
+    format_option,
+    level_option,
+    option,
+    refuse_unused,
+    seed_option,
+    spec_file_option,
+    typed,
+    write_figure,
+)
+from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
+from itembank_scaling.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
+
+if TYPE_CHECKING:
+    from itembank.readers.compute import TrainingCompute
+    from itembank.responses.responses import ResponseMatrix
+    from itembank_scaling.transfers.transfers import Transfer
+
+LEAST = {
+    "methods": ("log_error", "half_width", "error_standard_error", "validity_lower", "bias", "coverage"),
+    "models": (
+        *("predicted_scores", "predicted_common-scale", "predicted_calibrated"),
+        *("flops", "standard_error", "ability", "group", "validity_lower", "validity"),
+    ),
+}
+"""Columns of each table that give way in a narrow terminal, the least needed first."""
+
+_group_option = option(
+    "--clusters COLUMN group",
+    "Column of the model table: its models are relatives (recipe, family, run) and stay together.",
+)
+_SPEC = (
+    option(
+        "--method methods",
+        "The first predicts, others are shown beside it. Repeatable.",
+        TransferSpec,
+        type=click.Choice(METHODS.builtin_names),
+        show_default=True,
+    ),
+    option(
+        "--k",
+        "1 is the score; more are pass@k of counts.",
+        TransferSpec,
+        type=WholeNumbers(),
+        multiple=False,
+        default="1",
+        show_default=True,
+    ),
+    level_option,
+)
+
+
+@click.command("transfer", cls=Command)
+@responses_or_builtin
+@option("--source SCENARIO", "Scenario whose ability predicts.  [default: the easy items of every scenario]")
+@option("--target SCENARIO", "What is predicted.  [default: the source's hard items]")
+@option(
+    "--bank",
+    "Bank of past models that calibrate; RESPONSES are of new models.  [default: cross-validate RESPONSES]",
+    BankPath(),
+)
+@option(
+    "--calibration-model MODEL_ID calibration_models",
+    "Calibrate on these models, predict all others. Repeatable.",
+    many=True,
+)
+@_group_option
+@spec_file_option("TransferSpec", "easy_fraction, n_folds, warn_below or is_forced")
+@gathered("choices", *_SPEC)
+@option(
+    "--show",
+    "Which table; JSON has both of the first. validity: correlations of all scenarios' abilities, without a transfer.",
+    ["methods", "models", "validity"],
+    default="methods",
+)
+@figure_option()
+@seed_option
+@format_option
+def transfer_command(
+    *,
+    responses: tuple[Path, ...],
+    builtin: str | None,
+    source: str | None,
+    target: str | None,
+    bank: Path | None,
+    calibration_models: tuple[str, ...],
+    group: str | None,
+    spec_file: Path | None,
+    choices: dict[str, Any],
+    show: str,
+    figure: Path | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Predict scores, or pass@k, on some items from the ability that others give.
+
+    It first computes the convergent validity: the correlation of both abilities over the models that calibrate. It
+    refuses a transfer without any sign of it, and warns if it is weak. Without --source, every scenario's easy items
+    predict its hard ones. Training compute in the model table (flops) is shown beside each prediction.
+
+    --show validity prints the correlations of all scenarios' abilities. Intervals are by Fisher's z over models, or
+    with --clusters by resampling whole groups. Disattenuated correlations are corrected for the errors of the
+    abilities; the correlation beyond compute is what remains when compute is taken into account.
+
+    \b
+      itembank scaling transfer responses.parquet --figure easy-to-hard.png
+      itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --clusters recipe
+      itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --clusters family
+      itembank scaling transfer responses.parquet --show validity --figure validity.png
+      itembank scaling transfer responses.parquet --show validity --source a --target b --figure f.png
+    """  # noqa: D301
+    if target is not None and source is None:
+        raise click.UsageError("--target needs --source.")
+    if bank is not None and calibration_models:
+        raise click.UsageError("Give either --bank or --calibration-model.")
+    is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
+    refuse_unused(
+        *(
+            (name, is_transfer, "a transfer, not with --show validity")
+            for name in ("bank", "calibration_models", "spec_file", "methods", "k")
+        ),
+        *(
+            (name, is_transfer or has_pair, "--show validity with a --figure of --source and --target")
+            for name in ("source", "target")
+        ),
+    )
+    options: dict[str, Any] = {"rng": seed}
+    with warnings_as_notes():
+        matrix = read_responses_or_builtin(responses, builtin)
+        options |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
+        if not is_transfer:
+            options["interval"] = itembank_scaling.CorrelationInterval(level=choices["level"])
+            pair = (source, target) if source is not None and target is not None else None
+            _show_validity(matrix, pair, options, figure, output_format)
+            return
+        options |= {
+            "spec": _spec(spec_file, choices),
+            "calibration": (calibration_models or None if bank is None else ib.load_bank(bank)),
+        }
+        with progress("transfer") as said:
+            found = _transfers(matrix, source, target, {**options, "progress": said})
+        if figure is not None:
+            from itembank_scaling.pages.transfer_charts import agreement_chart, transfer_curves_chart  # noqa: PLC0415
+
+            draw = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
+            write_figure(draw(found), figure)
+    _print(found, show, output_format, is_single=source is not None)
+
+
+def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
+    """Make the spec of the file and the options."""
+    found = file_choices(spec_file, TransferSpec, {"item_model": (CALIBRATIONS, "name")})
+    return TransferSpec(**{**found, **typed(choices)})
+
+
+def _transfers(
+    matrix: "ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
+) -> "list[Transfer]":
+    """One transfer, or one within every scenario; those that cannot be made are skipped with a warning."""
+    from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
+
+    if source is not None:
+        return [itembank_scaling.transfer(matrix, source, target, **options)]
+    found = []
+    for scenario in dict.fromkeys(matrix.items["scenario"].to_list()):
+        try:
+            found.append(itembank_scaling.transfer(matrix, scenario, **options))
+        except DataError as error:
+            warn(f"scenario {scenario!r} is skipped: {error}", DataWarning)
+    if not found:
+        raise DataError("no scenario allows a transfer from its easy to its hard items; the notes above say why.")
+    return found
+
+
+def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single: bool) -> None:
+    if output_format == "json":
+        records = [{**one.to_dict(), "methods": one.method_rows(), "models": one.rows()} for one in found]
+        if is_single:
+            print_object(records[0], "transfer")
+        else:
+            print_object({"transfers": records}, "transfers")
+    elif is_single:
+        rows = found[0].method_rows() if show == "methods" else found[0].rows()
+        print_record(found[0].to_dict(), show, rows, output_format, "transfer", title="Transfer", least=LEAST[show])
+    else:
+        names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
+        rows = [  # the rows of methods have a correlation of their own
+            {**{shown_as: one.to_dict()[name] for name, shown_as in names.items()}, **row}
+            for one in found
+            for row in (one.method_rows() if show == "methods" else one.rows())
+        ]
+        print_rows(rows, output_format, "transfers", title="Easy to hard", least=LEAST[show])
+
+
+def _show_validity(
+    matrix: "ResponseMatrix",
+    pair: tuple[str, str] | None,
+    choices: Mapping[str, Any],
+    figure: Path | None,
+    output_format: str,
+) -> None:
+    """Correlate the abilities that each scenario's own items give; draw all scenarios, or the models on two."""
+    from itembank_scaling.pages.transfer_charts import ability_pair_chart, validity_chart  # noqa: PLC0415
+
+    with progress("validity") as said:
+        found = itembank_scaling.convergent_validity(matrix, progress=said, **choices)
+    if figure is not None:
+        write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), figure)
+    print_record(
+        found.to_dict(),
+        "pairs",
+        found.rows(),
+        output_format,
+        "validity",
+        title="Convergent validity",
+        least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
+    )
+
+
+def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
+    """Values of a column of the model table; a model without one is a group of its own."""
+    from itembank.errors import DataError, shown  # noqa: PLC0415
+
+    if column is None:
+        return None
+    if column not in matrix.models.columns:
+        raise DataError(f"--clusters must be a column of the model table, got {column!r}; it has "
+                        f"{shown(matrix.models.columns)}. Give the table to itembank import --models.")  # fmt: skip
+    names = zip(matrix.models[column].to_list(), matrix.model_ids, strict=True)
+    return [f"model {model_id}" if name is None else str(name) for name, model_id in names]
+
+
+def _compute(matrix: "ResponseMatrix") -> "TrainingCompute | None":
+    """Training compute, if the table of models has it for every model."""
+    if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
+        return None
+    return itembank_scaling.training_compute(matrix.models, matrix.model_ids)

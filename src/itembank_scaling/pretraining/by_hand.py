@@ -1,0 +1,123 @@
+"""What a person does by hand: the last score, or a line through the last three; every law is compared with these."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import expit, logit
+
+from itembank.numerics.arrays import FloatArray
+from itembank_scaling.pretraining.law_fitting import (
+    CurvePredictions,
+    FittedCurveLaw,
+    LawData,
+    LawFit,
+    at_own,
+    earlier_errors,
+    first_sizes,
+    lacking_notes,
+    largest_and_residual,
+    score_error_growth,
+)
+from itembank_scaling.pretraining.law_specs import LastLine, LastScore
+
+N_LAST = 3
+"""Sizes that the line goes through."""
+SMALLEST_SCORE = 0.005
+"""Scores are kept this far from 0 and 1, where logits would be infinite."""
+UNKNOWN = 1.0
+"""Variance of a forecast where nothing was ever forecast before: any score."""
+
+Predictions: TypeAlias = Callable[[FloatArray, FloatArray], CurvePredictions]
+"""Of log FLOP and scores, each (n_curves, n_sizes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LastScores:
+    """The score of the largest model of n_curves recipes, (n_curves,)."""
+
+    score: FloatArray
+
+    def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Give the same at every log FLOP (n_points,): (n_curves, n_points), and with one start."""
+        best = np.repeat(self.score[:, None], len(log_flops), axis=1)
+        return best, best[:, None]
+
+
+@dataclass(frozen=True, slots=True)
+class LogitLines:
+    """Lines of logits in log FLOP of n_curves recipes."""
+
+    # (n_curves,): Mean log FLOP of the sizes the line goes through, the mean logit there, and its rise with a unit of
+    # log FLOP.
+    centre: FloatArray
+    height: FloatArray  # (n_curves,)
+    slope: FloatArray  # (n_curves,)
+
+    def predict(self, log_flops: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Scores at log FLOP (n_points,): (n_curves, n_points), and with one start."""
+        best = expit(self.height[:, None] + self.slope[:, None] * (log_flops - self.centre[:, None]))
+        return best, best[:, None]
+
+
+def fit_last_score(data: LawData, spec: LastScore) -> LawFit:  # noqa: ARG001
+    """Take the score of every recipe's largest model for all larger ones."""
+
+    def predictions(_: FloatArray, y: FloatArray) -> CurvePredictions:
+        return LastScores(_last(y, 1)[:, 0])
+
+    return _by_hand(data, predictions, 1)
+
+
+def fit_last_line(data: LawData, spec: LastLine) -> LawFit:  # noqa: ARG001
+    """Draw a line of least squares through the logits of every recipe's last three scores."""
+    return _by_hand(data, logit_lines, 2)
+
+
+def logit_lines(
+    x: FloatArray,  # (n_curves, n_sizes): Log FLOP by rising size, and scores; NaN where a recipe has fewer
+    y: FloatArray,  # (n_curves, n_sizes)
+) -> LogitLines:
+    """Fit lines to the last three logits, or to as many as there are; level through one."""
+    at = _last(np.where(np.isfinite(y), x, np.nan), N_LAST)
+    z = logit(np.clip(_last(y, N_LAST), SMALLEST_SCORE, 1.0 - SMALLEST_SCORE))
+    centre, height = np.nanmean(at, axis=1), np.nanmean(z, axis=1)
+    apart = at - centre[:, None]
+    spread = np.nansum(apart**2, axis=1)
+    rise = np.nansum(apart * (z - height[:, None]), axis=1)
+    return LogitLines(centre, height, np.divide(rise, spread, out=np.zeros_like(rise), where=spread > 0.0))
+
+
+def _last(values: FloatArray, n_last: int) -> FloatArray:
+    """Last numbers of each row, (n_curves, n_last), the last one first; NaN where there are fewer."""
+    known = np.isfinite(values)
+    order = np.argsort(~known[:, ::-1], axis=1, kind="stable")[:, :n_last]
+    return np.take_along_axis(values[:, ::-1], order, axis=1)
+
+
+def _by_hand(data: LawData, predictions: Predictions, fewest: int) -> LawFit:
+    """Fit, and find the interval from what the same would have missed the recipes' own sizes by.
+
+    Its half grows in proportion to the distance in log FLOP beyond the largest size.
+    """
+    runs = data.runs
+    x, y = (runs.of_finals(values)[runs.is_enough] for values in (runs.log_flops, data.scores))
+
+    def fit(n_sizes: int | None) -> CurvePredictions:
+        return predictions(x, first_sizes(y, n_sizes))
+
+    errors, distances = earlier_errors(fit, x, y, fewest)
+    known = np.isfinite(errors)
+    whole = fit(None)
+    largest, residual = largest_and_residual(x, y, y - at_own(whole, x), runs)
+    law = FittedCurveLaw(
+        fits=whole,
+        rows=np.flatnonzero(runs.is_enough),
+        largest=largest,
+        residual=residual,
+        residual_variance=0.0 if known.any() else UNKNOWN,
+        drift=score_error_growth(errors[known], distances[known], 0.0),
+        degrees_of_freedom=float(known.sum()),
+    )
+    return LawFit(law, lacking_notes(runs))

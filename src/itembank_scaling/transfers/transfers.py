@@ -1,0 +1,470 @@
+"""The verb `transfer`: what the ability from some items says of others (IRSL 4.2, 4.3)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itembank.bank.banks import Bank
+from itembank.calibration.calibration_specs import CalibrationSpec
+from itembank.errors import DataError, DataWarning, ParameterError, remedy, warn, warned_once
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
+from itembank.numerics.parallel import one_blas_thread
+from itembank.numerics.random import as_generator
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.compute import TrainingCompute
+from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Tabular
+from itembank_scaling.scenario_fits import ItemSetFit, fit_items, responses_and_spec
+from itembank_scaling.transfers.convergent import CorrelationInterval, correlate_abilities, log_flops_of
+from itembank_scaling.transfers.curves import CurvePrediction, actual_curves
+from itembank_scaling.transfers.parts import ItemSets, Part, bank_part, check_answers, folds, item_sets, named_part
+from itembank_scaling.transfers.transfer_methods import TransferData, score_items
+from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
+
+
+@dataclass(frozen=True, slots=True)
+class PairValidity:
+    """Correlation, over past models, of the abilities that source and target give."""
+
+    correlation: float
+    lower: float
+    upper: float
+    disattenuated: float  # Of the abilities themselves, without the errors of their estimates
+    source_reliability: float
+    target_reliability: float
+    n_models: int
+
+
+@dataclass(frozen=True, slots=True)
+class FoldTransfer:
+    """What one part of the models gave."""
+
+    sets: ItemSets
+    validity: PairValidity
+    places: IntArray  # (n_asked,)
+    theta: FloatArray  # (n_asked,): From the source items alone
+    standard_errors: FloatArray  # (n_asked,)
+    actual: FloatArray  # (n_asked, n_k)
+    uninformed: FloatArray  # (n_asked, n_k): The mean of the past models: what is predicted without any response
+    predictions: Mapping[str, CurvePrediction]
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Abilities of past models and of those asked, by one item model, each with standard errors."""
+
+    fit: ItemSetFit
+    calibration: FloatArray
+    calibration_errors: FloatArray
+    asked: FloatArray
+    asked_errors: FloatArray
+
+
+def transfer_part(
+    part: Part, sets: ItemSets, spec: TransferSpec, item_model: CalibrationSpec, rng: np.random.Generator
+) -> FoldTransfer:
+    """Calibrate, check the convergent validity, and only then predict."""
+    source = _scored(part, sets.source, sets.source_name, item_model)
+    target = _scored(part, sets.target, sets.target_name, item_model)
+    validity = _validity(part, sets, (source, target), spec, rng)
+    check_validity(validity, sets, spec)
+    actual = actual_curves(part.asked, sets.target, spec.k)
+    past = actual_curves(part.calibration, sets.target, spec.k)
+    data = TransferData(part, sets, past, spec, item_model)
+    methods = {name: METHODS.kernel(METHODS.resolve(name)) for name in spec.methods}
+    return FoldTransfer(
+        sets=sets,
+        validity=validity,
+        places=part.places,
+        theta=source.asked,
+        standard_errors=source.asked_errors,
+        actual=actual,
+        uninformed=np.broadcast_to(mean_where_known(past), actual.shape),
+        predictions={name: kernel(data) for name, kernel in methods.items()},
+    )
+
+
+def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -> None:
+    """Refuse a transfer between abilities that are not shown to be correlated."""
+    if validity.lower > 0.0:
+        return
+    text = (
+        f"abilities on {sets.source_name!r} and {sets.target_name!r} must be correlated for a transfer, got "
+        f"{validity.correlation:.2f} ({100.0 * spec.level:g} % interval {validity.lower:.2f} to {validity.upper:.2f}, "
+        f"{validity.n_models} past models)."
+    )
+    if not spec.is_forced:
+        how = remedy("TransferSpec(is_forced=True)", "is_forced = true in the file of --spec")
+        raise DataError(
+            f"{text} They may measure different things, or models are too few to tell. To see it anyway: {how}."
+        )
+    warn(f"{text} The transfer was forced.", DataWarning)
+
+
+def _scored(part: Part, columns: IntArray, name: str, item_model: CalibrationSpec) -> _Scored:
+    """Fit some items on the past models, and score everybody in the same way."""
+    try:
+        fit = fit_items(name, part.calibration, columns, item_model)
+    except DataError as error:
+        raise DataError(f"items of {name!r}: {error}") from error
+    if fit.calibration.thresholds:
+        raise ParameterError(
+            "a transfer predicts mean responses, so its item model must be of the responses as they are; this one "
+            "makes them right or wrong by a threshold. Take the family 'beta' or 'binomial'."
+        )
+    theta, errors = score_items(fit, part.calibration)
+    asked, asked_errors = score_items(fit, part.asked)
+    return _Scored(fit, theta, errors, asked, asked_errors)
+
+
+def _validity(
+    part: Part, sets: ItemSets, scored: tuple[_Scored, _Scored], spec: TransferSpec, rng: np.random.Generator
+) -> PairValidity:
+    source, target = scored
+    correlations = correlate_abilities(
+        np.column_stack([source.calibration, target.calibration]),
+        np.column_stack([source.calibration_errors, target.calibration_errors]),
+        scenarios=(sets.source_name, sets.target_name),
+        model_ids=tuple(part.calibration.model_ids),
+        interval=CorrelationInterval(level=spec.level),
+        groups=part.calibration_groups,
+        rng=rng,
+    )
+    return PairValidity(
+        correlation=float(correlations.observed.value[0, 1]),
+        lower=float(correlations.observed.lower[0, 1]),
+        upper=float(correlations.observed.upper[0, 1]),
+        disattenuated=float(correlations.disattenuated.value[0, 1]),
+        source_reliability=float(correlations.reliability[0]),
+        target_reliability=float(correlations.reliability[1]),
+        n_models=int(correlations.n_models_of_pair[0, 1]),
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Transfer(Tabular):
+    """Target scores, or pass@k curves, predicted from the ability that other items give.
+
+    Attributes
+    ----------
+    source, target : str
+        Scenarios, or 'NAME (easy)' and 'NAME (hard)'.
+    model_ids : tuple of n_models ids
+        The models that were asked; none of them calibrated the items of its own prediction.
+    groups : tuple of n_models names or None
+        Recipes or families.
+    flops : (n_models,) or None
+        Training compute.
+    n_source_items, n_target_items : int
+    k : tuple of n_k numbers
+        Samples an item; 1 is the mean score.
+    theta, standard_errors : (n_models,)
+        From the source's items alone, on the scale of the past models of that model's part.
+    actual : (n_models, n_k)
+        NaN where a model did not answer the target, or has fewer than k samples of an item.
+    uninformed : (n_models, n_k)
+        The mean of the past models.
+    predictions : mapping of method to CurvePrediction
+        The first is the prediction, the others are shown beside it.
+    validity : tuple of PairValidity
+        Convergent validity on the past models of each part, found before anything was predicted.
+    level : float
+    """
+
+    schema = "transfer"
+
+    source: str
+    target: str
+    model_ids: tuple[str, ...]
+    groups: tuple[str, ...] | None
+    flops: FloatArray | None
+    n_source_items: int
+    n_target_items: int
+    k: tuple[int, ...]
+    theta: FloatArray
+    standard_errors: FloatArray
+    actual: FloatArray
+    uninformed: FloatArray
+    predictions: Mapping[str, CurvePrediction]
+    validity: tuple[PairValidity, ...]
+    level: float
+
+    @property
+    def method(self) -> str:
+        """The method whose prediction this is."""
+        return next(iter(self.predictions))
+
+    @property
+    def prediction(self) -> CurvePrediction:
+        """Predicted curves."""
+        return self.predictions[self.method]
+
+    @property
+    def correlation(self) -> float:
+        """Correlation of the abilities of source and target, the mean over parts."""
+        return float(np.mean([validity.correlation for validity in self.validity]))
+
+    @property
+    def disattenuated(self) -> float:
+        """What the correlation would be without errors of the abilities, the mean over parts."""
+        return _mean(np.array([validity.disattenuated for validity in self.validity]))
+
+    @property
+    def reliabilities(self) -> tuple[float, float]:
+        """Reliability of the abilities on source and target, the mean over parts."""
+        each = [(validity.source_reliability, validity.target_reliability) for validity in self.validity]
+        source, target = np.mean(each, axis=0)
+        return float(source), float(target)
+
+    @property
+    def errors(self) -> FloatArray:
+        """``|predicted - actual|`` of the prediction, (n_models, n_k)."""
+        return np.abs(self.prediction.value - self.actual)
+
+    def method_rows(self) -> list[dict[str, Any]]:
+        """One record a method, with that of no response at all last."""
+        rows = [self._method_row(name, prediction) for name, prediction in self.predictions.items()]
+        none = np.full(self.actual.shape, np.nan)
+        return [*rows, self._method_row("uninformed", CurvePrediction(self.uninformed, none, none))]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each model and k."""
+        return [self._row(i, j) for i in range(len(self.model_ids)) for j in range(len(self.k))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows; the validity comes first."""
+        lowest = min(self.validity, key=lambda validity: validity.lower)
+        return {
+            "source": self.source,
+            "target": self.target,
+            "correlation": self.correlation,
+            "correlation_lower": lowest.lower,
+            "correlation_upper": max(validity.upper for validity in self.validity),
+            "disattenuated": self.disattenuated,
+            "source_reliability": self.reliabilities[0],
+            "target_reliability": self.reliabilities[1],
+            "n_calibration_models": min(validity.n_models for validity in self.validity),
+            "n_models": len(self.model_ids),
+            "n_source_items": self.n_source_items,
+            "n_target_items": self.n_target_items,
+            "method": self.method,
+            "level": self.level,
+        }
+
+    def _method_row(self, name: str, prediction: CurvePrediction) -> dict[str, Any]:
+        error = prediction.value - self.actual
+        inside = (self.actual >= prediction.lower) & (self.actual <= prediction.upper)
+        known = np.isfinite(self.actual) & np.isfinite(prediction.lower)
+        row: dict[str, Any] = {
+            "method": name,
+            "error": _mean(np.abs(error)),
+            "error_standard_error": self._standard_error(np.abs(error)),
+            "bias": _mean(error),
+            "correlation": _correlation(prediction.value[:, 0], self.actual[:, 0]),
+            "coverage": float(inside[known].mean()) if known.any() else float("nan"),
+            "half_width": 0.5 * _mean(prediction.upper - prediction.lower),
+        }
+        if len(self.k) > 1:
+            row["log_error"] = _mean(np.abs(_minus_log(prediction.value) - _minus_log(self.actual)))
+        return row
+
+    def _standard_error(self, errors: FloatArray) -> float:
+        """Of the mean error, over groups where there are any, else over models."""
+        by_model = mean_where_known(errors, axis=1)
+        names = np.asarray(self.model_ids if self.groups is None else self.groups)
+        means = np.array([_mean(by_model[names == name]) for name in dict.fromkeys(names.tolist())])
+        means = means[np.isfinite(means)]
+        return float(means.std(ddof=1) / np.sqrt(means.size)) if means.size > 1 else float("nan")
+
+    def _row(self, i: int, j: int) -> dict[str, Any]:
+        row: dict[str, Any] = {"model_id": self.model_ids[i]}
+        if self.groups is not None:
+            row["group"] = self.groups[i]
+        if self.flops is not None:
+            row["flops"] = float(self.flops[i])
+        row |= {
+            "ability": float(self.theta[i]),
+            "standard_error": float(self.standard_errors[i]),
+            "k": self.k[j],
+            "predicted": float(self.prediction.value[i, j]),
+            "lower": float(self.prediction.lower[i, j]),
+            "upper": float(self.prediction.upper[i, j]),
+            "actual": float(self.actual[i, j]),
+        }
+        others = {
+            name: float(prediction.value[i, j]) for name, prediction in self.predictions.items() if name != self.method
+        }
+        return row | {f"predicted_{name}": value for name, value in others.items()}
+
+
+def _minus_log(values: FloatArray) -> FloatArray:
+    """``-log`` of positive values, NaN for others."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(values > 0.0, -np.log(values), np.nan)
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _correlation(x: FloatArray, y: FloatArray) -> float:
+    known = np.isfinite(x) & np.isfinite(y)
+    if known.sum() < 3 or x[known].std() == 0.0 or y[known].std() == 0.0:
+        return float("nan")
+    return float(np.corrcoef(x[known], y[known])[0, 1])
+
+
+@one_blas_thread()
+def transfer(
+    responses: ResponseMatrix,
+    source: str,
+    target: str | None = None,
+    *,
+    spec: TransferSpec | None = None,
+    calibration: Bank | Sequence[str] | None = None,
+    groups: Sequence[str] | None = None,
+    compute: TrainingCompute | None = None,
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> Transfer:
+    """Predict the scores of models on a target from the ability that the items of a source give.
+
+    The convergent validity of both, on the past models alone, is found first; without any sign of it the
+    transfer is refused, and a weak one is warned of.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix
+        Of the models asked about; of a model's answers to the target nothing is used but to compare at the end.
+    source : str
+        A scenario.
+    target : str, optional
+        Another scenario; without it, the source's easy items predict its hard ones. What is easy is seen from the
+        past models only.
+    spec : TransferSpec, optional
+    calibration : Bank or sequence of model ids, optional
+        Past models that both sets of items are calibrated on: those of a bank, or some of the responses. By default
+        the models are cross-validated: each part is predicted from the others.
+    groups : sequence of n_models names, optional
+        Relatives among the models, which are left out together. By default the recipes of `compute`.
+    compute : TrainingCompute, optional
+        Puts training compute beside each prediction.
+    rng : Generator, int or None
+        Divides the models.
+    progress : ProgressCallback
+
+    Raises
+    ------
+    DataError
+        When the abilities are not shown to be correlated; for a scenario that does not exist; for too few models.
+    ParameterError
+        For a choice that cannot be; for k above 1 without repeated samples.
+
+    Examples
+    --------
+    >>> found = transfer(load_builtin("classifiers"), "digits", "wine")  # doctest: +SKIP
+    >>> found.correlation, found.method_rows()  # doctest: +SKIP
+    """
+    spec = spec or TransferSpec()
+    rng = as_generator(rng)
+    past = calibration.responses if isinstance(calibration, Bank) else responses
+    if max(spec.k) > 1 and past.n_trials is None:
+        raise ParameterError(f"k must be 1 without repeated samples, got {max(spec.k)}. Give counts of samples.")
+    if groups is None and compute is not None and compute.recipe is not None:
+        groups = _recipe_groups(responses, compute, are_left_out=calibration is None)
+    if groups is not None and len(groups) != responses.n_models:
+        raise ParameterError(f"groups must name one group a model, got {len(groups)} for {responses.n_models} models.")
+    _, item_model = responses_and_spec(past, spec.item_model)
+    if isinstance(calibration, Bank):
+        parts = bank_part(calibration.responses, responses)
+    elif calibration is not None:
+        parts = named_part(responses, calibration, groups)
+    else:
+        parts = folds(responses, groups, spec.n_folds, rng)
+    results: list[FoldTransfer] = []
+    with warned_once():
+        for part in parts:
+            progress(f"part {len(results) + 1}", 0.0)
+            sets = item_sets(part.calibration, source, target, spec.easy_fraction)
+            check_answers(part, sets)
+            results.append(transfer_part(part, sets, spec, item_model, rng))
+    progress("done", 1.0)
+    packed = _packed(responses, results, spec, groups, compute)
+    if packed.correlation < spec.warn_below:
+        warn(weak_validity(packed, spec.warn_below), DataWarning)
+    return packed
+
+
+def _recipe_groups(responses: ResponseMatrix, compute: TrainingCompute, *, are_left_out: bool) -> list[str] | None:
+    """Recipes as groups; none where they are cross-validated and all one, which leaves nobody to calibrate."""
+    known = dict(zip(compute.model_ids, compute.recipe or (), strict=True))
+    groups = [known[name] for name in responses.model_ids]
+    if len(set(groups)) > 1 or not are_left_out:
+        return groups
+    warn(
+        f"all models are of one recipe, {groups[0]!r}, and count as if unrelated. Where several are checkpoints of one "
+        "run, name a column that tells runs or sizes apart as groups (--clusters).",
+        DataWarning,
+    )
+    return None
+
+
+def weak_validity(found: Transfer, warn_below: float) -> str:
+    """Say what a weak correlation leaves open, and tell a poor measure from one of something else."""
+    names = (found.source, found.target)
+    weaker, reliability = min(zip(names, found.reliabilities, strict=True), key=lambda pair: pair[1])
+    why = (
+        "they measure different things"
+        if found.disattenuated < warn_below
+        else f"they may measure much the same, but {weaker!r} measures it poorly (reliability {reliability:.2f})"
+    )
+    return (
+        f"abilities on {found.source!r} and {found.target!r} correlate only {found.correlation:.2f}: {why}. Intervals "
+        "are therefore wide."
+    )
+
+
+def _packed(
+    responses: ResponseMatrix,
+    results: list[FoldTransfer],
+    spec: TransferSpec,
+    groups: Sequence[str] | None,
+    compute: TrainingCompute | None,
+) -> Transfer:
+    places = np.concatenate([fold.places for fold in results])
+    order = np.argsort(places)  # the models that were asked, in the order of the responses
+
+    def joined(parts: Iterable[FloatArray]) -> FloatArray:
+        return np.concatenate(list(parts))[order]
+
+    def prediction(method: str) -> CurvePrediction:
+        each = [fold.predictions[method] for fold in results]
+        return CurvePrediction(
+            joined(of_fold.value for of_fold in each),
+            joined(of_fold.lower for of_fold in each),
+            joined(of_fold.upper for of_fold in each),
+        )
+
+    rows = places[order].tolist()
+    ids = [responses.model_ids[row] for row in rows]
+    first = results[0].sets
+    return Transfer(
+        source=first.source_name,
+        target=first.target_name,
+        model_ids=tuple(ids),
+        groups=None if groups is None else tuple(str(groups[row]) for row in rows),
+        flops=None if compute is None else 10.0 ** log_flops_of(compute, ids),
+        n_source_items=first.source.size,
+        n_target_items=first.target.size,
+        k=spec.k,
+        theta=joined(fold.theta for fold in results),
+        standard_errors=joined(fold.standard_errors for fold in results),
+        actual=joined(fold.actual for fold in results),
+        uninformed=joined(fold.uninformed for fold in results),
+        predictions={method: prediction(method) for method in spec.methods},
+        validity=tuple(fold.validity for fold in results),
+        level=spec.level,
+    )

@@ -1,0 +1,407 @@
+"""Charts of what papers on item banks show: dimensions, items of scenarios, predicted responses, weights, tasks."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from itembank.errors import ParameterError, remedy, shown
+from itembank.numerics.arrays import FloatArray
+from itembank.numerics.ties import rounded
+from itembank.pages.blocks import Chart, Data
+from itembank.pages.grammar import (
+    MOST_COLOURS,
+    SOLID,
+    Spec,
+    bare,
+    below,
+    beside,
+    equals,
+    marks,
+    nominal,
+    number,
+    of,
+    panel,
+    panels,
+    ramp,
+    ruled,
+    shade,
+    span,
+)
+from itembank.pages.theme import count, percent, points, shortened
+from itembank_scaling.pages.transfer_charts import correlations
+from itembank_studies.papers.dimensions import Dimensionality
+from itembank_studies.papers.item_predictions import ItemPredictions, ScenarioPredictions
+from itembank_studies.papers.scenario_homogeneity import Homogeneity, ScenarioHomogeneity
+from itembank_studies.papers.selection_weights import SelectionWeights
+from itembank_studies.papers.task_overview import TaskOverview
+
+N_SCREE = 20
+ZOOM = 8
+"""Eigenvalues against shuffled ones, from the second on: next to the first the others cannot be told apart."""
+MOST_ROWS = 8
+"""Scenarios whose items one picture has room for."""
+N_BINS = 30
+REACH = 3.0
+"""How far histograms reach from the median, in distances of the 16th from the 84th percentile."""
+COLOUR_QUANTILES = (0.02, 0.98)
+"""Of all responses, between which colours change: two extreme items leave the others their colours."""
+MOST_PANELS = 16
+N_CELLS = 30
+"""Squares along each axis of a density."""
+TALLEST = 0.22
+"""Share of a panel's height that the tallest bar of a histogram takes."""
+MOST_PARTS = 60
+"""Scenarios and subscenarios of which weights are drawn: tinyBenchmarks' Figure 10 has 57."""
+MOST_BARS = 80
+"""Tasks that are drawn by cost; of more, the cheapest and the dearest."""
+
+
+def dimensionality_chart(found: Dimensionality) -> Chart:
+    """Draw shares of variance, eigenvalues from the second on against shuffled ones, and errors held out.
+
+    WILD Figures 5 and 8. Without models left out there is no third panel.
+    """
+    n_values = found.shares[:N_SCREE].size
+    columns = {"share": found.shares, "eigenvalue": found.eigenvalues, "threshold": found.thresholds}
+    cut = {name: values[:N_SCREE] for name, values in columns.items()}
+    data = [Data("eigenvalues", {"component": np.arange(1, n_values + 1), **cut})]
+    has_errors = len(found.candidates) > 1
+    width = 170 if has_errors else 280
+    x = number("component", "Component", tickMinStep=1)
+    share, value = number("share", "Share of variance (%)", "%"), number("eigenvalue", "Eigenvalue")
+    zoom = f"datum.component > 1 && datum.component <= {ZOOM}"
+    chance = marks("line", x, of(value, "threshold"), where=zoom, color="@muted", strokeDash=[5, 3])
+    second = (marks("line", x, value, where=zoom), marks("point", x, value, where=zoom), chance)
+    parts = [
+        panel(width, 220, marks("line", x, share), marks("point", x, share), title="Scree"),
+        panel(width, 220, *second, title="Against shuffled"),
+    ]
+    note = "Dashed: 95th percentile of the eigenvalues of shuffled responses."
+    if has_errors:
+        change, doubt = found.relative_errors, found.relative_standard_errors  # (n_sizes, n_candidates)
+        names = [f"{count(size)} items" for size in found.n_shown]
+        errors = {"change": change.ravel(), "low": (change - doubt).ravel(), "high": (change + doubt).ravel()}
+        asked = [name for name in names for _ in found.candidates]
+        data.append(Data("dims", {"asked": asked, "dims": list(found.candidates) * len(names), **errors}))
+        dims: Spec = {"field": "dims", "type": "ordinal", "axis": {"title": "Dimensions", "labelAngle": 0}}
+        y = number("change", f"Change against {found.candidates[0]} (%)", "+.0%")  # the smallest number of dimensions
+        color = shade("asked", names, orient="bottom", columns=2, labelLimit=260)
+        drawn = (("rule", span(y)), ("line", y), ("point", y))
+        lines = [marks(kind, dims, along, color=color) for kind, along in drawn]
+        parts.append(panel(width, 220, *lines, ruled("y", 0.0, strokeDash=SOLID), title="Held-out error", data="dims"))
+        note += " Bars: ± one standard error over models."
+    words = f"{found.n_dims_parallel} dimensions tell more than chance"
+    if found.n_dims is not None:
+        words += f"; held-out answers are predicted with {found.n_dims}"
+    first = f"The first component explains {percent(float(found.shares[0]), 0)} of the variance."
+    return Chart(words, beside(*parts), tuple(data), f"{words}. {first}", note=note)
+
+
+def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> Chart:
+    """Draw responses, difficulties, discriminations and information of the items of scenarios, a row each.
+
+    The data of IRSL Figure 20. Models of the first panel are ordered by their mean response, items by difficulty.
+    Histograms leave out what is far away, and say how many items that are.
+
+    Parameters
+    ----------
+    found : Homogeneity
+    scenarios : sequence of str
+        Which ones, at most eight; by default those with warnings first, then the others in their order.
+
+    Raises
+    ------
+    ParameterError
+        For a scenario that was not diagnosed, or more than eight.
+    """
+    known = [one.scenario for one in found.scenarios]
+    absent = [name for name in scenarios if name not in known]
+    if absent or len(scenarios) > MOST_ROWS:
+        raise ParameterError(
+            f"a homogeneity figure takes at most {MOST_ROWS} of the scenarios {', '.join(known)}, got "
+            f"{', '.join(scenarios)}."
+        )
+    by_need = sorted(found.scenarios, key=lambda one: one.is_fit)[:MOST_ROWS]
+    drawn = [found.scenarios[known.index(name)] for name in scenarios] or by_need
+    values = np.concatenate([one.pattern.ravel() for one in drawn])
+    low, high = (float(end) for end in np.nanquantile(values, COLOUR_QUANTILES))
+    rows = [_homogeneity_row(k, one, [low, high], is_last=k == len(drawn) - 1) for k, one in enumerate(drawn)]
+    unfit = [one.scenario for one in found.scenarios if not one.is_fit]
+    words = (
+        f"{len(known) - len(unfit)} of {len(known)} scenarios have items that differ enough and tell enough for a law"
+        + (f"; not {shortened(', '.join(unfit), 60)}" if unfit else "")
+    )
+    told = "; ".join(f"{one.scenario}: reliability {one.reliability:.2f}" for one in drawn)
+    return Chart(
+        words,
+        below(*(spec for spec, _ in rows), spacing=10, resolve={"scale": {"color": "independent"}}),
+        tuple(data for _, of_row in rows for data in of_row),
+        f"{words}. {told}.",
+        note="Spread: half the distance from the 16th to the 84th percentile; ‹ ›: items beyond the panel. "
+        f"Information: of one item on average; reliability: of {drawn[0].budget} items; grey: the middle nine tenths "
+        "of the models.",
+    )
+
+
+def _homogeneity_row(
+    row: int, one: ScenarioHomogeneity, domain: list[float], *, is_last: bool
+) -> tuple[Spec, list[Data]]:
+    """Return the four panels of a scenario, and what they draw."""
+    places = dict(zip(("row", "column"), (place.ravel() for place in np.indices(one.pattern.shape)), strict=True))
+    ends = {f"{name}_end": place + 1 for name, place in places.items()}
+    data = [Data(f"pattern-{row}", {**places, **ends, "value": one.pattern.ravel()})]
+    title = shortened(one.scenario if one.is_fit else f"{one.scenario} (!)", 20)
+    exact = {"nice": False}
+    legend = {"format": ".0%", "gradientLength": 160}
+    color = ramp("value", "Mean response (%)" * is_last, tones="ramp", legend=legend, domain=domain, clamp=True)
+    x = bare(number("column", "Items, easy to hard" * is_last, scale=exact, labels=False))
+    y = bare(number("row", title, scale=exact, labels=False, titleFontWeight=700))
+    cells = marks("rect", span(x, "column", "column_end"), span(y, "row", "row_end"), color=color)
+    parts = [panel(130, 90, cells, title=f"{count(one.n_models)} × {count(one.n_items)}", data=f"pattern-{row}")]
+    for what, values, spread in (
+        ("Difficulty", one.difficulty, one.difficulty_spread.value),
+        ("Discrimination", one.discrimination, one.discrimination_spread.value),
+    ):
+        bins, beyond = _bins(values)
+        data.append(Data(f"{what.lower()}-{row}", bins))
+        x = {**number("low", what * is_last, scale=exact, tickCount=4), "bin": {"binned": True}}
+        bars = marks("bar", span(x), number("n", tickCount=3), binSpacing=0)
+        parts.append(panel(125, 90, bars, title=f"Spread {spread:.2f}{beyond}", data=data[-1].name))
+    information = one.information / (one.n_items - one.n_degenerate)
+    data.append(Data(f"information-{row}", {"ability": one.grid, "information": information}))
+    x = number("ability", "Ability" * is_last, scale=exact, tickCount=5)
+    middle = marks("rect", span(x), data=[{"low": one.range[0], "high": one.range[1]}], color="@faint")
+    line = marks("line", x, number("information", tickCount=3), color="@other")
+    parts.append(panel(125, 90, middle, line, title=f"Reliability {one.reliability:.2f}", data=data[-1].name))
+    return beside(*parts, spacing=14), data
+
+
+def _bins(values: FloatArray) -> tuple[dict[str, Any], str]:
+    """Count items within a few spreads of the median; say how many lie beyond."""
+    known = values[np.isfinite(values)]
+    lower, middle, upper = np.quantile(known, (0.16, 0.5, 0.84))
+    reach = REACH * max(float(upper - lower), 1e-6)
+    low, high = max(float(known.min()), middle - reach), min(float(known.max()), middle + reach)
+    room = max(high - low, 1e-6)
+    counts, edges = np.histogram(known, np.linspace(low - 0.01 * room, high + 0.01 * room, N_BINS + 1))
+    below, above = int((known < edges[0]).sum()), int((known > edges[-1]).sum())
+    beyond = f"{f' ‹ {below}' if below else ''}{f' › {above}' if above else ''}"
+    return {"low": edges[:-1], "high": edges[1:], "n": counts}, beyond
+
+
+def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] = ()) -> Chart:
+    """Draw responses of held-out models against what the item model gives them, a panel a scenario.
+
+    IRSL Figures 4, 9, 16 and 24. Points are mean responses by predicted value, with two standard errors. Behind them
+    lies the density of all responses; of right and wrong answers, which have none, the histogram of the predictions.
+
+    Parameters
+    ----------
+    found : ItemPredictions
+    scenarios : sequence of str
+        Which ones, at most sixteen; the first of all by default.
+
+    Raises
+    ------
+    ParameterError
+        For a scenario that is not there, or too many.
+    """
+    known = [one.scenario for one in found.scenarios]
+    if any(name not in known for name in scenarios) or len(scenarios) > MOST_PANELS:
+        raise ParameterError(
+            f"a figure of predictions takes at most {MOST_PANELS} of the scenarios {shown(known)}, got "
+            f"{shown(list(scenarios))}."
+        )
+    drawn = [found.scenarios[known.index(name)] for name in scenarios] or list(found.scenarios)[:MOST_PANELS]
+    titles = [f"{shortened(one.scenario, 24)}, r = {one.association.correlation:.2f}" for one in drawn]
+    # panels share one table: what only cells or only bins have is unknown (None) in the other
+    rows = [
+        {"panel": titles[k], "place": k, **dict(zip(part, values, strict=True)), "is_bin": is_bin}
+        for is_bin, make in enumerate((_cells, _means))
+        for k, one in enumerate(drawn)
+        for part in (make(one),)
+        for values in zip(*(column.tolist() for column in part.values()), strict=True)
+    ]
+    names = ("panel", "place", "x", "x_end", "y", "y_end", "n", "low", "high", "is_bin")
+    data = Data("predictions", {name: [row.get(name) for row in rows] for name in names})
+    x, y = (
+        number(name, title, "%", domain=[0.0, 1.0])
+        for name, title in (("x", "Predicted right (%)"), ("y", "Observed (%)"))
+    )
+    density: Spec = {"field": "n", "type": "quantitative", "scale": {"type": "log", "range": "ramp"}, "legend": None}
+    of_bins = equals("is_bin", 1)
+    parts = [
+        marks("rect", span(x, "x", "x_end"), span(y, "y", "y_end"), where={"not": of_bins}, color=density),
+        marks("line", x, of(y, "x"), where=of_bins, color="@muted", strokeWidth=1),
+        marks("rule", x, span(y), where=of_bins, color="@other"),
+        marks("point", x, y, where=of_bins, color="@other", opacity=1),
+    ]
+    correlations = sorted(one.association.correlation for one in drawn)
+    sizes = [one.predicted.size for one in drawn]
+    error = points(float(np.average([one.bins.calibration_error for one in drawn], weights=sizes)))
+    text = f"{correlations[0]:.2f}" + (f" to {correlations[-1]:.2f}" if len(drawn) > 1 else "")
+    words = f"Predicted responses correlate {text} with those of unseen models; mean responses are {error} off"
+    background = "how many responses lie there" if any(map(_is_graded, drawn)) else "how many have this prediction"
+    return Chart(
+        words,
+        panels("panel", "place", *parts, most=min(3, len(drawn))),
+        (data,),
+        f"{words}. {'; '.join(titles)}.",
+        note="Responses of models that the items were calibrated without, predicted from their answers to other items. "
+        f"Points: mean response by prediction, with 2 standard errors over models. Blue: {background}. Line: equal.",
+    )
+
+
+def _is_graded(one: ScenarioPredictions) -> bool:
+    """Whether responses are more than right and wrong."""
+    return bool(np.any((one.observed > 0.0) & (one.observed < 1.0)))
+
+
+def _cells(one: ScenarioPredictions) -> dict[str, FloatArray]:
+    """Count responses in the squares of a panel; right and wrong ones by prediction alone."""
+    edges = np.linspace(0.0, 1.0, N_CELLS + 1)
+    if not _is_graded(one):
+        counts = np.histogram(one.predicted, edges)[0]
+        (held,) = np.nonzero(counts)
+        heights = TALLEST * counts[held] / counts.max()
+        return {"x": edges[held], "x_end": edges[held + 1], "y": 0.0 * heights, "y_end": heights, "n": counts[held]}
+    counts = np.histogram2d(one.predicted, one.observed, bins=(edges, edges))[0]
+    i, j = np.nonzero(counts)
+    return {"x": edges[i], "x_end": edges[i + 1], "y": edges[j], "y_end": edges[j + 1], "n": counts[i, j]}
+
+
+def _means(one: ScenarioPredictions) -> dict[str, FloatArray]:
+    doubt = 2.0 * np.nan_to_num(one.bins.standard_error)
+    low, high = (np.clip(one.bins.observed + side * doubt, 0.0, 1.0) for side in (-1.0, 1.0))
+    return {"x": one.bins.predicted, "y": one.bins.observed, "low": low, "high": high}
+
+
+def selection_weights_chart(found: SelectionWeights) -> Chart:
+    """Draw the weights of chosen items, the largest first, and below them the weight of each subscenario.
+
+    tinyBenchmarks Figures 9 and 10. The grey bar of a subscenario is the weight that all its items have in the overall
+    score. Of more than 60, those are drawn that a selection weighs most unlike that.
+    """
+    names = [one.name for one in found.selections]
+    if len(names) > MOST_COLOURS:
+        raise ParameterError(f"a figure of weights takes at most {MOST_COLOURS} selections, got {len(names)}.")
+    items = Data(
+        "weights",
+        {
+            "selection": [one.name for one in found.selections for _ in one.weights],
+            "rank": np.concatenate([np.arange(1, one.n_items + 1) for one in found.selections]),
+            "weight": np.concatenate([one.weights for one in found.selections]),
+        },
+    )
+    means = [float(one.weights.sum()) / one.n_items for one in found.selections]
+    finest = list(found.finest)
+    off = np.max([np.abs(one.part_weights - found.score_weights)[finest] for one in found.selections], axis=0)
+    drawn = sorted(finest[k] for k in np.argsort(-rounded(off), kind="stable")[:MOST_PARTS])
+    parts = Data(
+        "parts",
+        {
+            "selection": [one.name for one in found.selections for _ in drawn],
+            "part": [shortened(_part_name(found, place), 40) for place in drawn] * len(names),
+            "place": list(range(len(drawn))) * len(names),
+            "weight": np.concatenate([one.part_weights[drawn] for one in found.selections]),
+            "in_score": np.tile(found.score_weights[drawn], len(names)),
+        },
+    )
+    color = shade("selection", names, labelLimit=260, columns=3, symbolType="circle")
+    x = number("rank", "Item, the largest weight first", tickMinStep=1)
+    weight, part = number("weight", "Weight in the overall score (%)", "~%"), nominal("part", "place", labelLimit=230)
+    alike = marks("rule", y=of(weight, "alike"), data="alike", strokeDash=[2, 2], color="@soft")
+    curves = (alike, *(marks(kind, x, weight, color=color) for kind in ("line", "point")))
+    first = equals("selection", names[0])
+    rows = (
+        marks("bar", of(weight, "in_score"), part, where=first, color="@soft", opacity=0.55),
+        marks("point", weight, part, color=color, opacity=1, size=45),
+    )
+    told, *others = found.selections
+    words = (
+        f"Weights make {told.name}'s {told.n_items} items worth {told.effective_items:.0f} of equal weight"
+        + "".join(f", {one.name}'s {one.n_items} worth {one.effective_items:.0f}" for one in others)
+    )
+    left = len(finest) - len(drawn)
+    height, title = 17 * len(drawn), "Weight of their scenario or subscenario"
+    return Chart(
+        words,
+        below(
+            panel(600, 180, *curves, title="Weight of each chosen item", data="weights"),
+            panel(420, height, *rows, title=title, data="parts"),
+            spacing=30,
+        ),
+        (items, Data("alike", {"selection": names, "alike": means}), parts),
+        f"{words}.",
+        note="Dotted: every item alike. Grey bar: weight of all items of the part in the overall score."
+        + (f" The {left} others are weighed more alike." if left else ""),
+    )
+
+
+def _part_name(found: SelectionWeights, place: int) -> str:
+    """Name of a part: with its scenario where the bank has several."""
+    scenario, subscenario = found.scenarios[place], found.subscenarios[place]
+    is_only_one = len({*found.scenarios[1:]}) == 1
+    return subscenario if subscenario and is_only_one else f"{scenario}, {subscenario}" if subscenario else scenario
+
+
+def task_costs_chart(found: TaskOverview) -> Chart:
+    """Draw what a response to each task costs, and the mean score on it: dearest tasks on top (WILD Figure 1)."""
+    known = np.flatnonzero(found.cost > 0.0)
+    if not known.size:
+        named = remedy("task_overview(..., cost='tokens')", "--cost NAME")
+        raise ParameterError(
+            f"a cost must be known of a task, and none is: name one that the responses record ({named})."
+        )
+    known = known[np.argsort(-found.cost[known], kind="stable")]
+    high, low = found.tasks[known[0]], found.tasks[known[-1]]
+    if known.size > MOST_BARS:  # the ends tell most
+        known = np.append(known[: MOST_BARS // 2], known[-MOST_BARS // 2 :])
+    mean, spread = found.score[known], found.spread[known]
+    data = Data(
+        "tasks",
+        {
+            "task": [found.tasks[task] for task in known.tolist()],
+            "place": np.arange(known.size),
+            "cost": found.cost[known],
+            "score": mean,
+            "low": np.clip(mean - spread, 0.0, 1.0),
+            "high": np.clip(mean + spread, 0.0, 1.0),
+        },
+    )
+    task, unnamed = nominal("task", "place", labelLimit=170, grid=False), nominal("task", "place", labels=False)
+    x = number("score", "Score", "%", domain=[0.0, 1.0])
+    bars = marks("bar", number("cost", f"Cost of a response ({found.unit})"), task)
+    scores = (marks("rule", span(x), unnamed, color="@soft", strokeWidth=1.5), marks("point", x, unnamed, opacity=1))
+    height = 17 * known.size
+    words = f"A response to {shortened(high)} costs {found.cost_ratio:.1f} times one to {shortened(low)}"
+    return Chart(
+        words,
+        beside(panel(240, height, bars), panel(240, height, *scores)),
+        (data,),
+        f"{words}.",
+        note="Means over models. Bars of scores: ± one standard deviation between models.",
+    )
+
+
+def task_correlations_chart(found: TaskOverview) -> Chart:
+    """Draw the correlations of the scores on tasks, those that are alike side by side (WILD Figures 16 and 17)."""
+    pairs = [pair for pair in found.pairs() if np.isfinite(pair["correlation"])]
+    words = "No two tasks have models in common"
+    if pairs:
+        median = float(np.median([pair["correlation"] for pair in pairs]))
+        ends = (
+            f"{shortened(str(pair['task']))} and {shortened(str(pair['other_task']))} {how} ({pair['correlation']:.2f})"
+            for pair, how in ((pairs[0], "most"), (pairs[-1], "least"))
+        )
+        words = f"Half of the pairs of tasks correlate above {median:.2f}: {', '.join(ends)}"
+    data, spec = correlations("tasks", found.tasks, found.order, (found.correlation, found.lower, found.upper))
+    return Chart(
+        words,
+        spec,
+        (data,),
+        f"{words}.",
+        note="Scores as they are, not abilities: short tasks correlate less by noise. Neighbours are alike. Pale: not "
+        "clearly above 0.",
+    )

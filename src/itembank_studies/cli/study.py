@@ -1,0 +1,299 @@
+"""`itembank study`: compare selections and estimates on held-out models."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import itembank_studies
+from itembank.cli.command import Group, gathered, headed
+from itembank.cli.options import (
+    ANY_PATH,
+    EXISTING_FOLDER,
+    FILE,
+    figure_option,
+    format_option,
+    jobs_option,
+    option,
+    refuse_unused,
+    write_figure,
+)
+from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank_studies.cli.study_papers import COMMANDS
+from itembank_studies.cli.study_prediction import (
+    COMPARISON_KINDS,
+    PARTS,
+    PREDICTION_KINDS,
+    SETS,
+    Row,
+    check_kind,
+    is_prediction,
+    number,
+    plot_prediction,
+    print_differences,
+    print_prediction,
+    wide,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from itembank_studies.results import StudyResult
+
+POINTS = ("mae", "p95", "worst", "bias", "rmse", "half_width")
+"""Metrics on the scale of a score: tables show them in points."""
+
+
+@click.group("study", cls=Group)
+def study_command() -> None:
+    """Compare ways to select and to estimate, on held-out models, and examine the benchmark itself.
+
+    A study calibrates on some models and estimates the others from few of their items, by every selection and estimate
+    that its file names, and repeats that. A prediction study asks how well few answers to some tasks predict these and
+    other tasks.
+
+    \b
+      itembank study run study.toml -o study
+      itembank study table study --metric mae --metric coverage
+      itembank study table study --figure error.png
+      itembank study run prediction.toml -o prediction
+      itembank study table prediction --set extrapolation --figure items.png
+    """  # noqa: D301
+
+
+@study_command.command("run")
+@click.argument("study", type=FILE, metavar="STUDY.toml")
+@option("-o --output DIR", "Folder of the results.", ANY_PATH, required=True)
+@jobs_option(-1)
+@option("--no-resume", "Refuse to continue a study that is at -o.", bool)
+def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
+    """Run a study described by a TOML file: one of whole scores, or one of prediction (with assessors).
+
+    A prediction study divides models into training and test models, and tasks into those that may be asked and those
+    that may not; every assessor chooses items and predicts each task's held-out items. To continue a study that was
+    stopped, give the same command again: it finds the same numbers.
+
+    \b
+      itembank study run study.toml -o study
+      itembank study run prediction.toml -o prediction --jobs 2
+      itembank report study -o study.html
+    """  # noqa: D301
+    from itembank_studies.study_files import holds_prediction  # noqa: PLC0415
+
+    studies, of_prediction = itembank_studies, holds_prediction(study)
+    load: Any = studies.load_prediction if of_prediction else studies.load_study
+    run_spec: Any = studies.run_prediction if of_prediction else studies.run_study
+    with warnings_as_notes():
+        spec = load(study)
+        with progress(f"study {spec.name}") as report:
+            result = run_spec(spec, output, n_jobs=jobs, progress=report, resume=not no_resume)
+    if of_prediction:
+        note(f"{result.curves.height} errors of {len(result.assessors)} assessors in {output}.")
+    else:
+        note(f"{result.estimates.height} estimates in {output}.")
+    note(f"Next: itembank study table {output}")
+    note(f"To see it as a page: itembank report {output} -o study.html")
+
+
+_OF_COMPARISONS = headed(
+    "Studies of whole scores",
+    option(
+        "--metric NAME metrics",
+        "mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
+        many=True,
+    ),
+    option("--target", "The score that is estimated.", default="overall"),
+    option("--split splits", "Only these splits. Repeatable.", many=True),
+    option("--selector selectors", "Only these selectors. Repeatable.", many=True),
+    option("--estimator estimators", "Only these estimators. Repeatable.", many=True),
+)
+_OF_PREDICTIONS = headed(
+    "Prediction studies",
+    option("--tasks n_tasks", "Numbers of calibration tasks. Repeatable.", int, many=True),
+    option("--set sets", "Tasks that were asked, or others. Repeatable.", SETS, many=True),
+    option(
+        "--show parts",
+        "Tables to print; at-cost: errors at a cost; reach: the cost of an error. Repeatable.  [default: all]",
+        PARTS,
+        many=True,
+    ),
+    option(
+        "--assessor assessors",
+        "--figure: draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
+        many=True,
+    ),
+)
+_FIGURE = headed(
+    "Figure",
+    figure_option("the study"),
+    option(
+        "--kind",
+        "Error, rank correlation, coverage or width by the number of items; errors by true scores. "
+        "Prediction: error by items or cost; differences of two assessors by task or model; "
+        "error by the number of abilities.  [default: error; prediction: items]",
+        [*COMPARISON_KINDS, *PREDICTION_KINDS],
+    ),
+    option(
+        "-n size",
+        "Spread, tasks, models: items or amount of cost.  [default: that nearest to 100 items, or the middle one]",
+        float,
+    ),
+)
+
+
+@study_command.command("table")
+@click.argument("study", type=EXISTING_FOLDER, metavar="DIR")
+@option(
+    "--against SELECTOR/ESTIMATOR",
+    "Print mean absolute errors divided by those of this method; for a prediction study, differences from those of "
+    "this assessor.",
+)
+@gathered("comparison", _OF_COMPARISONS)
+@gathered("prediction", _OF_PREDICTIONS)
+@gathered("drawn", _FIGURE)
+@format_option
+def table(
+    *,
+    study: Path,
+    against: str | None,
+    comparison: dict[str, Any],
+    prediction: dict[str, Any],
+    drawn: dict[str, Any],
+    output_format: str,
+) -> None:
+    """Print or draw a study's metrics: one row a split, selector and estimator, one column a number of items.
+
+    For a prediction study: errors and costs at every budget, one row an assessor, and the cost of reaching an error.
+
+    Tables show errors and widths in points, with the standard error over repeats after ±. JSON and CSV show them from 0
+    to 1, one row for each size, with every metric unless some are named.
+
+    \b
+      itembank study table study
+      itembank study table study --metric spearman --target gsm8k
+      itembank study table study --against anchor-irt/gp-irt
+      itembank study table study --figure spread.png --kind spread --selector anchor-irt -n 100
+      itembank study table prediction --set extrapolation --tasks 16 --show errors --show reach
+      itembank study table prediction --figure tasks.png --kind tasks -n 16
+    """  # noqa: D301
+    refuse_unused(*((name, drawn["figure"] is not None, "--figure FILE") for name in ("kind", "size", "assessors")))
+    if is_prediction(study):
+        refuse_unused(*((name, False, "a study of whole scores") for name in comparison))
+        _prediction_table(study, against, prediction, drawn, output_format)
+    else:
+        refuse_unused(*((name, False, "a prediction study") for name in prediction))
+        _comparison_table(study, against, comparison, drawn, output_format)
+
+
+def _prediction_table(
+    study: Path, against: str | None, asked: dict[str, Any], drawn: dict[str, Any], output_format: str
+) -> None:
+    """Print and draw a prediction study."""
+    parts, which = set(asked["parts"]), {name: asked[name] for name in ("sets", "n_tasks")}
+    figure, kind = drawn["figure"], drawn["kind"] or "items"
+    errors = figure is not None or parts not in ({"tasks"}, {"cost"})
+    refuse_unused(
+        ("parts", against is None, "errors as they are, not with --against"),
+        ("sets", errors, "tables of errors"),
+        ("n_tasks", errors or parts != {"tasks"}, "tables of errors or costs"),
+    )
+    if figure is not None:
+        check_kind(kind, PREDICTION_KINDS)
+        refuse_unused(("size", kind not in {"items", "cost", "dims"}, "--kind tasks or models"))
+        budget = None if drawn["size"] is None else int(drawn["size"])
+        plot_prediction(study, kind, figure, **which, assessors=asked["assessors"], budget=budget)
+    if against is not None:
+        print_differences(study, against, **which, output_format=output_format)
+    else:
+        print_prediction(study, asked["parts"], **which, output_format=output_format)
+
+
+def _comparison_table(
+    study: Path, against: str | None, asked: dict[str, Any], drawn: dict[str, Any], output_format: str
+) -> None:
+    """Print and draw a study of whole scores."""
+    from itembank_studies.summary import CELL, METRICS  # noqa: PLC0415
+
+    metrics, target = asked["metrics"], asked["target"]
+    _check_names("--metric", metrics, list(METRICS))
+    result = itembank_studies.StudyResult.load(study)
+    summary, estimates = _of_target(result.summary, target), _of_target(result.estimates, target)
+    for column in ("split", "selector", "estimator"):
+        names = asked[f"{column}s"]
+        _check_names(f"--{column}", names, summary[column].unique(maintain_order=True).to_list())
+        if names:
+            summary, estimates = (one.filter(one[column].is_in(names)) for one in (summary, estimates))
+    result = replace(result, summary=summary, estimates=estimates)
+    if drawn["figure"] is not None:
+        _draw(result, target, **drawn)
+    if against is not None:
+        refuse_unused(("metrics", False, "metrics; --against compares mean absolute errors"))
+        _print_ratios(result, against, target, output_format)
+        return
+    if output_format == "table":
+        for metric in metrics or ("mae",):
+            unit = ", in points" if metric in POINTS else ""
+            title = f"{metric} of {target}: {METRICS[metric]}{unit}"
+            print_rows(_by_size(result, summary, metric), "table", "study", title=title)
+        return
+    wanted = [name for one in metrics for name in (one, f"{one}_se") if name in summary.columns]
+    print_rows(
+        summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(),
+        output_format,
+        "study",
+    )
+
+
+def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None, size: float | None) -> None:
+    """Draw a study of whole scores."""
+    from itembank_studies.charts.study_charts import study_chart  # noqa: PLC0415
+
+    kind = kind or "error"
+    check_kind(kind, COMPARISON_KINDS)
+    refuse_unused(("size", kind == "spread", "--kind spread"))
+    if size is not None and size not in result.estimates["budget"]:
+        sizes = ", ".join(f"{one:g}" for one in result.estimates["budget"].unique().sort())
+        raise click.BadParameter(f"must be one of the study's, {sizes}, got {size:g}.", param_hint="-n")
+    write_figure(study_chart(result, kind, target=target, size=size), figure)
+
+
+def _print_ratios(result: "StudyResult", against: str, target: str, output_format: str) -> None:
+    """Print errors divided by those of one method, and their geometric means over splits and sizes."""
+    from itembank_studies.summary import error_ratios, geometric_mean  # noqa: PLC0415
+
+    selector, _, estimator = against.partition("/")
+    ratios = error_ratios(result.estimates, selector, estimator)
+    if output_format != "table":
+        print_rows(ratios.to_dicts(), output_format, "study-ratios")
+        return
+    title = f"mean absolute error of {target} divided by that of {selector} × {estimator}"
+    print_rows(_by_size(result, ratios, "ratio"), "table", "study-ratios", title=title)
+    means = geometric_mean(ratios).select("selector", "estimator", "ratio", "n_cells")
+    print_rows(means.to_dicts(), "table", "study-ratios", title="geometric mean over splits and sizes")
+
+
+def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":
+    """Keep one target."""
+    _check_names("--target", (target,), frame["target"].unique(maintain_order=True).to_list())
+    return frame.filter(frame["target"] == target)
+
+
+def _check_names(option: str, given: Sequence[str], known: Sequence[str]) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise click.BadParameter(f"must be one of {', '.join(known)}, got {unknown[0]!r}.", param_hint=option)
+
+
+def _by_size(result: "StudyResult", table: "pl.DataFrame", metric: str) -> list[Row]:
+    """One row a split, selector and estimator; one column a size."""
+    scale, digits = (100.0, 2) if metric in POINTS else (1.0, 3)
+    cell = partial(number, metric=metric, scale=scale, digits=digits)
+    short = f"{result.budget_unit} ≤" if result.budget_unit else "n ="
+    return wide(table, ["split", "selector", "estimator"], lambda row: f"{short} {row['budget']:g}", cell)
+
+
+for one in COMMANDS:
+    study_command.add_command(one)

@@ -1,0 +1,313 @@
+"""`itembank study`: what responses say about the benchmark itself, and how much chosen items count."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+import itembank as ib
+import itembank_studies
+from itembank.calibration.calibration_specs import METHODS
+from itembank.cli.command import Command
+from itembank.cli.new_results import read_results
+from itembank.cli.options import (
+    COUNT,
+    FILE,
+    BankPath,
+    MethodName,
+    WholeNumbers,
+    bank_argument,
+    figure_option,
+    format_option,
+    level_option,
+    method_option,
+    option,
+    refuse_unused,
+    responses_argument,
+    seed_option,
+    write_figure,
+)
+from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
+
+
+@click.command("dimensions", cls=Command)
+@responses_argument
+@option("--dims", "Numbers of dimensions to try on held-out models.", WholeNumbers(), default="1,2,3,4,5,8")
+@option(
+    "--by COLUMN",
+    "Eigenvalues of scores on tasks, which this column of the item table names, not of items.",
+    default="",
+)
+@method_option(MethodName(METHODS), "How they are calibrated, as for itembank calibrate.", default="variational")
+@figure_option()
+@seed_option
+@format_option
+def dimensions_command(
+    *,
+    responses: tuple[Path, ...],
+    dims: tuple[int, ...],
+    by: str,
+    method: str,
+    figure: Path | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Count the abilities that a benchmark measures.
+
+    Three counts: eigenvalues of the item correlations, those above the eigenvalues of shuffled responses (parallel
+    analysis), and the number of dimensions that best predicts the scores of held-out models. calibrate uses the last.
+
+    \b
+      itembank study dimensions responses.parquet --figure dimensions.png
+      itembank study dimensions responses.parquet --dims 1,2,4,8 --format json
+      itembank study dimensions responses.parquet --by scenario
+    """  # noqa: D301
+    with warnings_as_notes():
+        matrix = read_results(responses)
+        with progress("study") as report:
+            found = itembank_studies.dimensionality(matrix, method, candidates=dims, by=by, rng=seed, progress=report)
+        if figure is not None:
+            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
+
+            write_figure(charts.dimensionality_chart(found), figure)
+    print_record(
+        found.to_dict(),
+        "held_out",
+        found.rows(),
+        output_format,
+        "dimensions",
+        title="Dimensions",
+        heading="Errors for held-out models, in points",
+        least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
+    )
+
+
+HOMOGENEITY_COLUMNS = (
+    "scenario", "n_items", "n_models", "difficulty", "discrimination",
+    "reliability", "items_for_90", "warnings",
+)  # fmt: skip
+"""What a terminal has room for."""
+
+
+@click.command("homogeneity", cls=Command)
+@click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
+@option("-n --n-items budget", "Number of items to fit a law to.", COUNT, default=50)
+@figure_option()
+@option("--scenario scenarios", "--figure: draw this one; at most eight. Repeatable.", many=True)
+@seed_option
+@format_option
+def homogeneity_command(
+    *,
+    source: tuple[Path, ...],
+    budget: int,
+    scenarios: tuple[str, ...],
+    figure: Path | None,
+    seed: int,
+    output_format: str,
+) -> None:
+    """Find scenarios whose items are too much alike, or say too little, for a scaling law.
+
+    Every scenario is calibrated by itself. Spreads of difficulty and discrimination are in standard deviations of the
+    models' abilities. Reliability is the share of the variance of ability that -n items explain, over the middle
+    90 % of the models.
+
+    \b
+      itembank study homogeneity bank --figure homogeneity.png
+      itembank study homogeneity responses.parquet -n 100 --format csv
+    """  # noqa: D301
+    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
+
+    is_bank = len(source) == 1 and (is_bank_name(source[0]) or (source[0] / "bank.json").is_file())
+    refuse_unused(("scenarios", figure is not None, "--figure FILE"))
+    with warnings_as_notes():
+        past: Any = ib.load_bank(source[0]) if is_bank else read_results(source)
+        with progress("study") as report:
+            found = itembank_studies.homogeneity(past, budget=budget, rng=seed, progress=report)
+        if figure is not None:
+            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
+
+            write_figure(charts.homogeneity_chart(found, scenarios=scenarios), figure)
+    print_record(
+        found.to_dict(),
+        "scenarios",
+        [_with_spreads(row) for row in found.rows()] if output_format == "table" else found.rows(),
+        output_format,
+        "homogeneity",
+        title="Homogeneity (spread with its interval; CSV and JSON have more)",
+        columns=HOMOGENEITY_COLUMNS,
+        least=("n_models", "n_items", "items_for_90", "reliability"),
+    )
+
+
+def _with_spreads(row: dict[str, Any]) -> dict[str, Any]:
+    """Add each spread with its interval in one cell, which a terminal has room for."""
+    told = {
+        name: f"{row[f'{name}_sd']:.2f} ({row[f'{name}_sd_lower']:.2f} to {row[f'{name}_sd_upper']:.2f})"
+        for name in ("difficulty", "discrimination")
+    }
+    return {**row, **told}
+
+
+PREDICTIONS_LEAST = (
+    "n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance",
+)  # fmt: skip
+"""Columns that give way in a narrow terminal, the least needed first."""
+
+
+@click.command("predictions", cls=Command)
+@bank_argument
+@option(
+    "--show",
+    "One row a scenario, or mean responses by predicted value; JSON has both.",
+    ["scenarios", "bins"],
+    default="scenarios",
+)
+@figure_option()
+@option("--scenario scenarios", "--figure: draw this one; at most 16. Repeatable.", many=True)
+@seed_option
+@format_option
+def predictions_command(
+    *, bank: Path, show: str, figure: Path | None, scenarios: tuple[str, ...], seed: int, output_format: str
+) -> None:
+    """Compare each response with the probability that the item model gives it, for held-out models.
+
+    The items are calibrated without these models. Half of a model's answers give the ability that predicts the other
+    half. by_item_means is the correlation that the items' means alone reach. The calibration error is the mean distance
+    of observed from predicted means in ten bins; by_chance is what it would be for a perfect model.
+
+    \b
+      itembank study predictions bank --figure predictions.png
+      itembank study predictions bank --show bins --format csv
+    """  # noqa: D301
+    refuse_unused(("scenarios", figure is not None, "--figure FILE"))
+    loaded = ib.load_bank(bank)
+    with warnings_as_notes():
+        with progress("study") as report:
+            found = itembank_studies.item_predictions(loaded, rng=seed, progress=report)
+        if figure is not None:
+            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
+
+            write_figure(charts.item_predictions_chart(found, scenarios=scenarios), figure)
+    parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
+    if output_format == "json":
+        print_object({**found.to_dict(), **parts}, "predictions")
+    else:
+        print_record(
+            found.to_dict(),
+            show,
+            parts[show],
+            output_format,
+            f"predictions/{show}",
+            title="Predictions of responses of held-out models",
+            least=PREDICTIONS_LEAST,
+        )
+
+
+@click.command("weights", cls=Command)
+@bank_argument
+@click.argument("selections", metavar="SELECTION...", nargs=-1, required=True, type=FILE)
+@figure_option("the weights of the items, and of their scenarios and subscenarios")
+@format_option
+def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | None, output_format: str) -> None:
+    """Show how much each part of a benchmark counts among chosen items.
+
+    The weight of an item is its share of the overall score's weighted mean. effective_items is the number of equally
+    weighted items whose mean would be as precise. weight_in_score is the share of all items of a scenario or
+    subscenario. Several selections are compared; each is named after its file.
+
+    \b
+      itembank study weights bank selection.json
+      itembank study weights bank irt.json correctness.json --figure weights.png
+      itembank study weights bank selection.json --format csv
+    """  # noqa: D301
+    stems = [path.stem for path in selections]
+    names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
+    if len(set(names)) < len(names):
+        raise click.UsageError("Name every selection once.")
+    found = itembank_studies.selection_weights(bank, dict(zip(names, selections, strict=True)))
+    if figure is not None:
+        from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
+
+        write_figure(charts.selection_weights_chart(found), figure)
+    about = found.to_dict()
+    if output_format == "json":
+        print_object({**about, "parts": found.rows()}, "weights")
+        return
+    if output_format == "table":
+        print_rows(about["selections"], output_format, "weights", title=f"Items chosen from bank {found.bank}")
+    print_rows(
+        found.rows(),
+        output_format,
+        "weights",
+        title="Weights in the overall score",
+        least=("effective_items", "n_items", "n_chosen"),
+    )
+
+
+@click.command("tasks", cls=Command)
+@responses_argument
+@option("--by COLUMN", "Column of the item table that names the task of an item.", default="scenario")
+@option(
+    "--cost NAME",
+    "Also show what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
+    "only one]",
+)
+@level_option
+@option("--show", "Which table; JSON has both.", ["tasks", "correlations"], default="tasks")
+@figure_option()
+@option(
+    "--kind",
+    "--figure: costs and scores side by side, or a heatmap of all correlations.",
+    ["costs", "correlations"],
+    default="correlations",
+)
+@format_option
+def tasks_command(
+    *,
+    responses: tuple[Path, ...],
+    by: str,
+    cost: str | None,
+    level: float,
+    show: str,
+    figure: Path | None,
+    kind: str,
+    output_format: str,
+) -> None:
+    """Compare tasks: what they cost, how well models do, and which of them order models alike.
+
+    Scores are means of responses. Tasks come in the order of a hierarchical clustering of their correlations, each with
+    the task that is most like it.
+
+    \b
+      itembank study tasks responses.parquet --cost tokens --figure tasks.png --kind costs
+      itembank study tasks responses.parquet --by subscenario --figure alike.png
+      itembank study tasks responses.parquet --show correlations --format csv
+    """  # noqa: D301
+    from itembank.bank.costs import unit_unasked  # noqa: PLC0415
+
+    refuse_unused(
+        ("kind", figure is not None, "--figure FILE"),
+        ("level", show == "correlations" or output_format == "json" or figure is not None, "--show correlations"),
+        ("show", output_format != "json", "--format table and csv"),
+    )
+    with warnings_as_notes():
+        matrix = read_results(responses)
+        if kind == "costs" and cost is None:
+            cost = unit_unasked(matrix)
+        found = itembank_studies.task_overview(matrix, by=by, cost=cost, level=level)
+        if figure is not None:
+            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
+
+            draw = charts.task_costs_chart if kind == "costs" else charts.task_correlations_chart
+            write_figure(draw(found), figure)
+    if output_format == "json":
+        facts = {"unit": found.unit, "level": found.level}
+        print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
+    elif show == "tasks":
+        least = ("n_models", "cost_of_task", "spread", "n_items")
+        print_rows(found.rows(), output_format, "tasks", title="Tasks", least=least)
+    else:
+        print_rows(found.pairs(), output_format, "tasks", title="Correlations of scores", least=("n_models",))
+
+
+COMMANDS = (dimensions_command, homogeneity_command, predictions_command, weights_command, tasks_command)

@@ -1,0 +1,340 @@
+"""The verb `dimensionality`: how many abilities responses tell of, seen in three ways (WILD Figures 5 and 8)."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from itembank.bank.arguments import GivenResponses, as_responses
+from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
+from itembank.calibration.dimensions import (
+    MINIMUM_TO_CHOOSE,
+    TOLERANCE,
+    HeldOut,
+    ParallelAnalysis,
+    feasible,
+    fit_candidate,
+    hidden_errors,
+    leave_out,
+    parallel_analysis,
+    thinned,
+)
+from itembank.errors import DataError, ParameterError
+from itembank.estimation.folds import TOLERANCE as TOLERANCE_OF_FOLDS
+from itembank.numerics.arrays import BoolArray, FloatArray, mean_where_known
+from itembank.numerics.parallel import one_blas_thread
+from itembank.numerics.random import as_generator
+from itembank.numerics.splits import dealt_out, splits_of
+from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix, check_enough_models, check_models_and_items_have_responses
+from itembank.tabular import Tabular
+from itembank_studies.papers.task_overview import task_means, tasks_of
+
+N_LISTED = 10
+"""Eigenvalues that a summary lists."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Dimensionality(Tabular):
+    """Number of abilities that responses measure.
+
+    Attributes
+    ----------
+    eigenvalues : (n_eigenvalues,)
+        Of the correlation matrix of items, or of the scores of tasks (`by`), falling.
+    shares : (n_eigenvalues,)
+        Of their variance that each explains.
+    thresholds : (n_eigenvalues,)
+        95th percentile of each eigenvalue when every item's responses are shuffled over models.
+    n_dims_parallel : int
+        How many leading eigenvalues exceed their threshold.
+    candidates : tuple of n_candidates numbers
+        Numbers of dimensions that were cross-validated; empty with fewer than ten models.
+    n_shown : tuple of n_sizes numbers
+        Items that a cross-validated model showed; the last is half of all.
+    errors, error_standard_errors : (n_sizes, n_candidates)
+        Mean over models of the mean over scenarios of ``|predicted - actual|`` score on the hidden half of the items.
+    log_likelihoods, log_likelihood_standard_errors : (n_sizes, n_candidates)
+        Mean over models of the log-likelihood of a hidden response.
+    relative_errors, relative_standard_errors : (n_sizes, n_candidates)
+        Error over that of the smallest candidate, minus one (WILD Figure 8); the models are the same, so its standard
+        error is smaller than those of the two.
+    n_dims : int or None
+        The smallest candidate within a quarter of a point of the best error with half of the items shown; None when
+        nothing was tried.
+    n_models, n_items : int
+    n_items_used : int
+        Every k-th item of a long benchmark, for the errors.
+    share_missing : float
+    message : str
+    by : str
+        Column of the tasks whose scores the eigenvalues are of; empty for those of items.
+    """
+
+    eigenvalues: FloatArray
+    shares: FloatArray
+    thresholds: FloatArray
+    n_dims_parallel: int
+    candidates: tuple[int, ...]
+    n_shown: tuple[int, ...]
+    errors: FloatArray
+    error_standard_errors: FloatArray
+    log_likelihoods: FloatArray
+    log_likelihood_standard_errors: FloatArray
+    relative_errors: FloatArray
+    relative_standard_errors: FloatArray
+    n_dims: int | None
+    n_models: int
+    n_items: int
+    n_items_used: int
+    share_missing: float
+    message: str
+    by: str = ""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each number of shown items and each candidate."""
+        return [
+            {
+                "n_shown": size,
+                "n_dims": n_dims,
+                "error": float(self.errors[j, k]),
+                "error_standard_error": float(self.error_standard_errors[j, k]),
+                "relative_error": float(self.relative_errors[j, k]),
+                "relative_standard_error": float(self.relative_standard_errors[j, k]),
+                "log_likelihood": float(self.log_likelihoods[j, k]),
+                "log_likelihood_standard_error": float(self.log_likelihood_standard_errors[j, k]),
+            }
+            for j, size in enumerate(self.n_shown)
+            for k, n_dims in enumerate(self.candidates)
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all but the rows; the first ten eigenvalues."""
+        return {
+            "n_dims": self.n_dims,
+            "n_dims_parallel": self.n_dims_parallel,
+            "n_models": self.n_models,
+            "n_items": self.n_items,
+            "n_items_used": self.n_items_used,
+            "share_missing": self.share_missing,
+            "eigenvalues": self.eigenvalues[:N_LISTED].tolist(),
+            "thresholds": self.thresholds[:N_LISTED].tolist(),
+            "shares": self.shares[:N_LISTED].tolist(),
+            "message": self.message,
+        }
+
+
+CANDIDATES = (1, 2, 3, 4, 5, 8)
+"""Every small number, among them the three that WILD chooses, and a larger one to show whether errors still fall."""
+N_SHOWN = (16, 64, 256)
+"""By factors of four up to half of the items: a short test can make use of fewer abilities than a long one."""
+N_FOLDS = 5
+"""A fifth of the models at a time, as in tinyBenchmarks; each candidate costs so many fits."""
+N_SHUFFLES = 50
+"""Their 95th percentile is known to 0.3 standard deviations of an eigenvalue; that of 20 to 0.4, of 200 to 0.15."""
+MINIMUM_MODELS = 3
+"""Centred, two models have one eigenvalue, which explains everything whatever they answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutErrors:
+    """Errors of each candidate on every model, from fits without that model."""
+
+    candidates: tuple[int, ...]
+    n_shown: tuple[int, ...]
+    # (n_sizes, n_candidates, n_models): Mean over scenarios of ``|predicted - actual|`` score; NaN where a model has no
+    # hidden response.
+    errors: FloatArray
+    log_likelihoods: FloatArray  # (n_sizes, n_candidates, n_models)
+
+
+@one_blas_thread()
+def dimensionality(
+    responses: GivenResponses,
+    spec: CalibrationSpec | str = "variational",
+    *,
+    candidates: tuple[int, ...] = CANDIDATES,
+    n_shown: tuple[int, ...] = N_SHOWN,
+    by: str = "",
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> Dimensionality:
+    """Count the abilities by eigenvalues, by parallel analysis and by cross-validation.
+
+    Eigenvalues are those of the item correlation matrix, their thresholds the 95th percentile over 50 shuffles of
+    each item's responses (WILD B.1). Errors are cross-validated, a fifth of the models at a time:
+    the others calibrate each candidate; a model of the fifth shows `n_shown` items drawn from those of even place, and
+    last all of these; each time its items of odd place are predicted. Of more than 6,000 items every k-th is used.
+
+    Parameters
+    ----------
+    responses : ResponseMatrix, path or paths
+        NaN where missing. A missing cell counts as its item's mean in the eigenvalues, and stays in its place when the
+        others are shuffled; it takes no part in the fits and errors.
+    spec : CalibrationSpec or str
+        Every choice but the number of dimensions.
+    candidates : tuple of int
+        Numbers of dimensions to try; those with fewer than four past models for each dimension are left out.
+    n_shown : tuple of int
+        Numbers that half of the items do not exceed are left out.
+    by : str
+        Column of the item table that names tasks: the eigenvalues are then those of models' scores on the tasks, as in
+        the paper, and far fewer. Errors are of items all the same.
+    rng : Generator, int or None
+        Shuffles responses, divides the models and draws the items they show.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Dimensionality
+        Without held-out errors when there are fewer than ten models.
+
+    Raises
+    ------
+    DataError
+        With fewer than three models, a model or item without responses, or no item that varies.
+    ParameterError
+        For a number of shown items below one, or without a candidate that could be tried.
+    """
+    responses = as_responses(responses)
+    spec = METHODS.resolve(spec)
+    rng = as_generator(rng)
+    if n_shown and min(n_shown) < 1:
+        raise ParameterError(f"a number of shown items must be at least 1, got {n_shown}.")
+    check_enough_models(responses.n_models, MINIMUM_MODELS, "counting dimensions")
+    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
+    if not (np.nanmax(responses.responses, axis=0) > np.nanmin(responses.responses, axis=0)).any():
+        raise DataError(
+            f"at least one item must tell models apart, got {responses.n_items} items each answered alike by all "
+            "models. Check the metric, or add models of other strength."
+        )
+    progress("parallel analysis", 0.0)
+    values = responses.responses
+    if by:
+        names, index = tasks_of(responses.items, by)
+        values = task_means(values, index, len(names))
+    parallel = parallel_analysis(values, rng, n_shuffles=N_SHUFFLES)
+    used, _ = thinned(responses)
+    held_out = None
+    if responses.n_models >= MINIMUM_TO_CHOOSE:
+        held_out = held_out_errors(used, spec, candidates=candidates, n_shown=n_shown, rng=rng, progress=progress)
+    return _result(responses, parallel, held_out, n_items_used=used.n_items, by=by)
+
+
+def held_out_errors(
+    responses: ResponseMatrix,
+    spec: CalibrationSpec,
+    *,
+    candidates: tuple[int, ...],
+    n_shown: tuple[int, ...],
+    rng: np.random.Generator,
+    progress: ProgressCallback = silent,
+) -> HeldOutErrors:
+    """Fit every candidate without each fifth of the models, and predict these from some of their items."""
+    # a fit to compare predictions need not be as exact as one to keep
+    spec = replace(spec, tolerance=max(TOLERANCE_OF_FOLDS, spec.tolerance))
+    by_score = np.argsort(np.nanmean(responses.responses, axis=1), kind="stable")
+    splits = splits_of(dealt_out(by_score, N_FOLDS, rng))
+    parts = [leave_out(responses, split) for split in splits]
+    tried = feasible(candidates, min(part.n_calibration for part in parts), spec)
+    n_even = min(int(part.is_even.sum()) for part in parts)
+    sizes = (*sorted({size for size in n_shown if size < n_even}), n_even)
+    errors = np.full((len(sizes), len(tried), responses.n_models), np.nan)
+    log_likelihoods = errors.copy()
+    for number, (split, part) in enumerate(zip(splits, parts, strict=True)):
+        showing = [_draw(part, size, rng) for size in sizes[:-1]]
+        for k, n_dims in enumerate(tried):
+            progress(f"trying {n_dims}", (number + k / len(tried)) / N_FOLDS)
+            fitted = fit_candidate(part, spec, n_dims)
+            spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
+            for j, is_shown in enumerate([*showing, part.is_even]):
+                hidden = hidden_errors(part, fitted, is_shown)
+                errors[j, k, split.test] = mean_where_known(np.abs(hidden.errors), axis=1)
+                log_likelihoods[j, k, split.test] = hidden.log_likelihoods
+    return HeldOutErrors(tried, sizes, errors, log_likelihoods)
+
+
+def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
+    """Draw items of even place that each model answered, (n_held_out, n_usable); all where there are fewer."""
+    may_be = part.is_even & ~np.isnan(part.responses)
+    # the items of the smallest random keys are a simple random sample of each row; infinite keys come last
+    keys = np.where(may_be, rng.random(may_be.shape), np.inf)
+    rank = np.argsort(np.argsort(keys, axis=1), axis=1)
+    return may_be & (rank < size)
+
+
+def _result(
+    responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int, by: str
+) -> Dimensionality:
+    """Average over models and add the message."""
+    none = np.empty((0, 0))
+    share_missing = 1.0 - float(responses.observed.mean())
+    result = Dimensionality(
+        eigenvalues=parallel.eigenvalues,
+        shares=parallel.eigenvalues / parallel.eigenvalues.sum(),
+        thresholds=parallel.thresholds,
+        n_dims_parallel=parallel.n_dims,
+        candidates=() if held_out is None else held_out.candidates,
+        n_shown=() if held_out is None else held_out.n_shown,
+        errors=none,
+        error_standard_errors=none,
+        log_likelihoods=none,
+        log_likelihood_standard_errors=none,
+        relative_errors=none,
+        relative_standard_errors=none,
+        n_dims=None,
+        n_models=responses.n_models,
+        n_items=responses.n_items,
+        n_items_used=n_items_used,
+        share_missing=share_missing,
+        message="",
+        by=by,
+    )
+    if held_out is not None:
+        errors, error_spread = _mean_and_error(held_out.errors)
+        log_likelihoods, likelihood_spread = _mean_and_error(held_out.log_likelihoods)
+        ratio = errors / errors[:, :1]
+        # the error of a ratio r of means by linearisation: that of the mean of e - r e_1, over the mean of e_1
+        _, ratio_spread = _mean_and_error(held_out.errors - ratio[:, :, None] * held_out.errors[:, :1])
+        best = held_out.candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
+        result = replace(
+            result,
+            errors=errors,
+            error_standard_errors=error_spread,
+            log_likelihoods=log_likelihoods,
+            log_likelihood_standard_errors=likelihood_spread,
+            relative_errors=ratio - 1.0,
+            relative_standard_errors=ratio_spread / errors[:, :1],
+            n_dims=best,
+        )
+    return replace(result, message=_message(result))
+
+
+def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean over the last axis, and its standard error."""
+    counts = (~np.isnan(values)).sum(axis=-1)
+    return np.nanmean(values, axis=-1), np.nanstd(values, axis=-1, ddof=1) / np.sqrt(counts)
+
+
+def _message(result: Dimensionality) -> str:
+    """State the result and the data behind it."""
+    parts = [
+        f"the first eigenvalue explains {100 * result.shares[0]:.0f} % of the {'tasks' if result.by else 'items'}' "
+        f"variance, and {result.n_dims_parallel} exceed what shuffled responses give"
+    ]
+    if result.n_dims is None:
+        parts.append(f"{result.n_models} models are too few for cross-validation")
+    else:
+        listed = ", ".join(f"{100 * e:.2f} with {n}" for e, n in zip(result.errors[-1], result.candidates, strict=True))
+        parts.append(
+            f"cross-validated scores are off by {listed} (points, {result.n_shown[-1]} items shown): "
+            f"{result.n_dims} {'is' if result.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"
+        )
+    if result.share_missing > 0.0:
+        parts.append(
+            f"{100 * result.share_missing:.1f} % of the responses are missing: they count as their item's mean in the "
+            "eigenvalues, and not at all elsewhere"
+        )
+    if result.n_items_used < result.n_items:
+        parts.append(f"errors rest on {result.n_items_used} of {result.n_items} items")
+    return "; ".join(parts)

@@ -1,0 +1,359 @@
+"""The verb `homogeneity`: whether the items of a scenario differ enough, and tell enough, for a law (IRSL App. C)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from itembank.bank.arguments import GivenResponses, as_bank_or_responses
+from itembank.bank.banks import Bank, Calibration
+from itembank.calibration.calibration_specs import CalibrationSpec
+from itembank.checks import check_fraction, check_whole
+from itembank.errors import DataError
+from itembank.irt.families import information_weights
+from itembank.irt.parameters import ItemParameters
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.parallel import one_blas_thread
+from itembank.numerics.random import as_generator
+from itembank.progress import ProgressCallback, silent
+from itembank.responses.responses import ResponseMatrix
+from itembank.tabular import Tabular
+from itembank_scaling.scenario_fits import ItemSetFit, fit_scenarios, responses_and_spec
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Standard deviation of an item parameter over the items of a scenario, with an interval."""
+
+    value: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioHomogeneity:
+    """Properties of the items of one scenario; abilities have mean 0 and standard deviation 1."""
+
+    scenario: str
+    n_items: int
+    n_models: int
+    n_degenerate: int  # Items that all models answered alike; they are in nothing below but `pattern`
+    difficulty: FloatArray  # (n_items - n_degenerate,)
+    discrimination: FloatArray  # (n_items - n_degenerate,)
+    # Half the distance from the 16th to the 84th percentile, with the uncertainty of the parameters: the standard
+    # deviation of a normal distribution, which single items with a slope near zero do not move.
+    difficulty_spread: Spread
+    discrimination_spread: Spread
+    mean_discrimination: float
+    n_negative: int  # Items with a negative discrimination
+    abilities: FloatArray  # (n_models,)
+    range: tuple[float, float]  # (float, float): 5th and 95th percentile of the abilities
+    grid: FloatArray  # (n_grid,): Abilities, and the information of all items together there
+    information: FloatArray  # (n_grid,)
+    # (float, float, float): Of an ability by all items, ``1 / sqrt(information)``, at the lower end, the middle and the
+    # upper end of the range.
+    standard_errors: tuple[float, ...]
+    # Fraction of the variance of ability that `budget` items of mean information explain, averaged over the range.
+    reliability: float
+    share_ordered: float  # Fraction of pairs of models that they order rightly, ties aside
+    items_for_90: float  # How many such items it takes for a reliability of 0.9
+    budget: int
+    # (n_rows, n_columns): Responses averaged in blocks: models by rising mean response, items by rising difficulty.
+    pattern: FloatArray
+    warnings: tuple[str, ...]  # Why a law may fail; empty where nothing speaks against it
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether the scenario is fit for a law: it has no warnings."""
+        return not self.warnings
+
+    def row(self) -> dict[str, Any]:
+        """One record of plain numbers."""
+        return {
+            "scenario": self.scenario,
+            "n_items": self.n_items,
+            "n_models": self.n_models,
+            "n_degenerate": self.n_degenerate,
+            "difficulty_sd": self.difficulty_spread.value,
+            "difficulty_sd_lower": self.difficulty_spread.lower,
+            "difficulty_sd_upper": self.difficulty_spread.upper,
+            "discrimination_sd": self.discrimination_spread.value,
+            "discrimination_sd_lower": self.discrimination_spread.lower,
+            "discrimination_sd_upper": self.discrimination_spread.upper,
+            "mean_discrimination": self.mean_discrimination,
+            "n_negative": self.n_negative,
+            "lowest_ability": self.range[0],
+            "highest_ability": self.range[1],
+            "standard_error_low": self.standard_errors[0],
+            "standard_error_middle": self.standard_errors[1],
+            "standard_error_high": self.standard_errors[2],
+            "reliability": self.reliability,
+            "share_ordered": self.share_ordered,
+            "items_for_90": self.items_for_90,
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Homogeneity(Tabular):
+    """Result of `homogeneity`.
+
+    Attributes
+    ----------
+    scenarios : tuple of ScenarioHomogeneity
+    level : float
+        Of the intervals.
+    budget : int
+        Items a law is to be made from.
+    """
+
+    scenarios: tuple[ScenarioHomogeneity, ...]
+    level: float
+    budget: int
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record a scenario."""
+        return [scenario.row() for scenario in self.scenarios]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that hold for all scenarios."""
+        return {
+            "n_scenarios": len(self.scenarios),
+            "n_warned": sum(not scenario.is_fit for scenario in self.scenarios),
+            "warned": [scenario.scenario for scenario in self.scenarios if not scenario.is_fit],
+            "budget": self.budget,
+            "level": self.level,
+        }
+
+
+BUDGET = 50
+"""Items that a law of IRSL rests on."""
+N_DRAWS = 400
+"""Ends of a 95 % interval are then known to 0.13 of its standard deviation."""
+N_GRID = 201
+"""Points of the curves drawn, and of the mean reliability over the range; odd, so that one is the middle."""
+N_BLOCKS = 300
+"""Rows and columns of the picture of responses at most."""
+PERCENTILES = (5.0, 95.0)
+"""The range of abilities that IRSL marks beside the test information (App. C)."""
+NARROW_DIFFICULTY = 0.5
+"""In standard deviations of ability. IRSL reports 0.19 and 0.29 where laws fail, 0.55 where they work."""
+NARROW_DISCRIMINATION = 0.4
+"""As a share of the mean discrimination. IRSL's spreads are 0.14 and 0.30 where laws fail, 0.61 where they work."""
+LEAST_RELIABILITY = 0.8
+"""At this 85 % of all pairs of models are ordered rightly (`share_ordered`)."""
+
+
+@one_blas_thread()
+def homogeneity(
+    source: Bank | GivenResponses,
+    *,
+    spec: CalibrationSpec | None = None,
+    budget: int = BUDGET,
+    level: float = 0.95,
+    rng: np.random.Generator | int | None = 0,
+    progress: ProgressCallback = silent,
+) -> Homogeneity:
+    """Say how much the items of every scenario differ, and how sharply they measure the models there are.
+
+    Every scenario is calibrated by itself.
+
+    Parameters
+    ----------
+    source : Bank, ResponseMatrix, path or paths
+        Of a bank, its calibration responses.
+    spec : CalibrationSpec, optional
+        An item model with one dimension. By default '2pl', with the family that the responses are of.
+    budget : int
+        Items that a law is to be made from.
+    level : float
+        Of the intervals of the spreads.
+    rng : Generator, int or None
+        Draws of the intervals.
+    progress : ProgressCallback
+
+    Returns
+    -------
+    Homogeneity
+        With warnings where the items of a scenario are too much alike, or measure too little.
+
+    Raises
+    ------
+    DataError
+        When no scenario can be fitted.
+    ParameterError
+        For an item model of more dimensions, a budget below 1, or a level outside (0, 1).
+
+    Examples
+    --------
+    >>> found = homogeneity(load_builtin("classifiers"))  # doctest: +SKIP
+    >>> found.rows()  # doctest: +SKIP
+    """
+    check_whole("budget", budget, least=1)
+    check_fraction("level", level)
+    source = as_bank_or_responses(source)
+    if isinstance(source, Bank):
+        source.check_responses("How much alike items are needs")
+    responses, chosen = responses_and_spec(source, spec)
+    fits = fit_scenarios(responses, chosen, progress=progress)
+    if not fits:
+        raise DataError("at least one scenario must have items that tell models apart, got none that can be fitted.")
+    rng = as_generator(rng)
+    return Homogeneity(
+        tuple(_scenario(fit, responses, budget=budget, level=level, rng=rng) for fit in fits), level, budget
+    )
+
+
+def spread(draws: FloatArray, level: float, rng: np.random.Generator) -> Spread:
+    """Find the spread over items, and its interval, from draws (n_draws, n_items) of what each item may be.
+
+    Each draw takes the items anew, with replacement, so that the interval is of the kind of item, not only of these.
+    """
+    # each row of indices resamples the items of one posterior draw: the interval covers both uncertainties
+    items = rng.integers(draws.shape[1], size=draws.shape)
+    of_draws = half_range(draws)
+    again = half_range(np.take_along_axis(draws, items, axis=1))
+    lower, upper = np.quantile(again, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
+    return Spread(float(np.median(of_draws)), float(lower), float(upper))
+
+
+def half_range(values: FloatArray) -> FloatArray:
+    """Half the distance between the percentiles that lie one standard deviation from a normal mean, by row."""
+    # Phi(-1) and Phi(1). The ratio of two normal draws, as difficulty -c / a is, has no standard deviation.
+    low, high = np.quantile(values, [0.15865525393145707, 0.8413447460685429], axis=-1)
+    result: FloatArray = 0.5 * (high - low)
+    return result
+
+
+def parameter_draws(
+    calibration: Calibration, items: IntArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Draw difficulties and discriminations of items of one dimension from their posterior, each (n_draws, n_items)."""
+    parameters = calibration.parameters
+    covariance = calibration.item_covariance[items]
+    slope_sd = np.sqrt(np.maximum(covariance[:, 0, 0], 0.0))
+    # Cholesky factor of each 2 x 2 covariance: (slope_sd, 0; common, remaining)
+    common = np.divide(covariance[:, 0, 1], slope_sd, out=np.zeros_like(slope_sd), where=slope_sd > 0.0)
+    remaining = np.sqrt(np.maximum(covariance[:, 1, 1] - common**2, 0.0))
+    first, second = rng.standard_normal((2, N_DRAWS, items.size))
+    slope = parameters.loadings[items, 0] + slope_sd * first
+    intercept = parameters.intercept[items] + common * first + remaining * second
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # only an item without loading and without error of it: it belongs nowhere, and must not be infinite
+        difficulty = np.where(slope == 0.0, 0.0, -intercept / slope)
+    return difficulty, slope
+
+
+def information_of(parameters: ItemParameters, theta: FloatArray, n_trials: FloatArray | None) -> FloatArray:
+    """Information of all items together at abilities (n_theta,): (n_theta,); with n_trials (n_items,) samples each."""
+    trials = None if n_trials is None else np.broadcast_to(n_trials, (theta.size, parameters.n_items))
+    weights = information_weights(parameters, theta[:, None] @ parameters.loadings.T + parameters.intercept, trials)
+    return weights @ parameters.loadings[:, 0] ** 2
+
+
+def block_means(values: FloatArray, n_blocks: int) -> FloatArray:
+    """Average a matrix with missing cells in at most n_blocks x n_blocks blocks; NaN where a block has none."""
+    known = ~np.isnan(values)
+    total, count = np.where(known, values, 0.0), known.astype(np.float64)
+    for axis in (0, 1):
+        n = values.shape[axis]
+        starts = np.unique(np.linspace(0, n, min(n, n_blocks), endpoint=False).astype(np.int64))
+        total, count = np.add.reduceat(total, starts, axis=axis), np.add.reduceat(count, starts, axis=axis)
+    result: FloatArray = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0.0)
+    return result
+
+
+def _scenario(
+    fit: ItemSetFit, responses: ResponseMatrix, *, budget: int, level: float, rng: np.random.Generator
+) -> ScenarioHomogeneity:
+    calibration = fit.calibration
+    used = np.flatnonzero(~calibration.is_degenerate)
+    parameters = calibration.parameters.take(used)
+    difficulty, slope = parameter_draws(calibration, used, rng)
+    abilities = calibration.abilities[:, 0]
+    low, high = (float(end) for end in np.percentile(abilities, PERCENTILES))
+    # at least where a standard normal has 99.7 % of its mass, and never less than the models there are
+    reach = max(3.0, float(np.abs(abilities).max()))
+    grid = np.linspace(-reach, reach, N_GRID)
+    inside = np.linspace(low, high, N_GRID)
+    n_trials = _usual_trials(responses, fit.columns[used])
+    information = information_of(parameters, inside, n_trials)
+    per_item = information / used.size
+    # with the prior variance 1 and information I, 1 - Var(theta | y) / Var(theta) = I / (1 + I), at each ability
+    reliability = float(np.mean(budget * per_item / (1.0 + budget * per_item)))
+    spreads = (spread(difficulty, level, rng), spread(slope, level, rng))
+    return ScenarioHomogeneity(
+        scenario=fit.name,
+        n_items=fit.columns.size,
+        n_models=abilities.size,
+        n_degenerate=int(calibration.is_degenerate.sum()),
+        difficulty=parameters.difficulty,
+        discrimination=parameters.loadings[:, 0],
+        difficulty_spread=spreads[0],
+        discrimination_spread=spreads[1],
+        mean_discrimination=float(parameters.loadings[:, 0].mean()),
+        n_negative=int((parameters.loadings[:, 0] < 0.0).sum()),
+        abilities=abilities,
+        range=(low, high),
+        grid=grid,
+        information=information_of(parameters, grid, n_trials),
+        standard_errors=tuple(float(1.0 / np.sqrt(information[place])) for place in (0, N_GRID // 2, N_GRID - 1)),
+        reliability=reliability,
+        share_ordered=share_ordered(reliability),
+        # I / (1 + I) = 0.9 at I = 9
+        items_for_90=float(9.0 / per_item.mean()),
+        budget=budget,
+        pattern=_pattern(fit, responses),
+        warnings=warnings_of(
+            *spreads,
+            mean_discrimination=float(parameters.loadings[:, 0].mean()),
+            reliability=reliability,
+            budget=budget,
+        ),
+    )
+
+
+def share_ordered(reliability: float) -> float:
+    """Fraction of pairs of models whose abilities are ordered rightly: ``1/2 + asin(sqrt(reliability)) / pi``.
+
+    Of a normal ability and its estimate, whose squared correlation is the reliability (Sheppard 1899).
+    """
+    return float(0.5 + np.arcsin(np.sqrt(reliability)) / np.pi)
+
+
+def warnings_of(
+    difficulty: Spread, discrimination: Spread, *, mean_discrimination: float, reliability: float, budget: int
+) -> tuple[str, ...]:
+    """Return the reasons why a law may fail on a scenario."""
+    warnings = []
+    relative = discrimination.value / mean_discrimination if mean_discrimination > 0.0 else np.inf
+    if difficulty.value < NARROW_DIFFICULTY and relative < NARROW_DISCRIMINATION:
+        warnings.append(
+            f"items are alike (spread of difficulty {difficulty.value:.2f}, below {NARROW_DIFFICULTY:g}; of "
+            f"discrimination {relative:.2f} of its mean, below {NARROW_DISCRIMINATION:g}): an item model says little "
+            "that the mean does not"
+        )
+    if reliability < LEAST_RELIABILITY:
+        warnings.append(
+            f"{budget} items measure ability poorly (reliability {reliability:.2f}, below {LEAST_RELIABILITY:g}): they "
+            f"order {100.0 * share_ordered(reliability):.0f} % of pairs of models correctly"
+        )
+    return tuple(warnings)
+
+
+def _usual_trials(responses: ResponseMatrix, columns: IntArray) -> FloatArray | None:
+    """Median number of samples behind a response to each item, (n_items,); None without counts."""
+    if responses.n_trials is None:
+        return None
+    given = np.where(responses.observed[:, columns], responses.n_trials[:, columns], np.nan).astype(np.float64)
+    return np.maximum(np.nanmedian(given, axis=0), 1.0)
+
+
+def _pattern(fit: ItemSetFit, responses: ResponseMatrix) -> FloatArray:
+    """Responses by rising mean of the models and rising difficulty of the items, in blocks."""
+    values = responses.responses[np.ix_(np.flatnonzero(~np.isnan(fit.theta)), fit.columns)]
+    known = ~np.isnan(values)
+    mean = np.where(known, values, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    difficulty = np.nan_to_num(fit.calibration.parameters.difficulty, nan=np.inf)
+    ordered = values[np.argsort(mean, kind="stable")][:, np.argsort(difficulty, kind="stable")]
+    return block_means(ordered, N_BLOCKS)
