@@ -254,7 +254,7 @@ class Transfer(Tabular):
             "n_target_items": self.n_target_items,
             "method": self.method,
             "level": self.level,
-            **({"notes": list(self.notes)} if self.notes else {}),
+            "notes": list(self.notes),
         }
 
     def _method_row(self, name: str, prediction: CurvePrediction) -> dict[str, Any]:
