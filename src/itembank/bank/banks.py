@@ -93,6 +93,8 @@ FEW_MODELS = "few-models"
 """The method where fewer than ten past models say too little of items for an item model (`calibration_of_few`)."""
 KNOWN_PARAMETERS = "known-parameters"
 """The method of banks whose item parameters were given, which have no past models (`calibration_of_known`)."""
+LEAST_SKILL = 0.7
+"""Correlation of abilities and scores below which abilities are not skill: fits that follow skill had .94 and more."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,6 +130,9 @@ class Calibration(Compact):
     log_precision_error : (n_items,) or None
         Standard error of the logarithm of each item's precision, where it was learned; the same for the items that
         share one.
+    score_correlation : float or None
+        Correlation of the abilities with the models' scores, of the closest combination of several abilities; None
+        where nothing was fitted, and in banks of earlier releases.
     """
 
     parameters: ItemParameters
@@ -146,6 +151,20 @@ class Calibration(Compact):
     tolerance: float | None = None
     options: Mapping[str, float | str | bool] = field(default_factory=dict)
     log_precision_error: FloatArray | None = None
+    score_correlation: float | None = None
+
+    @property
+    def caution(self) -> str:
+        """What a reader of the abilities must know: that they are no skill; empty where they are."""
+        if self.score_correlation is None or self.score_correlation >= LEAST_SKILL:
+            return ""
+        is_positive = bool(self.options.get("positive_discrimination"))
+        other = "" if is_positive else ", or the variational '2pl' with positive_discrimination = true"
+        advice = "" if self.item_model == "1pl" else f" Take item model '1pl'{other}."
+        return (
+            f"The abilities are not skill: their correlation with the models' scores is {self.score_correlation:.2f}, "
+            f"less than {LEAST_SKILL:g}. They may follow the guesses that related models share.{advice}"
+        )
 
     @property
     def is_fitted(self) -> bool:
@@ -403,6 +422,7 @@ class Bank(Compact):
             f"  score: {self.target_id}"
             + (f", {self.targets.overall_in_words}" if self.targets.overall_in_words else ""),
             f"  item model: {calibration.item_model}, n_dims {calibration.n_dims}, by {calibration.method}",
+            *([f"  {calibration.caution}"] if calibration.caution else []),
         ]
         if self.published is not None:
             lines.append("  published without past models' responses")

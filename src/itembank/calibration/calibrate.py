@@ -19,6 +19,7 @@ from itembank.calibration.families import (
     with_family,
 )
 from itembank.calibration.fits import Fit, FitData
+from itembank.calibration.skill import score_correlation
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray
@@ -67,7 +68,8 @@ def calibrate(
     -------
     Calibration
         With `converged` False, and a `ConvergenceWarning`, when the fit stopped early. Such a warning also names items
-        with slopes of more than 10 logits for a standard deviation of ability.
+        with slopes of more than 10 logits for a standard deviation of ability. With a `caution`, and a `DataWarning`,
+        when the abilities are not skill.
 
     Raises
     ------
@@ -129,7 +131,7 @@ def calibrate(
         n_trials=prepared.n_trials,
     )
     parameters, item_covariance = put_back(fit, prepared.of_items, others)
-    return Calibration(
+    calibration = Calibration(
         parameters=parameters,
         item_covariance=item_covariance,
         abilities=fit.abilities,
@@ -146,7 +148,15 @@ def calibrate(
         tolerance=spec.tolerance,
         options=plain_options(given),
         log_precision_error=fit.log_precision_error,
+        score_correlation=score_correlation(data, fit.abilities),
     )
+    if calibration.caution:
+        warn(
+            f"items of {shown(responses.items['scenario'].unique(maintain_order=True).to_list())}: "
+            f"{calibration.caution}",
+            DataWarning,
+        )
+    return calibration
 
 
 def known_lower_asymptote(items: pl.DataFrame) -> FloatArray:

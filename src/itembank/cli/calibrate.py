@@ -232,6 +232,8 @@ def _summary(bank: "Bank") -> dict[str, Any]:
         "converged": calibration.converged,
         "n_iterations": calibration.n_iterations,
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
+        "score_correlation": calibration.score_correlation,
+        **({"caution": calibration.caution} if calibration.caution else {}),
     }
 
 

@@ -133,6 +133,8 @@ def _show_bank(bank: Path, output_format: str) -> None:
         least=("precision", "item_model_bias", "weight"),
     )
     if is_table:
+        if loaded.calibration.caution:
+            note(loaded.calibration.caution)
         if is_verbose() and outlook.rows():
             print_rows(outlook.rows(), "table", "info", title=OUTLOOK)
         note_overall(loaded)
@@ -245,6 +247,8 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "n_dims": calibration.n_dims,
         "converged": calibration.converged,
         "message": calibration.message,
+        "score_correlation": calibration.score_correlation,
+        **({"caution": calibration.caution} if calibration.caution else {}),
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
         "n_negative_items": n_negative,
         "score_within_scenarios": bank.targets.within,

@@ -111,6 +111,8 @@ def _cautions(bank: Bank) -> Iterator[Block]:
         )
     elif not calibration.converged:
         yield Caution(f"The calibration did not converge: {calibration.message}")
+    if calibration.caution:
+        yield Caution(calibration.caution)
     if bank.published is not None:
         yield Caution(
             f"The bank was published without the answers of its {plural(bank.n_calibration_models, 'past model')}: "

@@ -13,12 +13,14 @@ from itembank.numerics.random import as_generator
 from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
-from itembank.scaling.pass_at_k.curve import Curve, pass_at_k_curve
+from itembank.scaling.pass_at_k.curve import FAR, Curve, pass_at_k_curve
 from itembank.scaling.pass_at_k.interval_calibration import (
+    REACH,
     IntervalFactors,
     Refit,
     factors_within,
     interval_factors,
+    lowered,
     widened,
 )
 from itembank.scaling.pass_at_k.results import ItemEvidence, PassAtKLaw, PassCurves
@@ -42,6 +44,11 @@ _REASONS = {
     "there are. Five other models with at least twice the samples would make them surer",
 }
 """Where the factors of intervals come from; by whether that is the models asked about."""
+
+_FAR_NOTE = (
+    f"from k of {FAR} times an item's samples on, the low end of an interval counts the item as unsolved if none of "
+    f"them was right: they cannot tell never from rarely. At least five other models with {REACH} times k samples can"
+)
 
 
 @one_blas_thread()
@@ -100,6 +107,7 @@ def pass_at_k_law(
     item_model = spec.item_model if NEED_ITEM_MODEL & set(spec.methods) else None
     scenarios, notes = sampled_scenarios(items, rows, item_model, part_of(progress, 0.0, 0.5))
     curves = []
+    is_far = False
     calibrated: dict[str, IntervalFactors | None] = {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
     for number, scenario in enumerate(scenarios):
@@ -111,11 +119,14 @@ def pass_at_k_law(
             curve = pass_at_k_curve(scenario, row, k, spec, generator)
             if factors is not None:
                 curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
-            found[row] = curve
+            found[row] = lowered(curve, k > (0.0 if factors is None else factors.largest_k))
+            is_far |= bool(np.any(found[row].low < curve.low))
         curves += [found[row] for row in asked]
         if "irsl" in spec.methods and scenario.item_model is not None:
             calibrated[scenario.name] = factors
     notes += _interval_notes(calibrated, k)
+    if is_far:
+        notes.append(_FAR_NOTE)
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, notes)
 

@@ -1,7 +1,7 @@
 """The verb `convergent_validity`: how far scenarios measure the same ability, by correlations over models."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -207,7 +207,7 @@ def convergent_validity(
     theta = np.column_stack([fit.theta for fit in fits])
     errors = np.column_stack([fit.standard_errors for fit in fits])
     log_flops = None if compute is None else log_flops_of(compute, responses.model_ids)
-    return correlate_abilities(
+    found = correlate_abilities(
         theta,
         errors,
         scenarios=tuple(fit.name for fit in fits),
@@ -217,6 +217,8 @@ def convergent_validity(
         log_flops=log_flops,
         rng=as_generator(rng),
     )
+    cautions = [f"{fit.name!r}: {fit.calibration.caution}" for fit in fits if fit.calibration.caution]
+    return replace(found, message=". ".join([found.message, *cautions]))
 
 
 def correlate_abilities(
