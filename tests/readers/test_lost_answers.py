@@ -59,7 +59,10 @@ def test_kinds_of_errors(text, kind):
     assert KINDS[error_kind(text)] == kind
 
 
-@pytest.mark.parametrize("word", ["timeout", "TIMED_OUT", "Time-out", "error", "ERR", "crashed", "exception"])
+@pytest.mark.parametrize(
+    "word",
+    ["timeout", "TIMED_OUT", "Time-out", "error", "ERR", "crashed", "exception", "ReadTimeoutError", "ERROR: HTTP 429"],
+)
 def test_words_of_errors_in_place_of_a_response(word):
     assert is_error_word(word)
     matrix = responses_from_frame(frame(response=["pass", "fail", word]))
@@ -67,7 +70,7 @@ def test_words_of_errors_in_place_of_a_response(word):
     assert matrix.lost.n.tolist() == [[0, 0, 1]]
 
 
-@pytest.mark.parametrize("word", ["failed", "wrong", "no", "skipped", "timeouts are bad"])
+@pytest.mark.parametrize("word", ["failed", "wrong", "no", "skipped", "timeouts are bad", "no error", "error-free"])
 def test_other_words_are_none(word):
     assert not is_error_word(word)
 

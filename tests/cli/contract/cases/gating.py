@@ -56,8 +56,8 @@ CASES = {
         values=ERRORS
         | options(
             "--max-lost 0.01 --output out/other --bank bank --margin 0.2 --tolerance 0.01 --false-alarm 0.2 "
-            "--miss 0.2 --both-sides --estimand questions --cluster scenario --level 0.8 --max-items 28 --ids swe-bench "
-            "--match hash --seed 1 "
+            "--miss 0.2 --both-sides --estimand questions --cluster scenario --level 0.8 --max-items 28 "
+            "--ids swe-bench --match hash --seed 1 "
             "--format csv"
         ),
         no_effect={("chance", "--bank"): _FEW_PAST, **none_lost("chance")},
