@@ -23,7 +23,10 @@ NOT_AN_ERROR = frozenset(
     ("", "0", "0.0", "200", "none", "null", "nan", "na", "n/a", "no", "false", "ok", "success", "-", "{}", "[]")
 )
 """Texts in a column of errors that say that there was none, in lower case."""
-_WORDS = re.compile(r"(error|err|errored|exception|crash(ed)?|time.?d?.?out|infra(structure)?.?(error|failure)|oom)")
+_WORDS = re.compile(
+    r"(err|errored|crash(ed)?|time.?d?.?out|infra(structure)?.?failure|oom|rate.?limit(ed)?"
+    r"|(?!no.)([\w.-]+ )?[\w.-]*(error|exception)( *[:(].*)?)"
+)
 
 
 def error_kind(value: Any) -> int:
