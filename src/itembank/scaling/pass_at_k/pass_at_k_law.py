@@ -10,8 +10,8 @@ from itembank.errors import DataError, ItembankWarning, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.content_order import content_order
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pass_at_k.curve import Curve, pass_at_k_curve
 from itembank.scaling.pass_at_k.interval_calibration import (
@@ -87,7 +87,7 @@ def pass_at_k_law(
     spec = PassAtKSpec() if spec is None else spec
     generator = as_generator(rng)
     names = responses.model_ids if models is None else models
-    responses = _by_ids(responses)
+    responses = _in_order(responses)
     rows = responses.model_indices(names)
     truth = sample_counts(responses)
     used = truth
@@ -120,13 +120,13 @@ def pass_at_k_law(
     return _packed(items, curves, k, spec, notes)
 
 
-def _by_ids(responses: ResponseMatrix) -> ResponseMatrix:
-    """Order models, and the items of each scenario, by their ids: draws go from one to the next, in whatever order."""
+def _in_order(responses: ResponseMatrix) -> ResponseMatrix:
+    """Order models, and the items of each scenario, by their samples: draws go from one to the next, in any order."""
     scenarios = responses.items["scenario"].to_list()
     first = {name: number for number, name in enumerate(dict.fromkeys(scenarios))}
-    items = id_order(responses.item_ids)
+    models, items = content_order(responses)
     items = items[np.argsort([first[scenarios[j]] for j in items.tolist()], kind="stable")]
-    return responses.take(models=id_order(responses.model_ids), items=items)
+    return responses.take(models=models, items=items)
 
 
 def _factors(
