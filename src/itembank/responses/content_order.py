@@ -4,7 +4,7 @@ Whatever chance decides is decided in this order: which items a seed draws, who 
 equally good items comes first. So other names, or another order of a file, give the same numbers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,7 @@ class ContentOrder(NamedTuple):
 
     def of_models(self, rows: IntArray) -> "ContentOrder":
         """Return the order of the same items and of some models, (n_rows,), given in that of their rows."""
-        return ContentOrder(np.argsort(np.argsort(self.models)[rows]), self.items)
+        return ContentOrder(order_among(rows, self.models), self.items)
 
 
 def content_order(responses: ResponseMatrix) -> ContentOrder:
@@ -61,6 +61,29 @@ def content_order(responses: ResponseMatrix) -> ContentOrder:
     return ContentOrder(
         _ordered(models, sums_of_models[0], responses.model_ids), _ordered(items, sums_of_items[0], responses.item_ids)
     )
+
+
+def in_content_order(responses: ResponseMatrix, *, every: int = 1) -> ResponseMatrix:
+    """Return models, and the items of each scenario, in their content order; of the items every so many-th."""
+    models, items = content_order(responses)
+    scenarios = responses.items["scenario"].to_list()
+    number = {name: number for number, name in enumerate(dict.fromkeys(scenarios))}
+    items = items[np.argsort([number[scenarios[item]] for item in items.tolist()], kind="stable")]
+    return responses.take(models=models, items=items[::every])
+
+
+def order_among(positions: IntArray, order: IntArray) -> IntArray:
+    """Return how some positions, (n_positions,), follow one another in an order of all, (n,)."""
+    return np.argsort(np.argsort(order)[positions])
+
+
+def numbered_groups(groups: Sequence[Hashable] | None, order: IntArray) -> IntArray:
+    """Return the number of each model's group, (n_models,), as groups come in an order; None if each is alone."""
+    names = order.tolist() if groups is None else [groups[row] for row in order.tolist()]
+    number = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    index = np.empty(order.size, dtype=np.int64)
+    index[order] = [number[name] for name in names]
+    return index
 
 
 def _whole_numbers(block: ResponseMatrix, bits: int) -> Iterator[FloatArray]:

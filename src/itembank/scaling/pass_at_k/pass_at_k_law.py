@@ -11,7 +11,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.responses.content_order import content_order
+from itembank.responses.content_order import in_content_order
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pass_at_k.curve import Curve, pass_at_k_curve
 from itembank.scaling.pass_at_k.interval_calibration import (
@@ -87,7 +87,7 @@ def pass_at_k_law(
     spec = PassAtKSpec() if spec is None else spec
     generator = as_generator(rng)
     names = responses.model_ids if models is None else models
-    responses = _in_order(responses)
+    responses = in_content_order(responses)  # draws go from one to the next
     rows = responses.model_indices(names)
     truth = sample_counts(responses)
     used = truth
@@ -118,15 +118,6 @@ def pass_at_k_law(
     notes += _interval_notes(calibrated, k)
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, notes)
-
-
-def _in_order(responses: ResponseMatrix) -> ResponseMatrix:
-    """Order models, and the items of each scenario, by their samples: draws go from one to the next, in any order."""
-    scenarios = responses.items["scenario"].to_list()
-    first = {name: number for number, name in enumerate(dict.fromkeys(scenarios))}
-    models, items = content_order(responses)
-    items = items[np.argsort([first[scenarios[j]] for j in items.tolist()], kind="stable")]
-    return responses.take(models=models, items=items)
 
 
 def _factors(
