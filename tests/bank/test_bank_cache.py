@@ -249,7 +249,7 @@ def test_a_bank_that_is_saved_keeps_what_was_derived_from_it(tmp_path):
     assert said_when_fitting(made)
     save_bank(made, tmp_path / "bank")
     kept = sorted(path.name for path in (tmp_path / "bank" / FOLDER).iterdir())
-    assert kept == ["folds.safetensors", "siblings.safetensors"]
+    assert kept == ["content-order.safetensors", "folds.safetensors", "siblings.safetensors"]
     loaded = load_bank(tmp_path / "bank")
     assert not said_when_fitting(loaded)
     for one, other in zip(folds(made), folds(loaded), strict=True):

@@ -22,6 +22,7 @@ from itembank.irt.discrepancy import Discrepancy
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.content_order import ContentOrder, content_order
 from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import SELECTION_WEIGHT
@@ -30,6 +31,8 @@ from itembank.responses.targets import ScoreTargets
 from itembank.tabular import Compact
 
 BANK_ID_LENGTH = 12
+CONTENT_ORDER = "content order"
+"""Under which a bank's cache holds it."""
 
 
 def data_fingerprint(responses: ResponseMatrix) -> str:
@@ -623,6 +626,26 @@ class Bank(Compact):
         return self.cache.remember("known scores", lambda: KnownScores.of(self.responses, self.targets))
 
     @property
+    def content_order(self) -> ContentOrder:
+        """Order of past models and items in which chance and ties decide: by their answers, not by their names.
+
+        That of a fold is its whole bank's: items that all its models answered alike are not alike to the others.
+        """
+        shapes = {"models": (self.n_models,), "items": (self.n_items,)}
+
+        def find() -> dict[str, FloatArray]:
+            return {name: order.astype(np.float64) for name, order in content_order(self.responses)._asdict().items()}
+
+        def fits(kept: dict[str, FloatArray]) -> bool:
+            return {name: order.shape for name, order in kept.items()} == shapes
+
+        def find_or_read() -> ContentOrder:
+            kept = self.cache.arrays("content-order", find, fits=fits)
+            return ContentOrder(*(kept[name].astype(np.int64) for name in shapes))
+
+        return self.cache.remember(CONTENT_ORDER, find_or_read)
+
+    @property
     def siblings(self) -> IntArray:
         """Group of each past model, (n_models,): models of one group answer alike (`sibling_groups`)."""
 
@@ -641,7 +664,8 @@ class Bank(Compact):
 
         def find() -> IntArray:
             known = self.known_scores.models
-            return np.sort(one_of_each(self.siblings, known[order_by_answers(self.responses, known)]))
+            ascending = order_by_answers(self.responses, known, self.content_order)
+            return np.sort(one_of_each(self.siblings, known[ascending]))
 
         return self.cache.remember("distinct models", find)
 

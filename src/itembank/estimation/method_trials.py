@@ -27,6 +27,7 @@ from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import first_of_each
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.content_order import order_among
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.later_stages import LocalDesign
 from itembank.selection.recipes import Recipe, read_recipe
@@ -195,7 +196,8 @@ def _as_many(bank: Bank, positions: IntArray, answered: FloatArray) -> IntArray:
     """Columns to keep so that this fraction of each scenario (n_scenarios,) is left; at least one."""
     scenario = bank.targets.scenario_index[positions]
     counts = np.rint(answered * np.bincount(scenario, minlength=answered.size)).astype(np.int64)
-    order = np.random.default_rng(SEED).permutation(positions.size)
+    by_content = order_among(positions, bank.content_order.items)
+    order = by_content[np.random.default_rng(SEED).permutation(positions.size)]
     columns = np.sort(first_of_each(order, scenario, counts))
     return columns if columns.size else np.arange(1)
 

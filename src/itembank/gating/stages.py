@@ -25,10 +25,10 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.looks import constant_boundary, lower_bound
 from itembank.numerics.paired import PairedLook, balanced_order
 from itembank.numerics.parallel import one_blas_thread
-from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import only_items
 from itembank.readers.read import read_responses
+from itembank.responses.content_order import content_order
 from itembank.responses.error_kinds import Errors
 from itembank.responses.lost_answers import one_policy
 from itembank.responses.response_files import write_responses
@@ -352,7 +352,7 @@ def start_gate(
     given, loaded = as_responses(baseline, spec.errors), None if bank is None else as_bank(bank)
     if loaded is not None and given.n_items:
         given, _ = only_items(given, loaded.responses.items["item_id"])
-    given = given.take(items=id_order(given.item_ids))  # the order of a file must not draw other items
+    given = given.take(items=content_order(given).items)  # the order of a file must not draw other items
     check_one_model("baseline", given)
     policy = one_policy([given.lost], spec.errors)
     given = given.with_errors(policy)

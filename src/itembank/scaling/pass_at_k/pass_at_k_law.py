@@ -10,8 +10,8 @@ from itembank.errors import DataError, ItembankWarning, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.content_order import in_content_order
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pass_at_k.curve import FAR, Curve, pass_at_k_curve
 from itembank.scaling.pass_at_k.interval_calibration import (
@@ -94,7 +94,7 @@ def pass_at_k_law(
     spec = PassAtKSpec() if spec is None else spec
     generator = as_generator(rng)
     names = responses.model_ids if models is None else models
-    responses = _by_ids(responses)
+    responses = in_content_order(responses)  # draws go from one to the next
     rows = responses.model_indices(names)
     truth = sample_counts(responses)
     used = truth
@@ -129,15 +129,6 @@ def pass_at_k_law(
         notes.append(_FAR_NOTE)
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, notes)
-
-
-def _by_ids(responses: ResponseMatrix) -> ResponseMatrix:
-    """Order models, and the items of each scenario, by their ids: draws go from one to the next, in whatever order."""
-    scenarios = responses.items["scenario"].to_list()
-    first = {name: number for number, name in enumerate(dict.fromkeys(scenarios))}
-    items = id_order(responses.item_ids)
-    items = items[np.argsort([first[scenarios[j]] for j in items.tolist()], kind="stable")]
-    return responses.take(models=id_order(responses.model_ids), items=items)
 
 
 def _factors(

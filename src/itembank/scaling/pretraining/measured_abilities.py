@@ -18,6 +18,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.numerics.stable import sigmoid_slope
 from itembank.numerics.ties import first_largest
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.content_order import content_order
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.pretraining.law_specs import ItemResponseLaw
 from itembank.scaling.scenario_fits import fit_items
@@ -249,10 +250,11 @@ def scenario_scores(
 ) -> list[ScenarioScores]:
     """Observe every model's score in each scenario, on all its items or on `n_items` drawn at random for all models."""
     index = responses.items["scenario"].to_numpy()
+    by_content = np.arange(responses.n_items) if n_items is None else content_order(responses).items
     scores = []
     for scenario in dict.fromkeys(index.tolist()):
-        columns = np.flatnonzero(index == scenario)
-        sampled = columns if n_items is None else np.sort(rng.permutation(columns)[:n_items])
+        columns = by_content[index[by_content] == scenario]
+        sampled = np.sort(columns if n_items is None else rng.permutation(columns)[:n_items])
         observed = mean_where_known(responses.responses[:, sampled], axis=1)
         n_answered = responses.observed[:, columns].sum(axis=1)
         scores.append(ScenarioScores(scenario, sampled, observed, n_answered > 0))

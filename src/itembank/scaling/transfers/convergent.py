@@ -15,7 +15,9 @@ from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
+from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.content_order import numbered_groups
 from itembank.responses.responses import ResponseMatrix
 from itembank.scaling.scenario_fits import fit_scenarios, responses_and_spec
 from itembank.scaling.transfers import correlations as kernel
@@ -237,7 +239,7 @@ def correlate_abilities(
     counts = kernel.pair_counts(theta)
     weights = None  # of Fisher's z; else how often each model counts in each draw
     if interval.kind == "bootstrap" or (interval.kind == "auto" and groups is not None):
-        index = np.arange(len(theta)) if groups is None else group_index(groups)
+        index = numbered_groups(groups, np.lexsort(rounded(theta).T))  # draws do not hang on names or places
         weights = kernel.resampling_weights(index, interval.n_draws, rng)
     observed = _with_interval(theta, counts, weights, interval.level, n_covariates=0)
     reliability = kernel.reliabilities(theta, standard_errors)
@@ -291,12 +293,6 @@ def log_flops_of(compute: "TrainingCompute", model_ids: Sequence[str]) -> FloatA
             f"{shown(absent)}. Add them to the table of models."
         )
     return np.log10([known[name] for name in model_ids])
-
-
-def group_index(groups: Sequence[str]) -> IntArray:
-    """Give the number of each model's group, (n_models,)."""
-    _, index = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
-    return index.astype(np.int64)
 
 
 def _with_interval(
