@@ -219,7 +219,9 @@ def _spec(
 
 def _summary(bank: "Bank") -> dict[str, Any]:
     """One row on the bank."""
-    calibration = bank.calibration
+    from itembank.responses.sizes import assumed_questions  # noqa: PLC0415
+
+    calibration, assumed = bank.calibration, assumed_questions(bank.responses.items)
     return {
         "bank": bank.bank_id,
         "n_models": bank.n_models,
@@ -232,6 +234,7 @@ def _summary(bank: "Bank") -> dict[str, Any]:
         "converged": calibration.converged,
         "n_iterations": calibration.n_iterations,
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
+        **({} if assumed is None else {"assumed_questions": assumed}),
     }
 
 
@@ -246,7 +249,8 @@ def _print_summary(bank: "Bank", output_format: str) -> None:
     facts = _summary(bank)
     if output_format == "table":
         facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} (all models answered alike)"
-    shown = ["bank", "n_scenarios", "n_dims", "n_degenerate_items", *([] if facts["converged"] else ["converged"])]
+    usual = ("bank", "n_scenarios", "n_dims", "n_degenerate_items", "assumed_questions")
+    shown = [*(name for name in usual if name in facts), *([] if facts["converged"] else ["converged"])]
     title = f"Calibrated {bank.n_items:,} items {models}{error}"
     print_rows([facts], output_format, "calibrate", title=title, columns=() if is_verbose() else shown)
     note_overall(bank)
