@@ -174,11 +174,10 @@ def calibrate_command(
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
             bank = ib.build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
-        ib.save_bank(bank, output, overwrite=force)
-        if folds:
-            bank = ib.load_bank(output)
+        if folds:  # before the bank is written, so that a command that is killed leaves all of it or nothing
             with progress("calibrate") as report:
-                ib.prepare(bank, keep_in_bank=True, progress=report)
+                ib.prepare(bank, progress=report)
+        ib.save_bank(bank, output, overwrite=force)
     _print_summary(bank, output_format)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
