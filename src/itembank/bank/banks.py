@@ -238,7 +238,8 @@ class PublishedSubset:
     # score of the best and the middle past model, and the line of `Place`
     beyond: Mapping[str, FloatArray]
     explanation: str  # How the methods compared
-    methods: tuple[str, ...]  # What 'stacked' combined: a release that combines others cannot use what is kept here
+    # What 'stacked' combined, each with its choices: a release that combines others cannot use what is kept here
+    methods: tuple[Mapping[str, Any], ...]
     # Of the cross-validated overall score: `error` (mean absolute), `half_width` (mean, of 95 % intervals) and
     # `coverage` (fraction of these that cover the true score); empty without cross-validation
     measured: Mapping[str, float] = field(default_factory=dict)
@@ -328,6 +329,20 @@ class Published:
         return {f"{PART}{name}": array for name, array in packed.items()}
 
 
+_EARLIER_METHODS: Mapping[str, Mapping[str, Any]] = {
+    "PIRT()": {"method": "p-irt"},
+    "GPIRT(anchor_variance_factor=4.0, unmeasured_bias=0.05)": {
+        "method": "gp-irt",
+        "anchor_variance_factor": 4.0,
+        "unmeasured_bias": 0.05,
+    },
+    "Weighted()": {"method": "weighted"},
+    "Factor(n_factors='auto', discrepancy='auto')": {"method": "factor", "n_factors": "auto", "discrepancy": "auto"},
+    "Factor(n_factors='auto', discrepancy=0.1)": {"method": "factor", "n_factors": "auto", "discrepancy": 0.1},
+}
+"""What 'stacked' combines, as banks say it that were published before it was written as JSON."""
+
+
 def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Published:
     """Read what `Published.record` and `Published.arrays` wrote; what is not there raises as reading a bank does."""
     found = {name.removeprefix(PART): array for name, array in arrays.items() if name.startswith(PART)}
@@ -338,7 +353,9 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
         subset = PublishedSubset(
             selection=Selection.from_dict(about["selection"], source="the published selection"),
             explanation=visible(str(about["explanation"])),  # it is shown, and may be a stranger's
-            methods=tuple(map(str, about["methods"])),
+            methods=tuple(
+                _EARLIER_METHODS.get(one, {}) if isinstance(one, str) else dict(one) for one in about["methods"]
+            ),
             **{name: own[name] for name in OF_SUBSET},
             beyond={name: own[name] for name in BEYOND if name in own},
             measured=measured,

@@ -16,6 +16,7 @@ from itembank.calibration.families import (
     many_codes,
     precision_index,
     prepare,
+    sized,
     with_family,
 )
 from itembank.calibration.fits import Fit, FitData
@@ -88,8 +89,8 @@ def calibrate(
     >>> calibrate(ResponseMatrix.create(answers)).converged
     True
     """
-    responses = as_responses(responses)
     given = METHODS.resolve(spec)
+    responses = sized(as_responses(responses), given)
     spec = with_family(given, responses)
     codes = many_codes(responses, spec)
     _check(responses, spec, codes)

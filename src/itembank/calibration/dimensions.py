@@ -34,6 +34,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.content_order import in_content_order
 from itembank.responses.responses import ResponseMatrix, check_enough_models
 from itembank.responses.siblings import one_of_each, sibling_groups
+from itembank.responses.sizes import with_assumed_sizes
 from itembank.responses.targets import ScoreTargets
 
 CANDIDATES = (1, 2, 5, 10, 15)
@@ -208,8 +209,10 @@ def choose_n_dims(
     ParameterError
         Without a candidate that could be tried.
     """
-    responses = as_responses(responses)
     spec = _for_trial(METHODS.resolve(spec))
+    responses = as_responses(responses)
+    if spec.family == "auto":
+        responses = with_assumed_sizes(responses)
     is_nested = spec.item_model == "nested"
     if candidates is None:
         candidates = NESTED_CANDIDATES if is_nested else CANDIDATES

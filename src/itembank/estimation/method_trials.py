@@ -72,7 +72,7 @@ def answered_in_stages(
 ) -> Iterator[Observations]:
     """Yield what each model that a fold leaves out answers in all stages of a recipe, by the fold's bank alone."""
     routing = fold.bank.cache.remember(
-        ("routing stage", repr(recipe)), lambda: select_by_recipe(fold.bank, recipe, SEED)
+        ("routing stage", recipe.name), lambda: select_by_recipe(fold.bank, recipe, SEED)
     )
     first = np.sort(bank.responses.item_indices(routing.item_ids))
     design = local_design(fold.bank, recipe.later_spec, recipe.excluded)
@@ -117,7 +117,7 @@ def try_methods(
     def choose(fold: Fold) -> Observations:
         return items_of_fold(bank, fold, recipe, observations)
 
-    return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [repr(recipe)]))
+    return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [recipe.name]))
 
 
 def recipe_to_try(selection: Selection | None) -> Recipe | None:
@@ -144,7 +144,7 @@ def try_stages(
             columns = np.arange(one.positions.size) if answered is None else _as_many(bank, one.positions, answered)
             yield one.take(models=np.arange(1), columns=columns)
 
-    about = (*recipe.name, *([] if answered is None else [answered]))
+    about = (recipe.name, *([] if answered is None else [answered]))
     return members_out_of_fold_each(bank, specs, answers, *about, progress=progress)
 
 
@@ -171,7 +171,7 @@ def items_of_fold(bank: Bank, fold: Fold, recipe: Recipe | None, observations: O
         except (ParameterError, DataError):  # too few items tell these models apart, or one is of another bank
             return None
 
-    sample = fold.bank.cache.remember(("sample", repr(recipe)), sample_of_fold)
+    sample = fold.bank.cache.remember(("sample", recipe.name), sample_of_fold)
     answered = _share_answered(bank, observations)
     if sample is None or answered is None:
         return observations if sample is None else sample

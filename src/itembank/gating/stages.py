@@ -15,7 +15,7 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_respo
 from itembank.checks import with_choices
 from itembank.errors import DataError, DataWarning, IntegrityError, ParameterError, shown, warn
 from itembank.estimation.estimator_specs import RUN
-from itembank.files.atomic import adding_to_folder, write_text
+from itembank.files.atomic import adding_to_folder, check_destination, write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.gating.gate import USUAL, GatePair, look_of, verdict_at, verdict_of
 from itembank.gating.gate_spec import GateSpec
@@ -249,7 +249,11 @@ class GatePlan(Compact):
         return bank
 
     def save(self, folder: str | Path) -> None:
-        """Write the plan and the baseline's answers into a folder, whole or not at all."""
+        """Write the plan and the baseline's answers into a folder, whole or not at all.
+
+        Raises `ParameterError` where something else is there (`check_gate_destination`).
+        """
+        check_gate_destination(Path(folder))
         place = self.bank_place
         if Path(place).is_absolute():  # seen from the gate, so that both can be moved, or kept in a repository
             place = os.path.relpath(place, Path(folder).resolve())
@@ -304,6 +308,13 @@ class GatePlan(Compact):
             )
         except (KeyError, TypeError, ValueError) as error:
             raise IntegrityError(f"{path} does not hold a gate: {error}. Start anew.") from error
+
+
+def check_gate_destination(folder: Path) -> None:
+    """Raise `ParameterError` when a gate cannot be written at `folder`, or something else is there."""
+    check_destination(folder, is_folder=True)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / PLAN).is_file():
+        raise ParameterError(f"{folder} exists and is not a gate; choose another place or move it away.")
 
 
 @one_blas_thread()
