@@ -17,7 +17,7 @@ import pytest
 
 from itembank.readers.read import read_responses
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*without a response")
+pytestmark = pytest.mark.filterwarnings("ignore:lost answers count", "ignore:.*as error.$")
 
 ADVICE = re.compile(r"(?:add|say which): (--.*)")
 END = re.compile(r", or |; if | or --|\.\s+[A-Z]|(?<!\.)\.$|$")
@@ -502,6 +502,19 @@ CASES = (
         "--column item_id=wer --column response=was_right",
         {"a": [1, 0]},
         words="--column model_id=llm",
+    ),
+    Case(
+        "ids of items that are called so, beside other columns",
+        {"r.csv": "ID,model,score,prompt,exception\nx,a,1,p,\ny,a,0,q,boom\nx,b,1,p,\n"},
+        "--column item_id=ID",
+        {"a": [1, None], "b": [1, None]},
+    ),
+    Case(
+        "a status of errors",
+        {"r.csv": rows("model", "item", "score", "status") + "a,x,1,ok\na,y,0,timeout\nb,x,0,ok\nb,y,1,ok\n"},
+        "--column error=status",
+        {"a": [1, None], "b": [0, 1]},
+        is_read=True,
     ),
     Case(
         "columns by other names, of which one is a usual one",

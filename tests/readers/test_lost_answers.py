@@ -109,6 +109,33 @@ def test_flags_are_errors_and_other_numbers_are_not():
         responses_from_frame(frame(response=[1, 0, 0], gap=[0.1, 0.4, 0.0]), spec=ReadingSpec(columns={"error": "gap"}))
 
 
+@pytest.mark.parametrize("name", ["Error", "error_message", "Exception type"])
+def test_columns_of_errors_by_other_names(name, tmp_path):
+    text = f"model,item,score,{name}\na,x,1,\na,y,0,Read timed out\na,z,0,\n"
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.warns(DataWarning, match=f"'{name}' as error"):
+        matrix = read_responses(tmp_path / "r.csv")
+    np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0]])
+    assert kinds(matrix) == [["answer", "time-out", "answer"]]
+    (tmp_path / "r.csv").write_text(f"model_id,item_id,response,{name}\na,x,1,0.37\na,y,0,2.5\n")
+    with pytest.warns(DataWarning) as told:
+        assert read_responses(tmp_path / "r.csv").lost is None
+    assert "the column is left out" in str(told[-1].message)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_status_that_is_an_error_is_named_and_can_be_counted(ending, tmp_path):
+    rows = pl.DataFrame(
+        {"model_id": "a", "item_id": ["x", "y", "z"], "response": [1, 0, 0], "Status": ["completed", "timeout", "done"]}
+    )
+    path = tmp_path / f"r.{ending}"
+    path.write_text(rows.write_csv() if ending == "csv" else rows.write_ndjson())
+    with pytest.warns(DataWarning, match="1 rows have 'timeout' as 'Status', .*add: columns={'error': 'Status'}"):
+        np.testing.assert_array_equal(read_responses(path).responses, [[1, 0, 0]])
+    matrix = read_responses(path, spec=ReadingSpec(columns={"error": "Status"}))
+    np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0]])
+
+
 def test_a_score_beside_an_error_is_named_and_the_errors_can_be_left_out():
     table = frame(response=[1, 1, 0], error=["", "timeout", "timeout"])
     with pytest.warns(DataWarning, match="1 rows have an error and a response above 0"):
