@@ -6,6 +6,7 @@ import pytest
 from itembank.calibration.calibration_specs import METHODS as CALIBRATION
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import METHODS as ESTIMATION
+from itembank.estimation.estimator_specs import PIRT, Factor, Stacked
 from itembank.irt.ability_specs import METHODS as SCORING
 from itembank.methods import Method, MethodTable, entry_points_of
 from itembank.selection.selector_specs import METHODS as SELECTION
@@ -46,6 +47,12 @@ def test_every_name_of_a_table_leads_to_its_spec_and_back(table):
 def test_a_label_tells_what_differs_from_the_default():
     assert TABLE.label(Fast()) == "fast"
     assert TABLE.label(Fast(3)).startswith("fast (")
+
+
+def test_plain_data_name_the_methods_within_a_spec_too():
+    plain = ESTIMATION.to_plain(Stacked((PIRT(), Factor(discrepancy=0.1)), prior_models=3.0), "method")
+    factor = {"method": "factor", "n_factors": "auto", "discrepancy": 0.1}
+    assert plain == {"method": "stacked", "members": ({"method": "p-irt"}, factor), "prior_models": 3.0}
 
 
 SOURCE = """

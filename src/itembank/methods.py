@@ -118,8 +118,9 @@ class MethodTable(Generic[Spec]):
         return name
 
     def to_plain(self, spec: Spec, key: str) -> dict[str, Any]:
-        """Return a spec's choices as plain data, with its method's short name under a key."""
-        return {key: self.name_of(spec), **asdict(cast("Any", spec))}
+        """Return a spec's choices as plain data, with its method's short name under a key; so of specs within it."""
+        choices = {one.name: getattr(spec, one.name) for one in fields(cast("Any", spec))}
+        return {key: self.name_of(spec), **{name: self._plain(value, key) for name, value in choices.items()}}
 
     def label(self, spec: Spec) -> str:
         """Return the short name of a spec's method, with the choices that differ from its defaults."""
@@ -127,6 +128,13 @@ class MethodTable(Generic[Spec]):
         names = [field.name for field in fields(cast("Any", spec))]
         changed = [f"{name} {getattr(spec, name)}" for name in names if getattr(spec, name) != getattr(default, name)]
         return self.name_of(spec) + (f" ({', '.join(changed)})" if changed else "")
+
+    def _plain(self, value: Any, key: str) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self._plain(one, key) for one in value)
+        if not is_dataclass(value):
+            return value
+        return asdict(cast("Any", value)) if self._name(value) is None else self.to_plain(cast("Spec", value), key)
 
     def _name(self, spec: object) -> str | None:
         """Find a spec's name, first among the methods that are loaded, so that packages are seldom asked."""

@@ -8,6 +8,7 @@ from itembank.bank.banks import Bank, Calibration
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once
+from itembank.irt.family_names import Family
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
@@ -30,14 +31,13 @@ def default_spec(responses: ResponseMatrix) -> CalibrationSpec:
     """Return the item model for these responses: two parameters an item, and the family that they are of.
 
     Right and wrong are Bernoulli and probabilities Beta. Counts of repeated samples are beta-binomial: samples of one
-    cell are more alike than chance makes them, and a binomial would take each for news. Slopes of both are kept above
-    zero; with counts the fit can otherwise end at steep slopes of both signs, where a few models answered many items.
+    cell are more alike than chance makes them, and a binomial would take each for news. Slopes are kept above zero:
+    with both signs the ability can follow what siblings guess alike, and counts of few models give steep slopes.
     """
+    family: Family = "bernoulli" if responses.is_binary else "beta"
     if responses.n_trials is not None and bool(np.any(responses.n_trials > 1)):
-        return Variational("2pl", family="beta-binomial", positive_discrimination=True)
-    if responses.is_binary:
-        return Variational("2pl", family="bernoulli")
-    return Variational("2pl", family="beta", positive_discrimination=True)
+        family = "beta-binomial"
+    return Variational("2pl", family=family, positive_discrimination=True)
 
 
 def responses_and_spec(

@@ -9,7 +9,12 @@ from itembank.bank import bank_cache
 from itembank.bank.bank_cache import FOLDER, BankCache, cache_name
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import ParameterError
+from itembank.estimation.estimator_specs import PIRT, Stacked
 from itembank.estimation.folds import folds
+from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.selection.recipes import Recipe
+from itembank.selection.select import select
+from itembank.selection.selector_specs import VOptimal
 from tests.bank.banks import make_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -82,6 +87,29 @@ def test_a_name_says_all_that_arrays_depend_on():
     assert len({name, *others}) == 7
     assert name.startswith("kind-")
     assert name.replace("-", "").isalnum()
+
+
+def test_a_name_follows_from_values_and_never_from_classes():
+    assert cache_name("kind", {"a": 1, "b": (2.0, None)}) == cache_name("kind", {"b": [2.0, None], "a": np.int64(1)})
+    with pytest.raises(TypeError, match="plain data"):
+        cache_name("kind", [PIRT()])
+
+
+def test_a_renamed_class_finds_what_was_kept_before(tmp_path, user_cache, monkeypatch):
+    save_bank(make_bank(n_models=14, n_dims=1), tmp_path / "bank")
+
+    def kept():
+        bank = load_bank(tmp_path / "bank")
+        chosen = select(bank, 6, method="v-optimal")
+        trials = try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members)
+        return trials, sorted(path.name for path in user_cache.rglob("*.safetensors"))
+
+    trials, names = kept()
+    for kind in (PIRT, VOptimal, Recipe):
+        monkeypatch.setattr(kind, "__repr__", lambda _: "Renamed()")
+    again, same_names = kept()
+    assert same_names == names
+    np.testing.assert_array_equal(again.values, trials.values)
 
 
 def test_without_a_folder_arrays_live_in_memory(make):
@@ -249,7 +277,7 @@ def test_a_bank_that_is_saved_keeps_what_was_derived_from_it(tmp_path):
     assert said_when_fitting(made)
     save_bank(made, tmp_path / "bank")
     kept = sorted(path.name for path in (tmp_path / "bank" / FOLDER).iterdir())
-    assert kept == ["folds.safetensors", "siblings.safetensors"]
+    assert kept == ["content-order.safetensors", "folds.safetensors", "siblings.safetensors"]
     loaded = load_bank(tmp_path / "bank")
     assert not said_when_fitting(loaded)
     for one, other in zip(folds(made), folds(loaded), strict=True):

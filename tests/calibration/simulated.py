@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from itembank.calibration.fits import FitData
 from itembank.calibration.variational.state import Covariances, start_posterior
+from itembank.responses.responses import ResponseMatrix
 
 
 @dataclass(frozen=True)
@@ -60,3 +61,15 @@ def random_posterior(n_models, n_items, n_dims, *, seed=0):
     start = start_posterior(theta, spread, n_items, has_common_slope=False)
     items = rng.normal(size=(n_items, n_dims + 1))
     return replace(start, item_mean=items, items_spread=Covariances.of(covariances(n_items, n_dims + 1)))
+
+
+def guessing_siblings(known=0.2, *, seed=1):
+    """Skill (60,) and responses of 15 families of four to 300 items: skill decides a part, guesses of families most."""
+    rng = np.random.default_rng(seed)
+    skill, family = rng.normal(size=60), np.repeat(np.arange(15), 4)
+    is_known = rng.random(300) < known
+    probability = 1.0 / (1.0 + np.exp(-(skill[:, None] - rng.normal(size=300))))
+    of_family, own = rng.random((15, 300)) < 0.4, rng.random((60, 300)) < 0.4
+    guess = np.where(rng.random((60, 300)) < 0.8, of_family[family], own)
+    answers = np.where(is_known, rng.random((60, 300)) < probability, guess)
+    return skill, ResponseMatrix.create(answers.astype(float))

@@ -33,6 +33,18 @@ def test_gate_and_gate_next_of_one_full_file_agree(run, runs, tmp_path):
     assert [text in staged.err for text in found["notes"]] == [True] * len(found["notes"])
 
 
+@pytest.mark.parametrize(("other", "words"), [("bank.json", "is the folder of a bank"), ("x.csv", "is not a gate")])
+def test_a_gate_is_not_begun_among_other_files(run, runs, tmp_path, other, words):
+    """It ended with exit code 0, its files in the folder of a bank."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / other).touch()
+    outcome = run("gate", "start", runs[0], "--margin", "0.03", "-o", folder)
+    assert outcome.code != 0
+    assert words in outcome.err
+    assert [one.name for one in folder.iterdir()] == [other]
+
+
 def test_rows_at_the_beginning_of_a_file_are_named(run, runs, tmp_path):
     """In the notes of the terminal and of JSON."""
     write_responses(changed(20, 10)[1].take(items=np.arange(100)), tmp_path / "part.parquet")

@@ -17,7 +17,7 @@ import pytest
 
 from itembank.readers.read import read_responses
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*without a response")
+pytestmark = pytest.mark.filterwarnings("ignore:lost answers count", "ignore:.*as error.$")
 
 ADVICE = re.compile(r"(?:add|say which): (--.*)")
 END = re.compile(r", or |; if | or --|\.\s+[A-Z]|(?<!\.)\.$|$")
@@ -366,6 +366,68 @@ CASES = (
         {"a": [1, None], "b": [None, 0]},
         words="--as json --column model_id=m --column item_id=q --column response=r",
     ),
+    Case(
+        "marks of 1 to 5, and 99 for missing",
+        {"r.csv": LONG + "a,x,5\na,y,99\nb,x,1\nb,y,4\n"},
+        "--missing 99 --max-response 5",
+        {"a": [1, None], "b": [0.2, 0.8]},
+    ),
+    Case(
+        "marks of 1 to 5, and 9 for missing",
+        {"r.csv": LONG + "a,x,5\na,y,9\na,z,3\nb,x,1\nb,y,4\nb,z,2\n"},
+        "--missing 9 --max-response 5",
+        {"a": [1, None, 0.6], "b": [0.2, 0.8, 0.4]},
+    ),
+    Case(
+        "marks of 1 to 10, and -1 for missing",
+        {"r.csv": LONG + "a,x,10\na,y,-1\nb,x,1\nb,y,4\n"},
+        "--missing -1 --max-response 10",
+        {"a": [1, None], "b": [0.1, 0.4]},
+    ),
+    Case(
+        "percentages, and 999 for missing",
+        {"r.csv": LONG + "a,x,87.5\na,y,999\nb,x,12\nb,y,100\n"},
+        "--missing 999 --max-response 100",
+        {"a": [0.875, None], "b": [0.12, 1]},
+    ),
+    Case(
+        "two codes for missing",
+        {"r.csv": LONG + "a,x,1\na,y,-9\nb,x,-1\nb,y,0\n"},
+        "--missing -9 --missing -1",
+        {"a": [1, None], "b": [None, 0]},
+    ),
+    Case(
+        "a code of surveys for missing",
+        {"r.csv": "model_id,x,y,z\na,7,0,1\nb,1,1,0\n"},
+        "--missing 7",
+        {"a": [None, 0, 1], "b": [1, 1, 0]},
+    ),
+    Case(
+        "missing is -9 among decimal commas",
+        {"r.csv": "model_id;item_id;response\na;x;0,875\na;y;-9,0\nb;x;0,5\nb;y;1,0\n"},
+        "--missing -9",
+        {"a": [0.875, None], "b": [0.5, 1]},
+    ),
+    Case(
+        "-1 among marks whose end was told",
+        {"r.csv": LONG + "a,x,10\na,y,-1\nb,x,1\nb,y,4\n"},
+        "--missing -1 --max-response 10",
+        {"a": [1, None], "b": [0.1, 0.4]},
+        words="--max-response 10",
+    ),
+    Case(
+        "an end of marks that is too low",
+        {"r.csv": LONG + "a,x,10\na,y,5\n"},
+        "--max-response 10",
+        {"a": [1, 0.5]},
+        words="--max-response 5",
+    ),
+    Case(
+        "1 and 2, as R numbers the levels of a factor",
+        {"r.csv": LONG + "a,x,1\na,y,2\n"},
+        "--true-value 2",
+        {"a": [0, 1]},
+    ),
     Case("1 and -1", {"r.csv": LONG + "a,x,1\na,y,-1\n"}, "--true-value 1", {"a": [1, 0]}),
     Case(
         "a third word",
@@ -403,6 +465,13 @@ CASES = (
         in_place_of={"response=...": "response=verdict"},
     ),
     Case(
+        "who won, of which one word alone is known",
+        {"r.csv": rows("model_id", "item_id", "response", "points") + "a,x,model_a,1\na,y,model_b,0\na,z,tie,0.5\n"},
+        "--column response=...",
+        {"a": [1, 0, 0.5]},
+        in_place_of={"response=...": "response=points"},
+    ),
+    Case(
         "a text column in a wide table",
         {"r.csv": "model_id,maker,notes,x,y\na,org,good,1,0\nb,lab,,0,1\n"},
         "--drop-column maker --drop-column notes",
@@ -433,6 +502,19 @@ CASES = (
         "--column item_id=wer --column response=was_right",
         {"a": [1, 0]},
         words="--column model_id=llm",
+    ),
+    Case(
+        "ids of items that are called so, beside other columns",
+        {"r.csv": "ID,model,score,prompt,exception\nx,a,1,p,\ny,a,0,q,boom\nx,b,1,p,\n"},
+        "--column item_id=ID",
+        {"a": [1, None], "b": [1, None]},
+    ),
+    Case(
+        "a status of errors",
+        {"r.csv": rows("model", "item", "score", "status") + "a,x,1,ok\na,y,0,timeout\nb,x,0,ok\nb,y,1,ok\n"},
+        "--column error=status",
+        {"a": [1, None], "b": [0, 1]},
+        is_read=True,
     ),
     Case(
         "columns by other names, of which one is a usual one",

@@ -20,8 +20,10 @@ from tests.cli.session.loops import FAST
 from tests.scaling.simulated_suite import simulated_suite
 
 pytestmark = pytest.mark.usefixtures("few_folds")
-MARK, TWIN, PAST = "z~", "~twin", "new-past"
-"""Before renamed ids, behind the id of a copy, and the id of a copy of a past model."""
+TWIN, PAST = "~twin", "new-past"
+"""Behind the id of a copy, and the id of a copy of a past model."""
+MARK = re.compile("[a-z]{4}~")
+"""Before renamed ids: letters by chance, so that names sort in another order."""
 IGNORED = {"last_event", "at", "sha256", "verdicts", "notes", "sentence"}
 ONE_SIDED = {"beyond", "note"}
 """Keys of what is said of the best past models alone: the worst ones are not what they are, turned over."""
@@ -63,6 +65,9 @@ session status run.jsonl""",
     "scaling pretrain": "scaling pretrain suite.parquet --law sigmoid",
 }
 """Command lines by name; each may need what those before it wrote. @ stands before ids of models."""
+DRAWN_BY_NAME = ("gate in stages",)
+"""Of one model nothing but names tells right answers apart: names of another order draw other items."""
+BUT_BY_NAME = tuple(verb for verb in VERBS if verb not in DRAWN_BY_NAME)
 
 
 def answers(names, abilities, n_items, n_trials=None):
@@ -112,8 +117,19 @@ def in_parts(frame):
     return [frame.filter(place == part) for part in range(3)]
 
 
+def longer_names(frame):
+    return [frame.with_columns(("name~" + pl.col(one)).alias(one) for one in ("model_id", "item_id", "scenario"))]
+
+
 def renamed(frame):
-    return [frame.with_columns((MARK + pl.col(name)).alias(name) for name in ("model_id", "item_id", "scenario"))]
+    names = [pl.Series(one, map(new_name, frame[one])) for one in ("model_id", "item_id")]
+    return [frame.with_columns(*names, scenario="name~" + pl.col("scenario"))]
+
+
+def new_name(name):
+    """Name of a model or an item after it was renamed: none is the name of another one before."""
+    letters = np.random.default_rng(list(name.encode())).integers(26, size=4)
+    return "".join(chr(ord("a") + letter) for letter in letters.tolist()) + "~" + name
 
 
 def turned(frame):
@@ -137,7 +153,7 @@ class Relation:
     verbs: tuple[str, ...] = tuple(VERBS)
     expected: Callable = lambda plain: plain
     found: Callable = lambda printed: printed
-    mark: str = ""
+    name: Callable[[str], str] = str  # What a model is called afterwards
 
 
 OTHER_END = {"low": "high", "lower_bound": "upper_bound", "only_a_right": "only_b_right"}
@@ -193,10 +209,11 @@ RELATIONS = {
     "rows in another order": Relation(shuffled),
     "models from the last": Relation(from_the_last("model_id")),
     "items from the last": Relation(from_the_last("item_id")),
-    "other names": Relation(renamed, mark=MARK),
+    "longer names": Relation(longer_names, DRAWN_BY_NAME, name="name~{}".format),
+    "other names": Relation(renamed, BUT_BY_NAME, name=new_name),
     "files in parts": Relation(in_parts),
     "all at once": Relation(
-        lambda frame: in_parts(shuffled(renamed(from_the_last("item_id")(frame)[0])[0])[0]), mark=MARK
+        lambda frame: in_parts(shuffled(renamed(from_the_last("item_id")(frame)[0])[0])[0]), BUT_BY_NAME, name=new_name
     ),
     "a copy beside": Relation(
         with_twin,
@@ -229,11 +246,13 @@ def carried_through(folder, relation):
             changed.write_csv(folder / f"{name}-{part}.csv")
         files = sorted(path.name for path in folder.glob(f"{name}-?.csv"))
         about = ("--models", "models.csv") if name == "suite" else ()
-        models.with_columns((relation.mark + pl.col("model_id")).alias("model_id")).write_csv(folder / "models.csv")
+        names = pl.Series("model_id", map(relation.name, models["model_id"]))
+        models.with_columns(names).write_csv(folder / "models.csv")
         printed(folder, ("import", *files, *about, "-o", f"{name}.parquet"))
     found = {}
     for verb, lines in VERBS.items():
-        texts = [printed(folder, shlex.split(line.replace("@", relation.mark))) for line in lines.splitlines()]
+        named = re.sub("@([^ ]+)", lambda found: relation.name(found[1]), lines)
+        texts = [printed(folder, shlex.split(line)) for line in named.splitlines()]
         found[verb] = [canonical(text) for text in texts]
     return found
 
@@ -249,12 +268,12 @@ def printed(folder, words):
 def canonical(value, key=""):
     """Say the same with names as they were, and rows and names in order."""
     if isinstance(value, dict):
-        return {one.replace(MARK, ""): canonical(value[one], one) for one in value if one not in IGNORED}
+        return {MARK.sub("", one): canonical(value[one], one) for one in value if one not in IGNORED}
     if isinstance(value, list):
         rows = [canonical(one) for one in value]
         is_sorted = rows and isinstance(rows[0], dict | str) and key not in ORDERED
         return sorted(rows, key=names_in) if is_sorted else rows
-    return DIGEST.sub("digest", value.replace(MARK, "")) if isinstance(value, str) else value
+    return DIGEST.sub("digest", MARK.sub("", value)) if isinstance(value, str) else value
 
 
 def names_in(row):

@@ -79,7 +79,7 @@ def test_a_fold_puts_its_bank_together_once_and_takes_it_along(bank):
 
 def test_folds_span_the_range_of_scores(bank):
     """Models in order of their score are dealt out: every fold gets one of each tenth of them."""
-    rank = np.argsort(order_by_answers(bank.responses, np.arange(23)))
+    rank = np.argsort(order_by_answers(bank.responses, np.arange(23), bank.content_order))
     for fold in folds(bank):
         assert {0, 1} <= set((rank[fold.held_out] // 10).tolist())
 

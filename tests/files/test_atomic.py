@@ -139,15 +139,44 @@ def test_the_next_write_removes_what_a_killed_one_left(tmp_path, replacing):
     assert sorted(tmp_path.iterdir()) == sorted([path, others])
 
 
+def test_a_repeat_at_once_removes_what_a_killed_command_left(tmp_path):
+    """Places younger than a minute stayed, and were still there after a repeat that ended well."""
+    path = tmp_path / "result"
+    young = leave_behind(path, age=0.0)
+    sweep(path)
+    assert not young.exists()
+
+
 def test_what_is_being_written_stays(tmp_path):
     path = tmp_path / "result"
-    young = leave_behind(path, age=1.0)
-    sweep(path)
-    assert young.exists()
     with replacing_file(path) as temporary:
         os.utime(temporary, (0.0, 0.0))  # slow work: old, but its writer lives and holds the lock
         sweep(path)
         assert temporary.exists()
+
+
+@pytest.mark.parametrize("replacing", [replacing_file, adding_to_folder])
+def test_a_place_that_is_swept_before_it_is_locked_is_made_anew(tmp_path, monkeypatch, replacing):
+    path, held, swept = tmp_path / "result", atomic.held, []
+
+    def swept_once(place):
+        if not swept:
+            swept.append(place)
+            sweep(path)  # by another command, between making a place and locking it
+        return held(place)
+
+    monkeypatch.setattr(atomic, "held", swept_once)
+    with replacing(path) as temporary:
+        assert not swept[0].exists()
+        assert temporary.exists()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_is_added_to_a_bank(tmp_path):
+    (tmp_path / "bank.json").touch()
+    with pytest.raises(ParameterError, match="is the folder of a bank"), adding_to_folder(tmp_path):
+        pass
+    assert [one.name for one in tmp_path.iterdir()] == ["bank.json"]
 
 
 def test_the_only_one_left_of_what_stood_there_stays(tmp_path):

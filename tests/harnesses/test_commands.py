@@ -223,6 +223,47 @@ def test_interrupted_items_end_soon():
     assert items_of("sleep 60; echo 1", uses_shell=True, timeout=0.05)(HOSTILE[0]).reason == "Its time was up."
 
 
+@pytest.mark.parametrize("uses_shell", [False, True])
+@pytest.mark.parametrize(
+    ("command", "reader"),
+    [
+        ('sh -c "echo {item_id}; echo 1"', "sh"),
+        ('/bin/bash -lc "echo {item_id}"', "bash"),
+        ('env X=1 sh -e -c "echo {item_id}"', "sh"),
+        ('sh -c "a; echo {item_id}"', "sh"),
+        ('su me -c "solve {scenario}"', "su"),
+        ("ssh host solve {item_id}", "ssh"),
+        ('python3 -c "print({item_id})"', "python3"),
+    ],
+)
+def test_no_second_program_reads_an_id_as_code(command, reader, uses_shell):
+    """A second shell reads an id again: `$(touch x)` in it was run."""
+    with pytest.raises(ParameterError, match=f"must not be in what {reader} reads as code"):
+        items_of(command, uses_shell=uses_shell)
+
+
+@pytest.mark.parametrize("command", ["cd x && eval solve {item_id}", 'echo 1\nsh -c "echo {item_id}" | cat'])
+def test_nor_does_one_further_on_in_a_command_of_a_shell(command):
+    with pytest.raises(ParameterError, match="reads as code"):
+        items_of(command, uses_shell=True)
+
+
+@pytest.mark.parametrize("item", HOSTILE)
+@pytest.mark.parametrize(
+    "command",
+    [
+        'sh -c \'printf "%s" "$1" > seen; echo 1\' - {item_id}',
+        "eval true; printf %s {item_id} > seen; echo 1",
+        "printf %s {item_id} | sh -c 'cat > seen'; echo 1",
+    ],
+)
+def test_an_id_as_an_argument_of_its_own_comes_as_it_is(tmp_path, monkeypatch, item, command):
+    monkeypatch.chdir(tmp_path)
+    assert items_of(command, uses_shell=True)(item).response == 1.0
+    assert (tmp_path / "seen").read_text(encoding="utf-8") == item
+    assert not (tmp_path / "broken").exists()
+
+
 @pytest.mark.parametrize(
     ("choices", "words"),
     [

@@ -176,3 +176,10 @@ def test_few_past_models_and_other_items_are_said(bank):
 @pytest.mark.parametrize(("chance", "said"), [(0.994, "0.99"), (0.996, "above 0.99"), (np.nan, "unknown")])
 def test_a_probability_is_never_written_as_sure(chance, said):
     assert probability_words(chance) == said
+
+
+@pytest.mark.parametrize("abilities", [[-1.5, 1.5], [-2.0, -1.0, 1.0, 2.0]])
+def test_without_a_bank_nothing_is_said_of_past_models(bank, abilities):
+    page = comparison_page(compare(results(bank, abilities)))
+    assert "past model" not in page.html()
+    check_charts(page)

@@ -1,5 +1,7 @@
 """The banks that come with the package."""
 
+import json
+import shutil
 import zipfile
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 
 import itembank as ib
 from itembank.bank.bank_places import PACKAGED
+from itembank.bank.bank_records import record_digest
+from itembank.estimation.estimator_specs import PIRT
 from itembank.pages.estimates_page import estimates_page
 from itembank.publishing.recipes import origin_of
 from scripts.make_ready_banks import BANKS, swe_bench_verified
@@ -73,6 +77,39 @@ def test_each_gives_calibrated_intervals_from_its_items(name):
         assert (found.method, found.interval_kind) == ("stacked", "calibrated")
         assert found.n_total[-1] == bank.n_total == {"swebench-verified": 500, "mmlu-pro": 12_032}[name]
         assert 0.2 < found.scores.low[0, -1] < found.value[0, -1] < found.scores.high[0, -1] < 0.9
+
+
+IN_EARLIER_BANKS = [
+    "PIRT()",
+    "GPIRT(anchor_variance_factor=4.0, unmeasured_bias=0.05)",
+    "Weighted()",
+    "Factor(n_factors='auto', discrepancy='auto')",
+    "Factor(n_factors='auto', discrepancy=0.1)",
+]
+
+
+@pytest.mark.parametrize("name", BANKS)
+def test_a_bank_that_names_its_methods_as_python_did_serves_as_before(name, tmp_path):
+    folder = tmp_path / "earlier"
+    shutil.copytree(PACKAGED / name, folder)
+    record = json.loads((folder / "bank.json").read_text(encoding="utf-8"))
+    for subset in record["published"]["subsets"]:
+        subset["methods"] = IN_EARLIER_BANKS
+    record["record_sha256"] = record_digest(record)
+    (folder / "bank.json").write_text(json.dumps(record), encoding="utf-8")
+    answers = responses_to(ib.load_bank(f"bank:{name}").own_selections[0].item_ids)
+    now, then = (ib.estimate(ib.load_bank(bank), answers) for bank in (f"bank:{name}", folder))
+    assert then.rows() == now.rows()
+    assert then.interval_kind == "calibrated"
+
+
+def test_a_renamed_class_changes_nothing_of_a_published_bank(monkeypatch):
+    bank = ib.load_bank("bank:swebench-verified")
+    answers = responses_to(bank.own_selections[0].item_ids)
+    before = ib.estimate(bank, answers)
+    monkeypatch.setattr(PIRT, "__repr__", lambda _: "Renamed()")
+    after = ib.estimate(ib.load_bank("bank:swebench-verified"), answers)
+    assert (after.rows(), after.interval_kind) == (before.rows(), "calibrated")
 
 
 def responses_to(items, *, models=("new",)):

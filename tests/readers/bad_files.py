@@ -53,12 +53,12 @@ WRONG = [
     # out of [0, 1], not numbers, not finite
     Wrong(
         "above one",
-        {"r.csv": LONG + "a,x,1\na,y,1.5\nb,x,-2\n"},
+        {"r.csv": LONG + "a,x,1\na,y,1.5\nb,x,-2.5\n"},
         (
             r"r\.csv",
             r"\[0, 1\], got 2 values outside for 2 of 2 models",
-            "'a' item 'y' = 1.5, 'b' item 'x' = -2",
-            "Rescale",
+            "'a' item 'y' = 1.5, 'b' item 'x' = -2.5",
+            "rescale them",
         ),
     ),
     Wrong(

@@ -59,7 +59,10 @@ def test_kinds_of_errors(text, kind):
     assert KINDS[error_kind(text)] == kind
 
 
-@pytest.mark.parametrize("word", ["timeout", "TIMED_OUT", "Time-out", "error", "ERR", "crashed", "exception"])
+@pytest.mark.parametrize(
+    "word",
+    ["timeout", "TIMED_OUT", "Time-out", "error", "ERR", "crashed", "exception", "ReadTimeoutError", "ERROR: HTTP 429"],
+)
 def test_words_of_errors_in_place_of_a_response(word):
     assert is_error_word(word)
     matrix = responses_from_frame(frame(response=["pass", "fail", word]))
@@ -67,7 +70,7 @@ def test_words_of_errors_in_place_of_a_response(word):
     assert matrix.lost.n.tolist() == [[0, 0, 1]]
 
 
-@pytest.mark.parametrize("word", ["failed", "wrong", "no", "skipped", "timeouts are bad"])
+@pytest.mark.parametrize("word", ["failed", "wrong", "no", "skipped", "timeouts are bad", "no error", "error-free"])
 def test_other_words_are_none(word):
     assert not is_error_word(word)
 
@@ -104,6 +107,33 @@ def test_flags_are_errors_and_other_numbers_are_not():
     assert matrix.lost is None
     with pytest.raises(DataError, match="Name the column that tells whether an answer was lost"):
         responses_from_frame(frame(response=[1, 0, 0], gap=[0.1, 0.4, 0.0]), spec=ReadingSpec(columns={"error": "gap"}))
+
+
+@pytest.mark.parametrize("name", ["Error", "error_message", "Exception type"])
+def test_columns_of_errors_by_other_names(name, tmp_path):
+    text = f"model,item,score,{name}\na,x,1,\na,y,0,Read timed out\na,z,0,\n"
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.warns(DataWarning, match=f"'{name}' as error"):
+        matrix = read_responses(tmp_path / "r.csv")
+    np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0]])
+    assert kinds(matrix) == [["answer", "time-out", "answer"]]
+    (tmp_path / "r.csv").write_text(f"model_id,item_id,response,{name}\na,x,1,0.37\na,y,0,2.5\n")
+    with pytest.warns(DataWarning) as told:
+        assert read_responses(tmp_path / "r.csv").lost is None
+    assert "the column is left out" in str(told[-1].message)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_status_that_is_an_error_is_named_and_can_be_counted(ending, tmp_path):
+    rows = pl.DataFrame(
+        {"model_id": "a", "item_id": ["x", "y", "z"], "response": [1, 0, 0], "Status": ["completed", "timeout", "done"]}
+    )
+    path = tmp_path / f"r.{ending}"
+    path.write_text(rows.write_csv() if ending == "csv" else rows.write_ndjson())
+    with pytest.warns(DataWarning, match="1 rows have 'timeout' as 'Status', .*add: columns={'error': 'Status'}"):
+        np.testing.assert_array_equal(read_responses(path).responses, [[1, 0, 0]])
+    matrix = read_responses(path, spec=ReadingSpec(columns={"error": "Status"}))
+    np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0]])
 
 
 def test_a_score_beside_an_error_is_named_and_the_errors_can_be_left_out():
@@ -211,6 +241,37 @@ def test_promptfoo_tells_errors_from_failed_assertions(tmp_path):
     lines = tmp_path / "out.jsonl"
     lines.write_text("".join(f"{json.dumps(one)}\n" for one in promptfoo(*PROMPTFOO)))
     np.testing.assert_array_equal(read_responses(lines).responses, matrix.responses)
+
+
+def test_promptfoo_tells_a_grader_that_broke_from_a_grade(tmp_path):
+    broken = {"pass": False, "score": 0, "reason": "no JSON", "metadata": {"graderError": True}}
+    no, yes = {"pass": False, "score": 0, "reason": "too long"}, {"pass": True, "score": 1}
+    graded = [[broken], [no], [broken, no], [broken, yes]]
+    rows = [
+        {**PROMPTFOO[1], "testIdx": k, "gradingResult": {"pass": False, "componentResults": parts}}
+        for k, parts in enumerate(graded)
+    ]
+    rows.append({**PROMPTFOO[1], "testIdx": 4, "gradingResult": broken})
+    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": promptfoo(*rows)}}))
+    matrix = read_responses(tmp_path / "out.json")
+    np.testing.assert_array_equal(matrix.responses, [[NAN, 0, 0, NAN, NAN]])
+    assert kinds(matrix) == [["judge", "answer", "answer", "judge", "judge"]]
+
+
+def test_promptfoo_of_2024_names_no_test_and_no_reason(tmp_path):
+    rows = [
+        {"vars": {"q": "a"}, "success": True, "gradingResult": {"pass": True}},
+        {"vars": {"q": "b"}, "success": False, "error": "Contains x", "gradingResult": {"pass": False}},
+        {"vars": {"q": "c"}, "success": False, "error": "API error: 429 Too Many Requests"},
+        {"vars": {"q": "d"}, "success": False, "error": "Expected output to contain x"},
+    ]
+    rows = promptfoo(*rows, latencyMs=3)
+    path = tmp_path / "out.json"
+    for results in ({"version": 2, "results": rows}, rows):
+        path.write_text(json.dumps({"results": results}))
+        matrix = read_responses(path)
+        np.testing.assert_array_equal(matrix.responses, [[1, 0, NAN, 0]])
+        assert kinds(matrix) == [["answer", "answer", "harness", "answer"]]
 
 
 def test_two_prompts_of_one_provider_are_two_models(tmp_path):

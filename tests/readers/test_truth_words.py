@@ -29,6 +29,14 @@ def test_a_usual_pair_is_read_by_itself_and_told(tmp_path, pair):
     np.testing.assert_array_equal(found, [1, 0, np.nan, 1, np.nan])
 
 
+@pytest.mark.parametrize(
+    ("words", "worth"), [("CPINc", [1, 0.5, 0, 0, 1]), (("Wins", "drawn", "LOSES", "ties"), [1, 0.5, 0, 0.5])]
+)
+def test_words_of_more_than_two_outcomes(tmp_path, words, worth):
+    with pytest.warns(DataWarning, match="as 0.5"):
+        np.testing.assert_array_equal(read(tmp_path, long(*words)), worth)
+
+
 def test_one_word_of_a_pair_is_enough(tmp_path):
     with pytest.warns(DataWarning, match="read 'incorrect' as wrong"):
         np.testing.assert_array_equal(read(tmp_path, long("incorrect", "incorrect")), [0, 0])
@@ -37,15 +45,15 @@ def test_one_word_of_a_pair_is_enough(tmp_path):
 @pytest.mark.parametrize(
     ("values", "says"),
     [
-        (("C", "I", "P", "C"), r"'C' 2 times, 'I' 1 times, 'P' 1 times. If 'P' marks .* missing_values=\('P',\)$"),
+        (("C", "I", "Q", "C"), r"'C' 2 times, 'I' 1 times, 'Q' 1 times. If 'Q' marks .* missing_values=\('Q',\)\n"),
         (
             ("correct", "fail"),
             "'correct' 1 times, 'fail' 1 times.*say which: true_value='correct' or true_value='fail'",
         ),
         (("yes", "1"), "got 1 values that are none: 'a' item 'q0' = 'yes'"),
-        (("A", "B", "C", "D"), r"If these are answers, and another column says .*, add: response_column='...'$"),
+        (("A", "B", "C", "D"), r"or, if these are answers and another column says .*, add: response_column='...'$"),
         (("1", "0", '"1,000"'), r"'1,000' 1 times. Write numbers with a decimal point, .* thousands\.$"),
-        (("true", "false", "lazy"), r"If 'lazy' marks an answer that is missing, add: missing_values=\('lazy',\)$"),
+        (("true", "false", "lazy"), r"If 'lazy' marks an answer that is missing, add: missing_values=\('lazy',\)\n"),
         (("accepted", "rejected"), "'accepted' 1 times, 'rejected' 1 times"),
     ],
 )

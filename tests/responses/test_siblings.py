@@ -7,6 +7,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import expit, logit
 
 from itembank.errors import DataWarning
+from itembank.responses.content_order import content_order
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import (
     connected_models,
@@ -102,8 +103,8 @@ def test_the_order_by_answers_does_not_hang_on_names_or_places():
     names = [f"m{number:02d}" for number in rng.permutation(30)]
     one = ResponseMatrix.create(values)
     other = ResponseMatrix.create(values[place], model_ids=names)
-    first = values[order_by_answers(one, np.arange(30))]
-    second = values[place][order_by_answers(other, np.arange(30))]
+    first = values[order_by_answers(one, np.arange(30), content_order(one))]
+    second = values[place][order_by_answers(other, np.arange(30), content_order(other))]
     np.testing.assert_array_equal(first, second)
     assert np.all(np.diff(first.mean(axis=1)) >= 0.0)
 

@@ -184,7 +184,10 @@ def item_drift(
     past = PastResiduals.of(past_deviation, least_spread)
     n_learnt = fitted_factor_model(bank).n_factors
     found = find_drift(factor_model_of(bank), items, observed.responses, past, n_learnt=n_learnt)
-    by_chance = marked_by_chance(past_difference, past_deviation, ~np.isnan(observed.responses), past, n_draws=N_DRAWS)
+    rows = bank.content_order.models
+    by_chance = marked_by_chance(
+        past_difference[rows], past_deviation[rows], ~np.isnan(observed.responses), past, n_draws=N_DRAWS
+    )
     table = bank.responses.items
     ids, scenarios = table["item_id"].to_list(), table["scenario"].to_list()
     order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last

@@ -10,6 +10,7 @@ from itembank.irt.abilities import Difficulties, expected_difficulties
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.ties import rounded
 
 MOST_MODELS = 60
 """Calibration models at whose abilities the gradient is taken; of more, evenly spread ones."""
@@ -72,7 +73,8 @@ def _gradient(bank: Bank) -> FloatArray:
     """Mean gradient of the expected overall score in ability, (n_dims,)."""
     parameters, abilities = bank.parameters, bank.calibration.abilities
     if abilities.shape[0]:
-        theta = abilities[:: -(-abilities.shape[0] // MOST_MODELS)]
+        ordered = abilities[np.lexsort(rounded(abilities).T)]  # by ability, whatever the order of the models
+        theta = ordered[:: -(-abilities.shape[0] // MOST_MODELS)]
     else:
         theta = bank.calibration.prior.mean[None, :]
     lower, upper = parameters.lower_asymptote, parameters.upper_asymptote

@@ -12,9 +12,11 @@ from itembank.bank.bank_records import RECORD
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, remedy
+from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import FloatArray
 from itembank.responses.error_kinds import Errors
 from itembank.responses.responses import ResponseMatrix
+from itembank.responses.sizes import with_usual_sizes
 
 ONE_MODEL = "model"
 """Id of a model whose answers are given without one."""
@@ -87,14 +89,15 @@ def read_new(
     """Return all responses of new models, and what `as_new_responses` makes of them."""
     given = responses if isinstance(responses, ResponseMatrix) else _in_memory(bank, responses, selection)
     if given is not None:
-        given = given.with_errors(errors)
+        given = _sized(bank, given.with_errors(errors))
         return given, given
     from itembank.readers import agreement  # noqa: PLC0415 (most verbs are given responses, or none)
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
     from itembank.responses.prompts import how_to_mix  # noqa: PLC0415
 
     spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
-    matrix = whole = agreement.read_new_responses(_paths(responses), bank.responses.items, spec=spec)
+    whole = agreement.read_new_responses(_paths(responses), bank.responses.items, spec=spec)
+    matrix = whole = _sized(bank, whole)
     if selection is not None:
         matrix, _ = agreement.only_items(matrix, selection.item_ids)
     if same_content:
@@ -103,6 +106,11 @@ def read_new(
             advice = "To take them anyway, give what read_responses(...) returns in place of the path."
             agreement.check_same_prompts(matrix.items, bank.responses.items, advice=remedy(advice, how_to_mix()))
     return whole, matrix
+
+
+def _sized(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
+    """Let scores without a number of trials count as many as past models', where the bank's family counts trials."""
+    return with_usual_sizes(responses, bank.responses) if bank.parameters.family in COUNTS else responses
 
 
 def _in_memory(bank: Bank, responses: NewResponses, selection: Selection | None) -> ResponseMatrix | None:

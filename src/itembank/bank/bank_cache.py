@@ -3,8 +3,9 @@
 import contextlib
 import hashlib
 import importlib.metadata
+import json
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -133,17 +134,24 @@ class BankCache:
 
 
 def cache_name(kind: str, *depends_on: object) -> str:
-    """Name arrays after what they depend on besides the bank: arrays count by their bytes, all else by its repr.
+    """Name arrays after what they depend on besides the bank: arrays count by their bytes, all else by its JSON.
 
-    `kind` begins the name. The repr of all else says all that it is, as that of frozen specs, numbers and text does;
-    arrays are values of their own only.
+    `kind` begins the name. A spec comes as the plain data of its table (`MethodTable.to_plain`), so that its class may
+    be renamed; arrays are values of their own only.
     """
-    others = tuple(part for part in depends_on if not isinstance(part, np.ndarray))
-    digest = hashlib.sha256(repr(others).encode())
+    others = [part for part in depends_on if not isinstance(part, np.ndarray)]
+    digest = hashlib.sha256(json.dumps(others, sort_keys=True, default=_plain).encode())
     for part in depends_on:
         if isinstance(part, np.ndarray):
             digest.update(np.ascontiguousarray(part, dtype=np.float64).tobytes() + b"|")
     return f"{kind}-{digest.hexdigest()[:20]}"
+
+
+def _plain(part: Any) -> Any:
+    """Return what JSON has no form for as a number, or as text."""
+    if is_dataclass(part):
+        raise TypeError(f"a spec must come as plain data with the name of its method, got {part!r}.")
+    return part.tolist() if isinstance(part, np.generic | np.ndarray) else str(part)
 
 
 def _stamp(bank_id: str) -> str:

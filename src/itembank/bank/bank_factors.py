@@ -88,7 +88,8 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
     def measure() -> dict[str, FloatArray]:
         rows = bank.distinct_models  # what others did not answer would be filled in, and seem not to shift
         rows = rows if rows.size else np.arange(bank.n_models)
-        in_order = columns_of(bank.responses).of_models(rows[order_by_answers(bank.responses, rows)])
+        ascending = rows[order_by_answers(bank.responses, rows, bank.content_order)]
+        in_order = columns_of(bank.responses).of_models(ascending)
         found = measure_discrepancy(in_order, bank.targets.scenario_index, subgroups=subscenarios(bank))
         return {"scales": np.array([found.level, found.subgroup])}
 

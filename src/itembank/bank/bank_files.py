@@ -196,6 +196,7 @@ def _record(bank: Bank) -> dict[str, Any]:
             "n_iterations": calibration.n_iterations,
             "message": calibration.message,
             "tolerance": calibration.tolerance,
+            "score_correlation": calibration.score_correlation,
             "options": dict(calibration.options),
             "thresholds": dict(calibration.thresholds),
         },
@@ -338,6 +339,7 @@ def _calibration(
         None if about.get("tolerance") is None else float(_floats(about["tolerance"])),
         about.get("options", {}),
         items.get("log_precision_error"),
+        None if about.get("score_correlation") is None else float(_floats(about["score_correlation"])),
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from itembank.errors import BankError, DataError, IntegrityError, shown
-from itembank.files.atomic import kept_aside
+from itembank.files.atomic import BANK_RECORD, kept_aside
 from itembank.files.documents import MOST_BYTES, digest_of_record, read_json
 from itembank.files.hub import KIND, HubName, hub_client, hub_errors, is_unreachable, parse_hub_name
 
@@ -42,7 +42,7 @@ READABLE = (
     PUBLISHED_SCHEMA_VERSION,
     KNOWN_PARAMETERS_SCHEMA_VERSION,
 )
-RECORD = "bank.json"
+RECORD = BANK_RECORD
 FILES = ("items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
 
 

@@ -22,6 +22,7 @@ from itembank.irt.discrepancy import Discrepancy
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.responses.content_order import ContentOrder, content_order
 from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import SELECTION_WEIGHT
@@ -30,6 +31,8 @@ from itembank.responses.targets import ScoreTargets
 from itembank.tabular import Compact
 
 BANK_ID_LENGTH = 12
+CONTENT_ORDER = "content order"
+"""Under which a bank's cache holds it."""
 
 
 def data_fingerprint(responses: ResponseMatrix) -> str:
@@ -93,6 +96,8 @@ FEW_MODELS = "few-models"
 """The method where fewer than ten past models say too little of items for an item model (`calibration_of_few`)."""
 KNOWN_PARAMETERS = "known-parameters"
 """The method of banks whose item parameters were given, which have no past models (`calibration_of_known`)."""
+LEAST_SKILL = 0.7
+"""Correlation of abilities and scores below which abilities are not skill: fits that follow skill had .94 and more."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -128,6 +133,9 @@ class Calibration(Compact):
     log_precision_error : (n_items,) or None
         Standard error of the logarithm of each item's precision, where it was learned; the same for the items that
         share one.
+    score_correlation : float or None
+        Correlation of the abilities with the models' scores, of the closest combination of several abilities; None
+        where nothing was fitted, and in banks of earlier releases.
     """
 
     parameters: ItemParameters
@@ -146,6 +154,20 @@ class Calibration(Compact):
     tolerance: float | None = None
     options: Mapping[str, float | str | bool] = field(default_factory=dict)
     log_precision_error: FloatArray | None = None
+    score_correlation: float | None = None
+
+    @property
+    def caution(self) -> str:
+        """What a reader of the abilities must know: that they are no skill; empty where they are."""
+        if self.score_correlation is None or self.score_correlation >= LEAST_SKILL:
+            return ""
+        is_positive = bool(self.options.get("positive_discrimination"))
+        other = "" if is_positive else ", or the variational '2pl' with positive_discrimination = true"
+        advice = "" if self.item_model == "1pl" else f" Take item model '1pl'{other}."
+        return (
+            f"The abilities are not skill: their correlation with the models' scores is {self.score_correlation:.2f}, "
+            f"less than {LEAST_SKILL:g}. They may follow the guesses that related models share.{advice}"
+        )
 
     @property
     def is_fitted(self) -> bool:
@@ -216,7 +238,8 @@ class PublishedSubset:
     # score of the best and the middle past model, and the line of `Place`
     beyond: Mapping[str, FloatArray]
     explanation: str  # How the methods compared
-    methods: tuple[str, ...]  # What 'stacked' combined: a release that combines others cannot use what is kept here
+    # What 'stacked' combined, each with its choices: a release that combines others cannot use what is kept here
+    methods: tuple[Mapping[str, Any], ...]
     # Of the cross-validated overall score: `error` (mean absolute), `half_width` (mean, of 95 % intervals) and
     # `coverage` (fraction of these that cover the true score); empty without cross-validation
     measured: Mapping[str, float] = field(default_factory=dict)
@@ -306,6 +329,20 @@ class Published:
         return {f"{PART}{name}": array for name, array in packed.items()}
 
 
+_EARLIER_METHODS: Mapping[str, Mapping[str, Any]] = {
+    "PIRT()": {"method": "p-irt"},
+    "GPIRT(anchor_variance_factor=4.0, unmeasured_bias=0.05)": {
+        "method": "gp-irt",
+        "anchor_variance_factor": 4.0,
+        "unmeasured_bias": 0.05,
+    },
+    "Weighted()": {"method": "weighted"},
+    "Factor(n_factors='auto', discrepancy='auto')": {"method": "factor", "n_factors": "auto", "discrepancy": "auto"},
+    "Factor(n_factors='auto', discrepancy=0.1)": {"method": "factor", "n_factors": "auto", "discrepancy": 0.1},
+}
+"""What 'stacked' combines, as banks say it that were published before it was written as JSON."""
+
+
 def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Published:
     """Read what `Published.record` and `Published.arrays` wrote; what is not there raises as reading a bank does."""
     found = {name.removeprefix(PART): array for name, array in arrays.items() if name.startswith(PART)}
@@ -316,7 +353,9 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
         subset = PublishedSubset(
             selection=Selection.from_dict(about["selection"], source="the published selection"),
             explanation=visible(str(about["explanation"])),  # it is shown, and may be a stranger's
-            methods=tuple(map(str, about["methods"])),
+            methods=tuple(
+                _EARLIER_METHODS.get(one, {}) if isinstance(one, str) else dict(one) for one in about["methods"]
+            ),
             **{name: own[name] for name in OF_SUBSET},
             beyond={name: own[name] for name in BEYOND if name in own},
             measured=measured,
@@ -403,6 +442,7 @@ class Bank(Compact):
             f"  score: {self.target_id}"
             + (f", {self.targets.overall_in_words}" if self.targets.overall_in_words else ""),
             f"  item model: {calibration.item_model}, n_dims {calibration.n_dims}, by {calibration.method}",
+            *([f"  {calibration.caution}"] if calibration.caution else []),
         ]
         if self.published is not None:
             lines.append("  published without past models' responses")
@@ -603,6 +643,26 @@ class Bank(Compact):
         return self.cache.remember("known scores", lambda: KnownScores.of(self.responses, self.targets))
 
     @property
+    def content_order(self) -> ContentOrder:
+        """Order of past models and items in which chance and ties decide: by their answers, not by their names.
+
+        That of a fold is its whole bank's: items that all its models answered alike are not alike to the others.
+        """
+        shapes = {"models": (self.n_models,), "items": (self.n_items,)}
+
+        def find() -> dict[str, FloatArray]:
+            return {name: order.astype(np.float64) for name, order in content_order(self.responses)._asdict().items()}
+
+        def fits(kept: dict[str, FloatArray]) -> bool:
+            return {name: order.shape for name, order in kept.items()} == shapes
+
+        def find_or_read() -> ContentOrder:
+            kept = self.cache.arrays("content-order", find, fits=fits)
+            return ContentOrder(*(kept[name].astype(np.int64) for name in shapes))
+
+        return self.cache.remember(CONTENT_ORDER, find_or_read)
+
+    @property
     def siblings(self) -> IntArray:
         """Group of each past model, (n_models,): models of one group answer alike (`sibling_groups`)."""
 
@@ -621,7 +681,8 @@ class Bank(Compact):
 
         def find() -> IntArray:
             known = self.known_scores.models
-            return np.sort(one_of_each(self.siblings, known[order_by_answers(self.responses, known)]))
+            ascending = order_by_answers(self.responses, known, self.content_order)
+            return np.sort(one_of_each(self.siblings, known[ascending]))
 
         return self.cache.remember("distinct models", find)
 

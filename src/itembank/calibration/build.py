@@ -9,6 +9,7 @@ from itembank.bank.banks import Bank, bank_fingerprint
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
 from itembank.calibration.dimensions import usual_spec
+from itembank.calibration.families import sized
 from itembank.calibration.item_model_bias import item_model_bias, response_variance
 from itembank.errors import DataWarning, shown, warn
 from itembank.numerics.random import as_generator
@@ -58,7 +59,7 @@ def build_bank(
     >>> bank = build_bank(responses)  # doctest: +SKIP
     >>> selection = select(bank, 100, rng=0)  # doctest: +SKIP
     """
-    responses = _answered(as_responses(responses))
+    responses = sized(_answered(as_responses(responses)), METHODS.resolve(spec))
     targets = ScoreTargets.create(responses.items, within=within, across=across)
     alike = siblings_in_words(responses.model_ids, sibling_groups(responses))
     if alike:

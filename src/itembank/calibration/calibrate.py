@@ -16,9 +16,11 @@ from itembank.calibration.families import (
     many_codes,
     precision_index,
     prepare,
+    sized,
     with_family,
 )
 from itembank.calibration.fits import Fit, FitData
+from itembank.calibration.skill import score_correlation
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray
@@ -67,7 +69,8 @@ def calibrate(
     -------
     Calibration
         With `converged` False, and a `ConvergenceWarning`, when the fit stopped early. Such a warning also names items
-        with slopes of more than 10 logits for a standard deviation of ability.
+        with slopes of more than 10 logits for a standard deviation of ability. With a `caution`, and a `DataWarning`,
+        when the abilities are not skill.
 
     Raises
     ------
@@ -86,8 +89,8 @@ def calibrate(
     >>> calibrate(ResponseMatrix.create(answers)).converged
     True
     """
-    responses = as_responses(responses)
     given = METHODS.resolve(spec)
+    responses = sized(as_responses(responses), given)
     spec = with_family(given, responses)
     codes = many_codes(responses, spec)
     _check(responses, spec, codes)
@@ -129,7 +132,7 @@ def calibrate(
         n_trials=prepared.n_trials,
     )
     parameters, item_covariance = put_back(fit, prepared.of_items, others)
-    return Calibration(
+    calibration = Calibration(
         parameters=parameters,
         item_covariance=item_covariance,
         abilities=fit.abilities,
@@ -146,7 +149,15 @@ def calibrate(
         tolerance=spec.tolerance,
         options=plain_options(given),
         log_precision_error=fit.log_precision_error,
+        score_correlation=score_correlation(data, fit.abilities),
     )
+    if calibration.caution:
+        warn(
+            f"items of {shown(responses.items['scenario'].unique(maintain_order=True).to_list())}: "
+            f"{calibration.caution}",
+            DataWarning,
+        )
+    return calibration
 
 
 def known_lower_asymptote(items: pl.DataFrame) -> FloatArray:

@@ -31,8 +31,10 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.numerics.parallel import in_parallel, one_blas_thread
 from itembank.numerics.splits import Split
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.content_order import in_content_order
 from itembank.responses.responses import ResponseMatrix, check_enough_models
 from itembank.responses.siblings import one_of_each, sibling_groups
+from itembank.responses.sizes import with_assumed_sizes
 from itembank.responses.targets import ScoreTargets
 
 CANDIDATES = (1, 2, 5, 10, 15)
@@ -184,6 +186,7 @@ def choose_n_dims(
 
     Every fifth model with a known score (`KnownScores`) is held out; the others calibrate each candidate; the held-out
     models' abilities come from the even items, and predict the odd ones. Of more than 6,000 items every k-th is used.
+    Models, and the items of each scenario, are counted in an order that follows from their answers (`content_order`).
     The smallest candidate within 0.0025 of the best mean absolute error of the scenarios' plain (micro) scores is
     chosen. A candidate needs four past models for each of its dimensions, and marginal ML has one.
     Variational fits stop at a tolerance of 1e-3, unless that of the spec is larger, and are float32, unless the
@@ -206,13 +209,15 @@ def choose_n_dims(
     ParameterError
         Without a candidate that could be tried.
     """
-    responses = as_responses(responses)
     spec = _for_trial(METHODS.resolve(spec))
+    responses = as_responses(responses)
+    if spec.family == "auto":
+        responses = with_assumed_sizes(responses)
     is_nested = spec.item_model == "nested"
     if candidates is None:
         candidates = NESTED_CANDIDATES if is_nested else CANDIDATES
     check_enough_models(responses.n_models, MINIMUM_TO_CHOOSE, "choosing the number of dimensions")
-    responses, _ = thinned(responses)
+    responses = in_content_order(responses, every=_stride(responses))
     # Of the models whose scores are known, or of all where these are too few; siblings go with them.
     rows = KnownScores.of(responses, ScoreTargets.create(responses.items)).models
     if rows.size < MINIMUM_TO_CHOOSE:
@@ -313,8 +318,12 @@ def _correlation_eigenvalues(standardised: FloatArray) -> FloatArray:
 
 def thinned(responses: ResponseMatrix) -> tuple[ResponseMatrix, int]:
     """Take every k-th item of a long benchmark; also return k."""
-    stride = -(-responses.n_items // MOST_ITEMS)
+    stride = _stride(responses)
     return (responses if stride == 1 else responses.take(items=np.arange(0, responses.n_items, stride))), stride
+
+
+def _stride(responses: ResponseMatrix) -> int:
+    return -(-responses.n_items // MOST_ITEMS)
 
 
 def feasible(candidates: tuple[int, ...], n_models: int, spec: CalibrationSpec) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Which family of responses is fitted, and the responses as its likelihood takes them."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import cast
@@ -10,7 +10,7 @@ import numpy as np
 
 from itembank.calibration.calibration_specs import CalibrationSpec, Variational
 from itembank.calibration.degenerate import find_degenerate
-from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
+from itembank.errors import ConvergenceWarning, DataError, DataWarning, remedy, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -18,6 +18,7 @@ from itembank.readers.probabilities import clip_probabilities
 from itembank.responses.code_array import ItemCodes
 from itembank.responses.coded_responses import are_fitted_as_codes, binary_codes
 from itembank.responses.responses import ResponseMatrix
+from itembank.responses.sizes import warn_of_assumed_sizes, with_assumed_sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,18 @@ class PreparedResponses:
     def is_left_out(self) -> BoolArray:
         """Items that take no part in the fit: the degenerate ones, but where over-dispersion may explain them."""
         return self.is_degenerate & (not KINDS[self.family].has_precision)
+
+
+def sized(responses: ResponseMatrix, spec: CalibrationSpec) -> ResponseMatrix:
+    """Return the responses with the numbers of questions that are assumed of published scores, and say so.
+
+    A family that was asked for takes responses as they are.
+    """
+    if spec.family != "auto":
+        return responses
+    found = with_assumed_sizes(responses)
+    warn_of_assumed_sizes(responses, found)
+    return found
 
 
 def with_family(spec: CalibrationSpec, responses: ResponseMatrix) -> CalibrationSpec:
@@ -77,10 +90,26 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes |
     if takes == "answers":
         scenarios = responses.items["scenario"].to_list()
         thresholds = {} if responses.is_binary else scenario_thresholds(values, scenarios)
+        warn_of_thresholds(values, scenarios, thresholds)
         if thresholds:
             values = apply_thresholds(values, item_thresholds(thresholds, scenarios))
         return PreparedResponses(family, values, None, thresholds, find_degenerate(values))
     return PreparedResponses(family, values, _trials(responses, family), {}, find_degenerate(values))
+
+
+def warn_of_thresholds(responses: FloatArray, scenarios: Sequence[str], thresholds: Mapping[str, float]) -> None:
+    """Say in a `DataWarning` where every response is made binary: marks of items, or benchmarks' scores by mistake."""
+    names = np.asarray(scenarios, dtype=object)
+    for name, threshold in thresholds.items():
+        values = responses[:, names == name]
+        if not np.any((values == 0.0) | (values == 1.0)):
+            each = remedy("each in a scenario of its own", "--column scenario=item_id")
+            warn(
+                f"responses in {name!r} lie between 0 and 1, and the item model takes them as right from "
+                f"{threshold:.3g} on. If they are scores of whole benchmarks, that loses most of what they say: give "
+                f"their numbers of questions, n_trials, or {each}.",
+                DataWarning,
+            )
 
 
 def many_codes(responses: ResponseMatrix, spec: CalibrationSpec) -> ItemCodes | None:

@@ -14,8 +14,8 @@ from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.splits import Split, first_of_each
-from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.content_order import content_order
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import one_of_each, order_by_answers, sibling_groups
 from itembank.responses.targets import ScoreTargets
@@ -62,12 +62,13 @@ def item_model_bias(
     """
     unmeasured = np.full(targets.n_scenarios, np.nan)
     known, group = KnownScores.of(responses, targets).models, sibling_groups(responses)
-    distinct = one_of_each(group, known[order_by_answers(responses, known)])
+    by_content = content_order(responses)
+    distinct = one_of_each(group, known[order_by_answers(responses, known, by_content)])
     if distinct.size < MINIMUM_FOR_BIAS:
         return unmeasured
     order = distinct[rng.permutation(distinct.size)]
     halves = Split.of(np.isin(group, group[order[distinct.size // 2 :]]))
-    is_shown = _half_of_each(targets.scenario_index, id_order(responses.item_ids), rng)
+    is_shown = _half_of_each(targets.scenario_index, by_content.items, rng)
     train = responses.take(models=halves.train)
     seen = train.observed
     usable, answered = np.flatnonzero(seen.any(axis=0)), np.flatnonzero(seen.any(axis=1))
@@ -154,9 +155,9 @@ def score_errors(
     return errors
 
 
-def _half_of_each(scenario_index: IntArray, by_id: IntArray, rng: np.random.Generator) -> BoolArray:
+def _half_of_each(scenario_index: IntArray, items: IntArray, rng: np.random.Generator) -> BoolArray:
     """Mark a random half of the items of each scenario (the smaller one where their number is odd)."""
-    order = by_id[rng.permutation(scenario_index.shape[0])]
+    order = items[rng.permutation(scenario_index.shape[0])]
     marked = np.zeros(order.shape[0], dtype=bool)
     marked[first_of_each(order, scenario_index, np.bincount(scenario_index) // 2)] = True
     return marked

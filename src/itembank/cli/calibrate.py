@@ -174,11 +174,10 @@ def calibrate_command(
         spec = _spec(matrix, method, dims, given)
         with progress("calibrate") as report:
             bank = ib.build_bank(matrix, spec, within=within, across=across, rng=seed, progress=report)
-        ib.save_bank(bank, output, overwrite=force)
-        if folds:
-            bank = ib.load_bank(output)
+        if folds:  # before the bank is written, so that a command that is killed leaves all of it or nothing
             with progress("calibrate") as report:
-                ib.prepare(bank, keep_in_bank=True, progress=report)
+                ib.prepare(bank, progress=report)
+        ib.save_bank(bank, output, overwrite=force)
     _print_summary(bank, output_format)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
@@ -219,7 +218,9 @@ def _spec(
 
 def _summary(bank: "Bank") -> dict[str, Any]:
     """One row on the bank."""
-    calibration = bank.calibration
+    from itembank.responses.sizes import assumed_questions  # noqa: PLC0415
+
+    calibration, assumed = bank.calibration, assumed_questions(bank.responses.items)
     return {
         "bank": bank.bank_id,
         "n_models": bank.n_models,
@@ -232,6 +233,9 @@ def _summary(bank: "Bank") -> dict[str, Any]:
         "converged": calibration.converged,
         "n_iterations": calibration.n_iterations,
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
+        "score_correlation": calibration.score_correlation,
+        **({"caution": calibration.caution} if calibration.caution else {}),
+        **({} if assumed is None else {"assumed_questions": assumed}),
     }
 
 
@@ -246,7 +250,8 @@ def _print_summary(bank: "Bank", output_format: str) -> None:
     facts = _summary(bank)
     if output_format == "table":
         facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} (all models answered alike)"
-    shown = ["bank", "n_scenarios", "n_dims", "n_degenerate_items", *([] if facts["converged"] else ["converged"])]
+    usual = ("bank", "n_scenarios", "n_dims", "n_degenerate_items", "assumed_questions")
+    shown = [*(name for name in usual if name in facts), *([] if facts["converged"] else ["converged"])]
     title = f"Calibrated {bank.n_items:,} items {models}{error}"
     print_rows([facts], output_format, "calibrate", title=title, columns=() if is_verbose() else shown)
     note_overall(bank)

@@ -13,9 +13,9 @@ from itembank.cli.new_results import importing_first, match_option, mixed_prompt
 from itembank.cli.options import (
     EXISTING,
     EXISTING_FOLDER,
-    FOLDER,
     ID_FORMS,
     NEW_FILE,
+    OTHER_FOLDER,
     BankPath,
     NamedChoice,
     errors_option,
@@ -311,7 +311,7 @@ def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | 
 
 @gate_command.command("start", cls=Command)
 @click.argument("baseline", type=EXISTING)
-@option("-o --output GATE", "Folder of the gate.", FOLDER, required=True)
+@option("-o --output GATE", "Folder of the gate.", OTHER_FOLDER, required=True)
 @_bank_option
 @_RULE
 @option("--max-items", "Most items to run.", GateSpec)
@@ -342,9 +342,10 @@ def start_command(
     """  # noqa: D301
     import itembank as ib  # noqa: PLC0415
     from itembank.gating.gate import option_probabilities  # noqa: PLC0415
-    from itembank.gating.stages import start_gate  # noqa: PLC0415
+    from itembank.gating.stages import check_gate_destination, start_gate  # noqa: PLC0415
 
     refuse_unused(("match", bank is not None, "--bank BANK"))
+    check_gate_destination(output)
     spec = GateSpec(**rule, max_items=max_items, seed=seed)
     loaded = None if bank is None else ib.load_bank(bank)
     with warnings_as_notes(), progress("gate start") as advance:

@@ -39,6 +39,7 @@ OUTLOOK = (
 WORDS = {
     "density": "share of responses that are known",
     "n_degenerate_items": "all models answered alike",
+    "assumed_questions": "that a score counts as whose number of questions nobody gave",
     "n_never_solved": "no past model solved them",
     "n_negative_items": "stronger models fail more often; check their keys",
 }
@@ -55,7 +56,7 @@ FACTS = (
         "measured",
         "external_scores",
     ),
-    *("newest_model", "n_degenerate_items", "n_negative_items", "n_never_solved", "costs"),
+    *("newest_model", "n_degenerate_items", "assumed_questions", "n_negative_items", "n_never_solved", "costs"),
 )
 """Of a bank, without --verbose."""
 
@@ -133,6 +134,8 @@ def _show_bank(bank: Path, output_format: str) -> None:
         least=("precision", "item_model_bias", "weight"),
     )
     if is_table:
+        if loaded.calibration.caution:
+            note(loaded.calibration.caution)
         if is_verbose() and outlook.rows():
             print_rows(outlook.rows(), "table", "info", title=OUTLOOK)
         note_overall(loaded)
@@ -223,12 +226,14 @@ def _about(bank: "Bank") -> dict[str, Any]:
     from itembank.bank.ability_axis import AbilityAxis  # noqa: PLC0415
     from itembank.bank.bank_places import BESIDE_BANK  # noqa: PLC0415
     from itembank.responses.prompts import prompts_in_words  # noqa: PLC0415
+    from itembank.responses.sizes import assumed_questions  # noqa: PLC0415
 
     calibration, asked, origin = bank.calibration, prompts_in_words(bank.responses.items), {}
     if bank.cache.folder is not None and (bank.cache.folder / BESIDE_BANK).is_file():
         from itembank.publishing.recipes import origin_of  # noqa: PLC0415 (most banks have none)
 
         origin = origin_of(bank.cache.folder)
+    assumed = assumed_questions(bank.responses.items)
     n_negative = int((AbilityAxis.of(bank).slopes(calibration) < 0.0).sum())  # along the axis of the bank's page
     return {
         "bank": bank.bank_id,
@@ -245,7 +250,10 @@ def _about(bank: "Bank") -> dict[str, Any]:
         "n_dims": calibration.n_dims,
         "converged": calibration.converged,
         "message": calibration.message,
+        "score_correlation": calibration.score_correlation,
+        **({"caution": calibration.caution} if calibration.caution else {}),
         "n_degenerate_items": int(calibration.is_degenerate.sum()),
+        **({} if assumed is None else {"assumed_questions": assumed}),
         "n_negative_items": n_negative,
         "score_within_scenarios": bank.targets.within,
         "overall_score_over": bank.targets.across,

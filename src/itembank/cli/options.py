@@ -33,6 +33,21 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 EXISTING = click.Path(exists=True, path_type=Path)
 EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+class _NoBank(click.Path):
+    """A folder to write into that is not a bank's."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse the folder of a bank."""
+        from itembank.files.atomic import check_no_bank  # noqa: PLC0415
+
+        path = Path(str(super().convert(value, param, ctx)))
+        check_no_bank(path)
+        return path
+
+
+OTHER_FOLDER = _NoBank(file_okay=False, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 ANY_PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
@@ -204,7 +219,7 @@ def output_option(what: str, *, required: bool = True) -> Decorator:
 
 def folder_option(name: str, what: str) -> Decorator:
     """Make `-o/--output`, a folder that has this name unless another is given."""
-    return option("-o --output FOLDER", f"Where to write {what}.", FOLDER, default=Path(name))
+    return option("-o --output FOLDER", f"Where to write {what}.", OTHER_FOLDER, default=Path(name))
 
 
 def jobs_option(default: int) -> Decorator:

@@ -18,7 +18,7 @@ from itembank.cli.options import (
     COUNT,
     EXISTING_FOLDER,
     FILE,
-    FOLDER,
+    OTHER_FOLDER,
     bank_argument,
     format_option,
     option,
@@ -53,7 +53,7 @@ SELECTION = "selection.json"
 def run_options(*own: Decorator, batch: str) -> Decorator:
     """Make the options of a run, those of one harness among them; `batch` is the help of `--batch`."""
     return together(
-        option("-o --output DIR", "Folder of the harness's logs and of what the run keeps.", FOLDER, required=True),
+        option("-o --output DIR", "Folder of the harness's logs and what the run keeps.", OTHER_FOLDER, required=True),
         option(
             "--selection",
             "Run the items of this selection.  [default: those that the bank was published with, if any]",

@@ -15,7 +15,7 @@ import click
 
 import itembank as ib
 from itembank.cli.command import Command, Decorator, gathered, headed
-from itembank.cli.options import COUNT, FOLDER, bank_option, format_option, option
+from itembank.cli.options import COUNT, OTHER_FOLDER, bank_option, format_option, option
 from itembank.cli.render import note, progress, versioned, warnings_as_notes
 from itembank.cli.session_options import (
     WAIT,
@@ -52,7 +52,7 @@ def command_options(program: str = _PROGRAM, *, is_required: bool) -> Decorator:
             option("--pattern REGEX", "The answer is the last number that REGEX finds."),
             option("--exit-code uses_exit_status", "Exit code 0 is right, 1 wrong.", bool),
             option("--timeout SECONDS", "For each item.", float, default=600.0),
-            option("--logs DIR", "Keep what the programs print, one file an item.", FOLDER),
+            option("--logs DIR", "Keep what the programs print, one file an item.", OTHER_FOLDER),
         ),
     )
 

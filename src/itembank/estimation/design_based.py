@@ -21,7 +21,6 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.splits import dealt_out, splits_of
-from itembank.numerics.ties import id_order
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import n_items_asked
 
@@ -328,14 +327,14 @@ def scores_of_sample(
 def _cross_fitted(known: Known) -> FloatArray:
     """Predict each drawn item from the ability that the other drawn items give, (n_models, n_columns).
 
-    Folds take every tenth of the drawn items of each scenario, in the order of their ids.
+    Folds take every tenth of the drawn items of each scenario, in the order of what past models answered.
     """
     observations, basis = known.observations, score_basis(known.bank)
     positions, drawn_items = observations.positions, observations.selected
     parameters, answers = basis.parameters.take(positions), basis.answers(observations.responses, positions)
-    by_id = id_order([known.bank.item_ids[item] for item in drawn_items.tolist()])
-    by_scenario = by_id[np.argsort(basis.targets.scenario_index[drawn_items][by_id], kind="stable")]
-    fold = dealt_out(by_scenario, N_FOLDS)[np.searchsorted(drawn_items, positions)]
+    place = np.argsort(known.bank.content_order.items)[drawn_items]
+    in_order = np.lexsort((place, basis.targets.scenario_index[drawn_items]))
+    fold = dealt_out(in_order, N_FOLDS)[np.searchsorted(drawn_items, positions)]
     predicted = np.empty(answers.shape)
     for split in splits_of(fold):
         others = answers.copy()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from itembank.bank.bank_cache import BankCache, cache_name
-from itembank.bank.banks import Bank, Calibration
+from itembank.bank.banks import CONTENT_ORDER, Bank, Calibration
 from itembank.bank.known_scores import ENOUGH
 from itembank.bank.marks import is_adaptive
 from itembank.calibration.calibrate import MINIMUM_MODELS, calibrate, known_lower_asymptote
@@ -144,7 +144,7 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> Folds:
     # dealt out in order of their scores; siblings of the models to try are neither tried nor trained on
     tried, group = bank.distinct_models, bank.siblings
     n_folds = N_FOLDS_MANY if tried.size >= MANY_MODELS else N_FOLDS_FEW
-    ascending = order_by_answers(bank.responses, tried)
+    ascending = order_by_answers(bank.responses, tried, bank.content_order)
     fold = np.full(bank.n_models, -1, dtype=np.int64)
     fold[group[tried]] = dealt_out(ascending, n_folds, np.random.default_rng(SEED))
     random = [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
@@ -162,6 +162,7 @@ def _make_folds(bank: Bank, progress: ProgressCallback) -> Folds:
     for number, split in enumerate(splits):
         if f"{ABSENT}_{number}" not in arrays:
             cache = bank.cache.of_part(cache_name("fold", split.train))
+            cache.remember(CONTENT_ORDER, partial(bank.content_order.of_models, split.train))
             make_bank = partial(_fold_bank, without_cache, split.train, arrays, number, cache)
             made.append(Fold(number, split.test, split.train, make_bank))
     return Folds(tuple(made[: len(random)]), tuple(made[len(random) :]))

@@ -27,6 +27,7 @@ from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import first_of_each
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.content_order import order_among
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.later_stages import LocalDesign
 from itembank.selection.recipes import Recipe, read_recipe
@@ -71,7 +72,7 @@ def answered_in_stages(
 ) -> Iterator[Observations]:
     """Yield what each model that a fold leaves out answers in all stages of a recipe, by the fold's bank alone."""
     routing = fold.bank.cache.remember(
-        ("routing stage", repr(recipe)), lambda: select_by_recipe(fold.bank, recipe, SEED)
+        ("routing stage", recipe.name), lambda: select_by_recipe(fold.bank, recipe, SEED)
     )
     first = np.sort(bank.responses.item_indices(routing.item_ids))
     design = local_design(fold.bank, recipe.later_spec, recipe.excluded)
@@ -116,7 +117,7 @@ def try_methods(
     def choose(fold: Fold) -> Observations:
         return items_of_fold(bank, fold, recipe, observations)
 
-    return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [repr(recipe)]))
+    return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [recipe.name]))
 
 
 def recipe_to_try(selection: Selection | None) -> Recipe | None:
@@ -143,7 +144,7 @@ def try_stages(
             columns = np.arange(one.positions.size) if answered is None else _as_many(bank, one.positions, answered)
             yield one.take(models=np.arange(1), columns=columns)
 
-    about = (*recipe.name, *([] if answered is None else [answered]))
+    about = (recipe.name, *([] if answered is None else [answered]))
     return members_out_of_fold_each(bank, specs, answers, *about, progress=progress)
 
 
@@ -170,7 +171,7 @@ def items_of_fold(bank: Bank, fold: Fold, recipe: Recipe | None, observations: O
         except (ParameterError, DataError):  # too few items tell these models apart, or one is of another bank
             return None
 
-    sample = fold.bank.cache.remember(("sample", repr(recipe)), sample_of_fold)
+    sample = fold.bank.cache.remember(("sample", recipe.name), sample_of_fold)
     answered = _share_answered(bank, observations)
     if sample is None or answered is None:
         return observations if sample is None else sample
@@ -195,7 +196,8 @@ def _as_many(bank: Bank, positions: IntArray, answered: FloatArray) -> IntArray:
     """Columns to keep so that this fraction of each scenario (n_scenarios,) is left; at least one."""
     scenario = bank.targets.scenario_index[positions]
     counts = np.rint(answered * np.bincount(scenario, minlength=answered.size)).astype(np.int64)
-    order = np.random.default_rng(SEED).permutation(positions.size)
+    by_content = order_among(positions, bank.content_order.items)
+    order = by_content[np.random.default_rng(SEED).permutation(positions.size)]
     columns = np.sort(first_of_each(order, scenario, counts))
     return columns if columns.size else np.arange(1)
 

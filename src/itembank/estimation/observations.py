@@ -13,6 +13,7 @@ from itembank.errors import DataError, DataWarning, ModelWarning, did_you_mean, 
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.agreement import only_items
+from itembank.responses.content_order import order_among
 from itembank.responses.responses import ResponseMatrix
 
 SEED = 50
@@ -61,7 +62,9 @@ class Observations:
         responses = np.ascontiguousarray(bank.responses.of_items(self.positions, models=rows))
         of_cells = None if n_trials is None else n_trials[np.ix_(rows, self.positions)]
         if attempts is not None and of_cells is not None:
-            responses, of_cells = _drawn_attempts(responses, of_cells, attempts)
+            models, items = bank.content_order
+            cells = np.ix_(order_among(rows, models), order_among(self.positions, items))
+            responses[cells], of_cells[cells] = _drawn_attempts(responses[cells], of_cells[cells], attempts)
         nothing_missing = np.zeros(rows.size, dtype=np.int64)
         return replace(self, responses=responses, n_missing=nothing_missing, n_trials=of_cells)
 

@@ -343,5 +343,5 @@ def _past_kin(known: Known, selection: Selection | None, progress: ProgressCallb
         return np.stack([kin.score, kin.spread, np.broadcast_to(kin.disagreement[:, None], kin.score.shape)])
 
     about = (items.positions, items.weights, items.selected, items.selected_weights)
-    name = cache_name("kin", repr(recipe), attempts, *about)
+    name = cache_name("kin", recipe and recipe.name, attempts, *about)
     return run_trial(bank, name, try_fold, (3, bank.n_models, n_targets), progress=progress)

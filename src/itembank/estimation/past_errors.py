@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -17,7 +17,7 @@ from itembank.errors import DataError, DataWarning, ParameterError, remedy, show
 from itembank.estimation.beyond import Place, StackWeights, learn_line, places, share_beyond
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimates import Typicality, typicality_among
-from itembank.estimation.estimator_specs import Factor, PointSpec, Stacked
+from itembank.estimation.estimator_specs import METHODS, Factor, PointSpec, Stacked
 from itembank.estimation.folds import Fold, folds_beyond, left_out, run_trial
 from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_by
 from itembank.estimation.observations import Observations
@@ -308,7 +308,7 @@ def members_out_of_fold(
     # Of which, and `others`, what `choose` gives follows: they name the result in the cache. Where its models
     # attempted each item less often than those of the calibration, these are tried with as few attempts.
     items: Observations,
-    *others: str,
+    *others: object,
 ) -> MembersOutOfFold:
     """Estimate each past model's scores by several methods, as if it were new; kept in the bank's cache."""
     attempts = items.fewer_attempts(bank)
@@ -319,7 +319,7 @@ def members_out_of_fold(
 
     arrays = (items.positions, items.weights, items.selected, items.selected_weights)
     more = others if attempts is None else (*others, f"{attempts:g} attempts")
-    about = (tuple(specs), items.is_random, more, *arrays)
+    about = (_plain(specs), items.is_random, more, *arrays)
     members = _of_trial(bank, specs, cache_name("out-of-fold", *about), try_fold, silent)
     learner = None if bank.headline is None else learnt_by(bank.headline, specs)
     if bank.headline is None or learner is None:
@@ -332,7 +332,7 @@ def members_out_of_fold(
         others = past[bank.responses.model_indices(fold.bank.responses.model_ids)]  # copies are left out, too
         return learnt_score(Known.of(fold.bank, answers), learner, others)[:, None]
 
-    name = cache_name("learnt-out-of-fold", learner, *about, past)
+    name = cache_name("learnt-out-of-fold", _plain([learner]), *about, past)
 
     def with_learnt(those: MembersOutOfFold, *, beyond: bool) -> MembersOutOfFold:
         shape = (those.fold.size, 1)
@@ -365,7 +365,7 @@ def members_out_of_fold_each(
             return np.full(result.shape, np.nan)
         return result
 
-    return _of_trial(bank, specs, cache_name("out-of-fold-each", tuple(specs), *about), try_fold, progress)
+    return _of_trial(bank, specs, cache_name("out-of-fold-each", _plain(specs), *about), try_fold, progress)
 
 
 def _of_trial(
@@ -488,9 +488,13 @@ def published_subset(bank: Bank, selection: Selection | None, spec: PointSpec | 
     return None
 
 
-def stacked_methods() -> tuple[str, ...]:
-    """Name what this release's 'stacked' combines."""
-    return tuple(map(repr, Stacked().members))
+def stacked_methods() -> tuple[dict[str, Any], ...]:
+    """Name what this release's 'stacked' combines, as plain data."""
+    return tuple(_plain(Stacked().members))
+
+
+def _plain(specs: Sequence[PointSpec]) -> list[dict[str, Any]]:
+    return [METHODS.to_plain(one, "method") for one in specs]
 
 
 def published_past(subset: PublishedSubset) -> Past:

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from itembank.errors import ItembankError, ParameterError
@@ -19,8 +19,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SUFFIX = ".partial"
 """End of the names of temporary places."""
 
-JUST_BEGUN = 60.0
-"""Seconds in which a temporary place may not be locked by its writer yet."""
+BANK_RECORD = "bank.json"
+"""What makes a folder a bank's."""
 
 OLD = 7 * 24 * 3600.0
 """Seconds after which a temporary place is left over even where nothing tells whether its writer lives."""
@@ -46,6 +46,12 @@ def check_destination(path: Path, *, is_folder: bool = False) -> None:
         ) from error
 
 
+def check_no_bank(path: Path) -> None:
+    """Raise `ParameterError` for the folder of a bank, in which nothing else is to lie."""
+    if (path / BANK_RECORD).is_file():
+        raise ParameterError(f"{path} is the folder of a bank; give another folder.")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all."""
     with replacing_file(path) as temporary:
@@ -57,16 +63,14 @@ def replacing_file(path: Path) -> Iterator[Path]:
     """Give a temporary path to write; it becomes `path` when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        with held(temporary), _naming_a_full_disk(path):
-            yield temporary
-        temporary.chmod(ordinary_mode())  # mkstemp makes it private; a result is an ordinary file
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with _temporary_place(path, is_folder=False) as temporary:
+        try:
+            with _naming_a_full_disk(path):
+                yield temporary
+            temporary.chmod(ordinary_mode())  # mkstemp makes it private; a result is an ordinary file
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -87,8 +91,9 @@ def adding_to_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder to fill; what it holds is in the folder `path` when the block ends without an error.
 
     Where nothing was at `path`, all comes there in one step. Otherwise files and folders come one after another, each
-    in the place of one of the same name; what has another name stays.
+    in the place of one of the same name; what has another name stays. A bank's folder is refused.
     """
+    check_no_bank(path)
     with _workplace(path) as (new, aside):
         with _naming_a_full_disk(path):
             yield new
@@ -104,8 +109,9 @@ def adding_files(path: Path, *, last: str) -> Iterator[Path]:
     """Give a temporary folder to fill; its files come to the same places under `path` when the block ends well.
 
     A folder that `path` does not have comes in one step. In others come files one after another, those whose names
-    begin with `last` after all others.
+    begin with `last` after all others. A bank's folder is refused.
     """
+    check_no_bank(path)
     with _workplace(path) as (new, _):
         with _naming_a_full_disk(path):
             yield new
@@ -125,13 +131,35 @@ def _workplace(path: Path) -> Iterator[tuple[Path, Path]]:
     """Make a folder to fill beside a target, and name a place for what is there; both are removed at the end."""
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path)
-    workplace = Path(tempfile.mkdtemp(dir=path.parent, prefix=_prefix(path), suffix=SUFFIX))
-    try:
-        with held(workplace):
+    with _temporary_place(path, is_folder=True) as workplace:
+        try:
             (workplace / "new").mkdir()
             yield workplace / "new", workplace / "old"
-    finally:
-        shutil.rmtree(workplace, ignore_errors=True)
+        finally:
+            shutil.rmtree(workplace, ignore_errors=True)
+
+
+@contextmanager
+def _temporary_place(path: Path, *, is_folder: bool) -> Iterator[Path]:
+    """Make a temporary file or folder of a target and hold its lock.
+
+    Until it is locked it looks like one that a killed command left, and may be swept away: then another is made.
+    """
+    while True:
+        if is_folder:
+            place = Path(tempfile.mkdtemp(SUFFIX, _prefix(path), path.parent))
+        else:
+            handle, name = tempfile.mkstemp(SUFFIX, _prefix(path), path.parent)
+            os.close(handle)
+            place = Path(name)
+        with ExitStack() as lock:
+            try:
+                is_ours = lock.enter_context(held(place)) is not None and place.exists()
+            except FileNotFoundError:
+                is_ours = False
+            if is_ours:
+                yield place
+                return
 
 
 def kept_aside(path: Path) -> Path | None:
@@ -149,8 +177,8 @@ def sweep(path: Path) -> None:
     for place in _temporary_places(path):
         if (place / "old").is_dir() and not path.exists():
             continue
-        with suppress(OSError):
-            if _is_left_over(place):
+        with suppress(OSError), _lock_of_the_dead(place) as is_left_over:
+            if is_left_over:
                 shutil.rmtree(place) if place.is_dir() else place.unlink()
 
 
@@ -183,17 +211,16 @@ def held(place: Path) -> Iterator[tuple[int, ...] | None]:
         os.close(handle)
 
 
-def _is_left_over(place: Path) -> bool:
-    """Whether whoever made a temporary place is gone: a writer holds a lock, which the system takes from the dead."""
+@contextmanager
+def _lock_of_the_dead(place: Path) -> Iterator[bool]:
+    """Say whether whoever made a temporary place is gone, and hold its lock, which the system takes from the dead."""
     age = time.time() - place.stat().st_mtime
-    if age < JUST_BEGUN:
-        return False
     handle = os.open(place, os.O_RDONLY)
     try:
         can_lock = _lock(handle)
+        yield age > OLD if can_lock is None else can_lock
     finally:
         os.close(handle)
-    return age > OLD if can_lock is None else can_lock
 
 
 def _lock(handle: int) -> bool | None:

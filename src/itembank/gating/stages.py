@@ -15,7 +15,7 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_respo
 from itembank.checks import with_choices
 from itembank.errors import DataError, DataWarning, IntegrityError, ParameterError, shown, warn
 from itembank.estimation.estimator_specs import RUN
-from itembank.files.atomic import adding_to_folder, write_text
+from itembank.files.atomic import adding_to_folder, check_destination, write_text
 from itembank.files.documents import RECORD_KEY, digest_fits, read_json, with_digest
 from itembank.gating.gate import USUAL, GatePair, look_of, verdict_at, verdict_of
 from itembank.gating.gate_spec import GateSpec
@@ -25,10 +25,10 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.looks import constant_boundary, lower_bound
 from itembank.numerics.paired import PairedLook, balanced_order
 from itembank.numerics.parallel import one_blas_thread
-from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import only_items
 from itembank.readers.read import read_responses
+from itembank.responses.content_order import content_order
 from itembank.responses.error_kinds import Errors
 from itembank.responses.lost_answers import one_policy
 from itembank.responses.response_files import write_responses
@@ -249,7 +249,11 @@ class GatePlan(Compact):
         return bank
 
     def save(self, folder: str | Path) -> None:
-        """Write the plan and the baseline's answers into a folder, whole or not at all."""
+        """Write the plan and the baseline's answers into a folder, whole or not at all.
+
+        Raises `ParameterError` where something else is there (`check_gate_destination`).
+        """
+        check_gate_destination(Path(folder))
         place = self.bank_place
         if Path(place).is_absolute():  # seen from the gate, so that both can be moved, or kept in a repository
             place = os.path.relpath(place, Path(folder).resolve())
@@ -306,6 +310,13 @@ class GatePlan(Compact):
             raise IntegrityError(f"{path} does not hold a gate: {error}. Start anew.") from error
 
 
+def check_gate_destination(folder: Path) -> None:
+    """Raise `ParameterError` when a gate cannot be written at `folder`, or something else is there."""
+    check_destination(folder, is_folder=True)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / PLAN).is_file():
+        raise ParameterError(f"{folder} exists and is not a gate; choose another place or move it away.")
+
+
 @one_blas_thread()
 def start_gate(
     baseline: GivenResponses,
@@ -352,7 +363,7 @@ def start_gate(
     given, loaded = as_responses(baseline, spec.errors), None if bank is None else as_bank(bank)
     if loaded is not None and given.n_items:
         given, _ = only_items(given, loaded.responses.items["item_id"])
-    given = given.take(items=id_order(given.item_ids))  # the order of a file must not draw other items
+    given = given.take(items=content_order(given).items)  # the order of a file must not draw other items
     check_one_model("baseline", given)
     policy = one_policy([given.lost], spec.errors)
     given = given.with_errors(policy)

@@ -38,6 +38,11 @@ MOST_OUTPUT: Final = 2**20
 """Bytes, of the end of what a program prints, that are looked at."""
 RIGHT, WRONG = 0, 1
 TRACEBACK: Final = "Traceback (most recent call last):"
+READ_ALL: Final = ("eval", "ssh")
+"""Programs that read all their arguments as commands of a shell."""
+READ_SCRIPTS: Final = re.compile(r"(ba|da|z|k|a|fi|c|tc)?sh|su|python[\d.]*|perl|ruby|node|php")
+"""Programs that read one argument as code, after `SCRIPT_OPTION`."""
+SCRIPT_OPTION: Final = re.compile(r"-[A-Za-z]*[ceEr]|--(command|eval)")
 MOST_OF_NAME: Final = 60
 """Characters of an item's id in the name of its log."""
 
@@ -65,6 +70,13 @@ class CommandTemplate:
             )
         if not self.words(dict.fromkeys(self.columns, "")):
             raise ParameterError("the command must name a program, got an empty text.")
+        reader, place = _read_again(self.text)
+        if place:
+            raise ParameterError(
+                f"{place} must not be in what {reader} reads as code: an id may hold commands, which it would run. "
+                f"Give it as an argument of its own, sh -c 'solve \"$1\"' - {place}, let the program read "
+                f"${variable(place[1:-1])}, or send it on standard input."
+            )
 
     def words(self, values: Mapping[str, str]) -> list[str]:
         """Program and arguments for an item of which these values are known."""
@@ -84,6 +96,31 @@ class CommandTemplate:
 def variable(column: str) -> str:
     """Name of the environment variable that holds a column: `ITEMBANK_ITEM_ID`, `ITEMBANK_ITEM_SCENARIO`."""
     return VARIABLE_PREFIX + re.sub(r"\W", "_", column.removeprefix("item_")).upper()
+
+
+def _read_again(text: str) -> tuple[str, str]:
+    """Find a name in braces that a second program reads as code: that program, and the name; empty where none does.
+
+    A shell reads a variable's value but once. What it gives to `sh -c`, `eval` or `ssh` as part of a script is read
+    again.
+    """
+    words = shlex.shlex(text, posix=True, punctuation_chars="();&|\n")
+    words.whitespace, words.whitespace_split, words.commenters = " \t\r", True, ""
+    reader, is_code = "", False
+    try:
+        for word in words:
+            name = word.rpartition("/")[2]
+            if not word.strip("();&|\n"):  # the next command begins
+                reader, is_code = "", False
+            elif is_code and (names := _names(word)):
+                return reader, f"{{{names[0]}}}"
+            elif name in READ_ALL or READ_SCRIPTS.fullmatch(name):
+                reader, is_code = name, name in READ_ALL
+            elif reader not in READ_ALL:
+                is_code = bool(reader and SCRIPT_OPTION.fullmatch(word))
+    except ValueError:  # quotes that only a shell can match, as in a text for standard input
+        pass
+    return "", ""
 
 
 def _names(text: str) -> list[str]:

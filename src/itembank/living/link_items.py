@@ -265,7 +265,7 @@ def prediction_error(bank: Bank, n_new: int, rng: np.random.Generator) -> float:
     trials = trials_of(bank, bank.responses)
     errors = []
     for _ in range(N_SPLITS):
-        order = rng.permutation(bank.n_items)
+        order = bank.content_order.items[rng.permutation(bank.n_items)]
         shown, hidden = np.split(order, [bank.n_items // 2])
         hidden = hidden[:n_new]
         present = ~np.isnan(values[:, hidden])

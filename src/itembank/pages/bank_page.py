@@ -36,6 +36,7 @@ from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, money, percent, plural, points, unit_words
 from itembank.planning.accuracy import Accuracy, kept_accuracy
 from itembank.responses.model_features import model_dates
+from itembank.responses.sizes import assumed_questions
 
 MOST_SCENARIOS = 12
 """Columns of scenario scores that the table of models has room for."""
@@ -111,6 +112,8 @@ def _cautions(bank: Bank) -> Iterator[Block]:
         )
     elif not calibration.converged:
         yield Caution(f"The calibration did not converge: {calibration.message}")
+    if calibration.caution:
+        yield Caution(calibration.caution)
     if bank.published is not None:
         yield Caution(
             f"The bank was published without the answers of its {plural(bank.n_calibration_models, 'past model')}: "
@@ -209,6 +212,9 @@ def _history(bank: Bank) -> Section | None:
     """Return how answers were taken and what changed the bank; None where nothing is known of either."""
     blocks: list[Block] = []
     told = (*_sources(bank), *told_conditions(bank.responses).items())
+    assumed = assumed_questions(bank.responses.items)
+    if assumed is not None:
+        told = (*told, ("Scores without a number of questions", f"count as {assumed} each, an assumption"))
     if told:
         blocks.append(Facts(told, "How answers were taken"))
     if bank.history is not None and bank.history.changes:

@@ -178,6 +178,7 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
     `intervals` are those of their scores, (n_models, 2), if known.
     """
     order = order_of(comparison, target).tolist()
+    is_known = ~np.isnan(comparison.typicality.typicality)
     rows: list[dict[str, Any]] = []
     for k, row in enumerate(order):
         pair = None if k == 0 else PairFinding.of(comparison, pair_number(comparison, order[0], row), target)
@@ -194,7 +195,7 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
                 "high": None if pair is None else 100.0 * pair.high,
                 "places": _places(comparison, row, target),
                 "against": "the best" if pair is None else _against(pair),
-                "looks": "unlike past models" if flagged else "like past models",
+                "looks": ("unlike past models" if flagged else "like past models") if is_known[row] else "",
             }
         )
     level = level_words(comparison.spec.level)
@@ -212,7 +213,7 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
         Column("low", f"{level} from", "number"),
         Column("high", "to", "number"),
         Column("against", "Against the best", has_menu=True),
-        Column("looks", "Answers", has_menu=True, explanation=care),
+        *([Column("looks", "Answers", has_menu=True, explanation=care)] if is_known.any() else []),
     )
     return Table.of("Models in order", "ranking", rows, columns, n_shown=20)
 
@@ -267,7 +268,7 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
         behind=("Points behind the best", ".1f"),
         low=("From", ".1f"),
         high=("To", ".1f"),
-        looks="Answers",
+        **({"looks": "Answers"} if "looks" in rows else {}),
     )
     spec = _in_rows(rows, x, span(x), tip, color, ruled("x", 0.0))
     next_ones = zip(*(rows[name][1:11] for name in ("model_id", "behind", "low", "high")), strict=True)
@@ -307,7 +308,7 @@ def _drawn(table: Table) -> tuple[dict[str, Any], Spec, str]:
     rows["shade"] = [f"group {group}" for group in rows["group"]]
     rows["parity"] = [int(group) % 2 for group in rows["group"]]
     color = {**shade("parity", {}, is_told=False), "scale": {"domain": [1, 0], "range": ["@main", "@other"]}}
-    note = " Hollow: models that answered unlike past ones." if "unlike past models" in rows["looks"] else ""
+    note = " Hollow: models that answered unlike past ones." if "unlike past models" in rows.get("looks", ()) else ""
     if n_shown < len(table.data):
         note += f" The {n_shown} best of {len(table.data)} models are drawn; the table has all."
     return rows, color, note

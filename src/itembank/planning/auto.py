@@ -182,7 +182,7 @@ def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> Tried:
         return try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members).by(Stacked())
 
     by_chance = seed if isinstance(recipe.spec, Stratified) else None
-    found = bank.cache.remember(("tried items", bank.targets.last, *recipe.name, by_chance), measure)
+    found = bank.cache.remember(("tried items", bank.targets.last, recipe.name, by_chance), measure)
     return Tried(recipe, found)
 
 

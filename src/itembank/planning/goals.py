@@ -26,7 +26,7 @@ from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.auto import choose_selection
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.select import select
-from itembank.selection.selector_specs import SelectionSpec
+from itembank.selection.selector_specs import METHODS, SelectionSpec
 
 SMALLEST_SIZE = 10
 STEPS = (1, 2, 3, 5)
@@ -147,7 +147,7 @@ def estimates_of_size(
         for fold in every
     ]
     samples = {fold.number: sample_of(fold.bank, one) for fold, one in zip(every, chosen, strict=True)}
-    how, first = ("plan", repr(selector), str(seed)), samples[every[0].number]
+    how, first = ("plan", METHODS.to_plain(selector, "method"), seed), samples[every[0].number]
     return chosen, members_out_of_fold(bank, spec.members, lambda fold: samples[fold.number], first, *how)
 
 

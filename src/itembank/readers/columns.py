@@ -258,11 +258,13 @@ PAIRS = (
 
 
 OUTCOMES = {
-    **dict.fromkeys(("win", "won", "w"), 1.0),
-    **dict.fromkeys(("tie", "tied", "draw", "t", "d"), 0.5),
-    **dict.fromkeys(("loss", "lost", "lose", "l"), 0.0),
+    **dict.fromkeys(("win", "wins", "won", "w"), 1.0),
+    **dict.fromkeys(("tie", "ties", "tied", "draw", "draws", "drawn", "t", "d"), 0.5),
+    **dict.fromkeys(("loss", "losses", "lost", "lose", "loses", "l"), 0.0),
 }
 """What is worth one, a half and nothing where one answer is compared with another; read unasked like the pairs."""
+MARKS_OF_INSPECT = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0}
+"""Inspect's letters: correct, partial, incorrect, no answer."""
 RIGHT, WRONG = ({pair[place] for pair in PAIRS if len(pair[place]) > 1} for place in (0, 1))
 """Words that say it alone; letters may name options of a question."""
 
@@ -321,11 +323,12 @@ def _of_words(words: Mapping[str, pl.Series], counts: Mapping[str, int], source:
     if pair is not None:
         _tell(source, counts, pair[0])
         return _flags(words, pair[0])
-    if not kinds <= {*OUTCOMES} or kinds <= {"t", "d"}:
+    worth = MARKS_OF_INSPECT if kinds >= {"c", "i"} else OUTCOMES
+    if not kinds <= {*worth} or kinds <= {"t", "d"}:
         return None
-    told = ", ".join(f"{word!r} as {OUTCOMES[word.casefold()]:g}" for word in counts)
+    told = ", ".join(f"{word!r} as {worth[word.casefold()]:g}" for word in counts)
     warn(f"{source}: read {told}.", DataWarning)
-    return _outcomes(words)
+    return _worth(words, worth)
 
 
 def _without_marks(frame: pl.DataFrame, marks: Sequence[str]) -> pl.DataFrame:
@@ -337,7 +340,7 @@ def _without_marks(frame: pl.DataFrame, marks: Sequence[str]) -> pl.DataFrame:
     columns = []
     for column in frame:
         text = as_text(column).str.strip_chars().str.to_lowercase()
-        is_mark = text.is_in(named) | text.cast(pl.Float64, strict=False).is_in(numbers_named)
+        is_mark = text.is_in(named) | _with_points(text).cast(pl.Float64, strict=False).is_in(numbers_named)
         columns.append(column.set(is_mark.fill_null(value=False), None))
     return pl.DataFrame(columns)
 
@@ -451,10 +454,10 @@ def _flags(words: Mapping[str, pl.Series], right: str) -> FloatArray:
     return np.asfortranarray(np.column_stack([flag.to_numpy() for flag in flags]))
 
 
-def _outcomes(words: Mapping[str, pl.Series]) -> FloatArray:
-    """Return what each outcome is worth, NaN where missing, (n_rows, n_columns)."""
+def _worth(words: Mapping[str, pl.Series], worth: Mapping[str, float]) -> FloatArray:
+    """Return what each word is worth, NaN where missing, (n_rows, n_columns)."""
     found = [
-        column.str.to_lowercase().replace_strict(OUTCOMES, default=None, return_dtype=pl.Float64).fill_null(np.nan)
+        column.str.to_lowercase().replace_strict(worth, default=None, return_dtype=pl.Float64).fill_null(np.nan)
         for column in words.values()
     ]
     return np.asfortranarray(np.column_stack([one.to_numpy() for one in found]))
@@ -489,7 +492,8 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
     told |= {word for word in OUTCOMES if len(word) > 1}
     known = [word for word in counts if word not in bad or word.casefold() in told]
     marks = [word for word in bad if word not in known]
-    if known and 0 < len(marks) <= MOST_MARKS:
+    n_marks = sum(counts[word] for word in marks)
+    if 0 < len(marks) <= MOST_MARKS and 2 * n_marks < sum(counts.values()):
         options = " ".join(f"--missing {shlex.quote(one)}" for one in marks)
         how = remedy(f"missing_values={tuple(marks)!r}", options)
         are = (
@@ -497,12 +501,17 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
             if len(marks) == 1
             else f"{shown(marks)} mark answers that are"
         )
-        return f"{text} If {are} missing, add: {how}"
+        return (
+            f"{text} If {are} missing, add: {how}\nIf not, write numbers from 0 to 1 in the file, 0.5 for half right."
+        )
     if len(kinds) <= 2:
         ways = [remedy(f"true_value={word!r}", f"--true-value {shlex.quote(word)}") for word in counts]
         return f"{text} If one value stands for a right answer, say which: {' or '.join(ways)}."
     other = remedy("response_column='...'", "--column response=...")
-    return f"{text} If these are answers, and another column says whether they are right, add: {other}"
+    return (
+        f"{text} Write them as numbers from 0 to 1; or, if these are answers and another column says whether they are "
+        f"right, add: {other}"
+    )
 
 
 def _refuse(source: str, expected: str, others: Mapping[str, int], near: str) -> None:

@@ -42,7 +42,7 @@ from itembank.readers.read import Paths, matrix_of_rows, paths_of
 from itembank.readers.reading_specs import LONG_COLUMNS, ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS, ResponseRows, rename_model
 from itembank.readers.telling_apart import kind_of
-from itembank.responses.error_kinds import error_kind
+from itembank.responses.error_kinds import error_kind, is_error_word
 from itembank.responses.opening import file_kind, name_without_ending, read_parquet, read_parquet_schema, translated
 from itembank.responses.responses import ResponseMatrix
 
@@ -353,6 +353,7 @@ class _Flattened:
         is_counted = values.get("response") is not None and "error" not in values
         if is_counted and isinstance(row.value, dict):
             self.seen.errors.update(key for key in LIKELY_ERRORS if error_kind(row.value.get(key)))
+            self.seen.errors.update(["status"] * is_error_word(str(row.value.get("status"))))
             self.seen.errors.update(["failureReason"] * (row.value.get("failureReason") == ERROR))
         values |= {path: value for path, value in _named(row.value) if path not in self.mapping.columns.values()}
         asked = [_value(self.path, record, row, where) for where in self.mapping.content_paths]

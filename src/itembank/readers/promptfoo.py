@@ -11,8 +11,11 @@ from itembank.readers.logged import content_digest, listed, mapping
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
+from itembank.responses.error_kinds import ERROR as GENERAL
+from itembank.responses.error_kinds import error_kind, is_error_word
 
-RESULT = {"testIdx", "success", "failureReason"}
+RESULTS = {"testIdx", "success", "failureReason"}, {"provider", "success", "vars", "latencyMs"}
+"""Keys of a result, now and before the end of 2024."""
 ASSERTED, ERROR = 1, 2
 """Reasons of a failure: an assertion that does not hold, or an error of the provider, which is no wrong answer."""
 
@@ -20,7 +23,7 @@ ASSERTED, ERROR = 1, 2
 def is_promptfoo(record: Record) -> bool:
     """Whether an object is a result of promptfoo, or the file of all."""
     first = next(iter(_results(record)), None)
-    return isinstance(first, dict) and first.keys() >= RESULT
+    return isinstance(first, dict) and any(first.keys() >= keys for keys in RESULTS)
 
 
 def promptfoo_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
@@ -32,7 +35,10 @@ def promptfoo_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
 
 def _results(record: Record) -> list[Any]:
     """Results in an object: those of a whole evaluation, or the object itself."""
-    return listed(mapping(record.get("results")).get("results")) if "results" in record else [record]
+    if "results" not in record:
+        return [record]
+    found = record["results"]
+    return listed(found if isinstance(found, list) else mapping(found).get("results"))
 
 
 def _rows(file: Path) -> Iterator[dict[str, Any]]:
@@ -40,24 +46,37 @@ def _rows(file: Path) -> Iterator[dict[str, Any]]:
     with laid_out(file, "results of promptfoo"):
         prompts: dict[str, set[Any]] = {}
         for one in found:
-            prompts.setdefault(_provider(one), set()).add(one.get("promptIdx"))
+            prompts.setdefault(_provider(one), set()).add(one.get("promptIdx", mapping(one.get("prompt")).get("label")))
         for one in found:
             name, tokens = _provider(one), mapping(mapping(one.get("response")).get("tokenUsage"))
             prompt = mapping(one.get("prompt")).get("label") or f"prompt {one.get('promptIdx')}"
             latency = one.get("latencyMs")
-            failed = one["failureReason"] == ERROR
+            error, digest = _error(one), content_digest(one["vars"]) if "vars" in one else None
             yield {
                 "model_id": f"{name} + {prompt}" if len(prompts[name]) > 1 else name,
-                "item_id": str(one["testIdx"]),
-                "response": None if failed else float(bool(one["success"])),
-                "error": (one.get("error") or "error") if failed else None,
+                "item_id": str(one.get("testIdx", digest)),
+                "response": None if error else float(bool(one["success"])),
+                "error": error,
                 "seed": one.get("repeatIndex"),
                 "cost_usd": one.get("cost"),
                 "seconds": None if latency is None else latency / 1000.0,
                 "input_tokens": tokens.get("prompt"),
                 "output_tokens": tokens.get("completion"),
-                "content_hash": content_digest(one["vars"]) if "vars" in one else None,
+                "content_hash": digest,
             }
+
+
+def _error(result: Record) -> str | None:
+    """Return the error that a result ended in, of the provider or of all graders that did not say yes; else None."""
+    if result["success"]:
+        return None
+    graded, text = mapping(result.get("gradingResult")), str(result.get("error") or "error")
+    looks_so = not graded and (is_error_word(text) or error_kind(text) != GENERAL)
+    if result.get("failureReason", ERROR if looks_so else ASSERTED) == ERROR:
+        return text
+    parts = [mapping(one) for one in listed(graded.get("componentResults"))] or [graded]
+    failed = [one for one in parts if not one.get("pass")]
+    return "judge" if failed and all(mapping(one.get("metadata")).get("graderError") for one in failed) else None
 
 
 def _provider(result: Record) -> str:

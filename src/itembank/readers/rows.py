@@ -80,7 +80,7 @@ class ResponseRows:
         first = rows[:N_SHOWN]
         names = zip(self.models.at(first), self.items.at(first), self.response[first], strict=True)
         return first_few(
-            [f"{quoted(model)} item {quoted(item)} = {value:g}" for model, item, value in names], rows.size
+            [f"{quoted(model)} item {quoted(item)} = {value:.9g}" for model, item, value in names], rows.size
         )
 
 
@@ -301,54 +301,90 @@ def _response_problems(rows: ResponseRows, max_response: float, *, has_marks: bo
         return []
     n_models = np.unique(rows.models.index[outside]).size
     divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
-    advice = f"Rescale them ({remedy('max_response=...', '--max-response')}) or drop them."
-    if max_response == 1.0:
-        advice = range_advice(rows.response[~np.isnan(rows.response)], has_marks=has_marks) or advice
+    given = rows.response[~np.isnan(rows.response)] * max_response
     return [
         f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "
-        f"{rows.models.n_names} models: {rows.describe(outside)}. {advice}"
+        f"{rows.models.n_names} models: {rows.describe(outside)}. {range_advice(given, has_marks=has_marks)}"
     ]
 
 
-NINES = (9.0, 99.0, 999.0, 9999.0)
+NINES = {9.0: 5.0, 99.0: 10.0, 999.0: 100.0, 9999.0: 100.0}
+"""Numbers that often stand for a missing answer, each with the most that all others are then."""
+MOST_MARKS = 3
 SHORT_SCALE, SEVEN, LONG_SCALE, PERCENT = 5.0, 7.0, 10.0, 100.0
 """Marks up to five end at the largest that was given, those above seven at ten; six and seven may be either."""
 
 
 def range_advice(values: FloatArray, *, has_marks: bool) -> str:
-    """Say what responses, (n_values,), of which some lie outside [0, 1], may be; empty where nothing is likely.
+    """Say what responses, (n_values,), of which some lie outside [0, 1], may be.
 
-    With `has_marks` one of them may stand for a missing answer.
+    With `has_marks` some of them may stand for a missing answer.
     """
-    low, top = float(values.min()), float(values.max())
-    kinds = np.unique(values)
-    outside = kinds[(kinds < 0.0) | (kinds > 1.0)]
-    mark = float(outside[0])
-    has_zero = bool(kinds[0] == 0.0)  # which marks of 1 to 10 have not
-    if has_marks and outside.size == 1 and kinds.size > 1 and (mark < 0.0 or mark in NINES[not has_zero :]):
-        missing = remedy(f"missing_values=('{mark:g}',)", f"--missing {mark:g}")
-        if kinds.tolist() == [-1.0, 1.0]:
-            return f"If 1 is right and -1 is wrong, add: {remedy(_PLUS, '--true-value 1')}"
-        return f"If {mark:g} marks an answer that is missing, add: {missing}"
+    kinds = np.unique(np.round(values, 9))
+    if kinds.tolist() in ([-1.0, 1.0], [1.0, 2.0]):
+        wrong, right = (f"{one:g}" for one in kinds.tolist())
+        option = remedy(f"true_value={right!r}", f"--true-value {right}")
+        return f"If {right} is right and {wrong} is wrong, add: {option}"
+    marks = _marks(kinds) if has_marks else []
+    rest = kinds[~np.isin(kinds, marks)]
+    scale = _scale(rest)
+    if marks:
+        names = tuple(f"{one:g}" for one in marks)
+        python, words = [f"missing_values={names!r}"], [f"--missing {one}" for one in names]
+        if scale:
+            python, words = [*python, f"max_response={scale:g}"], [*words, f"--max-response {scale:g}"]
+        are = f"{names[0]} marks an answer that is" if len(names) == 1 else f"{shown(names)} mark answers that are"
+        ends = f" and the others end at {scale:g}" if scale else ""
+        return f"If {are} missing{ends}, add: {remedy(', '.join(python), ' '.join(words))}"
+    low, top = float(rest[0]), float(rest[-1])
     if low < 0.0 or not np.isfinite(top):
-        return ""
-    is_mark = bool((2.0 * kinds == np.floor(2.0 * kinds)).all())
-    scale = 0.0
-    if is_mark and (top <= SHORT_SCALE or SEVEN < top <= LONG_SCALE):
-        scale = np.ceil(top) if top <= SHORT_SCALE else LONG_SCALE
-        lowest = f" The lowest mark, {low:g}, is then {low / scale:g} and not 0." if low > 0.0 else ""
-        what = f"The largest is {top:g}. If marks end at {scale:g}, add"
-    elif LONG_SCALE < top <= PERCENT and (top > PERCENT / 2.0 or not is_mark):
-        scale, what, lowest = PERCENT, f"The largest is {top:g}. If these are percentages, add", ""
-    if scale:
-        return f"{what}: {remedy(f'max_response={scale:g}', f'--max-response {scale:g}')}{'.' * bool(lowest)}{lowest}"
-    return (
-        f"The largest is {top:g}. To divide by the highest that a response can be, 100 for percentages, add: "
-        f"{remedy('max_response=...', '--max-response HIGHEST')}"
-    )
+        return "Responses must run from 0, the worst, to 1, the best: rescale them in the file."
+    largest = f"The largest is {top:.9g}."
+    if not scale:
+        highest = remedy("max_response=...", "--max-response HIGHEST")
+        return f"{largest} To divide by the highest that a response can be, 100 for percentages, add: {highest}"
+    option = remedy(f"max_response={scale:g}", f"--max-response {scale:g}")
+    if scale == PERCENT:
+        return f"{largest} If these are percentages, add: {option}"
+    lowest = f". The lowest mark, {low:g}, is then {low / scale:g} and not 0." if low > 0.0 else ""
+    return f"{largest} If marks end at {scale:g}, add: {option}{lowest}"
 
 
-_PLUS = "true_value='1'"
+def _marks(kinds: FloatArray) -> list[float]:
+    """Return the values of these, (n_kinds,) in order, that probably stand for a missing answer."""
+    negative, rest = kinds[kinds < 0.0], kinds[kinds >= 0.0]
+    if negative.size and rest.size:
+        are_few = negative.size == 1 or (negative.size <= MOST_MARKS and rest[-1] <= 1.0)
+        are_codes = are_few and bool((negative == np.floor(negative)).all())
+        return [float(one) for one in negative] if are_codes else []
+    if negative.size or kinds.size == 1:
+        return []
+    top, others = float(kinds[-1]), kinds[:-1]
+    if others.tolist() == [0.0, 1.0] and top > SHORT_SCALE and top not in {LONG_SCALE, PERCENT}:
+        return [top]
+    if top not in NINES or others[-1] > NINES[top] or not _are_marks(others):
+        return []
+    has_gap = top > LONG_SCALE or (others[0] == 0.0 and others[-1] <= 1.0)
+    is_whole = others.size > 1 and others.size == others[-1] - others[0] + 1.0  # 1 to 5: then 9 is none of ten
+    return [top] if has_gap or is_whole else []
+
+
+def _scale(kinds: FloatArray) -> float:
+    """Return what responses, (n_kinds,) in order, are to be divided by; 0 where they lie in [0, 1] or do not tell."""
+    low, top = float(kinds[0]), float(kinds[-1])
+    if low < 0.0 or top <= 1.0 or not np.isfinite(top):
+        return 0.0
+    are_marks = _are_marks(kinds)
+    if are_marks and top <= SHORT_SCALE:
+        return float(np.ceil(top))
+    if are_marks and SEVEN < top <= LONG_SCALE:
+        return LONG_SCALE
+    return PERCENT if LONG_SCALE < top <= PERCENT and (top > PERCENT / 2.0 or not are_marks) else 0.0
+
+
+def _are_marks(kinds: FloatArray) -> bool:
+    """Whether these are whole or half numbers."""
+    return bool((2.0 * kinds == np.floor(2.0 * kinds)).all())
 
 
 def _trial_problems(rows: ResponseRows) -> list[str]:

@@ -38,7 +38,7 @@ from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
 from itembank.readers.table_files import first_rows, probable_header, read_table_file, table_batches
 from itembank.readers.telling_apart import kind_of
-from itembank.responses.error_kinds import NO_ANSWER
+from itembank.responses.error_kinds import ERROR_COLUMNS, NO_ANSWER, STATUS_COLUMNS, is_called, is_error_word
 from itembank.responses.labels import Labels
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending, read_parquet_schema
@@ -213,6 +213,7 @@ USUAL_NAMES = {
 JUDGED = {
     "metric": ("metric", "metricname"),
     "judge": tuple(name + end for name in ("judge", "grader") for end in ("", "name", "model", "id")),
+    "error": ERROR_COLUMNS,
 }
 """The same of columns that a long table need not have."""
 PERSONS = ("id", "item", "resp")
@@ -280,7 +281,23 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
         nothing = pl.Series([None] * rows.n_rows, dtype=pl.String)
         return pl.DataFrame({name: known[name] if name in known.columns else nothing for name in some})
 
+    if usual.column("error") not in columns and "error" not in usual.columns:
+        _tell_of_statuses(table.source, load([name for name in names if is_called(name, STATUS_COLUMNS)]))
     return replace(rows, others=OtherColumns(tuple(names), our_names(table.frame.columns, usual), load))
+
+
+def _tell_of_statuses(source: str, statuses: pl.DataFrame) -> None:
+    """Warn of rows whose status is an error, of which no column of errors tells."""
+    for column in statuses:
+        words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error_word(word)]
+        n_rows = int(column.is_in(words).sum())
+        if n_rows:
+            how = remedy(f"columns={{'error': {column.name!r}}}", f"--column {shlex.quote(f'error={column.name}')}")
+            warn(
+                f"{source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses count all the "
+                f"same. If their answers were lost, add: {how}",
+                DataWarning,
+            )
 
 
 MOST_SCENARIOS = 100
@@ -296,7 +313,7 @@ def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str
     usual = with_usual_names(with_joined_names(columns, spec), spec)
     known = with_joined_names(columns, usual)
     told = {*usual.where, *usual.columns.values(), "metric", "judge"}
-    others = [name for name in other_names(columns, usual) if name not in told]
+    others = [name for name in other_names(columns, usual) if name not in told and not is_called(name, STATUS_COLUMNS)]
     if layout_of(known, usual) != "long" or usual.column("scenario") in known or not others:
         return [], []
     wanted = {*wanted_columns(columns, usual), *others}
@@ -371,8 +388,10 @@ def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:
     lacking = [ours for ours in USUAL_NAMES if ours not in known]
     if len(lacking) != 1:
         return ""
-    rest = [name for name in columns if name not in known.values()]
-    theirs = rest[0] if len(rest) == 1 else "..."
+    taken = {*known.values(), *_judged(columns, spec, {*known.values()}).values()}
+    rest = [name for name in columns if name not in taken and not is_called(name, STATUS_COLUMNS)]
+    ids = [name for name in rest if is_called(name, ("id",))] if lacking == ["item_id"] else []
+    theirs = (ids or rest)[0] if len(ids) == 1 or len(rest) == 1 else "..."
     is_told = " and ".join(f"{name!r} is {ours}" for ours, name in known.items())
     how = remedy(f"columns={{'{lacking[0]}': {theirs!r}}}", f"--column {shlex.quote(f'{lacking[0]}={theirs}')}")
     return f" If a row is one response, {is_told}, and another column {lacking[0]}, add: {how}\n"
@@ -492,12 +511,13 @@ def _usual(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
 
 
 def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) -> dict[str, str]:
-    """Return what a long table calls metric and judge, where one column is called so and the table has not our name."""
+    """Return what a long table calls metric, judge and error, where a column is called so and none has our name."""
     taken = {*taken, *spec.columns.values(), spec.response_column}
     found = {}
     for ours, usual in JUDGED.items():
         like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual and name not in taken]
-        if ours not in spec.columns and ours not in columns and len(like) == 1:
+        is_clear = len(like) == 1 or (ours == "error" and bool(like))  # which tell one thing
+        if ours not in spec.columns and ours not in columns and is_clear:
             found[ours] = like[0]
     return found
 

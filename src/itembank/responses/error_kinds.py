@@ -20,10 +20,20 @@ _SIGNS: Sequence[tuple[str, str]] = (
     ("harness", r"setup|connection|network|server|service|unavailable|\bapi\b|cancel|\boom\b|out.?of.?memory|install"),
 )
 NOT_AN_ERROR = frozenset(
-    ("", "0", "0.0", "200", "none", "null", "nan", "na", "n/a", "no", "false", "ok", "success", "-", "{}", "[]")
+    (
+        *("", "0", "0.0", "200", "none", "null", "nan", "na", "n/a", "no", "false", "-", "{}", "[]"),
+        *("ok", "success", "succeeded", "complete", "completed", "done", "finished", "pass", "passed"),
+    )
 )
 """Texts in a column of errors that say that there was none, in lower case."""
-_WORDS = re.compile(r"(error|err|errored|exception|crash(ed)?|time.?d?.?out|infra(structure)?.?(error|failure)|oom)")
+ERROR_COLUMNS = ("error", "errormessage", "errormsg", "errortype", "exception", "exceptioninfo", "exceptiontype")
+"""What others call a column of errors, without case, blanks and underscores."""
+STATUS_COLUMNS = ("status", "state", "exitstatus", "finalstatus", "runstatus", "trialstatus")
+"""The same of one that says by a word how an attempt ended."""
+_WORDS = re.compile(
+    r"(err|errored|crash(ed)?|time.?d?.?out|infra(structure)?.?failure|oom|rate.?limit(ed)?"
+    r"|(?!no.)([\w.-]+ )?[\w.-]*(error|exception)( *[:(].*)?)"
+)
 
 
 def error_kind(value: Any) -> int:
@@ -46,3 +56,8 @@ def error_kind(value: Any) -> int:
 def is_error_word(text: str) -> bool:
     """Whether a word in place of a response says that there is none because of an error: 'timeout', 'error'."""
     return _WORDS.fullmatch(text.strip().lower()) is not None
+
+
+def is_called(name: str, usual: Sequence[str]) -> bool:
+    """Whether a column has one of the usual names, but for case, blanks and underscores."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum()) in usual

@@ -12,7 +12,8 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataWarning, quoted, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.ties import id_order, rounded
+from itembank.numerics.ties import rounded
+from itembank.responses.content_order import ContentOrder, content_order
 from itembank.responses.responses import ResponseMatrix
 
 COPY_OF = "copy_of"
@@ -29,7 +30,6 @@ MOST_WORK = 10**11
 """Cells of all pairs of models; of more, and of 8,192 items, every k-th item is compared."""
 MOST_ITEMS, LEAST_ITEMS = 8192, 256
 MODELS_AT_ONCE = 1024
-SEED = 1
 N_STEPS = 6
 """Newton's steps to the ability that gives a model its mean response: from 0 the sixth changes nothing seen."""
 
@@ -76,15 +76,8 @@ def one_of_each(group: IntArray, models: IntArray) -> IntArray:
     return models[np.sort(np.unique(group[models], return_index=True)[1])]
 
 
-def order_by_answers(responses: ResponseMatrix, models: IntArray) -> IntArray:
-    """Positions of some models from the lowest mean response to the highest, (n_chosen,), whatever they are called.
-
-    Equal means go by a mean with random weights; only models whose answers are equal go by their ids.
-    """
-    values = _compared(responses)[models].astype(np.float64)
-    known = ~np.isnan(values)
-    values, weights = np.where(known, values, 0.0), np.random.default_rng(SEED).random(values.shape[1])
-    by_id = id_order([responses.model_ids[row] for row in models.tolist()])
+def order_by_answers(responses: ResponseMatrix, models: IntArray, by_content: ContentOrder) -> IntArray:
+    """Positions of some models from the lowest mean response to the highest, (n_chosen,); of equals by content."""
     means, first = [], 0
     for part in responses.parts():
         inside = models[(models >= first) & (models < first + part.n_models)] - first
@@ -93,8 +86,7 @@ def order_by_answers(responses: ResponseMatrix, models: IntArray) -> IntArray:
         mean[gappy] = np.nanmean(part.responses[inside[gappy]], axis=1)
         means.append(mean)
         first += part.n_models
-    keys = [rounded(part) for part in (values @ weights, known @ weights, np.concatenate(means))]
-    return by_id[np.lexsort([key[by_id] for key in keys])]
+    return np.lexsort((np.argsort(by_content.models)[models], rounded(np.concatenate(means))))
 
 
 def residuals_of(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -125,10 +117,11 @@ def _expit(x: FloatArray) -> FloatArray:
 
 
 def _compared(responses: ResponseMatrix) -> FloatArray:
-    """Responses to every k-th item in the order of their ids, (n_models, n_compared), in float32."""
+    """Responses to every k-th item in the order of their content, (n_models, n_compared), in float32."""
     n_compared = min(MOST_ITEMS, max(LEAST_ITEMS, MOST_WORK // max(responses.n_models, 1) ** 2))
     stride = -(-responses.n_items // n_compared)
-    return responses.of_items(id_order(responses.item_ids)[::stride]).astype(np.float32)
+    items = np.arange(responses.n_items) if stride == 1 else content_order(responses).items[::stride]
+    return responses.of_items(items).astype(np.float32)
 
 
 def _alike(responses: FloatArray) -> tuple[IntArray, IntArray]:

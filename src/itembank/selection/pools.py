@@ -15,7 +15,8 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 class ScenarioPool:
     """The items of one scenario."""
 
-    # (n_pool,): Position of each item in the bank, in the order of their ids; of equally good items the first is taken.
+    # (n_pool,): Position of each item in the bank, in the order of what past models answered; of equally good items the
+    # first is taken.
     items: IntArray
     weights: FloatArray  # (n_pool,): Target weight of each item within the scenario, summing to one
     is_candidate: BoolArray  # (n_pool,): Items that may be chosen; the weight of the others still has to be represented

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Collection
 from typing import Any
 
+from itembank.bank.bank_cache import cache_name
 from itembank.bank.selections import INCLUDED, Selection
 from itembank.errors import ParameterError
 from itembank.selection.selector_specs import METHODS, NOT_NAMED, SelectionSpec, VOptimal
@@ -26,13 +27,13 @@ class Recipe:
     per_scenario: bool
     excluded: tuple[str, ...]
     included: tuple[str, ...] = ()
-    # not in the text that names what was tried before there were stages
-    stages: tuple[int, ...] = dataclasses.field(default=(), repr=False)
+    stages: tuple[int, ...] = ()
 
     @property
-    def name(self) -> tuple[object, ...]:
+    def name(self) -> str:
         """What trials of this recipe are kept under."""
-        return (repr(self), self.stages)
+        others = [getattr(self, one.name) for one in dataclasses.fields(self) if one.name != "spec"]
+        return cache_name("recipe", METHODS.to_plain(self.spec, "method"), *others)
 
     @property
     def later_spec(self) -> VOptimal:

@@ -9,7 +9,6 @@ from itembank.bank.selections import Selection
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.numerics.random import as_generator
-from itembank.numerics.ties import id_order
 from itembank.selection.pools import ItemPools, ScenarioPool, is_included, not_excluded
 from itembank.selection.random_items import equal_counts
 from itembank.selection.recipes import Recipe, recipe_of
@@ -87,8 +86,8 @@ def select_by_recipe(bank: Bank, recipe: Recipe, rng: np.random.Generator | int 
 
 
 def scenario_pools(bank: Bank, is_candidate: BoolArray, must_come: BoolArray) -> tuple[ScenarioPool, ...]:
-    """Give the items of each scenario in the order of their ids: a choice must not depend on how a file was sorted."""
-    order = id_order(bank.responses.item_ids)
+    """Give the items of each scenario in an order that neither their names nor how a file was sorted can change."""
+    order = bank.content_order.items
     by_scenario = [
         order[bank.targets.scenario_index[order] == scenario] for scenario in range(bank.targets.n_scenarios)
     ]

@@ -5,7 +5,7 @@ Without numpy, so that a command's help can list them.
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
 from itembank.checks import check_one_of, check_whole
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Allocation = Literal["equal", "proportional"]
 BenchmarkAllocation = Literal["free", "equal"]
 NOT_NAMED = {"scenario_weights": None, "ahead": False}
-"""Choices of V-optimal items that came later, as they were before: not named in texts and files."""
+"""Choices of V-optimal items that came later, as they were before: not named in files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,12 +175,6 @@ class VOptimal(SelectionSpec):
     def may_skip_scenarios(self, *, is_short: bool) -> bool:
         """Skip some when there are fewer items than one for each scenario; a minimum above one is kept."""
         return is_short and self.allocation == "free" and self.minimum_per_scenario <= 1
-
-    def __repr__(self) -> str:
-        """Leave out weights that are not there: what was tried before there were any is kept under these words."""
-        absent = [name for name, value in NOT_NAMED.items() if getattr(self, name) is value]
-        named = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.name not in absent]
-        return f"VOptimal({', '.join(named)})"
 
     def for_each_scenario(self) -> Self:
         """Return the spec with equal allocation."""

@@ -24,7 +24,7 @@ from itembank.selection.anchors import latent_features, weighted_by_nearest
 from itembank.selection.greedy import allowed_scenarios
 from itembank.selection.local_model import LocalModel, abilities_ahead
 from itembank.selection.pools import Choice, ItemPools
-from itembank.selection.selector_specs import VOptimal
+from itembank.selection.selector_specs import METHODS, VOptimal
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -54,7 +54,8 @@ def choose_v_optimal(pools: ItemPools, spec: VOptimal) -> list[Choice]:
     group = targets.scenario_index[items]
     first = np.isin(items, np.concatenate([pool.items[pool.included] for pool in scenarios]))
     weights, n_items = target_weights[items], pools.n_items
-    name = cache_name("order", repr(spec), items, weights, importance, is_candidate, group, at_least, at_most, first)
+    choices = METHODS.to_plain(spec, "method")
+    name = cache_name("order", choices, items, weights, importance, is_candidate, group, at_least, at_most, first)
     # the longest order chosen from this model before, by all that it followed from
     orders: dict[str, IntArray] = bank.cache.remember("orders of v-optimal items", dict)
     order = orders.get(name, np.zeros(0, dtype=np.int64))

@@ -28,6 +28,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.content_order import order_among
 from itembank.responses.error_kinds import KINDS
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
@@ -365,7 +366,8 @@ def _tried_models(bank: Bank) -> IntArray:
     rows = bank.distinct_models
     if rows.size <= MOST_MODELS:
         return rows
-    return np.sort(np.random.default_rng(SEED).choice(rows, MOST_MODELS, replace=False))
+    by_content = rows[order_among(rows, bank.content_order.models)]
+    return np.sort(np.random.default_rng(SEED).choice(by_content, MOST_MODELS, replace=False))
 
 
 def _on_the_way(

@@ -198,7 +198,8 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
             print_object({"transfers": records}, "transfers")
     elif is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
-        print_record(found[0].to_dict(), show, rows, output_format, "transfer", title="Transfer", least=LEAST[show])
+        about = {name: value for name, value in found[0].to_dict().items() if name != "notes"}  # said as warnings
+        print_record(about, show, rows, output_format, "transfer", title="Transfer", least=LEAST[show])
     else:
         names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
         rows = [  # the rows of methods have a correlation of their own

@@ -23,6 +23,10 @@ from itembank_scaling.pass_at_k.specs import FEWEST_DRAWS, METHODS, PassAtKSpec
 MOST_GUESSED = 0.002
 """Of pass@k that the truth may leave to items sampled less than k times: a fifth of a point, which no figure shows."""
 
+FAR = 10
+"""Times an item's samples from which on nothing they leave unsolved counts as solved: ten samples cannot tell never
+from once in a thousand."""
+
 _TINY = 1e-300
 """The logarithm of a weight of zero is taken of this: it counts for nothing among the others."""
 _N_FEW = 64
@@ -171,6 +175,8 @@ class Curve:
     low: FloatArray  # (n_sets, n_k)
     high: FloatArray  # (n_sets, n_k)
     truth: FloatArray  # (n_sets, n_k)
+    # (n_sets, n_k): Share of items that a sample solved, or that have so many samples that k is not far beyond them
+    within_reach: FloatArray
     failure: FloatArray  # (n_curve_items,): Posterior probability that all of the largest k samples fail
     ability: float
     ability_sd: float
@@ -224,10 +230,19 @@ def pass_at_k_curve(
         low,
         high,
         true_curves(all_counts.n_trials, all_counts.n_correct, k, sets.masks),
+        set_means(_is_within_reach(counts, k), sets.masks),
         failure,
         ability,
         ability_sd,
     )
+
+
+def _is_within_reach(counts: Counts, k: FloatArray) -> FloatArray:
+    """1 for items that samples solved, or that k is not `FAR` beyond, (n_items, n_k); unsampled ones as the others."""
+    is_sampled = counts.n_trials > 0
+    n_trials = np.where(is_sampled, counts.n_trials, np.median(counts.n_trials[is_sampled]))
+    is_near = k < FAR * n_trials[:, None]
+    return (is_near | (counts.n_correct > 0)[:, None]).astype(np.float64)
 
 
 def _alike_curves(

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank_scaling.pass_at_k.curve import N_SETS, Curve, pass_at_k_curve
 from itembank_scaling.pass_at_k.samples import SampleCounts, SampledScenario, ScenarioItemModel, cut_down
 from itembank_scaling.pass_at_k.specs import PassAtKSpec
@@ -67,6 +67,11 @@ class IntervalFactors:
     n_models: int  # Models they rest on
     # Samples of an item that the models asked about have, where the factors rest on these models.
     n_samples: int | None = None
+
+    @property
+    def largest_k(self) -> float:
+        """The largest k at which samples of other models show how wide intervals must be; 0 where none do."""
+        return float(self.k[-1]) if self.n_samples is None else 0.0
 
     def at(self, k: FloatArray) -> FloatArray:
         """Factors at other k, (n_sets, n_k): straight lines in log k, level beyond; one where nothing tells.
@@ -189,6 +194,14 @@ def widened(
         low=np.where(np.isnan(low), curve.low, low),
         high=np.where(np.isnan(high), curve.high, high),
     )
+
+
+def lowered(
+    curve: Curve,
+    is_unchecked: BoolArray,  # (n_k,): Where no samples of other models show how wide intervals must be
+) -> Curve:
+    """Return a curve whose low ends count no item as solved that is out of its samples' reach, at unchecked k."""
+    return replace(curve, low=np.where(is_unchecked, np.minimum(curve.low, curve.within_reach), curve.low))
 
 
 def share_within(n_models: int, level: float) -> float:

@@ -10,15 +10,17 @@ from itembank.errors import DataError, ItembankWarning, ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
-from itembank.numerics.ties import id_order
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.content_order import in_content_order
 from itembank.responses.responses import ResponseMatrix
-from itembank_scaling.pass_at_k.curve import Curve, pass_at_k_curve
+from itembank_scaling.pass_at_k.curve import FAR, Curve, pass_at_k_curve
 from itembank_scaling.pass_at_k.interval_calibration import (
+    REACH,
     IntervalFactors,
     Refit,
     factors_within,
     interval_factors,
+    lowered,
     widened,
 )
 from itembank_scaling.pass_at_k.results import ItemEvidence, PassAtKLaw, PassCurves
@@ -42,6 +44,11 @@ _REASONS = {
     "there are. Five other models with at least twice the samples would make them surer",
 }
 """Where the factors of intervals come from; by whether that is the models asked about."""
+
+_FAR_NOTE = (
+    f"from k of {FAR} times an item's samples on, the low end of an interval counts the item as unsolved if none of "
+    f"them was right: they cannot tell never from rarely. At least five other models with {REACH} times k samples can"
+)
 
 
 @one_blas_thread()
@@ -87,7 +94,7 @@ def pass_at_k_law(
     spec = PassAtKSpec() if spec is None else spec
     generator = as_generator(rng)
     names = responses.model_ids if models is None else models
-    responses = _by_ids(responses)
+    responses = in_content_order(responses)  # draws go from one to the next
     rows = responses.model_indices(names)
     truth = sample_counts(responses)
     used = truth
@@ -100,6 +107,7 @@ def pass_at_k_law(
     item_model = spec.item_model if NEED_ITEM_MODEL & set(spec.methods) else None
     scenarios, notes = sampled_scenarios(items, rows, item_model, part_of(progress, 0.0, 0.5))
     curves = []
+    is_far = False
     calibrated: dict[str, IntervalFactors | None] = {}
     k = np.array(sorted(set(spec.k)), dtype=np.float64)
     for number, scenario in enumerate(scenarios):
@@ -111,22 +119,16 @@ def pass_at_k_law(
             curve = pass_at_k_curve(scenario, row, k, spec, generator)
             if factors is not None:
                 curve = widened(curve, curve.values[spec.methods.index("irsl")], factors.at(k))
-            found[row] = curve
+            found[row] = lowered(curve, k > (0.0 if factors is None else factors.largest_k))
+            is_far |= bool(np.any(found[row].low < curve.low))
         curves += [found[row] for row in asked]
         if "irsl" in spec.methods and scenario.item_model is not None:
             calibrated[scenario.name] = factors
     notes += _interval_notes(calibrated, k)
+    if is_far:
+        notes.append(_FAR_NOTE)
     progress("pass@k", 1.0)
     return _packed(items, curves, k, spec, notes)
-
-
-def _by_ids(responses: ResponseMatrix) -> ResponseMatrix:
-    """Order models, and the items of each scenario, by their ids: draws go from one to the next, in whatever order."""
-    scenarios = responses.items["scenario"].to_list()
-    first = {name: number for number, name in enumerate(dict.fromkeys(scenarios))}
-    items = id_order(responses.item_ids)
-    items = items[np.argsort([first[scenarios[j]] for j in items.tolist()], kind="stable")]
-    return responses.take(models=id_order(responses.model_ids), items=items)
 
 
 def _factors(

@@ -60,7 +60,8 @@ class PassAtKSpec:
         'calibrated' widens intervals by what they lack on models that calibrate the items, given as few samples as
         those asked about; these models must have at least twice as many. If they do not, models asked about are
         tried with a tenth of their samples, and intervals grow beyond the samples. 'model-based' takes the posterior's
-        word.
+        word. From k of ten times an item's samples on, low ends count it as unsolved if none was right, unless such
+        other models have five times k samples.
     n_draws : int
         Draws behind each interval.
     """

@@ -18,6 +18,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.numerics.stable import sigmoid_slope
 from itembank.numerics.ties import first_largest
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.content_order import content_order
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.pretraining.law_specs import ItemResponseLaw
 from itembank_scaling.scenario_fits import fit_items
@@ -249,10 +250,11 @@ def scenario_scores(
 ) -> list[ScenarioScores]:
     """Observe every model's score in each scenario, on all its items or on `n_items` drawn at random for all models."""
     index = responses.items["scenario"].to_numpy()
+    by_content = np.arange(responses.n_items) if n_items is None else content_order(responses).items
     scores = []
     for scenario in dict.fromkeys(index.tolist()):
-        columns = np.flatnonzero(index == scenario)
-        sampled = columns if n_items is None else np.sort(rng.permutation(columns)[:n_items])
+        columns = by_content[index[by_content] == scenario]
+        sampled = np.sort(columns if n_items is None else rng.permutation(columns)[:n_items])
         observed = mean_where_known(responses.responses[:, sampled], axis=1)
         n_answered = responses.observed[:, columns].sum(axis=1)
         scores.append(ScenarioScores(scenario, sampled, observed, n_answered > 0))
@@ -273,7 +275,7 @@ def measured_abilities(
     """Measure every model in each scenario by itself, as IRSL does: one ability a scenario.
 
     Returns abilities, note: None for a scenario whose items cannot be calibrated: one item alone, or all answered
-    alike by all models; the note tells why.
+    alike by all models; the note tells why, and where abilities are no skill.
     """
     index = responses.items["scenario"].to_numpy()
     scenarios = list(dict.fromkeys(index.tolist()))
@@ -292,6 +294,8 @@ def measured_abilities(
                     notes.append(f"Scenario {scenario!r} has no item response law: {error}")
                     measured.append(None)
                     continue
+            if calibrated.caution:
+                notes.append(f"Scenario {scenario!r}: {calibrated.caution}")
             measured.append(_measured(scenario, responses, calibrated, n_items))
     progress("abilities", 1.0)
     return measured, " ".join(notes)
@@ -315,6 +319,7 @@ class _Calibrated(NamedTuple):
     prior: AbilityPrior
     thresholds: Mapping[str, float]
     abilities: tuple[FloatArray, FloatArray] | None
+    caution: str = ""  # Whether abilities are no skill, as the calibration says
 
 
 def _fitted_items(
@@ -341,6 +346,7 @@ def _fitted_items(
         calibration.prior,
         calibration.thresholds,
         abilities,
+        calibration.caution,
     )
 
 
@@ -354,14 +360,15 @@ def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> _Ca
     where = bank.responses.item_indices([responses.item_ids[column] for column in columns.tolist()])
     calibration = bank.calibration
     parameters, covariance = bank.parameters.take(where), calibration.item_covariance[where]
-    return _Calibrated(columns, parameters, covariance, calibration.prior, calibration.thresholds, None)
+    prior, thresholds = calibration.prior, calibration.thresholds
+    return _Calibrated(columns, parameters, covariance, prior, thresholds, None, calibration.caution)
 
 
 def _measured(
     scenario: str, responses: ResponseMatrix, calibrated: _Calibrated, n_items: int | None
 ) -> ScenarioAbilities:
     """Abilities in one scenario."""
-    columns, parameters, covariance, prior, thresholds, known = calibrated
+    columns, parameters, covariance, prior, thresholds, known, _ = calibrated
     part = responses.take(items=columns)
     given = part.responses
     if thresholds:

@@ -1,7 +1,7 @@
 """The verb `convergent_validity`: how far scenarios measure the same ability, by correlations over models."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -15,7 +15,9 @@ from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
+from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, silent
+from itembank.responses.content_order import numbered_groups
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 from itembank_scaling.scenario_fits import fit_scenarios, responses_and_spec
@@ -207,7 +209,7 @@ def convergent_validity(
     theta = np.column_stack([fit.theta for fit in fits])
     errors = np.column_stack([fit.standard_errors for fit in fits])
     log_flops = None if compute is None else log_flops_of(compute, responses.model_ids)
-    return correlate_abilities(
+    found = correlate_abilities(
         theta,
         errors,
         scenarios=tuple(fit.name for fit in fits),
@@ -217,6 +219,8 @@ def convergent_validity(
         log_flops=log_flops,
         rng=as_generator(rng),
     )
+    cautions = [f"{fit.name!r}: {fit.calibration.caution}" for fit in fits if fit.calibration.caution]
+    return replace(found, message=". ".join([found.message, *cautions]))
 
 
 def correlate_abilities(
@@ -235,7 +239,7 @@ def correlate_abilities(
     counts = kernel.pair_counts(theta)
     weights = None  # of Fisher's z; else how often each model counts in each draw
     if interval.kind == "bootstrap" or (interval.kind == "auto" and groups is not None):
-        index = np.arange(len(theta)) if groups is None else group_index(groups)
+        index = numbered_groups(groups, np.lexsort(rounded(theta).T))  # draws do not hang on names or places
         weights = kernel.resampling_weights(index, interval.n_draws, rng)
     observed = _with_interval(theta, counts, weights, interval.level, n_covariates=0)
     reliability = kernel.reliabilities(theta, standard_errors)
@@ -289,12 +293,6 @@ def log_flops_of(compute: "TrainingCompute", model_ids: Sequence[str]) -> FloatA
             f"{shown(absent)}. Add them to the table of models."
         )
     return np.log10([known[name] for name in model_ids])
-
-
-def group_index(groups: Sequence[str]) -> IntArray:
-    """Give the number of each model's group, (n_models,)."""
-    _, index = np.unique(np.asarray(groups, dtype=str), return_inverse=True)
-    return index.astype(np.int64)
 
 
 def _with_interval(

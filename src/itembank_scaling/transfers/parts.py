@@ -8,6 +8,7 @@ import numpy as np
 from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import random_folds, splits_of
+from itembank.responses.content_order import content_order, numbered_groups
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.transfers.curves import MINIMUM_MODELS
 
@@ -105,8 +106,7 @@ def folds(
     responses: ResponseMatrix, groups: Sequence[str] | None, n_folds: int, rng: np.random.Generator
 ) -> Iterator[Part]:
     """Ask every part of the models once, calibrated on the others; groups stay together."""
-    names = np.arange(responses.n_models).astype(str) if groups is None else np.asarray(groups, dtype=str)
-    _, index = np.unique(names, return_inverse=True)
+    index = numbered_groups(groups, content_order(responses).models)
     n_groups = int(index.max()) + 1
     if n_groups < 2:
         raise DataError(

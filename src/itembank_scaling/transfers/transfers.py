@@ -1,7 +1,7 @@
 """The verb `transfer`: what the ability from some items says of others (IRSL 4.2, 4.3)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -171,6 +171,8 @@ class Transfer(Tabular):
     validity : tuple of PairValidity
         Convergent validity on the past models of each part, found before anything was predicted.
     level : float
+    notes : tuple of str
+        What was warned of: abilities that are no skill, a weak correlation, ...
     """
 
     schema = "transfer"
@@ -190,6 +192,7 @@ class Transfer(Tabular):
     predictions: Mapping[str, CurvePrediction]
     validity: tuple[PairValidity, ...]
     level: float
+    notes: tuple[str, ...] = ()
 
     @property
     def method(self) -> str:
@@ -251,6 +254,7 @@ class Transfer(Tabular):
             "n_target_items": self.n_target_items,
             "method": self.method,
             "level": self.level,
+            "notes": list(self.notes),
         }
 
     def _method_row(self, name: str, prediction: CurvePrediction) -> dict[str, Any]:
@@ -385,7 +389,7 @@ def transfer(
     else:
         parts = folds(responses, groups, spec.n_folds, rng)
     results: list[FoldTransfer] = []
-    with warned_once():
+    with warned_once() as told:
         for part in parts:
             progress(f"part {len(results) + 1}", 0.0)
             sets = item_sets(part.calibration, source, target, spec.easy_fraction)
@@ -394,8 +398,9 @@ def transfer(
     progress("done", 1.0)
     packed = _packed(responses, results, spec, groups, compute)
     if packed.correlation < spec.warn_below:
-        warn(weak_validity(packed, spec.warn_below), DataWarning)
-    return packed
+        told.append(weak_validity(packed, spec.warn_below))
+        warn(told[-1], DataWarning)
+    return replace(packed, notes=tuple(told))
 
 
 def _recipe_groups(responses: ResponseMatrix, compute: TrainingCompute, *, are_left_out: bool) -> list[str] | None:

@@ -236,3 +236,42 @@ def test_one_model_alone_needs_no_other():
     truth = plug_in_pass_at_k(rates[0][:, None], law.k).mean(axis=0)
     np.testing.assert_allclose(law.values("beta-binomial")[0], truth, atol=0.03)
     assert law.values("plug-in")[0, 2] < truth[2] - 0.1
+
+
+def test_far_beyond_the_samples_the_low_end_counts_no_unsolved_item():
+    """2PL with a fifth of the items impossible: ten samples cannot tell these from rates of one in a thousand."""
+    rng = np.random.default_rng(4)
+    n_models, n_items, n_trials = 10, 60, 10
+    logit = rng.normal(size=(n_models, 1)) * rng.lognormal(0.2, 0.3, n_items) - rng.normal(0.0, 2.5, n_items)
+    rates = np.where(rng.random(n_items) < 0.2, 0.0, 1.0 / (1.0 + np.exp(-logit)))
+    correct = rng.binomial(n_trials, rates)
+    trials = np.full(correct.shape, n_trials)
+    trials[:, :20], correct[:, :20] = 40, rng.binomial(40, rates[:, :20])
+    responses = ResponseMatrix.create(correct / trials, n_trials=trials)
+    law = pass_at_k_law(responses, PassAtKSpec(k=(10, 99, 100, 1000), methods=("irsl",), n_draws=200))
+    seen, seen_of_few = correct > 0, (correct > 0) & (trials == n_trials)
+    assert np.all(law.all_items.low[:, 3] <= seen.mean(axis=1) + 1e-12)  # 1,000 is far beyond 40 samples, too
+    assert np.all(law.all_items.low[:, 2] <= seen_of_few.mean(axis=1) + 1 / 3 + 1e-12)
+    assert np.all(law.all_items.low[:, 1] > seen_of_few.mean(axis=1) + 0.2)
+    truth = plug_in_pass_at_k(rates[:, :, None], law.k).mean(axis=1)
+    held = (law.all_items.low <= truth + 1e-9) & (truth <= law.all_items.high + 1e-9)
+    assert held[:, 3].mean() >= 0.9  # .2 where low ends rest on the item model alone
+    assert any("counts the item as unsolved" in text for text in law.notes)
+    assert "counts the item as unsolved" in str(law.to_dict())
+    assert "counts the item as unsolved" in repr(law)
+
+
+def test_samples_of_other_models_reach_as_far_as_their_number():
+    """Models with 5,000 samples show what intervals must be up to k = 1,000; beyond, unsolved items count as such."""
+    samples = simulated_samples(n_models=20, n_items=40, n_trials=5000, precision=4.0)
+    rates, trials = samples.responses.responses.copy(), samples.responses.n_trials.copy()
+    trials[:2] = 10
+    rates[:2] = np.random.default_rng(2).binomial(10, samples.rates[:2]) / 10
+    responses = dataclasses.replace(samples.responses, responses=rates, n_trials=trials)
+    spec = PassAtKSpec(k=(1000, 1001), methods=("irsl",), n_draws=200)
+    law = pass_at_k_law(responses, spec, models=["model-1", "model-2"])
+    seen = (rates[:2] > 0.0).mean(axis=1)
+    assert np.all(law.all_items.low[:, 0] > seen + 0.02)
+    np.testing.assert_allclose(law.all_items.low[:, 1], seen, atol=1e-12)
+    truth = plug_in_pass_at_k(samples.rates[:2, :, None], law.k).mean(axis=1)
+    assert np.all((law.all_items.low <= truth) & (truth <= law.all_items.high))

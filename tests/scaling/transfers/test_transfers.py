@@ -11,9 +11,11 @@ from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.pass_at_k.kernels import unbiased_pass_at_k
+from itembank_scaling.transfers.convergent import convergent_validity
 from itembank_scaling.transfers.parts import item_means, split_by_difficulty
 from itembank_scaling.transfers.transfer_specs import TransferSpec
 from itembank_scaling.transfers.transfers import transfer
+from tests.calibration.simulated import guessing_siblings
 from tests.scaling.two_scenarios import simulated
 
 
@@ -231,3 +233,43 @@ def test_what_cannot_be_done_is_said(made):
             ResponseMatrix.create(empty, models=made.models, items=made.items),
             "s0", "s1", calibration=made.model_ids[:100],
         )  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:abilities on", "ignore:.*correlate only")
+def test_siblings_that_guess_alike_hide_no_correlation():
+    """With slopes of both signs the target's ability is what siblings guess alike."""
+    skill, guessed = guessing_siblings(seed=3)
+    rng = np.random.default_rng(2)
+    known = (rng.random((60, 60)) < 1.0 / (1.0 + np.exp(rng.normal(size=60) - skill[:, None]))).astype(float)
+    scenarios = ["clear"] * 60 + ["guessed"] * 300
+    responses = ResponseMatrix.create(np.hstack([known, guessed.responses]), scenarios=scenarios)
+    found = transfer(responses, "clear", "guessed", spec=TransferSpec(n_folds=3))
+    assert found.correlation > 0.5
+    assert not any("skill" in text for text in found.notes)
+    of_both_signs = TransferSpec(item_model=Variational("2pl"), is_forced=True, n_folds=3)
+    with pytest.warns(DataWarning, match="items of 'guessed': The abilities are not skill"):
+        forced = transfer(responses, "clear", "guessed", spec=of_both_signs)
+    assert forced.correlation < 0.4
+    assert any("are not skill" in text for text in forced.to_dict()["notes"])
+    assert "are not skill" in repr(forced).replace("\n", " ")
+    with pytest.warns(DataWarning, match="not skill"):
+        validity = convergent_validity(responses, spec=Variational("2pl"))
+    assert "'guessed': The abilities are not skill" in validity.message
+
+
+@pytest.mark.parametrize("by_family", [False, True])
+def test_the_easy_arc_predicts_the_challenge(shared_dir, by_family):
+    """IRSL's own pair, of 90 encoders: refused with slopes of both signs (correlation -.24)."""
+    table = pl.read_parquet(shared_dir / "data" / "nlu29" / "irsl8.parquet")
+    wide = table.filter(pl.col("scenario").str.starts_with("arc")).pivot(
+        on="item_id", index="model_id", values="response"
+    )
+    names = table.select("item_id", "scenario").unique()
+    scenarios = dict(zip(names["item_id"].to_list(), names["scenario"].to_list(), strict=True))
+    responses = ResponseMatrix.create(
+        wide.drop("model_id").to_numpy().astype(float), scenarios=[scenarios[one] for one in wide.columns[1:]]
+    )
+    groups = [name.rpartition("_")[0] for name in wide["model_id"].to_list()] if by_family else None
+    found = transfer(responses, "arc-easy", "arc-challenge", groups=groups)
+    assert found.correlation > 0.7  # raw scores correlate .79
+    assert found.method_rows()[0]["error"] < found.method_rows()[-1]["error"]

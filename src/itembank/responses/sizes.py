@@ -1,0 +1,100 @@
+"""Scores of many questions that came without the number of these, and how many answers each counts as."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from itembank.errors import DataWarning, warn
+from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.responses.responses import ResponseMatrix
+
+ASSUMED_QUESTIONS = 100
+"""Published scores are percentages: of a hundred questions one is a point. More or fewer matter little, since how far
+scores scatter beyond chance is measured ('beta-binomial')."""
+COLUMN = "assumed_questions"
+"""Item column: how many questions a score of it counts as that came without their number; 0 where none did."""
+
+
+def with_assumed_sizes(responses: ResponseMatrix) -> ResponseMatrix:
+    """Return past results in which published scores of benchmarks have numbers of questions.
+
+    Scores are those of benchmarks where an item is the only one of its scenario, and has a response between 0 and 1 in
+    no more than one trial. Then all such responses of the table count as `ASSUMED_QUESTIONS` answers. Others stay as
+    they are.
+    """
+    alone = np.flatnonzero(responses.items.select(pl.len().over("scenario") == 1).to_series().to_numpy())
+    if not (alone.size and _is_share(responses.take(items=alone)).any()):
+        return responses
+    is_unsized = _is_share(responses)
+    trials = _trials(responses)
+    assumed = np.where(is_unsized.any(axis=0), ASSUMED_QUESTIONS, 0)
+    of_items = assumed if COLUMN not in responses.items.columns else np.maximum(assumed, responses.items[COLUMN])
+    items = responses.items.with_columns(pl.Series(COLUMN, of_items, dtype=pl.Int64))
+    # an item's score of 0 or 1 is one of as many questions
+    n_trials = np.where(responses.observed & (assumed > 0) & (trials <= 1), assumed, trials)
+    return replace(responses, items=items, n_trials=n_trials)
+
+
+def with_usual_sizes(responses: ResponseMatrix, past: ResponseMatrix) -> ResponseMatrix:
+    """Return new results in which scores without a number of trials count as many as those of past models.
+
+    That is the median over past models of the item. A `DataWarning` says so.
+    """
+    if past.n_trials is None:
+        return responses
+    place = {name: at for at, name in enumerate(past.item_ids)}
+    known = np.array([place.get(name, -1) for name in responses.item_ids], dtype=np.int64)
+    is_unsized = _is_share(responses) & (known >= 0)
+    if COLUMN in past.items.columns:  # a score of 0 or 1 is one of as many questions
+        is_score = (known >= 0) & (past.items[COLUMN].to_numpy()[known] > 0)
+        is_unsized |= is_score & responses.observed & (_trials(responses) <= 1)
+    columns = np.flatnonzero(is_unsized.any(axis=0))
+    if not columns.size:
+        return responses
+    of_past = past.n_trials[:, known[columns]].astype(np.float64)
+    usual = np.ones(responses.n_items, dtype=np.int64)
+    usual[columns] = np.nanmedian(np.where(of_past > 0, of_past, np.nan), axis=0).astype(np.int64)
+    n_filled = int((is_unsized & (usual > 1)).sum())
+    if not n_filled:
+        return responses
+    low, high = int(usual[columns].min()), int(usual[columns].max())
+    numbers = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+    warn(f"{_said(n_filled, numbers)}, as those of past models do. {_ADVICE}", DataWarning)
+    return replace(responses, n_trials=np.where(is_unsized, usual, _trials(responses)))
+
+
+def assumed_questions(items: pl.DataFrame) -> int | None:
+    """Return what scores without a number of questions count as in a bank; None where all numbers are known."""
+    return (int(items[COLUMN].max()) or None) if COLUMN in items.columns else None  # type: ignore[arg-type]
+
+
+def warn_of_assumed_sizes(before: ResponseMatrix, after: ResponseMatrix) -> None:
+    """Say in a `DataWarning` what `with_assumed_sizes` assumed."""
+    if after is not before:
+        n_filled = int((_trials(after) > _trials(before)).sum())
+        warn(f"{_said(n_filled, str(ASSUMED_QUESTIONS))}, an assumption. {_ADVICE}", DataWarning)
+
+
+def _trials(responses: ResponseMatrix) -> IntArray:
+    """Trials behind each response, (n_models, n_items): one where nothing is said, zero where it is missing."""
+    return responses.observed.astype(np.int64) if responses.n_trials is None else responses.n_trials
+
+
+def _is_share(responses: ResponseMatrix) -> BoolArray:
+    """Where a response is between 0 and 1 in one trial at most, (n_models, n_items)."""
+    values = responses.responses
+    is_share: BoolArray = (values > 0.0) & (values < 1.0)
+    return is_share if responses.n_trials is None else is_share & (responses.n_trials <= 1)
+
+
+def _said(n: int, numbers: str) -> str:
+    came = (
+        "1 score came without a number of questions, and counts"
+        if n == 1
+        else (f"{n:,} scores came without numbers of questions, and count")
+    )
+    return f"{came} as {numbers} each"
+
+
+_ADVICE = "Where you know the numbers, give them: n_trials."
