@@ -331,5 +331,5 @@ def test_lists_in_a_wide_table_are_shown_as_lists(tmp_path):
 
 def test_empty_columns_of_a_spreadsheet_are_named(tmp_path):
     (tmp_path / "r.csv").write_text("model_id,item_id,response,,\na,x,1,,\n")
-    with pytest.raises(DataError, match="2 columns have no name. Delete those that are empty"):
+    with pytest.raises(DataError, match=r"2 columns have no name\. Delete those that are empty"):
         read_responses(tmp_path / "r.csv")
