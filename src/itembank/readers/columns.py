@@ -487,10 +487,11 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
         return f"{text} Write all responses with a percent sign, or none."
     if any(re.fullmatch(r"[+-]?[\d.]*,[\d,]+", word) for word in bad):
         return f"{text} Write numbers with a decimal point, and nothing between thousands."
-    if any(word.startswith("{") for word in bad):
-        return f"{text} A response is one value: write the one that counts into a column of its own."
-    if any(word.startswith("[") for word in bad):
-        return f"{text} A response is one value; a list of several must be so in every row of a long table."
+    if any(word.startswith(("[", "{")) for word in bad):
+        return (
+            f"{text} A response is one value; a list of several must be so in every row of a long table, and of an object "
+            "the value that counts goes into a column of its own."
+        )
     kinds = {word.casefold() for word in counts}
     told = {word for pair in (*PAIRS, ("w", "l")) if kinds >= {*pair} for word in pair} | RIGHT | WRONG
     told |= {word for word in OUTCOMES if len(word) > 1}
