@@ -29,7 +29,7 @@ def notes_on_estimates(
 ) -> tuple[Note, ...]:
     """Gather all notes, the most important first."""
     ids = estimates.model_ids
-    has_lost = (responses.asked & ~responses.observed).any(axis=1)
+    has_lost = np.asarray((responses.asked & ~responses.observed).any(axis=1))
     found = [] if own is None else notes_on_own_means(estimates, own, has_lost, is_random=is_random)
     found += estimates.typicality.notes(
         ids, bank.n_compared_models, estimates.is_exact, can_grow=bank.published is None and bank.n_models > 0

@@ -489,8 +489,8 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
         return f"{text} Write numbers with a decimal point, and nothing between thousands."
     if any(word.startswith(("[", "{")) for word in bad):
         return (
-            f"{text} A response is one value; a list of several must be so in every row of a long table, and of an object "
-            "the value that counts goes into a column of its own."
+            f"{text} A response is one value; a list of several must be so in every row of a long table, and of an "
+            "object the value that counts goes into a column of its own."
         )
     kinds = {word.casefold() for word in counts}
     told = {word for pair in (*PAIRS, ("w", "l")) if kinds >= {*pair} for word in pair} | RIGHT | WRONG
