@@ -1,4 +1,5 @@
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
@@ -34,14 +35,26 @@ def test_models_without_a_known_score_are_not_held_out(monkeypatch):
     responses[5:10, 10:] = np.nan
     held_out = []
 
-    def remember(_, split):
-        held_out.extend(split.test.tolist())
+    def remember(responses, split):
+        held_out.extend(responses.model_ids[row] for row in split.test.tolist())
         raise DataError("enough")
 
     monkeypatch.setattr("itembank.calibration.dimensions.leave_out", remember)
     with pytest.raises(DataError, match="enough"):
         choose_n_dims(ResponseMatrix.create(responses), QUICK)
-    assert held_out == [0, 10, 15]
+    assert len(held_out) == 3
+    assert not {f"model-{number}" for number in range(6, 11)} & set(held_out)
+
+
+def test_neither_names_nor_places_change_the_choice():
+    responses = simulated(30, 40, 2)
+    order = np.random.default_rng(5)
+    taken = responses.take(models=order.permutation(30), items=np.concatenate([[0, 1], 2 + order.permutation(38)]))
+    names = pl.Series("model_id", [f"m{number:02d}" for number in order.permutation(30)])
+    other = taken.with_tables(models=taken.models.with_columns(names))
+    one, two = (choose_n_dims(each, QUICK, candidates=(1, 2)) for each in (responses, other))
+    np.testing.assert_allclose(two.errors, one.errors, rtol=1e-6)
+    assert two.n_dims == one.n_dims
 
 
 def test_variational_trial_fits_stop_early_in_single_precision(monkeypatch):

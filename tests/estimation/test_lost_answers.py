@@ -1,9 +1,10 @@
 """Lost answers in estimates: what they count as, and the interval that holds whichever they are."""
 
 import numpy as np
+import polars as pl
 import pytest
 
-from itembank.errors import DataWarning
+from itembank.errors import DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import ResponseMatrix
@@ -90,3 +91,17 @@ def test_bounds_cover_the_truth_however_answers_were_lost(bank):
     assert lost_some.any()
     assert (found.low[lost_some, -1] <= truth[lost_some] + 1e-9).all()
     assert (found.high[lost_some, -1] >= truth[lost_some] - 1e-9).all()
+
+
+def test_an_unknown_policy_is_refused(bank):
+    new = new_models(bank)
+    for given in (new, losing(new, 0, [3])):
+        with pytest.raises(ParameterError, match="errors must be one of 'missing', 'wrong', 'bounds', got 'drop'"):
+            estimate(bank, given, errors="drop")
+
+
+def test_what_was_lost_is_said_once(bank):
+    table = pl.DataFrame({"model_id": "new", "item_id": bank.item_ids, "response": [None, *[1, 0] * 29, 1]})
+    with pytest.warns(DataWarning, match="lost answers count as missing"):
+        notes = estimate(bank, table).notes
+    assert [one.text[:13] for one in notes if "lost" in one.text] == ["lost 1 answer"]

@@ -9,6 +9,7 @@ from itembank.estimation.estimate import estimate
 from itembank.estimation.own_means import own_means
 from itembank.planning.select import select
 from itembank.publishing.without_responses import without_responses
+from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
 from tests.estimation.simulated import small_bank
@@ -118,3 +119,16 @@ def test_a_random_part_says_its_mean_beside_the_estimate(rng):
     assert f"mean says {value:.1f} points ({low:.1f} to {high:.1f}), which is" in note.text
     is_narrower = high - low < 100.0 * float(found.high[0, -1] - found.low[0, -1])
     assert ("narrower" if is_narrower else "wider") in note.text
+
+
+@pytest.mark.filterwarnings("ignore:of the 12 items of the selection some")
+def test_answers_left_of_those_that_were_lost_are_no_random_draw(rng):
+    _, kept, table = published(scenarios=True)
+    values = (rng.random((1, 60)) < 0.5) * 1.0
+    n = np.zeros((1, 60), dtype=np.int64)
+    n[0, ::3] = 1
+    lost = LostAnswers(n, 3 * n)
+    part = ResponseMatrix.create(np.where(n > 0, np.nan, values), items=table, model_ids=["new"], lost=lost)
+    found = estimate(kept, part)
+    assert not [one for one in found.notes if one.kind == "own-mean"]
+    assert [one for one in estimate(kept, part, errors="wrong").notes if one.kind == "own-score"]

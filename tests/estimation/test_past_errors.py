@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from itembank.bank.banks import CONTENT_ORDER
 from itembank.estimation.calibrated_scores import OutOfFold, without_sampling_error
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
@@ -32,13 +33,15 @@ def bank():
 def changed(bank):
     """The same bank, but what one model did on items that are not seen is put in another order.
 
-    Its mean, which decides the folds, stays.
+    Its mean, which decides the folds, stays, and so does the order of content, by which chance decides.
     """
     responses = bank.responses.responses.copy()
     hidden = responses[MODEL, 12:].copy()
     responses[MODEL, 12:] = np.roll(hidden, 1)
     assert np.sum(responses[MODEL, 12:] != hidden) >= 6
-    return dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=responses))
+    other = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=responses))
+    other.cache.remember(CONTENT_ORDER, lambda: bank.content_order)
+    return other
 
 
 def answered(bank):

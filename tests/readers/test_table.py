@@ -313,3 +313,23 @@ def test_a_model_by_its_usual_name_beside_columns_that_were_told(tmp_path):
     with pytest.warns(DataWarning, match="'model' as model_id"):
         matrix = read(tmp_path, "model,q,r\na,x,1\nb,x,0\n", columns={"item_id": "q", "response": "r"})
     assert matrix.model_ids == ["a", "b"]
+
+
+def test_numbers_of_rows_that_were_written_twice_are_no_item(tmp_path):
+    (tmp_path / "r.csv").write_text("Unnamed: 0.1,Unnamed: 0,model_id,x,y\n0,0,a,1,0\n1,1,b,0,1\n")
+    with pytest.warns(DataWarning, match="'Unnamed: 0.1', 'Unnamed: 0', which numbers the rows"):
+        assert read_responses(tmp_path / "r.csv").item_ids == ["x", "y"]
+
+
+def test_lists_in_a_wide_table_are_shown_as_lists(tmp_path):
+    pl.DataFrame({"model_id": ["a", "b"], "x": [[1, 0], [0]], "y": [[1], [1]]}).write_parquet(tmp_path / "r.parquet")
+    with pytest.raises(
+        DataError, match=r"'\[1, 0\]' 1 times.* a list of several must be so in every row of a long table"
+    ):
+        read_responses(tmp_path / "r.parquet")
+
+
+def test_empty_columns_of_a_spreadsheet_are_named(tmp_path):
+    (tmp_path / "r.csv").write_text("model_id,item_id,response,,\na,x,1,,\n")
+    with pytest.raises(DataError, match=r"2 columns have no name\. Delete those that are empty"):
+        read_responses(tmp_path / "r.csv")

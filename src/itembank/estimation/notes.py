@@ -9,6 +9,7 @@ from itembank.bank.past_models import PastModels
 from itembank.estimation.estimates import PREDICTED, ScoreEstimates
 from itembank.estimation.estimator_specs import IntervalKind
 from itembank.estimation.own_means import OwnMeans
+from itembank.numerics.arrays import BoolArray
 from itembank.responses.prompts import prompt_differences
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Note, joined_notes
@@ -28,7 +29,8 @@ def notes_on_estimates(
 ) -> tuple[Note, ...]:
     """Gather all notes, the most important first."""
     ids = estimates.model_ids
-    found = [] if own is None else notes_on_own_means(estimates, own, is_random=is_random)
+    has_lost = np.asarray((responses.asked & ~responses.observed).any(axis=1))
+    found = [] if own is None else notes_on_own_means(estimates, own, has_lost, is_random=is_random)
     found += estimates.typicality.notes(
         ids, bank.n_compared_models, estimates.is_exact, can_grow=bank.published is None and bank.n_models > 0
     )
@@ -60,8 +62,12 @@ def _notes_on_missing(estimates: ScoreEstimates, responses: ResponseMatrix) -> l
     return found
 
 
-def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, *, is_random: bool) -> list[Note]:
-    """Say of models that answered everything what they scored, and of others what all their answers give."""
+def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolArray, *, is_random: bool) -> list[Note]:
+    """Say of models that answered everything what they scored, and of others what all their answers give.
+
+    Answers that are left of those asked for are no random draw: of models that lost some (`has_lost`, (n_models,))
+    the mean is not said.
+    """
     at = estimates.targets.index(estimates.main_target)
     value, low, high = (100.0 * one[:, -1] for one in (own.scores.value, own.scores.low, own.scores.high))
     half, n_used = 50.0 * (estimates.high - estimates.low)[:, at], estimates.n_items[:, at]
@@ -79,7 +85,7 @@ def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, *, is_random: b
             rest = "" if estimates.is_exact[row] else f", and the estimate rests on {n_used[row]:,} of them"
             text = f"answered all {n:,} items: the mean of these, {value[row]:.1f} points, is its score{rest}."
             found.append(Note("own-score", text, models=about))
-        elif n > n_used[row] or (is_random and high[row] - low[row] < 2.0 * half[row]):
+        elif not has_lost[row] and (n > n_used[row] or (is_random and high[row] - low[row] < 2.0 * half[row])):
             is_narrower = high[row] - low[row] < 2.0 * half[row]
             counted = f", {n_used[row]:,} of which count here" if n > n_used[row] else ""
             text = (

@@ -17,7 +17,7 @@ from itembank.responses.responses import DEFAULT_SCENARIO
 
 PLUS = "+"
 ROW_NAMES = ("", "...1", "X", "rownames", "row.names", "index", "__index_level_0__")
-UNNAMED = re.compile(r"Unnamed: \d+")
+UNNAMED = re.compile(r"Unnamed: \d+(\.\d+)?")
 SEPARATORS = {"item_id": "/", "scenario": "/", "subscenario": "/"}
 """What stands between the values of columns that make one; elsewhere " + "."""
 

@@ -432,7 +432,9 @@ def _words(frame: pl.DataFrame) -> dict[str, pl.Series]:
 def as_text(column: pl.Series) -> pl.Series:
     """Write values as people do: 1 for 1.0."""
     if column.dtype.is_nested():
-        return pl.Series(column.name, [None if value is None else str(value) for value in column], dtype=pl.String)
+        return pl.Series(
+            column.name, [None if value is None else str(value) for value in column.to_list()], dtype=pl.String
+        )
     if column.dtype.is_float():
         whole = column.cast(pl.Int64, strict=False)
         is_whole = (whole.cast(pl.Float64) == column).fill_null(value=False)
@@ -486,7 +488,10 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
     if any(re.fullmatch(r"[+-]?[\d.]*,[\d,]+", word) for word in bad):
         return f"{text} Write numbers with a decimal point, and nothing between thousands."
     if any(word.startswith(("[", "{")) for word in bad):
-        return f"{text} A response is one value; a list of several must be so in every row of a long table."
+        return (
+            f"{text} A response is one value; a list of several must be so in every row of a long table, and of an "
+            "object the value that counts goes into a column of its own."
+        )
     kinds = {word.casefold() for word in counts}
     told = {word for pair in (*PAIRS, ("w", "l")) if kinds >= {*pair} for word in pair} | RIGHT | WRONG
     told |= {word for word in OUTCOMES if len(word) > 1}

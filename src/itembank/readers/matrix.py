@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, remedy, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.columns import id_labels, tell_of_look_alikes
@@ -428,7 +428,7 @@ def warn_of_lost(matrix: ResponseMatrix) -> None:
     warn(
         f"lost answers count as missing, not wrong: {first_few(names)} ({matrix.lost.in_words}). To count them "
         f"otherwise: {ways}.",
-        DataWarning,
+        ModelWarning,
     )
 
 

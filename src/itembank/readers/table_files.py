@@ -127,6 +127,10 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
     """Return column names and separator; `DataError` when a name is repeated, or the end is cut."""
     header, separator = _header(path)
     repeated = [name for name, count in Counter(header).items() if count > 1]
+    if repeated == [""]:
+        raise DataError(
+            f"{path}: {header.count('')} columns have no name. Delete those that are empty, name the others."
+        )
     if repeated:
         raise DataError(f"{path}: column names must be unique, got {len(repeated)} more than once: {shown(repeated)}.")
     _check_last_line(path, len(header), separator)

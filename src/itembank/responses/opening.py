@@ -222,7 +222,7 @@ def translated(path: Path, what: str = "file") -> Iterator[None]:
         if "more fields than defined" in reason:
             reason = (
                 "a line has more fields than the first one. A comma within a value (0,5) needs quotes round the value, "
-                "or semicolons between all of them."
+                "or semicolons between all of them; names of rows need a name in the first line (R: write.csv)."
             )
         raise DataError(f"{path}: the {what} cannot be read: {reason}") from error
 

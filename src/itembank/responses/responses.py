@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 import polars as pl
 
+from itembank.checks import check_one_of
 from itembank.errors import N_SHOWN, DataError, did_you_mean, quoted, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.responses.error_kinds import Errors
@@ -203,6 +204,8 @@ class ResponseMatrix(Compact):
 
     def with_errors(self, errors: Errors | None) -> "ResponseMatrix":
         """Return the responses with lost answers counted by another policy; None leaves them as they are."""
+        if errors is not None:
+            check_one_of("errors", errors, get_args(Errors))
         if errors is None or self.lost is None or errors == self.lost.errors:
             return self
         lost = replace(self.lost, errors=errors)
