@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -76,14 +75,6 @@ def dateless(folder: Path) -> object:
     record.get("history", {}).pop("created", None)
     record.pop("record_sha256")
     return {**{name: one for name, one in contents(folder).items() if name != "bank.json"}, "record": record}
-
-
-def of_any_parents(folder: Path) -> object:
-    """As `dateless`, less what was merged: given again after a kill at the very end, a bank is merged into itself."""
-    found: Any = dateless(folder)
-    for change in found["record"]["history"]["changes"]:
-        del change["parents"], change["arguments"]
-    return found
 
 
 def answers_of_session(journal: Path, kind: str = SESSION) -> object:
@@ -160,7 +151,6 @@ JOBS = {
     "bank retire": made_anew("bank retire bank math/0 --reason 'wrong key' -o new", "bank", read=dateless),
     "bank restore --force": job(RESTORE, "retired named", "named", read=dateless),
     "bank note": made_anew("bank note named text -o new", "named", read=dateless),
-    "bank merge": made_anew("bank merge retired named -o new", "retired named", read=dateless),
     "bank add-items": made_anew("bank add-items bank late.csv -o new", "bank late.csv", read=dateless),
     "bank add-models": made_anew("bank add-models bank new.csv --how random -o new", "bank new.csv", read=dateless),
     "bank recalibrate": made_anew("bank recalibrate bank new.csv --how random -o new", "bank new.csv", read=dateless),
@@ -185,9 +175,6 @@ JOBS = {
         "gate new.csv other.csv --margin 0.4 --estimand run --report page.html --junit gate.xml",
         "new.csv other.csv",
         "page.html gate.xml",
-    ),
-    "bank merge --force": job(
-        "bank merge retired named -o named --force", "retired named", "named", read=of_any_parents
     ),
     "report": job("report run.jsonl -o page.html", "bank run.jsonl", "page.html"),
     "estimate --report": job(f"{ESTIMATE} --report page.html", NEEDS, "bank page.html"),

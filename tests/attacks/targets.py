@@ -104,8 +104,7 @@ CHANGED_BANK = """\
 info retired --log JSON
 estimate retired new.csv --target quiz@1 FAST JSON
 bank retire retired math/0 --status active --reason right -o back JSON
-info named retired JSON
-bank merge retired named -o back --force JSON"""
+info named retired JSON"""
 SESSION = """\
 session status run.jsonl JSON
 session ask run.jsonl

@@ -98,7 +98,6 @@ CALLS = {
     "bank recalibrate": "bank recalibrate added -o refitted --format json",
     "bank retire": "bank retire grown some-ids.txt --reason key -o retired --format json",
     "bank restore": "bank retire retired some-ids.txt --status active --reason right -o restored --format json",
-    "bank merge": "bank merge grown named -o merged --format json",
     "bank diff": "info named retired --format json",
     "bank log": "info restored --log --format json",
     "select win rate": "select bank -n 12 --target mean_win_rate -o by-win-rate.json",

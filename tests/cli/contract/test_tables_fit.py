@@ -38,7 +38,6 @@ CALLS = {
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds", "--items items.csv -o made-start"],
     "bank list": [""],
     "bank retire": ["named-bank math/0 --reason key -o made-retired"],
-    "bank merge": ["retired-bank named-bank -o made-merged"],
     "bank note": ["named-bank text -o made-noted"],
     "bank add-items": ["bank late.csv -o made-larger", "bank late.csv --dry-run"],
     "bank add-models": ["bank one.csv -o made-with-models"],
