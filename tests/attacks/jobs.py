@@ -89,14 +89,6 @@ def answers_of_gate(folder: Path) -> object:
     return [{name: one for name, one in contents(folder).items() if name not in answers}, answers]
 
 
-def records_but_ids(folder: Path) -> object:
-    """What each record says but its own name and the time; None where there is none."""
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
-    own = ("evaluation_id", "retrieved_timestamp")
-    said = {json.dumps({name: one for name, one in record.items() if name not in own}) for record in records}
-    return sorted(said) or None
-
-
 def job(line, beside="", writes="", *, again="", read=None, goes_on=False):
     """Make a job of command lines, and of names between spaces."""
     words, beside, writes, again = (tuple(shlex.split(one)) for one in (line, beside, writes, again))
@@ -180,9 +172,6 @@ JOBS = {
     "estimate --report": job(f"{ESTIMATE} --report page.html", NEEDS, "bank page.html"),
     "check": job("check past.csv --report audit.html", "past.csv", "audit.html"),
     "publish-tiny": made_anew("publish-tiny bank -n 6 -o tiny", "bank", "tiny"),
-    "export eee": job(
-        "export eee estimates.json -o records --organization us", "estimates.json", "records", read=records_but_ids
-    ),
     "sample-data": job("sample-data -o sample", "", "sample/past.csv sample/new-model.csv"),
     "quickstart": job("quickstart -n 30 --repeats 1 -o quickstart", "", "quickstart"),
 }

@@ -151,7 +151,6 @@ CALLS = {
     "report prediction": "report prediction -o prediction.html",
     "publish-tiny": "publish-tiny bank -n 20 -o tiny --format json",
     "estimate tiny": "estimate tiny new.parquet --ignore-unknown --format json",
-    "export eee": "export eee estimates.json --organization me --timestamp 0 -o records --format json",
     "simulate guessing": "simulate -o guessing.parquet --n-models 8 --n-items 40 --n-tasks 2 --n-dims 1 "
     "--guessing 0.25 --format json",
     "sample-data": "sample-data --format json",

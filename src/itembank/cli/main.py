@@ -39,7 +39,7 @@ SECTIONS: Mapping[str, Commands] = {
     },
     "The benchmark and larger models": {},  # what other packages bring
     "For others": {
-        "export": ("itembank.cli.publish", "Write chosen items or estimates for another tool."),
+        "export": ("itembank.cli.publish", "Write chosen items for another tool."),
         "report": ("itembank.cli.info", "Write a shareable page: one HTML file."),
         "publish-tiny": ("itembank.cli.publish", "Publish a small subset that predicts the whole benchmark."),
         "push": ("itembank.cli.publish", "Push a bank to the Hugging Face Hub."),

@@ -33,7 +33,6 @@ CALLS = {
         "-o a.parquet",
     ],
     "download": ["--list", "alpaca-eval --from alpaca -o made.parquet"],
-    "export eee": ["estimates.json -o made-records --organization us"],
     "simulate": ["-o simulated.parquet --n-models 5 --n-items 400 --n-tasks 20"],
     "calibrate": ["past.csv -o made-bank --method map --dims 1 --no-folds", "--items items.csv -o made-start"],
     "bank list": [""],

@@ -92,10 +92,6 @@ _SIMULATE = Case(
         "--costs": "--no-costs",
     },
 )
-_EEE = Case(
-    modes={"records": Mode("estimates.json -o out/records --organization us --timestamp 1")},
-    values=options("--output out/other --organization them --relationship first_party --timestamp 2 --format json"),
-)
 _DIMENSIONS = Case(
     modes={
         "table": Mode("flipped.csv --dims 1 --method map --format csv"),
@@ -142,7 +138,6 @@ CASES = {
     "": _ROOT,
     "import": _IMPORT,
     "download": _DOWNLOAD,
-    "export eee": _EEE,
     "simulate": _SIMULATE,
     "study dimensions": _DIMENSIONS,
     "study homogeneity": _HOMOGENEITY,
