@@ -170,7 +170,7 @@ NOT_HERE = {
     "export ids": "it writes ids as they are",
     "pull": "it needs the Hub",
     "push": "it needs the Hub",
-    "quickstart": "it takes a minute, for what other calls do",
+    "quickstart": "it takes long, for what other calls do",
     "run inspect": "it needs inspect_ai",
     "run lm-eval": "it needs lm_eval",
 }

@@ -129,8 +129,8 @@ _TASKS = Case(
     },
 )
 _QUICKSTART = Case(
-    modes={"language models": Mode("-o out/quickstart -n 16 --repeats 1 --format csv")},
-    values={**COMMON, **options("--output out/other --n-items 20 --repeats 2")},
+    modes={"language models": Mode("-o out/quickstart -n 16 --format csv")},
+    values={**COMMON, **options("--output out/other --n-items 20")},
 )
 
 
