@@ -112,8 +112,6 @@ CALLS = {
     "estimate external": f"estimate scored new.parquet --target final {_CHOSEN}",
     "estimate repeated": "estimate bank-beta-binomial samples.parquet --estimand repeated --interval model-based "
     "--method p-irt --format json",
-    "estimate covariate": f"estimate bank new.parquet --covariate training_share {_CHOSEN}",
-    "estimate forecast": "estimate bank --models new-models.csv --covariate training_share --format json",
     "estimate page": f"estimate bank one-new.parquet --report one-new.html {_CHOSEN}",
     "check": "check bank-2pl new.parquet --group leaked=some-ids.txt -n 20 --format json",
     "compare mean win rate": f"compare bank two-new.parquet --target mean_win_rate {_CHOSEN}",

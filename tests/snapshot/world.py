@@ -134,7 +134,6 @@ def _more_of_classifiers(past: ResponseMatrix, new: ResponseMatrix, folder: Path
     write_responses(new.take(models=np.arange(1, 2)), folder / "another-new.parquet")
     scores = pl.DataFrame({"model_id": past.model_ids, "final": np.sqrt(np.nanmean(past.responses, axis=1))})
     scores.write_csv(folder / "scores.csv")
-    new.models.select("model_id", "training_share").write_csv(folder / "new-models.csv")
     for name, known in (("items", past), ("few-items", few)):
         prior = 0.1 * (np.arange(known.n_items) % 21 - 10)
         known.items.select("item_id", "scenario", difficulty_prior=prior).write_csv(folder / f"{name}.csv")

@@ -140,9 +140,6 @@ def _tables(folder):
     pl.DataFrame(
         {"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0), "number": np.arange(16.0)[::-1]}
     ).write_csv(folder / "models.csv")
-    pl.DataFrame({"model_id": models, "family": "c", "size": np.arange(16.0)[::-1]}).write_csv(
-        folder / "other-models.csv"
-    )
     (folder / "include.txt").write_text("math/0\nlaw/2\nlaw/5\n", encoding="utf-8")
     # models of the bank on items that are new to it
     grown = past.with_columns(
