@@ -24,7 +24,7 @@ N_PROJECTIONS = 2
 DIGEST = re.compile(r"[0-9a-f]{8,}")
 CLOCK = re.compile(r"seconds_|study-seconds|last_event|(.*\.)?(at|created|time)$")
 """Columns that say how long something took, or when it was."""
-ABOUT_FILES = ("files", "schema_version", "itembank_version")
+ABOUT_FILES = ("files", "schema_version", "features", "itembank_version")
 """What the record of a bank says of its files and of the release."""
 PAGE_DATA = re.compile(r'id="page-data">([^<]*)<')
 
