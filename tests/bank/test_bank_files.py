@@ -163,8 +163,8 @@ def test_what_a_bank_has_besides_right_and_wrong_answers_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema_version": 6}, r"must be 1 with a list of features, got 6.*Calibrate it again"),
-        ({"features": None}, r"must be 1 with a list of features, got 1.*Calibrate it again"),
+        ({"schema_version": 6}, r"must be 1 with a list of features, got 6.*Calibrate the bank again"),
+        ({"features": None}, r"must be 1 with a list of features, got 1.*Calibrate the bank again"),
         ({"features": ["family", "halves"]}, r"features that this release does not know, 'halves'"),
     ],
 )

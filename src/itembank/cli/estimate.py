@@ -29,6 +29,7 @@ from itembank.cli.options import (
     option,
     refuse_unused,
     report_option,
+    responses_argument,
     typed_command,
     write_report,
 )
@@ -67,7 +68,7 @@ TITLES = {
 
 @click.command("estimate", cls=Command)
 @bank_argument
-@click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@responses_argument
 @selection_option
 @ignore_unknown_option
 @method_option(MethodName(METHODS), "How the score is estimated.")
