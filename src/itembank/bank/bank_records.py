@@ -43,8 +43,8 @@ def read_record(path: Path) -> dict[str, Any]:
     )
     if version != SCHEMA_VERSION or not isinstance(features, list):
         raise BankError(
-            f"{path}: schema_version must be {SCHEMA_VERSION} with a list of features, got {version!r}: it is not of this "
-            "release. Calibrate the bank again; one without responses must be published or built again."
+            f"{path}: schema_version must be {SCHEMA_VERSION} with a list of features, got {version!r}. Calibrate the "
+            "bank again; one without responses must be published or built again."
         )
     unknown = [one for one in map(str, features) if one not in FEATURES]
     if unknown:
