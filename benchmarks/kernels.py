@@ -27,9 +27,9 @@ from benchmarks.blas_kernels import KNOWN, code_of, distinct
 from itembank.bank.banks import Bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.dimensions import choose_n_dims
+from itembank.cli.quickstart import STRATEGIES, split_runs
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
-from itembank.pages.quickstart import STRATEGIES, run_quickstart
 from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
 
@@ -111,18 +111,17 @@ def _difference(first: np.ndarray, other: np.ndarray) -> str:
 
 
 def _quickstart() -> Results:
-    with tempfile.TemporaryDirectory() as folder:
-        result = run_quickstart(folder, n_repeats=1, rng=0)
-    bank = result.first.bank
+    past, new = split_runs(ib.load_builtin("bytelms"), seed=0)
+    bank = build_bank(past, rng=0)
     yield from _bank(bank)
-    for name, selection in result.first.selections.items():
+    chosen = {name: select(bank, N_ITEMS, method=name, rng=0) for name in ("stratified", "anchor-irt", "auto")}
+    for name, selection in chosen.items():
         yield f"items by {name}", selection.item_ids
         yield f"weights of {name}", selection.weights
-    for strategy, estimates in zip(STRATEGIES, result.first.estimates, strict=True):
+    for strategy in STRATEGIES:
+        estimates = estimate(bank, new, selection=chosen[strategy.selection], method=strategy.method)
         yield f"estimates, {strategy.name}", estimates.value
         yield f"limits, {strategy.name}", np.stack([estimates.low, estimates.high])
-    for one in result.errors:
-        yield f"mean error, {one.strategy.name}", one.mean_absolute_error
 
 
 def _bank(bank: Bank) -> Results:

@@ -67,7 +67,7 @@ def run() -> Iterator[Waited]:
         if SHARED.is_dir():
             yield from _calibrations(folder)
             yield from _sessions(folder)
-        yield _timed("quickstart", 20.0, folder, "quickstart", "-o", "quickstart")
+        yield _timed("quickstart", 10.0, folder, "quickstart", "-o", "quickstart")
         yield from _large_bank(folder)
 
 

@@ -99,9 +99,7 @@ def try_wheel(wheel: Path, version: str, documents: list[Path]) -> list[str]:
             problems += attempt(version, folder, folder / "venv" / "bin" / words[0], *words[1:])
         for number, code in enumerate(blocks("python"), start=1):
             problems += attempt(version, folder, python, "-c", code, name=f"README, Python block {number}")
-        problems += attempt(
-            version, folder, folder / "venv" / "bin" / "itembank", "quickstart", "-o", "quickstart", "--repeats", "1"
-        )
+        problems += attempt(version, folder, folder / "venv" / "bin" / "itembank", "quickstart")
         for page in documents:
             place_of_page = folder / "pages" / page.stem
             place_of_page.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Banks that live: items retired and restored, banks merged and compared, every change in a history."""
+"""Banks that live: items retired and restored, banks compared, every change in a history."""
 
 import lazy_loader
 

@@ -3,6 +3,8 @@ from .bank.bank_history import Change as Change
 from .bank.bank_history import Link as Link
 from .bank.bank_views import whole_bank as whole_bank
 from .bank.bank_views import with_target as with_target
+from .living.bank_diff import BankDiff as BankDiff
+from .living.bank_diff import diff as diff
 from .living.descendants import Operation as Operation
 from .living.descendants import descendant as descendant
 from .living.growing import add_items as add_items
@@ -10,9 +12,6 @@ from .living.growing import add_models as add_models
 from .living.growing import recalibrate as recalibrate
 from .living.link_items import LinkedItems as LinkedItems
 from .living.link_items import link_items as link_items
-from .living.merging import BankDiff as BankDiff
-from .living.merging import diff as diff
-from .living.merging import merge as merge
 from .living.notes import add_scores as add_scores
 from .living.notes import note as note
 from .living.notes import restore as restore

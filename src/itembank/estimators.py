@@ -1,6 +1,5 @@
 """Ways to estimate full scores and abilities: what `estimate` and `score` take as their method."""
 
-from itembank.estimation.covariates import unanswered
 from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimator_specs import (
     GPIRT,
@@ -36,5 +35,4 @@ __all__ = [
     "WeightedLikelihood",
     "design_based_estimates",
     "mean_win_rate",
-    "unanswered",
 ]

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
@@ -78,14 +77,6 @@ def dateless(folder: Path) -> object:
     return {**{name: one for name, one in contents(folder).items() if name != "bank.json"}, "record": record}
 
 
-def of_any_parents(folder: Path) -> object:
-    """As `dateless`, less what was merged: given again after a kill at the very end, a bank is merged into itself."""
-    found: Any = dateless(folder)
-    for change in found["record"]["history"]["changes"]:
-        del change["parents"], change["arguments"]
-    return found
-
-
 def answers_of_session(journal: Path, kind: str = SESSION) -> object:
     """Every answer in the order of the journal, without its time and costs: none twice, none too few."""
     events = parse_journal(journal.read_bytes(), journal.name, kind).events
@@ -96,14 +87,6 @@ def answers_of_gate(folder: Path) -> object:
     """The plan, and every answer to it."""
     answers = {path.name: answers_of_session(path, OF_GATE) for path in folder.glob("*.jsonl")}
     return [{name: one for name, one in contents(folder).items() if name not in answers}, answers]
-
-
-def records_but_ids(folder: Path) -> object:
-    """What each record says but its own name and the time; None where there is none."""
-    records = [json.loads(path.read_text(encoding="utf-8")) for path in folder.glob("*.json")]
-    own = ("evaluation_id", "retrieved_timestamp")
-    said = {json.dumps({name: one for name, one in record.items() if name not in own}) for record in records}
-    return sorted(said) or None
 
 
 def job(line, beside="", writes="", *, again="", read=None, goes_on=False):
@@ -160,7 +143,6 @@ JOBS = {
     "bank retire": made_anew("bank retire bank math/0 --reason 'wrong key' -o new", "bank", read=dateless),
     "bank restore --force": job(RESTORE, "retired named", "named", read=dateless),
     "bank note": made_anew("bank note named text -o new", "named", read=dateless),
-    "bank merge": made_anew("bank merge retired named -o new", "retired named", read=dateless),
     "bank add-items": made_anew("bank add-items bank late.csv -o new", "bank late.csv", read=dateless),
     "bank add-models": made_anew("bank add-models bank new.csv --how random -o new", "bank new.csv", read=dateless),
     "bank recalibrate": made_anew("bank recalibrate bank new.csv --how random -o new", "bank new.csv", read=dateless),
@@ -186,16 +168,10 @@ JOBS = {
         "new.csv other.csv",
         "page.html gate.xml",
     ),
-    "bank merge --force": job(
-        "bank merge retired named -o named --force", "retired named", "named", read=of_any_parents
-    ),
     "report": job("report run.jsonl -o page.html", "bank run.jsonl", "page.html"),
     "estimate --report": job(f"{ESTIMATE} --report page.html", NEEDS, "bank page.html"),
     "check": job("check past.csv --report audit.html", "past.csv", "audit.html"),
     "publish-tiny": made_anew("publish-tiny bank -n 6 -o tiny", "bank", "tiny"),
-    "export eee": job(
-        "export eee estimates.json -o records --organization us", "estimates.json", "records", read=records_but_ids
-    ),
     "sample-data": job("sample-data -o sample", "", "sample/past.csv sample/new-model.csv"),
-    "quickstart": job("quickstart -n 30 --repeats 1 -o quickstart", "", "quickstart"),
+    "quickstart": job("quickstart -n 30 -o quickstart", "", "quickstart"),
 }

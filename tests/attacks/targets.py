@@ -104,8 +104,7 @@ CHANGED_BANK = """\
 info retired --log JSON
 estimate retired new.csv --target quiz@1 FAST JSON
 bank retire retired math/0 --status active --reason right -o back JSON
-info named retired JSON
-bank merge retired named -o back --force JSON"""
+info named retired JSON"""
 SESSION = """\
 session status run.jsonl JSON
 session ask run.jsonl
@@ -209,7 +208,6 @@ TARGETS = {
     "items to begin with": target("begin.csv", BEGIN, "", "begun"),
     "results to check": target("new.csv", CHECK, "bank", "grown anew"),
     "results on new items": target("late.csv", "bank add-items bank late.csv -o grown JSON", "bank", "grown"),
-    "estimates": target("estimates.json", "export eee estimates.json -o records --organization us JSON", "", "records"),
     "gate's baseline": target("gate/baseline.parquet", GATE, "other.csv", "page.html gate.xml gate"),
     "gate's plan": target(GATE_PLAN, GATE, "other.csv", "page.html gate.xml gate"),
     "gate's plan, signed": target(GATE_PLAN, GATE, "other.csv", "page.html gate.xml gate", sign=sign_gate),

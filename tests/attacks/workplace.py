@@ -141,7 +141,7 @@ def _bank(folder: Path) -> None:
 
 
 def _around_a_bank(folder: Path) -> None:
-    """Results that a bank is audited by and grows with, the items of one to begin, and estimates to export."""
+    """Results that a bank is audited by and grows with, and the items of one to begin."""
     bank, rng = load_bank(folder / "bank"), np.random.default_rng(4)
     items = bank.responses.items.select("item_id", "scenario")
     items.write_csv(folder / "begin.csv")
@@ -157,8 +157,6 @@ def _around_a_bank(folder: Path) -> None:
     late.with_columns(response=pl.Series(rng.integers(0, 2, late.height))).write_csv(folder / "late.csv")
     _run("gate", "start", folder / "new.csv", "--margin", 0.4, "-o", folder / "gate")
     _run("gate", "next", folder / "gate", "--command", "echo 1", "--model-id", "m")
-    outcome = run_here(("estimate", "bank", "new.csv", *FAST, "--format", "json"), folder=folder)
-    (folder / "estimates.json").write_text(outcome.out, encoding="utf-8")
 
 
 def _studies(folder: Path) -> None:

@@ -10,6 +10,7 @@ from itembank.bank.bank_records import record_digest
 from itembank.bank.banks import bank_fingerprint, data_fingerprint
 from itembank.errors import BankError, IntegrityError
 from tests.bank.banks import make_bank, with_family
+from tests.living.living import retired_bank
 
 
 def assert_same(first, second, path=""):
@@ -111,7 +112,6 @@ def test_a_damaged_bank_is_refused(tmp_path, name, damage):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"schema_version": 1', '"schema_version": 99', r"one of \(1, 2, 4, 5, 6, 7\), got 99.*calibrate it again"),
         ('"converged": true', '"converged": false', r"bank\.json is not what was written"),
         ('"calibration": {', "", "cannot be read"),
     ],
@@ -149,22 +149,30 @@ def test_family_and_precision_are_kept(tmp_path, family):
     assert_same(bank, load_bank(tmp_path / "bank"))
 
 
-def test_a_bank_that_names_no_family_is_of_right_and_wrong_answers(tmp_path):
+def test_what_a_bank_has_besides_right_and_wrong_answers_is_named(tmp_path):
+    banks = {"plain": make_bank(), "beta": with_family(make_bank(), "beta"), "aside": retired_bank()}
+    features = {}
+    for name, bank in banks.items():
+        save_bank(bank, tmp_path / name)
+        record = json.loads((tmp_path / name / "bank.json").read_text())
+        assert record["schema_version"] == 1
+        features[name] = record["features"]
+    assert features == {"plain": [], "beta": ["family"], "aside": ["items-aside"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"schema_version": 6}, r"must be 1 with a list of features, got 6.*Calibrate the bank again"),
+        ({"features": None}, r"must be 1 with a list of features, got 1.*Calibrate the bank again"),
+        ({"features": ["family", "halves"]}, r"features that this release does not know, 'halves'"),
+    ],
+)
+def test_banks_of_another_version_or_unknown_features_are_refused(tmp_path, change, message):
     save_bank(make_bank(), tmp_path / "bank")
     path = tmp_path / "bank" / "bank.json"
-    record = json.loads(path.read_text())
-    del record["family"]
+    record = json.loads(path.read_text()) | change
     record["record_sha256"] = record_digest(record)
     path.write_text(json.dumps(record))
-    assert load_bank(tmp_path / "bank").parameters.family == "bernoulli"
-
-
-def test_releases_that_know_no_families_refuse_other_banks(tmp_path):
-    """They read schema version 1 only, and would take probabilities for right and wrong answers."""
-    save_bank(with_family(make_bank(), "beta"), tmp_path / "beta")
-    save_bank(make_bank(), tmp_path / "bernoulli")
-    versions = {
-        name: json.loads((tmp_path / name / "bank.json").read_text())["schema_version"]
-        for name in ("beta", "bernoulli")
-    }
-    assert versions == {"beta": 2, "bernoulli": 1}
+    with pytest.raises(BankError, match=message):
+        load_bank(tmp_path / "bank")

@@ -4,13 +4,12 @@ import json
 import numpy as np
 import pytest
 
-from itembank.bank import bank_records
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import Link, Operation, descendant, note, whole_bank, with_target
 from itembank.errors import BankError, IntegrityError
 from tests.bank.banks import make_bank
 from tests.bank.crafted_banks import HISTORIES, craft, of_arrays
-from tests.living.living import named_bank, retired_bank
+from tests.living.living import retired_bank
 
 
 @pytest.fixture(scope="module")
@@ -57,21 +56,6 @@ def test_a_bank_of_an_earlier_score_is_not_written(tmp_path, retired):
     with pytest.raises(BankError, match="got one with its earlier score 'quiz@1'"):
         save_bank(with_target(retired, "quiz@1"), tmp_path / "bank")
     assert not (tmp_path / "bank").exists()
-
-
-def test_only_banks_that_keep_items_aside_are_refused_by_older_releases(tmp_path, retired, monkeypatch):
-    save_bank(retired, tmp_path / "retired")
-    save_bank(named_bank(), tmp_path / "named")
-    save_bank(make_bank(), tmp_path / "plain")
-    numbers = {
-        name: json.loads((tmp_path / name / "bank.json").read_text())["schema_version"]
-        for name in ("retired", "named", "plain")
-    }
-    assert numbers == {"retired": 4, "named": 1, "plain": 1}
-    assert "history" not in json.loads((tmp_path / "plain" / "bank.json").read_text())
-    monkeypatch.setattr(bank_records, "READABLE", (1, 2, 3))
-    with pytest.raises(BankError, match="schema_version must be one of"):
-        load_bank(tmp_path / "retired")
 
 
 def test_a_bank_without_history_has_a_version_and_a_target():

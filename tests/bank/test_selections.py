@@ -100,7 +100,7 @@ def test_a_later_stage_keeps_what_was_answered_before(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema_version": 1}, "or 'itembank.selection/2' with a list 'earlier', got 'itembank.selection/1'"),
+        ({"schema_version": 1}, "must be 'itembank.selection/1', got 1.*Choose again"),
         ({"earlier": []}, "at least one item"),
         ({"earlier": "math/7"}, "every item must have item_id"),
         ({"earlier": [{"item_id": "math/1", "scenario": "math", "weight": 1}]}, "unique: 'math/1'"),

@@ -83,14 +83,12 @@ def test_both_scores_are_estimated_with_their_intervals(run, folder):
     assert "'quiz@1', 'quiz@2', 'mean_win_rate', got 'quiz@9'" in outcome.err
 
 
-def test_banks_are_compared_and_merged(run, folder):
+@pytest.mark.usefixtures("folder")
+def test_banks_are_compared(run):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
     found = json.loads(run("info", "bank", "new", "--format", "json").out)
     assert found["is_same_score"] is False
     assert [row["what"] for row in found["differences"]] == ["items with another status"]
-    outcome = run("bank", "merge", "new", "bank", "--note", "both", "-o", "both")
-    assert outcome.code == 0, outcome.err
-    assert load_bank(folder / "both").history.changes[-1].note == "both"
     named = run("bank", "note", "bank", "text", "--name", "../x", "-o", "other")
     assert named.code == 2
     assert "a name must begin" in named.err

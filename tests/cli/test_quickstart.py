@@ -1,70 +1,138 @@
 import csv
 import io
 import json
+import shlex
 from functools import partial
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import spearmanr
 
+import itembank as ib
+from itembank.bank.bank_files import load_bank
+from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
-from itembank.cli.quickstart import _write_page
+from itembank.cli import quickstart
+from itembank.cli.quickstart import split_runs
 from itembank.errors import missing_package
-from itembank.pages import quickstart
-from itembank.readers.builtin import NEW_MODEL, sample_data
+from itembank.estimation.estimate import estimate
+from itembank.estimation.folds import folds
+from itembank.planning.select import select
+from itembank.readers.builtin import NEW_MODEL, load_builtin, sample_data
 from itembank.readers.read import read_responses
 from itembank_studies.simulation.simulate import simulate
 from itembank_studies.simulation.simulation_results import load_truth
 from itembank_studies.simulation.simulation_specs import SimulationSpec
 from tests.bank.few_items import load_few
 from tests.cli.conftest import spec_file
+from tests.cli.contract.calls import run as call
+from tests.conftest import Outcome
 
-ARGUMENTS = ("quickstart", "-n", "40", "--repeats", "1", "--seed", "5")
+ARGUMENTS = ("quickstart", "-n", "40", "--seed", "5")
+STRATEGIES = ["random sampling", "anchor points", "gp-IRT", "itembank's default"]
+FEW = partial(load_few, every_item=14)
 
 
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch):
+def small(monkeypatch):
+    """Take few items and folds, and a fit of a second."""
     spec = Variational("2pl", n_dims=1, tolerance=1e-3)
-    monkeypatch.setattr(quickstart, "build_bank", lambda past, rng: build_bank(past, spec, rng=rng))
-    monkeypatch.setattr(quickstart, "load_builtin", partial(load_few, every_item=14))
+    monkeypatch.setattr(ib, "build_bank", lambda past, **choices: build_bank(past, spec, **choices))
+    monkeypatch.setattr(ib, "load_builtin", FEW)
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_MANY", 3)
     monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # it takes seconds to bundle
 
 
-def test_what_was_done_is_said_and_running_again_replaces_the_files(run, tmp_path):
-    """A table whose next commands work, and then one row a strategy."""
-    outcome = run(*ARGUMENTS, "-o", tmp_path / "out")
-    assert outcome.code == 0
+@pytest.fixture(autouse=True)
+def _quick(request, monkeypatch):
+    if "slow" not in request.keywords:
+        small(monkeypatch)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Run it on few items, with a quick fit: what it said and wrote."""
+    folder = tmp_path_factory.mktemp("quickstart")
+    with pytest.MonkeyPatch.context() as patched:
+        small(patched)
+        return Outcome(*call(shlex.join([*ARGUMENTS, "-o", str(folder / "out")]))), folder / "out"
+
+
+def test_what_was_done_is_said_and_the_next_commands_work(made, run):
+    outcome, folder = made
+    assert outcome.code == 0, outcome.err
     assert "70 unseen models estimated from 40 of 130 items" in outcome.out.replace("\n", " ")
-    assert "gp-IRT" in outcome.out
-    assert "itembank's default" in outcome.out
-    assert "auto: stacked" in outcome.out
+    assert [name for name in STRATEGIES if name in outcome.out] == STRATEGIES
     assert "Written" not in outcome.out
-    for name in ("bank", "selection.json", "new-models.parquet", "estimates.csv", "predicted-against-true.png"):
-        assert str(tmp_path / "out" / name) in outcome.err
-        assert (tmp_path / "out" / name).exists()
-    assert f"Report: {tmp_path / 'out' / 'report.html'}" in outcome.err
-    assert "points off by chance" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    for name in ("bank", "selection.json", "new-models.parquet", "estimates.csv"):
+        assert str(folder / name) in outcome.err
+        assert (folder / name).exists()
+    for name, title in (("estimates.html", "Estimates"), ("bank.html", "Bank")):
+        assert f"Report: {folder / name}" in outcome.err
+        assert title in (folder / name).read_text(encoding="utf-8")
     lines = [line.split("itembank ")[1] for line in outcome.err.splitlines() if "itembank " in line]
     assert [line.split()[0] for line in lines] == ["info", "estimate"]
     for line in lines:
         followed = run(*line.split(), "--format", "csv")
         assert followed.code == 0
         assert len(list(csv.DictReader(io.StringIO(followed.out)))) >= 5
-    before = {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.csv")}
-    again = run(*ARGUMENTS, "-o", tmp_path / "out", "--format", "json")
+
+
+def test_the_bank_knows_no_checkpoint_of_a_held_out_run_and_no_other_answers_are_written(made):
+    _, folder = made
+    bank, asked = load_bank(folder / "bank"), read_responses(folder / "new-models.parquet")
+    past, new = ({name.rpartition("/")[0] for name in one} for one in (bank.responses.model_ids, asked.model_ids))
+    assert past.isdisjoint(new)
+    assert (len(past), len(new)) == (42, 14)
+    selection = Selection.load(folder / "selection.json")
+    assert selection.n_items == 40
+    assert sorted(asked.item_ids) == sorted(selection.item_ids)
+
+
+def test_the_written_bank_needs_no_fit_and_gives_the_written_estimates(made):
+    _, folder = made
+    bank, asked = load_bank(folder / "bank"), read_responses(folder / "new-models.parquet")
+    told = []
+    folds(bank, progress=lambda text, _: told.append(text))
+    again = estimate(bank, asked, selection=Selection.load(folder / "selection.json"))
+    assert told == []
+    written = pl.read_csv(folder / "estimates.csv")
+    expected = pl.DataFrame(again.rows()).select("model_id", "target", again="estimate", low_again="low")
+    joined = written.join(expected, on=["model_id", "target"])
+    assert joined.height == len(again.rows())
+    np.testing.assert_allclose(joined["estimate"], joined["again"], atol=1e-12)
+    np.testing.assert_allclose(joined["low"], joined["low_again"], atol=1e-12)
+
+
+def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_estimates(made, run):
+    """True scores are means of all answers."""
+    outcome, folder = made
+    before = (folder / "estimates.csv").read_bytes()
+    again = run(*ARGUMENTS, "-o", folder, "--format", "json")
     assert again.code == 0
-    assert {path.name: path.read_bytes() for path in (tmp_path / "out").glob("*.csv")} == before
+    assert (folder / "estimates.csv").read_bytes() == before
     rows = json.loads(again.out)["rows"]
-    assert [row["strategy"] for row in rows] == ["random sampling", "anchor points", "gp-IRT", "itembank's default"]
-    assert (rows[-1]["selection"], rows[-1]["method"], rows[-1]["methods_used"]) == ("auto", "auto", "stacked")
-    for row in rows:
-        assert 0.0 < row["mean_absolute_error"] <= row["worst_error"] <= 100.0
-        assert f" {row['worst_error']:.1f} " in outcome.out
+    assert [row["strategy"] for row in rows] == STRATEGIES
+    assert [row["method"] for row in rows] == ["mean", "weighted", "gp-irt", "stacked"]
+    written = pl.read_csv(folder / "estimates.csv")
+    overall, default = written.filter(target="overall"), rows[-1]
+    points = 100.0 * np.abs((overall["estimate"] - overall["true"]).to_numpy())
+    assert default["mean_absolute_error"] == pytest.approx(points.mean())
+    assert default["worst_error"] == pytest.approx(points.max())
+    ranked = (overall[name].round(12) for name in ("estimate", "true"))  # ties are ties, whatever the rounding
+    assert default["spearman"] == pytest.approx(spearmanr(*ranked).statistic)
+    inside = overall.select((pl.col("low") <= pl.col("true")) & (pl.col("true") <= pl.col("high"))).to_series()
+    assert default["coverage"] == pytest.approx(inside.mean())
+    assert f" {default['worst_error']:.1f} " in outcome.out
+    responses, model = FEW("bytelms"), overall["model_id"][0]
+    answers = responses.responses[responses.model_indices([model])[0]]
+    means = pl.DataFrame({"scenario": responses.items["scenario"], "y": answers}).group_by("scenario").mean()
+    found = dict(written.filter(model_id=model).select("target", "true").iter_rows())
+    assert found == pytest.approx({**dict(means.iter_rows()), "overall": means["y"].mean()})
 
 
-@pytest.mark.parametrize(("option", "value"), [("-n", "0"), ("--repeats", "0"), ("--seed", "x")])
+@pytest.mark.parametrize(("option", "value"), [("-n", "0"), ("--seed", "x")])
 def test_a_wrong_option_is_a_usage_error(run, tmp_path, option, value):
     outcome = run("quickstart", "-o", tmp_path / "out", option, value)
     assert outcome.code == 2
@@ -72,23 +140,50 @@ def test_a_wrong_option_is_a_usage_error(run, tmp_path, option, value):
 
 
 def test_more_items_than_there_are_fails_with_the_reason(run, tmp_path):
-    outcome = run(*ARGUMENTS[:1], "-n", "9999", "--repeats", "1", "-o", tmp_path / "out")
+    outcome = run("quickstart", "-n", "9999", "-o", tmp_path / "out")
     assert outcome.code == 2
     assert "n_items must be from 16" in outcome.err
     assert outcome.out == ""
 
 
-def test_without_what_pages_need_one_line_says_so(monkeypatch, tmp_path, capsys):
+@pytest.mark.parametrize("name", ["bank/letter.txt", "selection.json"])
+def test_files_of_something_else_are_never_overwritten(run, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("keep me")
+    outcome = run(*ARGUMENTS, "-o", tmp_path)
+    assert outcome.code == 2
+    assert "must be a new folder or that of an earlier quickstart, but it holds '" in outcome.err
+    assert (tmp_path / name).read_text() == "keep me"
+
+
+def test_without_what_pages_need_one_line_says_so(monkeypatch, run, tmp_path):
     def refuse(*_args, **_known):
         raise missing_package("reports need jinja2", "jinja2", ImportError("no module named 'jinja2'"))
 
-    monkeypatch.setattr(quickstart, "quickstart_page", refuse)
-    _write_page(None, tmp_path / "report.html")
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert said.startswith("No report was written: reports need jinja2")
-    assert "pip install jinja2" in said
-    assert not (tmp_path / "report.html").exists()
+    monkeypatch.setattr("itembank.pages.estimates_page", refuse)
+    outcome = run(*ARGUMENTS, "-o", tmp_path)
+    assert outcome.code == 0
+    assert "No pages were written: reports need jinja2" in outcome.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "bank", "estimates.csv", "new-models.parquet", "selection.json",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_gp_irt_improves_on_anchors_and_the_default_on_all():
+    """The order of tinyBenchmarks at 100 items: means over five splits."""
+    errors = []
+    for seed in range(1, 6):
+        past, new = split_runs(load_builtin("bytelms"), seed)
+        bank = build_bank(past, rng=seed)
+        true = bank.targets.with_overall(bank.targets.scenario_means(new.responses))[:, -1]
+        chosen = {one.selection: select(bank, 100, method=one.selection, rng=seed) for one in quickstart.STRATEGIES}
+        found = [estimate(bank, new, selection=chosen[one], method=how) for _, one, how in quickstart.STRATEGIES]
+        errors.append([np.abs(one.value[:, -1] - true).mean() for one in found])
+    random, anchors, gp_irt, default = np.mean(errors, axis=0)
+    assert gp_irt < 0.8 * anchors
+    assert anchors < 1.1 * random
+    assert default < gp_irt
 
 
 def test_the_files_can_be_used_as_they_are(run, tmp_path):

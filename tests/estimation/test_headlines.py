@@ -305,8 +305,6 @@ def test_what_a_headline_score_does_not_go_with_is_refused():
     for wrong in ({"interval": "model-based"}, {"estimand": "repeated"}):
         with pytest.raises(ParameterError, match="goes with"):
             estimate(bank, answers, selection=chosen, target="board", **wrong)
-    with pytest.raises(ParameterError, match="covariates forecast the scores of items"):
-        estimate(bank, answers, selection=chosen, target="board", covariates=["size"])
     few = make_bank(n_models=9)
     with pytest.raises(DataError, match="needs at least 10 past models"):
         estimate(few, few.responses, target="mean_win_rate")

@@ -126,7 +126,6 @@ def test_of_too_few_models_nothing_is_learnt():
         (DataError, "a model other than those estimated", {"parent": "founder-1"}),
         (ParameterError, "weighed with 'stacked'", {"method": "p-irt"}),
         (ParameterError, "weighed with 'stacked'", {"interval": "model-based"}),
-        (ParameterError, "the parent or the covariates", {"covariates": ["size"]}),
         (ParameterError, "not 'mean_win_rate'", {"target": "mean_win_rate"}),
     ],
 )

@@ -9,7 +9,6 @@ from itembank.bank.bank_files import load_bank, save_bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError
-from itembank.estimation.covariates import unanswered
 from itembank.estimation.estimate import estimate
 from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
@@ -250,15 +249,6 @@ def test_a_bank_of_one_scenario_has_no_scenario_chart():
     page = estimates_page(bank, new, estimate(bank, new, method="p-irt", interval="model-based"))
     assert "Scenario by scenario" not in [section.title for section in page.sections]
     assert "Its answers" in [section.title for section in page.sections]
-
-
-def test_models_of_which_only_a_table_is_known_have_a_page():
-    bank = make_bank()
-    known = unanswered(bank, pl.DataFrame({"model_id": ["next/a"], "size": [20.0]}))
-    estimates = estimate(bank, known, covariates=("size",))
-    page = estimates_page(bank, known, estimates)
-    assert answers(page)[0].words == "From 0 of 30 questions."
-    assert "Its answers" not in [section.title for section in page.sections]
 
 
 def test_a_bank_without_past_models_has_neither_their_scores_nor_their_answers():

@@ -68,7 +68,7 @@ def test_a_module_holds_what_is_to_be_run_and_what_was_answered(bank, routing, m
     module = through_json(next_stage(bank, routing, model))
     assert module.n_items == 10
     assert (
-        module.to_dict()["schema_version"] == "itembank.selection/2"
+        module.to_dict()["schema_version"] == "itembank.selection/1"
     )  # releases without stages would estimate from ten items
     assert not set(module.item_ids) & set(routing.item_ids)
     assert module.whole.item_ids == (*routing.item_ids, *module.item_ids)

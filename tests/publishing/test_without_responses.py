@@ -144,13 +144,6 @@ def test_nothing_of_a_model_is_left_in_the_files(whole, published, tmp_path):
     assert np.all(np.diff(errors, axis=0)[~np.isnan(np.diff(errors, axis=0))] >= 0.0)
 
 
-def test_an_older_release_would_refuse_it(published, tmp_path, monkeypatch):
-    save_bank(published, tmp_path / "bank")
-    monkeypatch.setattr("itembank.bank.bank_records.READABLE", (1, 2))
-    with pytest.raises(BankError, match="schema_version"):
-        load_bank(tmp_path / "bank")
-
-
 def test_a_bank_without_responses_cannot_lose_them_again(published):
     with pytest.raises(ParameterError, match="published without"):
         without_responses(published)

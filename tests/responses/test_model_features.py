@@ -4,8 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.errors import DataError
-from itembank.responses.model_features import ModelFeatures, model_dates
+from itembank.responses.model_features import model_dates, standardised
 
 
 def table(**columns):
@@ -13,61 +12,34 @@ def table(**columns):
 
 
 def test_numbers_are_standardised_and_unknown_ones_count_as_the_mean():
-    past = table(layers=[10.0, 20.0, 30.0, None])
-    features = ModelFeatures.fit(past, ["layers"])
-    np.testing.assert_allclose(features.of(past)[:, 0], [-np.sqrt(1.5), 0.0, np.sqrt(1.5), 0.0])
-    np.testing.assert_allclose(features.of(table(layers=[40])), [[2.0 * np.sqrt(1.5)]])
+    found = standardised(pl.Series([10.0, 20.0, 30.0, None]))
+    np.testing.assert_allclose(found, [-np.sqrt(1.5), 0.0, np.sqrt(1.5), 0.0])
 
 
 def test_sizes_of_very_different_models_count_by_their_logarithm():
-    features = ModelFeatures.fit(table(size=[1e9, 1e10, 1e11]), ["size"])
-    np.testing.assert_allclose(features.of(table(size=[1e12, 0.0]))[:, 0], [2.0 * np.sqrt(1.5), 0.0])
-    logs = table(size=[0.1, 1.0, 2.0, 2.9])  # logarithms already
-    np.testing.assert_allclose(
-        np.diff(ModelFeatures.fit(logs, ["size"]).of(table(size=[0.0, 1.0, 2.0])), 2, axis=0), 0.0, atol=1e-12
-    )
+    np.testing.assert_allclose(standardised(pl.Series([1e9, 1e10, 1e11])), [-np.sqrt(1.5), 0.0, np.sqrt(1.5)])
+    logs = [0.1, 1.0, 2.0, 2.9]  # logarithms already
+    expected = (np.array(logs) - np.mean(logs)) / np.std(logs)
+    np.testing.assert_allclose(standardised(pl.Series(logs)), expected)
 
 
 @pytest.mark.parametrize(
     "dates",
     [
-        ["2024-01-01", "2024-01-11", "2024-01-21"],
-        ["2024-01-01T10:00", "2024-01-11T10:00", "2024-01-21T10:00"],
-        [20240101, 20240111, 20240121],
-        [dt.date(2024, 1, 1), dt.date(2024, 1, 11), dt.date(2024, 1, 21)],
+        ["2024-01-01", "2024-01-11", "2024-01-21", None],
+        ["2024-01-01T10:00", "2024-01-11T10:00", "2024-01-21T10:00", None],
+        [20240101, 20240111, 20240121, None],
+        [dt.date(2024, 1, 1), dt.date(2024, 1, 11), dt.date(2024, 1, 21), None],
     ],
 )
 def test_dates_count_in_days_however_they_are_written(dates):
-    features = ModelFeatures.fit(table(date=dates), ["date"])
-    np.testing.assert_allclose(features.of(table(date=dates))[:, 0], [-np.sqrt(1.5), 0.0, np.sqrt(1.5)])
-    np.testing.assert_allclose(features.of(table(date=[None]))[:, 0], [0.0])
+    np.testing.assert_allclose(standardised(pl.Series(dates)), [-np.sqrt(1.5), 0.0, np.sqrt(1.5), 0.0])
 
 
-def test_text_is_a_category_and_what_nobody_had_counts_as_average():
-    past = table(org=["a", "a", "b", None])
-    features = ModelFeatures.fit(past, ["org"])
-    new = features.of(table(org=["a", "b", "c", None]))
-    np.testing.assert_allclose(new, [[1 / 3, -1 / 3], [-2 / 3, 2 / 3], [0.0, 0.0], [0.0, 0.0]])
-    truth = ModelFeatures.fit(table(instruct=[True, False]), ["instruct"])
-    np.testing.assert_allclose(truth.of(table(instruct=[True])), [[0.5, -0.5]])
-
-
-def test_columns_that_are_not_there_or_hold_something_else_are_refused():
-    past = table(size=[1.0, 2.0], date=["2024-01-01", "2024-02-01"])
-    with pytest.raises(DataError, match=r"(?i)did you mean 'size'"):
-        ModelFeatures.fit(past, ["sise"])
-    features = ModelFeatures.fit(past, ["size", "date"])
-    with pytest.raises(DataError, match="column of the new models' table"):
-        features.of(table(size=[1.0]), "the new models' table")
-    with pytest.raises(DataError, match="holds numbers"):
-        features.of(table(size=["large"], date=["2024-01-01"]))
-    with pytest.raises(DataError, match="holds dates"):
-        features.of(table(size=[1.0], date=["spring"]))
-
-
-def test_a_column_of_nothing_says_nothing():
-    features = ModelFeatures.fit(table(size=pl.Series([None, None], dtype=pl.Float64)), ["size"])
-    np.testing.assert_allclose(features.of(table(size=[3.0])), [[0.0]])
+def test_what_is_no_number_or_tells_no_models_apart():
+    assert standardised(pl.Series(["a", "b", "c"])) is None
+    for same in ([3.0, 3.0, None], [None, None]):
+        assert not standardised(pl.Series(same, dtype=pl.Float64)).any()
 
 
 def test_the_column_whose_name_says_most_clearly_how_new_models_are_is_taken():

@@ -11,9 +11,8 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import retire
-from itembank.errors import BankError, DataError, DataWarning, JournalError, ParameterError
+from itembank.errors import BankError, DataError, JournalError, ParameterError
 from itembank.sessions.answers import session_responses
-from itembank.sessions.events import Failed, Told
 from itembank.sessions.journal import Journal, is_journal, read_journal
 from itembank.sessions.journal_sessions import (
     bank_of_journals,
@@ -82,26 +81,6 @@ def test_every_kind_of_event_is_the_same_after_reading(journal, bank):
         session.ask(np.int64(1))
     assert read_session(journal, bank).history == session.history
     assert read_session(journal, bank).costs == session.costs
-
-
-def test_a_journal_with_costs_that_no_sum_can_hold_opens_and_its_lines_are_named(journal, bank):
-    told = [Told(item, 1.0, costs={"tokens": 1e308, "seconds": 2.0}) for item in bank.item_ids[:2]]
-    with Journal.open(journal) as file:  # as earlier releases wrote them
-        for event in (*told, Failed(bank.item_ids[2], costs={"tokens": 1e308})):
-            file.append(event.to_dict())
-    with pytest.warns(DataWarning) as caught:
-        session = read_session(journal)
-    assert session.costs == {"seconds": 4.0}
-    found = [str(one.message) for one in caught]
-    assert (
-        f"run.jsonl, line 4: a cost must be at most 1e+15, got 1e+308 tokens for item '{told[0].item_id}'" in found[0]
-    )
-    assert ["line 5: " in found[1], "line 6: " in found[2], len(found)] == [True, True, 3]
-    session.tell(told[0].item_id, 1.0, costs={"tokens": 3.0})  # replaces what the line said
-    assert session.costs == {"seconds": 2.0, "tokens": 3.0}
-    with pytest.warns(DataWarning) as caught:
-        assert journal_responses(bank, [journal]).responses.n_items == 3
-    assert len(caught) == 3
 
 
 def test_choices_that_do_not_fit_leave_no_journal(tmp_path, bank):

@@ -98,7 +98,6 @@ CALLS = {
     "bank recalibrate": "bank recalibrate added -o refitted --format json",
     "bank retire": "bank retire grown some-ids.txt --reason key -o retired --format json",
     "bank restore": "bank retire retired some-ids.txt --status active --reason right -o restored --format json",
-    "bank merge": "bank merge grown named -o merged --format json",
     "bank diff": "info named retired --format json",
     "bank log": "info restored --log --format json",
     "select win rate": "select bank -n 12 --target mean_win_rate -o by-win-rate.json",
@@ -113,8 +112,6 @@ CALLS = {
     "estimate external": f"estimate scored new.parquet --target final {_CHOSEN}",
     "estimate repeated": "estimate bank-beta-binomial samples.parquet --estimand repeated --interval model-based "
     "--method p-irt --format json",
-    "estimate covariate": f"estimate bank new.parquet --covariate training_share {_CHOSEN}",
-    "estimate forecast": "estimate bank --models new-models.csv --covariate training_share --format json",
     "estimate page": f"estimate bank one-new.parquet --report one-new.html {_CHOSEN}",
     "check": "check bank-2pl new.parquet --group leaked=some-ids.txt -n 20 --format json",
     "compare mean win rate": f"compare bank two-new.parquet --target mean_win_rate {_CHOSEN}",
@@ -152,7 +149,6 @@ CALLS = {
     "report prediction": "report prediction -o prediction.html",
     "publish-tiny": "publish-tiny bank -n 20 -o tiny --format json",
     "estimate tiny": "estimate tiny new.parquet --ignore-unknown --format json",
-    "export eee": "export eee estimates.json --organization me --timestamp 0 -o records --format json",
     "simulate guessing": "simulate -o guessing.parquet --n-models 8 --n-items 40 --n-tasks 2 --n-dims 1 "
     "--guessing 0.25 --format json",
     "sample-data": "sample-data --format json",
@@ -172,7 +168,7 @@ NOT_HERE = {
     "export ids": "it writes ids as they are",
     "pull": "it needs the Hub",
     "push": "it needs the Hub",
-    "quickstart": "it takes a minute, for what other calls do",
+    "quickstart": "it takes long, for what other calls do",
     "run inspect": "it needs inspect_ai",
     "run lm-eval": "it needs lm_eval",
 }

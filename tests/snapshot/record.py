@@ -22,9 +22,9 @@ from tests.snapshot.world import make_world
 EXIT_CODES = {0, 3}  # 3: the precision asked for was not reached
 N_PROJECTIONS = 2
 DIGEST = re.compile(r"[0-9a-f]{8,}")
-CLOCK = re.compile(r"seconds_|study-seconds|last_event|(.*\.)?(at|created|time|\w*timestamp|evaluation_id)$")
-"""Columns that say how long something took, or when it was; an evaluation's id is its time."""
-ABOUT_FILES = ("files", "schema_version", "itembank_version")
+CLOCK = re.compile(r"seconds_|study-seconds|last_event|(.*\.)?(at|created|time)$")
+"""Columns that say how long something took, or when it was."""
+ABOUT_FILES = ("files", "schema_version", "features", "itembank_version")
 """What the record of a bank says of its files and of the release."""
 PAGE_DATA = re.compile(r'id="page-data">([^<]*)<')
 

@@ -1,6 +1,5 @@
 """Small parts of the built-in data as files, for the calls of the snapshot."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -135,7 +134,6 @@ def _more_of_classifiers(past: ResponseMatrix, new: ResponseMatrix, folder: Path
     write_responses(new.take(models=np.arange(1, 2)), folder / "another-new.parquet")
     scores = pl.DataFrame({"model_id": past.model_ids, "final": np.sqrt(np.nanmean(past.responses, axis=1))})
     scores.write_csv(folder / "scores.csv")
-    new.models.select("model_id", "training_share").write_csv(folder / "new-models.csv")
     for name, known in (("items", past), ("few-items", few)):
         prior = 0.1 * (np.arange(known.n_items) % 21 - 10)
         known.items.select("item_id", "scenario", difficulty_prior=prior).write_csv(folder / f"{name}.csv")
@@ -144,11 +142,6 @@ def _more_of_classifiers(past: ResponseMatrix, new: ResponseMatrix, folder: Path
     choices = np.where(few.responses == 1, "A", np.where(is_b, "B", "C"))
     ids = {"model_id": np.repeat(few.model_ids, few.n_items), "item_id": np.tile(few.item_ids, few.n_models)}
     pl.DataFrame({**ids, "choice": choices.ravel()}).write_csv(folder / "choices.csv")
-    estimated = {"model_id": "new", "target": "digits", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95}
-    estimated |= {"standard_error": 0.05, "interval": "design", "n_items": 3, "n_total": 9, "method": "mean"}
-    (folder / "estimates.json").write_text(
-        json.dumps({"schema_version": "itembank.estimate/1", "rows": [estimated | {"bank": "b"}]}), encoding="utf-8"
-    )
 
 
 def _part(responses: ResponseMatrix, models: int, items: int) -> ResponseMatrix:

@@ -16,7 +16,7 @@ from itembank.errors import DataError, did_you_mean, shown
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.responses.model_features import NumberFeature
+from itembank.responses.model_features import standardised
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
@@ -204,10 +204,10 @@ def _comparisons(column: pl.Series) -> Iterator[Comparison]:
     """Give every group of enough models with enough others; or one covariate."""
     known = column.is_not_null().to_numpy()
     is_two = column.dtype == pl.Boolean or column.drop_nulls().n_unique() <= 2
-    feature = None if is_two else NumberFeature.fit(column)
-    if feature is not None:
-        if known.sum() >= 2 * LEAST_IN_GROUP and feature.spread > 0.0:
-            yield Comparison(column.name, feature.of(column)[:, 0], known, is_group=False)
+    numbers = None if is_two else standardised(column)
+    if numbers is not None:
+        if known.sum() >= 2 * LEAST_IN_GROUP and numbers.any():
+            yield Comparison(column.name, numbers, known, is_group=False)
         return
     text = column.cast(pl.String)
     for name in sorted(text.drop_nulls().unique().to_list()):

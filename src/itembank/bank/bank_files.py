@@ -22,12 +22,7 @@ from itembank.bank.bank_checks import bank_problems
 from itembank.bank.bank_history import check_history, history_arrays, history_columns, history_record, read_history
 from itembank.bank.bank_places import is_bank_name, ready_folder
 from itembank.bank.bank_records import (
-    ASIDE_SCHEMA_VERSION,
-    FAMILY_SCHEMA_VERSION,
-    FEW_MODELS_SCHEMA_VERSION,
     FILES,
-    KNOWN_PARAMETERS_SCHEMA_VERSION,
-    PUBLISHED_SCHEMA_VERSION,
     RECORD,
     SCHEMA_VERSION,
     pull,
@@ -133,8 +128,8 @@ def load_bank(path: str | Path) -> Bank:
     Raises
     ------
     BankError
-        When there is no bank at `path`, it has a schema version this release cannot read, it cannot be pulled, or it is
-        a ready bank that is not built yet.
+        When there is no bank at `path`, it has a schema version or features that this release cannot read, it cannot be
+        pulled, or it is a ready bank that is not built yet.
     ParameterError
         When there is no ready bank of the name.
     IntegrityError
@@ -175,7 +170,8 @@ def _record(bank: Bank) -> dict[str, Any]:
     """Everything of a bank that is not an array over items or models."""
     calibration, targets = bank.calibration, bank.targets
     return {
-        "schema_version": _schema_version(bank),
+        "schema_version": SCHEMA_VERSION,
+        "features": _features(bank),
         "bank_id": bank.bank_id,
         "itembank_version": importlib.metadata.version("itembank"),
         "data_fingerprint": data_fingerprint(bank.responses),
@@ -213,16 +209,16 @@ def _record(bank: Bank) -> dict[str, Any]:
     }
 
 
-def _schema_version(bank: Bank) -> int:
-    if bank.whole is not None:
-        return ASIDE_SCHEMA_VERSION
-    if bank.published is not None:
-        return PUBLISHED_SCHEMA_VERSION
-    if not bank.calibration.is_fitted:
-        return FEW_MODELS_SCHEMA_VERSION
-    if bank.calibration.method == KNOWN_PARAMETERS:
-        return KNOWN_PARAMETERS_SCHEMA_VERSION
-    return SCHEMA_VERSION if bank.parameters.family == "bernoulli" else FAMILY_SCHEMA_VERSION
+def _features(bank: Bank) -> list[str]:
+    """Name what the bank has of `FEATURES`, in their order."""
+    has = {
+        "family": bank.parameters.family != "bernoulli",
+        "items-aside": bank.whole is not None,
+        "few-models": not bank.calibration.is_fitted,
+        "known-parameters": bank.calibration.method == KNOWN_PARAMETERS,
+        "published": bank.published is not None,
+    }
+    return [name for name, is_so in has.items() if is_so]
 
 
 def parameter_columns(bank: Bank) -> dict[str, FloatArray]:
@@ -317,7 +313,7 @@ def _calibration(
         items["intercept"],
         items["lower_asymptote"],
         items["upper_asymptote"],
-        record.get("family", "bernoulli"),  # banks of earlier releases name none
+        record["family"],
         items.get("precision"),
     )
     prior = record["ability_prior"]
@@ -336,8 +332,8 @@ def _calibration(
         _of_type(int, about, "n_iterations"),
         _of_type(str, about, "message"),
         arrays["history"],
-        None if about.get("tolerance") is None else float(_floats(about["tolerance"])),
-        about.get("options", {}),
+        None if about["tolerance"] is None else float(_floats(about["tolerance"])),
+        about["options"],
         items.get("log_precision_error"),
         None if about.get("score_correlation") is None else float(_floats(about["score_correlation"])),
     )

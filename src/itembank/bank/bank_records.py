@@ -17,31 +17,15 @@ from itembank.files.documents import MOST_BYTES, digest_of_record, read_json
 from itembank.files.hub import KIND, HubName, hub_client, hub_errors, is_unreachable, parse_hub_name
 
 SCHEMA_VERSION = 1
-"""Of banks of right and wrong answers, which every release reads."""
-
-FAMILY_SCHEMA_VERSION = 2
-"""Of banks of another family: a release that knows of none must refuse them, not take them for the first kind."""
-
-PUBLISHED_SCHEMA_VERSION = 6
-"""Of banks that were published without past models' responses; those of 3 had no measured errors."""
-
-ASIDE_SCHEMA_VERSION = 4
-"""Of banks that keep items aside, which count in the score no more."""
-
-FEW_MODELS_SCHEMA_VERSION = 5
-"""Of banks that were begun with few past models, or none, and have no item model that was fitted."""
-
-KNOWN_PARAMETERS_SCHEMA_VERSION = 7
-"""Of banks that were made of known item parameters and have no past models."""
-
-READABLE = (
-    SCHEMA_VERSION,
-    FAMILY_SCHEMA_VERSION,
-    ASIDE_SCHEMA_VERSION,
-    FEW_MODELS_SCHEMA_VERSION,
-    PUBLISHED_SCHEMA_VERSION,
-    KNOWN_PARAMETERS_SCHEMA_VERSION,
-)
+FEATURES = {
+    "family": "responses of another family than right or wrong",
+    "items-aside": "items that count in the score no more",
+    "few-models": "no item model that was fitted, since it was begun with few past models or none",
+    "known-parameters": "item parameters that others fitted, and no past models",
+    "published": "no past models' responses",
+}
+"""What a bank may have besides right and wrong answers of past models: a release that knows no such thing must refuse
+it, not take it for another."""
 RECORD = BANK_RECORD
 FILES = ("items.parquet", "models.parquet", "responses.parquet", "arrays.safetensors")
 
@@ -54,12 +38,19 @@ def read_record(path: Path) -> dict[str, Any]:
         raise BankError(f"{path} is not a bank: it holds no {RECORD}. {where_a_bank_is(path)}") from error
     except (OSError, DataError) as error:
         raise IntegrityError(f"{error} It is the record of a bank: calibrate the bank again.") from error
-    version = record.get("schema_version") if isinstance(record, dict) else None
-    if version not in READABLE:
+    version, features = (
+        (record.get("schema_version"), record.get("features")) if isinstance(record, dict) else (None, None)
+    )
+    if version != SCHEMA_VERSION or not isinstance(features, list):
         raise BankError(
-            f"{path}: schema_version must be one of {READABLE}, got {version!r}. "
-            "Read it with the release of itembank that wrote it, or calibrate it again with this one; one without "
-            "responses must be published or built again."
+            f"{path}: schema_version must be {SCHEMA_VERSION} with a list of features, got {version!r}. Calibrate the "
+            "bank again; one without responses must be published or built again."
+        )
+    unknown = [one for one in map(str, features) if one not in FEATURES]
+    if unknown:
+        raise BankError(
+            f"{path} has features that this release does not know, {shown(unknown)}. Read it with the release of "
+            "itembank that wrote it, or a later one."
         )
     if record.get("record_sha256") != record_digest(record) or not isinstance(record.get("files"), dict):
         raise IntegrityError(f"{path / RECORD} is not what was written with this bank. Calibrate the bank again.")

@@ -127,7 +127,7 @@ class Calibration(Compact):
     history : (n_iterations,) or shorter
         The objective after each iteration, rising.
     tolerance : float or None
-        Where the fit was to stop, as its spec says; None in banks of earlier releases.
+        Where the fit was to stop, as its spec says; None where nothing was fitted.
     options : mapping of name to number or text
         Further choices of the spec, where they differ from its defaults.
     log_precision_error : (n_items,) or None

@@ -16,10 +16,6 @@ from itembank.numerics.arrays import FloatArray
 from itembank.tabular import Compact
 
 SCHEMA_VERSION = "itembank.selection/1"
-LATER_STAGE = "itembank.selection/2"
-"""Schema version of a file that says which items were answered before: releases that know no stages refuse it."""
-BEFORE = {1: SCHEMA_VERSION, 2: LATER_STAGE}
-"""What files made before the first release say, and what it means."""
 EARLIER = "earlier"
 INCLUDED = "included"
 """Stands in a recipe where items had to be chosen."""
@@ -52,7 +48,7 @@ class Selection(Compact):
     explanation : str
         Why these items, if the method was chosen for the user.
     target, target_digest : str
-        Which score they are for: the bank's `target_id` and `target_digest`; empty in files of earlier releases.
+        Which score they are for: the bank's `target_id` and `target_digest`; empty where it is not known.
     never_asked : tuple of records
         One for each scenario that is to be predicted from the items of others (`select` with `predict`): its name
         (`target`), and for past models, scored as if they were new, the mean absolute `error` of predicting its score,
@@ -108,7 +104,7 @@ class Selection(Compact):
             for row, probability in zip(rows, self.inclusion_probabilities.tolist(), strict=True):
                 row["inclusion_probability"] = probability
         return {
-            "schema_version": SCHEMA_VERSION if self.earlier is None else LATER_STAGE,
+            "schema_version": SCHEMA_VERSION,
             "method": self.method,
             "bank": self.bank,
             "target": self.target,
@@ -134,11 +130,10 @@ class Selection(Compact):
         if not isinstance(content, dict) or not isinstance(content.get("items"), list):
             raise DataError(f"{source}: a selection must be a JSON object with a list 'items'.")
         version = content.get("schema_version", SCHEMA_VERSION)
-        version = BEFORE.get(version, version) if isinstance(version, int) else version
-        if version != (LATER_STAGE if EARLIER in content else SCHEMA_VERSION):
+        if version != SCHEMA_VERSION:
             raise DataError(
-                f"{source}: schema_version must be {SCHEMA_VERSION!r}, or {LATER_STAGE!r} with a list {EARLIER!r}, got "
-                f"{version!r}."
+                f"{source}: schema_version must be {SCHEMA_VERSION!r}, got {version!r}. Choose again with itembank "
+                "select."
             )
         ids, scenarios, weights = _read_rows(content["items"], source)
         probabilities = _inclusion_probabilities(content["items"], source)

@@ -16,7 +16,6 @@ from itembank.cli.options import (
     EXISTING_FOLDER,
     FILE,
     FOLDER,
-    BankPath,
     bank_argument,
     format_option,
     ids_of_file,
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     cls=Group,
     sections={
         "Ready banks": ("list", "build"),
-        "Changes": ("add-items", "add-models", "recalibrate", "retire", "merge", "note", "add-scores"),
+        "Changes": ("add-items", "add-models", "recalibrate", "retire", "note", "add-scores"),
     },
 )
 def bank_command() -> None:
@@ -347,18 +346,6 @@ def retire(bank: "Bank", *, items: tuple[str, ...], reason: str, status: str, la
         refuse_unused(("label", False, "items that are taken out, not with --status active"))
         return ib.banks.restore(bank, item_ids(bank, items), reason=reason)
     return ib.banks.retire(bank, item_ids(bank, items), reason=reason, status=status, label=label)
-
-
-@_changing("merge", click.argument("other", type=BankPath()), _NOTE)
-def merge(bank: "Bank", *, other: Path, note: str, **_others: Any) -> "Bank":
-    """Merge BANK and OTHER, which are on one scale, into a bank of the items and models of both.
-
-    Nothing is fitted again: common items must have the same parameters. Banks on different scales are refused.
-
-    \b
-      itembank bank merge bank-of-law bank-of-medicine -o bank
-    """  # noqa: D301
-    return ib.banks.merge(bank, ib.load_bank(other), note=note)
 
 
 @_changing(

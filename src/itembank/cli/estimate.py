@@ -25,11 +25,11 @@ from itembank.cli.options import (
     format_option,
     level_option,
     method_option,
-    models_option,
     note_report,
     option,
     refuse_unused,
     report_option,
+    responses_argument,
     typed_command,
     write_report,
 )
@@ -48,11 +48,8 @@ from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, MET
 from itembank.responses.score_names import OVERALL, without_only_scenario
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.bank.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.responses.error_kinds import Errors
-    from itembank.responses.responses import ResponseMatrix
 
 RESTS_ON = {
     "calibrated": "intervals from past models' errors",
@@ -71,7 +68,7 @@ TITLES = {
 
 @click.command("estimate", cls=Command)
 @bank_argument
-@click.argument("responses", nargs=-1, type=click.Path(exists=True, path_type=Path))
+@responses_argument
 @selection_option
 @ignore_unknown_option
 @method_option(MethodName(METHODS), "How the score is estimated.")
@@ -85,12 +82,6 @@ TITLES = {
 @estimand_option
 @level_option
 @option(
-    "--covariate COLUMN covariates",
-    "What else is known about models, such as date or size: a column of the bank's model table and of --models. "
-    "Repeatable.",
-    many=True,
-)
-@option(
     "--target ID",
     "Score in place of the overall one: mean_win_rate, against past models, or an external score that the bank "
     "keeps. Or NAME@1, the score that it gave before items were retired.",
@@ -101,7 +92,6 @@ TITLES = {
     "models. auto: find it by the answers.",
 )
 @option("--wide is_wide", "Show the scores of all scenarios, one row a model, without intervals.", bool)
-@models_option
 @errors_option
 @report_option
 @match_option
@@ -113,7 +103,6 @@ def estimate_command(
     responses: tuple[Path, ...],
     selection: Path | None,
     target: str | None,
-    models: Path | None,
     parent: str | None,
     is_wide: bool,
     report: Path | None,
@@ -125,8 +114,7 @@ def estimate_command(
 ) -> None:
     """Estimate what new models would score on the full benchmark.
 
-    RESPONSES are response files or harness logs of the new models, over any items of the bank. With --covariate they
-    may be left out: the scores of the models of --models are then forecast by these columns alone.
+    RESPONSES are response files or harness logs of the new models, over any items of the bank.
 
     Several models are shown by their overall scores. --wide shows the scenarios too; JSON and CSV always have all.
 
@@ -136,16 +124,13 @@ def estimate_command(
       itembank estimate bank quantised.csv --selection selection.json --parent our-model
       itembank estimate bank results.parquet --selection selection.json --wide
       itembank estimate bank new-model.csv --selection random.json --interval design
-      itembank estimate bank new-model.csv --models models.csv --covariate date
     """  # noqa: D301
-    if models and not choices["covariates"]:
-        raise click.UsageError("--models goes with --covariate. Leave it out.")
     refuse_unused(("is_wide", output_format == "table", "--format table: JSON and CSV have all scenarios"))
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole
     with warnings_as_notes():
         reading: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors}
-        matrix = _new_results(loaded, responses, chosen, models, **reading)
+        matrix = read_new_results(loaded, responses, chosen, keep_others=True, **reading)
         with progress("estimate") as advance:
             estimates = ib.estimate(loaded, matrix, selection=chosen, parent=parent or "", progress=advance, **choices)
     print_estimates(estimates, output_format, is_wide=is_wide)
@@ -153,8 +138,7 @@ def estimate_command(
         points = 100.0 * estimates.cross_validated_error
         error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
         note(f"Method: {estimates.method}{error}; {RESTS_ON[estimates.interval_kind]}.")
-    is_asked_for = bool(parent or choices["covariates"])  # what these were worth is told with the methods' errors
-    if estimates.explanation and (is_asked_for or is_verbose()):
+    if estimates.explanation and (parent or is_verbose()):
         note(f"Estimated by {estimates.explanation}")
     detail(MEANING[estimates.interval_kind])
     if loaded.newest is not None:
@@ -179,23 +163,6 @@ def estimate_command(
     elif output_format == "table":
         note_report(report)
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
-
-
-def _new_results(
-    bank: "Bank", responses: tuple[Path, ...], selection: "Selection | None", models: Path | None, **choices: Any
-) -> "ResponseMatrix":
-    """Read what the new models answered, or only what is known of them."""
-    if responses:
-        return read_new_results(bank, responses, selection, models=models, keep_others=True, **choices)
-    if models is None:
-        raise click.UsageError(
-            "Missing argument 'RESPONSES...'. Only forecasts by columns of a model table do without: --models FILE "
-            "--covariate COLUMN."
-        )
-    from itembank.estimation.covariates import unanswered  # noqa: PLC0415
-    from itembank.readers.matrix import read_known  # noqa: PLC0415
-
-    return unanswered(bank, read_known(models, "model_id")[0])
 
 
 def print_estimates(estimates: "ScoreEstimates", output_format: str, *, is_wide: bool = False) -> None:

@@ -66,7 +66,6 @@ def read_new_results(
     paths: Sequence[Path],
     selection: "Selection | None" = None,
     *,
-    models: Path | None = None,
     match: str = "auto",
     same_content: bool = True,
     allow_mixed_prompts: bool = False,
@@ -88,7 +87,7 @@ def read_new_results(
 
     spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     with importing_first(paths):
-        matrix = whole = read_new_responses(paths, bank.responses.items, spec=spec, models=models, match=match)
+        matrix = whole = read_new_responses(paths, bank.responses.items, spec=spec, match=match)
     if selection is not None:
         matrix, others = only_items(matrix, selection.item_ids)
         if others:

@@ -18,12 +18,10 @@ from itembank.cli.options import (
     bank_argument,
     format_option,
     option,
-    output_option,
     refuse_unused,
 )
 from itembank.cli.render import is_quiet, note, print_exactly, print_rows, progress, warnings_as_notes
 from itembank.errors import visible
-from itembank.publishing.every_eval_ever import ExportSpec
 
 license_option = option("--license NAME license_name", "License, as the Hub has it: cc-by-4.0.", default="")
 column_options = together(
@@ -177,50 +175,6 @@ def pull_command(*, place: str, output: Path, force: bool, output_format: str) -
     print_rows([row], output_format, "pull", title=f"Bank {output}")
 
 
-@click.command("eee", cls=Command)
-@click.argument("estimates", type=FILE)
-@output_option("the records: a folder, one file a model")
-@option("--organization NAME", "Who ran the items and estimated.", required=True)
-@option("--relationship", "Of that organization to the developers of the models.", ExportSpec)
-@option(
-    "--timestamp SECONDS", "When the estimates were made, in seconds since 1970.  [default: now]", click.IntRange(min=0)
-)
-@format_option
-def export_eee_command(*, estimates: Path, output: Path, output_format: str, **choices: Any) -> None:
-    """Write estimates as records of Every Eval Ever, with their intervals and the items behind them.
-
-    ESTIMATES is what itembank estimate --format json printed.
-
-    \b
-      itembank estimate bank new-model.csv --selection selection.json --format json > estimates.json
-      itembank export eee estimates.json --organization 'My lab' -o records/
-
-    Each result says that its score was estimated, from how many items of how many, and by which bank. Records are
-    aggregates of schema 0.3.0: a bank has no question texts, so no samples are written.
-    """  # noqa: D301
-    import time  # noqa: PLC0415
-    from importlib.metadata import version  # noqa: PLC0415
-
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
-    from itembank.publishing.every_eval_ever import (  # noqa: PLC0415
-        evaluation_records,
-        read_estimates,
-        write_records,
-    )
-
-    check_destination(output, is_folder=True)
-    if choices["timestamp"] is None:
-        choices["timestamp"] = int(time.time())
-    records = evaluation_records(read_estimates(estimates), ExportSpec(version=version("itembank"), **choices))
-    paths = write_records(records, output)
-    rows = [
-        {"file": str(path), "model_id": record["model_info"]["id"], "n_results": len(record["evaluation_results"])}
-        for path, record in zip(paths, records.values(), strict=True)
-    ]
-    print_rows(rows, output_format, "eee", title="Records of Every Eval Ever")
-    note("Before publishing, add to model_info how the models were deployed: itembank does not know it.")
-
-
 @click.command("ids", cls=Command)
 @bank_argument
 @option("--selection", "The items.  [default: those that the bank was published with]", FILE)
@@ -255,12 +209,11 @@ def export_ids_command(*, bank: Path, selection: Path | None, form: str, output:
 
 @click.group("export", cls=Group)
 def export_command() -> None:
-    """Write chosen items or estimates in the form that another tool reads.
+    """Write chosen items in the form that another tool reads.
 
     \b
       itembank export ids bank --selection selection.json --form swe-bench
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 
-export_command.add_command(export_eee_command)
 export_command.add_command(export_ids_command)

@@ -150,7 +150,7 @@ def compare(
         )
     bank, target = bank_and_targets(known_bank, target)
     if bank.headline is not None:
-        check_headline(bank, "calibrated", spec.estimand or RUN, (), progress)
+        check_headline(bank, "calibrated", spec.estimand or RUN, progress)
     new = _of_bank(bank, results, errors, allow_mixed_prompts=allow_mixed_prompts)
     new, selection = answers_to_items(bank, new, chosen)
     matrix = chosen_models(known_items(bank, new, selection, ignore_unknown=ignore_unknown), models)

@@ -14,7 +14,6 @@ from itembank.checks import check_fraction, check_one_of
 from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once
 from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import with_intervals
-from itembank.estimation.covariates import explain_forecast, forecast_alone, forecast_scores, with_forecast
 from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
 from itembank.estimation.estimands import linking_variance, run_variance, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
@@ -63,7 +62,6 @@ def estimate(
     level: float = 0.95,
     interval: IntervalKind = "calibrated",
     estimand: Estimand = RUN,
-    covariates: Sequence[str] = (),
     target: str = "",
     parent: str = "",
     ignore_unknown: bool = False,
@@ -107,11 +105,6 @@ def estimate(
         Which score the interval is for. 'run': that of one full run on the bank's items. 'repeated': the mean over
         repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts). The
         estimate is the same, the interval takes in the chance of the run.
-    covariates : sequence of column names
-        What is known of models besides their answers, in the bank's model table and in that of `responses`: a date, a
-        size, an organisation, other scores. A regression on these is weighed with the methods of 'stacked' where that
-        lowers cross-validated errors, else it changes nothing. A model that has not answered
-        anything (`unanswered`) gets the forecast alone.
     ignore_unknown : bool
         Leave out items that the bank does not hold, with a `DataWarning`, instead of refusing them.
     target : str
@@ -154,11 +147,11 @@ def estimate(
     check_fraction("level", level)
     check_one_of("interval", interval, get_args(IntervalKind))
     check_estimand(estimand, Estimand)
-    _check_choices(spec, interval, covariates, parent)
+    _check_choices(spec, interval, parent)
     bank = with_target(as_bank(bank), target) if target else as_bank(bank)
     with warned_once() as told:
         found = _estimate(
-            *(bank, responses, as_whole_selection(selection), spec, interval, level, estimand, covariates, parent),
+            *(bank, responses, as_whole_selection(selection), spec, interval, level, estimand, parent),
             ignore_unknown=ignore_unknown,
             errors=errors,
             progress=progress,
@@ -174,7 +167,6 @@ def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
     interval: IntervalKind,
     level: float,
     estimand: Estimand,
-    covariates: Sequence[str],
     parent: str,
     *,
     ignore_unknown: bool,
@@ -188,26 +180,20 @@ def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
     if interval == "model-based":
         bank.check_item_model("A model-based interval needs")
     if bank.headline is not None:
-        check_headline(bank, interval, estimand, covariates, progress)
+        check_headline(bank, interval, estimand, progress)
     whole, given, selection = all_answers(bank, responses, selection, errors)
     matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
     check_parent(bank, parent, selection, matrix.model_ids)
-    observations = observe(bank, matrix, selection, may_be_silent=bool(covariates))
-    forecast = forecast_scores(bank, matrix.models, covariates, progress=progress) if covariates else None
+    observations = observe(bank, matrix, selection)
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
-    known = Known.of(_ranked_against_others(bank, matrix.model_ids), observations, forecast)
+    known = Known.of(_ranked_against_others(bank, matrix.model_ids), observations)
     why, wanted = "", interval
     if interval == "calibrated":
         interval, selection, why = _best_interval(known, selection, spec, progress)
     estimates = _unknown(known, matrix, level=level, interval=interval, estimand=estimand, parent=parent)
     if interval == "design":
         estimates = replace(_by_design(estimates, known, selection), explanation=(why + estimates.explanation).strip())
-    elif forecast is not None and known.summary.is_silent.all():
-        error = 100.0 * float(mean_where_known(np.abs(forecast.past - bank.known_scores.value))[-1])
-        names, scores = " and ".join(forecast.columns), forecast_alone(bank, forecast, level=level)
-        why = f"{names} alone. Cross-validated mean error of the overall score: {error:.2f} points."
-        estimates = replace(estimates, scores=scores, method="covariates", explanation=why, interval_kind="calibrated")
     else:
         estimates = _by_answers(estimates, known, selection, spec, parent, progress=progress)
     estimates.typicality.months_ahead[:] = _months_ahead(bank, matrix)
@@ -226,7 +212,7 @@ def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
         whole,
         matrix.item_ids if selection is None else selection.item_ids,
         again=lambda counted: _estimate(
-            *(bank, counted, asked, spec, wanted, level, estimand, covariates, parent),
+            *(bank, counted, asked, spec, wanted, level, estimand, parent),
             ignore_unknown=ignore_unknown,
             progress=progress,
         ),
@@ -252,24 +238,13 @@ def _months_ahead(bank: Bank, responses: ResponseMatrix) -> FloatArray:
     return np.array([np.nan if day is None else months_between(newest, day) for day in dates.to_list()])
 
 
-def _check_choices(spec: EstimationSpec, interval: str, covariates: Sequence[str], parent: str) -> None:
+def _check_choices(spec: EstimationSpec, interval: str, parent: str) -> None:
     """Refuse a method beside design-based intervals, and what the method or the interval does not take."""
     if interval == "design" and not isinstance(spec, Auto):
         raise ParameterError(
             f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
             "at 'auto', or take another interval."
         )
-    if isinstance(covariates, str):
-        raise ParameterError(f"covariates must be column names in a sequence, got the text {covariates!r}.")
-    if covariates and not isinstance(spec, Auto | Stacked):
-        raise ParameterError(
-            f"covariates are weighed with the methods of 'stacked', got method {METHODS.name_of(spec)!r}. Leave the "
-            "method at 'auto', or leave the covariates out."
-        )
-    if covariates and interval != "calibrated":
-        raise ParameterError(f"covariates need calibrated intervals, got {interval!r}. Leave the interval as it is.")
-    if parent and covariates:
-        raise ParameterError("a parent says what covariates would, and more: leave the parent or the covariates out.")
     if parent and not (isinstance(spec, Auto | Stacked) and interval == "calibrated"):
         raise ParameterError(
             "a parent is weighed with 'stacked' and has calibrated intervals, got method "
@@ -277,16 +252,12 @@ def _check_choices(spec: EstimationSpec, interval: str, covariates: Sequence[str
         )
 
 
-def check_headline(
-    bank: Bank, interval: str, estimand: str, covariates: Sequence[str], progress: ProgressCallback
-) -> None:
+def check_headline(bank: Bank, interval: str, estimand: str, progress: ProgressCallback) -> None:
     """Refuse what a headline score does not go with: it rests on past models' errors alone."""
     name = bank.targets.last
     for word, value, only in (("interval", interval, "calibrated"), ("estimand", estimand, RUN)):
         if value != only:
             raise ParameterError(f"the score {name!r} goes with {word} {only!r} alone, got {value!r}. Leave it out.")
-    if covariates:
-        raise ParameterError(f"covariates forecast the scores of items, not {name!r}: leave them out.")
     if not folds(bank, progress=progress):
         raise DataError(
             f"the score {name!r} needs more past models for cross-validation, since their errors give its "
@@ -387,7 +358,7 @@ def _by_answers(
     progress: ProgressCallback,
 ) -> ScoreEstimates:
     """Estimate by a method, models that answered the same items together: its errors depend on the items."""
-    bank, forecast, explanation, error = known.bank, known.forecast, "", np.nan
+    bank, explanation, error = known.bank, "", np.nan
     if isinstance(spec, Auto):
         spec, explanation, error = choose_method(bank, known.observations, selection, progress=progress)
     parents, words, ids, degrees = [""] * len(estimates.model_ids), [], estimates.model_ids, np.inf
@@ -422,11 +393,6 @@ def _by_answers(
     if parent:
         explanation = (explanation or f"{METHODS.label(spec)}.") + said_of_parents(words)
         estimates = replace(estimates, parents=tuple(parents))
-    if forecast is not None and isinstance(spec, Stacked):
-        members = try_methods(bank, known.observations, selection, spec.members, progress=progress)
-        explanation += explain_forecast(members, forecast, spec)
-        silent_rows = np.flatnonzero(known.summary.is_silent)
-        estimates.scores.set_rows(silent_rows, forecast_alone(bank, forecast.take(silent_rows), level=estimates.level))
     sample_share = gp_irt_share(known, spec) if isinstance(spec, GPIRT) else None
     return replace(
         estimates,
@@ -473,15 +439,13 @@ def _of_group(
 
     And how many degrees of freedom their intervals have.
     """
-    bank, summary, forecast = known.bank, known.summary, known.forecast
+    bank, summary = known.bank, known.summary
     past = _past(known, selection, spec, needed=interval == "calibrated", progress=progress)
     if isinstance(spec, Stacked):
         values = np.stack([point_scores(known, member) for member in spec.members])
         weights = None if past is None else past.weights
         if weights is None:  # too few models to learn weights from
             weights = StackWeights(np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members)))
-        if forecast is not None and weights.usual.shape[0] > values.shape[0]:  # it served past models
-            values = np.concatenate([values, forecast.new[None]])
         value = stacked_scores(bank.targets, summary, values, weights, None if past is None else past.place)
     else:
         value = point_scores(known, spec)
@@ -533,8 +497,6 @@ def _past(
     if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
         return None
     members = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
-    if known.forecast is not None and isinstance(spec, Stacked):
-        members = with_forecast(members, known.forecast, spec)
     return members.past(spec)
 
 

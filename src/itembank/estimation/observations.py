@@ -94,13 +94,11 @@ class Observations:
         )
 
 
-def observe(
-    bank: Bank, responses: ResponseMatrix, selection: Selection | None, *, may_be_silent: bool = False
-) -> Observations:
+def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
     """Find the bank's items among the responses; with a selection keep only its items.
 
     A `DataWarning` tells of a selection made for a stranger's bank, of its items that are missing, and of models
-    without any response. Where all `may_be_silent`, so much is known of the models besides their answers.
+    without any response.
     """
     if selection is not None:
         check_made_for(bank, selection)
@@ -118,12 +116,12 @@ def observe(
             ModelWarning,
         )
     silent = np.flatnonzero(np.isnan(observations.responses).all(axis=1))
-    if silent.size == n_models and not may_be_silent:
+    if silent.size == n_models:
         raise DataError(
             f"at least one response to the items to be used is needed, got none from {n_models} models. "
             "Check that the selection and the responses belong together."
         )
-    if silent.size and not may_be_silent:
+    if silent.size:
         names = [responses.model_ids[index] for index in silent]
         warn(f"no response to the items to be used from {shown(names)}: no estimate for them.", ModelWarning)
     return observations

@@ -29,40 +29,25 @@ from itembank.responses.targets import ScoreTargets
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
-    """Scores by regression on columns of the model tables, without any answer."""
-
-    columns: tuple[str, ...]
-    past: FloatArray  # (n_models, n_targets): Of the past models, by regressions that have not seen them
-    new: FloatArray  # (n_new, n_targets): Of the new models
-
-    def take(self, rows: IntArray) -> "Forecast":
-        """Return the forecast of some of the new models."""
-        return Forecast(self.columns, self.past, self.new[rows])
-
-
-@dataclass(frozen=True, slots=True)
 class Known:
     """Data that every method of estimation may use."""
 
     bank: Bank
     observations: Observations  # Responses of the new models to some items of the bank
     summary: ResponseSummary  # What the item model and the sample say of these models
-    forecast: Forecast | None = None  # Scores by what is known of the models besides their answers
     # (n_models, n_targets): Scores of the past models that regressions are to learn instead of the bank's own.
     past_scores: FloatArray | None = None
     made: dict[object, FactorPrediction] = field(default_factory=dict, repr=False)  # What several methods ask for
 
     @classmethod
-    def of(cls, bank: Bank, observations: Observations, forecast: Forecast | None = None) -> Self:
+    def of(cls, bank: Bank, observations: Observations) -> Self:
         """Summarise the responses."""
-        return cls(bank, observations, summarise_responses(bank, observations), forecast)
+        return cls(bank, observations, summarise_responses(bank, observations))
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Known":
         """Return the data of some models on some of the items; their summary stays that of all items."""
-        forecast = None if self.forecast is None else self.forecast.take(models)
         observations = self.observations.take(models=models, columns=columns)
-        return Known(self.bank, observations, self.summary.take(models), forecast, self.past_scores)
+        return Known(self.bank, observations, self.summary.take(models), self.past_scores)
 
     def for_regression(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Past models' responses to the observed items, their scores, and the new models' responses."""

@@ -222,7 +222,7 @@ def open_gate_run(
                 "Repeat the name, or take another folder."
             )
         n_bytes = path.stat().st_size
-        events = [event for event in events_of(journal.content, path) if isinstance(event, Told | Failed)]
+        events = [event for event in events_of(journal.content) if isinstance(event, Told | Failed)]
         try:
             yield GateRun(plan, model_id=model_id, bank=bank, events=events, journal=journal)
         finally:

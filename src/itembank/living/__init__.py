@@ -1,1 +1,1 @@
-"""Banks that change: models and items added, linked, merged, recalibrated."""
+"""Banks that change: models and items added, linked, recalibrated; what differs between two."""

@@ -45,15 +45,12 @@ class Operation:
     link : Link or None
         How changed or new parameters were brought onto the old scale. Without one, changed parameters of old items
         begin another scale, and the version gets another major number.
-    other_parents : tuple of str
-        Ids of banks it was made from besides the one it goes on from.
     """
 
     name: str
     note: str = ""
     arguments: Mapping[str, Any] = field(default_factory=dict)
     link: Link | None = None
-    other_parents: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what no history can hold."""
@@ -152,7 +149,7 @@ def descendant(
         version=version,
         bank=known[current].bank_id,
         target_id=known[current].target_id,
-        parents=(parent.bank_id, *operation.other_parents),
+        parents=(parent.bank_id,),
         by=f"itembank {importlib.metadata.version('itembank')}",
         at=now(),
         note=operation.note,

@@ -23,7 +23,7 @@ from itembank.living.descendants import Operation, descendant, history_of
 from itembank.living.fixed_parameters import ability_nodes
 from itembank.living.link_items import LinkedItems, link
 from itembank.living.linking import binary, trials_of
-from itembank.living.merging import joined_parameters, overlaid
+from itembank.living.overlay import joined_parameters, overlaid
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent

@@ -19,7 +19,6 @@ from itembank.pages.bank_page import bank_page, bank_summary
 from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Section, Table, Text
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.gate_page import gate_page
-from itembank.pages.quickstart import QuickstartResult, quickstart_page
 from itembank.pages.render import Page, pieces_html
 from itembank.pages.theme import interval_words, level_words, plural, points
 from itembank.planning.plan import Plan
@@ -189,6 +188,5 @@ PAGES: dict[type, Shown] = {
     Comparison: Shown(comparison_page),
     Gate: begun(gate_page),
     ItemAudit: begun(audit_page),
-    QuickstartResult: Shown(quickstart_page),
 }
 """The page of each type of result: a new page is a file and a line here, and a name in the door if it has options."""

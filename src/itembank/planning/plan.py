@@ -304,7 +304,7 @@ def plan(
     bank = asked_for(as_bank(bank), target)
     bank.check_responses("A plan needs")
     if bank.headline is not None:
-        check_headline(bank, "calibrated", spec.estimand, (), progress)
+        check_headline(bank, "calibrated", spec.estimand, progress)
         target = bank.targets.last if target == OVERALL else target
     if target not in bank.targets.names:
         names = tuple(dict.fromkeys([*bank.targets.names, *headline_names(bank)]))

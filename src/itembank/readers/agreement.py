@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
-from itembank.progress import ProgressCallback, silent
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS
 from itembank.responses.prompts import how_to_mix, prompt_differences
@@ -25,10 +24,7 @@ def read_new_responses(
     items_of_bank: pl.DataFrame,
     *,
     spec: ReadingSpec | None = None,
-    models: Path | None = None,
-    items: Path | None = None,
     match: str = "auto",
-    progress: ProgressCallback = silent,
 ) -> ResponseMatrix:
     """Read results of new models, which hold no more than the items that were run, as the bank's items were read.
 
@@ -57,7 +53,7 @@ def read_new_responses(
             DataWarning,
         )
     known = matching.in_harness(items_of_bank, places) if found else items_of_bank
-    matrix = read_matrix(sources, spec_like(known, spec), models=models, items=items, progress=progress)
+    matrix = read_matrix(sources, spec_like(known, spec))
     return _by_bank_ids(matrix, items_of_bank, found) if found else matrix
 
 

@@ -1,7 +1,6 @@
 """Sessions that are kept in a journal: starting one, going on with it, looking at it, taking its answers."""
 
 import importlib.metadata
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,11 +16,11 @@ from itembank.bank.bank_records import RECORD
 from itembank.bank.bank_views import bank_for, whole_bank
 from itembank.bank.banks import Bank
 from itembank.bank.marks import ANSWERED_HOW
-from itembank.errors import BankError, DataError, DataWarning, ParameterError, quoted, shown, visible, warn
+from itembank.errors import BankError, DataError, ParameterError, shown
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import way_of
-from itembank.sessions.events import EXTENDED, MOST_COST, Event, Extended, Failed, Told, event_from_dict
+from itembank.sessions.events import EXTENDED, Event, Extended, Failed, Told, event_from_dict
 from itembank.sessions.journal import Journal, JournalContent, check_absent, read_journal, warn_of_torn
 from itembank.sessions.limits import Budget
 from itembank.sessions.pool import SessionPool
@@ -232,30 +231,12 @@ def _resumed(pool: SessionPool, content: JournalContent, path: Path, journal: Jo
     """Make the session of a journal's content."""
     with _named(path):
         model_id = settings_of(content, path).get(MODEL_ID, "")
-        return AdaptiveSession(pool, model_id=model_id, events=events_of(content, path), journal=journal)
+        return AdaptiveSession(pool, model_id=model_id, events=events_of(content), journal=journal)
 
 
-def events_of(content: JournalContent, path: Path) -> Iterator[Event]:
-    """Yield the events of a journal; costs above `MOST_COST`, which earlier releases took, are left out with a word."""
-    for line, record in enumerate(content.events, start=2):  # the header is the first
-        costs = record.get("costs")
-        if not isinstance(costs, Mapping):
-            yield event_from_dict(record)
-            continue
-        excessive = {
-            unit: amount
-            for unit, amount in costs.items()
-            if isinstance(amount, float) and MOST_COST < amount < math.inf
-        }
-        if excessive:
-            amounts = ", ".join(f"{amount:g} {visible(unit)}" for unit, amount in excessive.items())
-            warn(
-                f"{path}, line {line}: a cost must be at most {MOST_COST:g}, got {amounts} for item "
-                f"{quoted(record.get('item_id'))}. It is not counted: tell the item again with its cost.",
-                DataWarning,
-            )
-        kept = {unit: amount for unit, amount in costs.items() if unit not in excessive}
-        yield event_from_dict({**record, "costs": kept})
+def events_of(content: JournalContent) -> Iterator[Event]:
+    """Yield the events of a journal."""
+    return map(event_from_dict, content.events)
 
 
 def settings_of(content: JournalContent, path: Path) -> Mapping[str, Any]:
@@ -336,7 +317,7 @@ def _answers(path: Path) -> tuple[tuple[str, dict[str, float]], SessionSpec]:
     settings = settings_of(content, path)
     name = settings.get(MODEL_ID)
     found: dict[str, float] = {}
-    for event in events_of(content, path):
+    for event in events_of(content):
         if isinstance(event, Told):
             found[event.item_id] = event.response
         elif isinstance(event, Failed):

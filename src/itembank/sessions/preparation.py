@@ -479,7 +479,7 @@ def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = si
     """Return the pool for a session that goes on, without repeating the warnings about its spec."""
     bank, spec = _asked_for(bank, spec)
     if bank.headline is not None:
-        check_headline(bank, spec.interval, spec.estimand, (), progress)
+        check_headline(bank, spec.interval, spec.estimand, progress)
     pool = SessionPool.create(bank, spec)
     if spec.interval != CALIBRATED:
         return pool

@@ -140,22 +140,7 @@ def _tables(folder):
     pl.DataFrame(
         {"model_id": models, "family": ["a", "b"] * 8, "size": np.arange(16.0), "number": np.arange(16.0)[::-1]}
     ).write_csv(folder / "models.csv")
-    pl.DataFrame({"model_id": models, "family": "c", "size": np.arange(16.0)[::-1]}).write_csv(
-        folder / "other-models.csv"
-    )
     (folder / "include.txt").write_text("math/0\nlaw/2\nlaw/5\n", encoding="utf-8")
-    estimate = {"model_id": "new", "target": "math", "estimate": 0.5, "low": 0.4, "high": 0.6, "level": 0.95}
-    estimate |= {
-        "standard_error": 0.05,
-        "interval": "design",
-        "n_items": 3,
-        "n_total": 9,
-        "method": "mean",
-        "bank": "b",
-    }
-    (folder / "estimates.json").write_text(
-        json.dumps({"schema_version": "itembank.estimate/1", "rows": [estimate]}), encoding="utf-8"
-    )
     # models of the bank on items that are new to it
     grown = past.with_columns(
         item_id=pl.lit("late/") + pl.col("item_id").str.split("/").list.last(), scenario=pl.lit("law")

@@ -193,11 +193,6 @@ _ESTIMATE = Case(
             "bank whole.csv --selection random.json --interval design --format csv",
             values={"--selection": "--selection selection.json"},
         ),
-        "covariates": Mode(
-            "bank --models models.csv --covariate size --format csv",
-            about=("--covariate", "--models", "--method", "--interval", "--level", "--selection"),
-            values={"--interval": "--interval model-based"},
-        ),
         "stacked": Mode("bank one.csv --selection selection.json --format csv", about=("--parent",)),
         "target": Mode("retired-bank one.csv --method p-irt --interval model-based --format csv", about=("--target",)),
         "many": Mode("bank past.csv --method p-irt --interval model-based", about=("--wide",)),
@@ -212,7 +207,7 @@ _ESTIMATE = Case(
         **MATCH,
         **options(
             "--format json --ignore-unknown --selection random.json --method weighted --interval calibrated "
-            "--estimand repeated --covariate family --models other-models.csv --level 0.8 --target quiz@1 "
+            "--estimand repeated --level 0.8 --target quiz@1 "
             "--parent auto --report out/page.html --wide"
         ),
     },
@@ -223,10 +218,6 @@ _ESTIMATE = Case(
     never={**MIXED, **MATCHED, **PAGES},
     nowhere=ONE_ATTEMPT,
     stops={
-        **{(name, "--covariate"): "covariates are weighed with" for name in ("table", "model-based")},
-        ("design", "--covariate"): "covariates need calibrated intervals",
-        ("covariates", "--method"): "covariates are weighed with",
-        ("covariates", "--interval"): "covariates need calibrated intervals",
         ("design", "--method"): "design-based intervals bring their own estimate",
         **{(name, "--parent"): "a parent is weighed with" for name in ("table", "model-based", "design")},
         ("design", "--selection"): "need the probability with which each item was drawn",

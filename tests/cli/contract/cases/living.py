@@ -33,7 +33,6 @@ CASES = {
         "named-bank math/0 --reason key",
         **{"--reason": "--reason noise", "--status": "--status suspect", "--label": "--label clean"},
     ),
-    "bank merge": _writing("retired-bank named-bank", **{"--note": "--note both"}),
     "bank note": _writing("named-bank text", **{"--name": "--name other"}),
     "bank add-items": _with_dry_run(
         "bank late.csv",

@@ -92,10 +92,6 @@ _SIMULATE = Case(
         "--costs": "--no-costs",
     },
 )
-_EEE = Case(
-    modes={"records": Mode("estimates.json -o out/records --organization us --timestamp 1")},
-    values=options("--output out/other --organization them --relationship first_party --timestamp 2 --format json"),
-)
 _DIMENSIONS = Case(
     modes={
         "table": Mode("flipped.csv --dims 1 --method map --format csv"),
@@ -133,8 +129,8 @@ _TASKS = Case(
     },
 )
 _QUICKSTART = Case(
-    modes={"language models": Mode("-o out/quickstart -n 16 --repeats 1 --format csv")},
-    values={**COMMON, **options("--output out/other --n-items 20 --repeats 2")},
+    modes={"language models": Mode("-o out/quickstart -n 16 --format csv")},
+    values={**COMMON, **options("--output out/other --n-items 20")},
 )
 
 
@@ -142,7 +138,6 @@ CASES = {
     "": _ROOT,
     "import": _IMPORT,
     "download": _DOWNLOAD,
-    "export eee": _EEE,
     "simulate": _SIMULATE,
     "study dimensions": _DIMENSIONS,
     "study homogeneity": _HOMOGENEITY,

@@ -1,0 +1,50 @@
+import dataclasses
+
+import numpy as np
+import polars as pl
+
+from itembank.banks import Link, Operation, descendant, diff, restore, retire
+from tests.living.living import measured_bank, named_bank
+from tests.living.test_descendants import with_intercepts, with_items, with_models
+from tests.living.test_overlay import REST, part
+
+
+def test_a_bank_does_not_differ_from_itself():
+    bank = named_bank(with_extras=True)
+    found = diff(bank, restore(retire(bank, ["math/0"], reason="bad"), ["math/0"], reason="good"))
+    assert found.rows() == []
+    assert (found.is_same_score, found.is_same_scale, found.is_descendant) == (True, True, True)
+
+
+def test_without_common_items_nothing_says_that_scales_are_the_same():
+    bank = measured_bank()
+    assert not diff(*(part(bank, items, np.arange(5)) for items in (np.arange(10), REST))).is_same_scale
+
+
+def test_every_kind_of_difference_is_named():
+    bank = named_bank()
+    whole = with_models(with_intercepts(with_items(bank, 2), 0.1), 1)
+    content = pl.Series(["a"] * 3 + [None] * 29, dtype=pl.String)
+    items = whole.responses.items.with_columns(content_hash=content)
+    whole = dataclasses.replace(whole, responses=dataclasses.replace(whole.responses, items=items))
+    other = retire(descendant(bank, whole, Operation("grow", link=Link("all", 1, 2))), ["math/3"], reason="bad")
+    known = bank.responses.items.with_columns(content_hash=pl.lit("b"))
+    first = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=known))
+    found = diff(first, other)
+    counts = {row["what"]: (row["n"], row["ids"][0]) for row in found.rows()}
+    assert counts == {
+        "items only in the second": (2, "new/0"),
+        "items with another status": (1, "math/3"),
+        "items with another content": (3, "math/0"),
+        "items with other parameters": (30, "math/0"),
+        "models only in the second": (1, "new-0"),
+    }
+    assert found.to_dict() == {
+        "banks": [first.bank_id, other.bank_id],
+        "versions": ["1.0.1", "3.0.0"],
+        "targets": ["quiz@1", "quiz@3"],
+        "is_same_score": False,
+        "is_same_scale": False,
+        "is_descendant": True,
+    }
+    assert {row["what"] for row in diff(other, first).rows()} >= {"items only in the first", "models only in the first"}
