@@ -126,9 +126,7 @@ gate next gate other.csv JSON
 gate next gate other.csv --report page.html --junit gate.xml
 gate next gate --command 'echo 1' --model-id m JSON"""
 GATE_PLAN = "gate/gate.json"
-JSON_IMPORT = (
-    "import deep.json --as json --column rows=rows --column item_id=doc.id --column response=marks.acc --model-id a TO"
-)
+JQ_IMPORT = "import deep.json --jq '.rows[] | {item_id: .doc.id, response: .marks.acc}' --model-id a TO"
 OPTIONS = "import logs --task capitals --spec probability.toml TO"
 OF_OTHER_TOOLS = {
     "alpaca-eval": "alpaca/results/a/weighted_alpaca_eval_gpt4_turbo/annotations.json",
@@ -170,7 +168,7 @@ TARGETS = {
         tool: target(file, f"import {file.split('/')[0]} --as {tool} TO", file.split("/")[0])
         for tool, file in OF_OTHER_TOOLS.items()
     },
-    "JSON": target("deep.json", JSON_IMPORT),
+    "JSON": target("deep.json", JQ_IMPORT),
     **{
         name: one
         for file in BANK_FILES

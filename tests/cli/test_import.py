@@ -301,7 +301,6 @@ def test_a_failed_import_leaves_the_response_file_that_was_there(run, table, tmp
         (("import", "TABLE", "-o", "r.parquet", "--column", "model_id"), "must be OURS=THEIRS"),
         (("import", "TABLE", "-o", "r.parquet", "--repeats", "median"), "median"),
         (("import", "TABLE", "-o", "r.parquet", "--as", "sheet"), "sheet"),
-        (("import", "TABLE", "-o", "r.parquet", "--as", "json"), "--as json needs --column OURS=PATH"),
         (("import", "TABLE", "-o", "r.parquet", "--filter", "a"), "--filter goes with logs of lm-evaluation-harness"),
     ],
 )
@@ -510,21 +509,17 @@ def test_columns_that_group_no_items_are_no_scenarios(run, tmp_path, output, mak
     assert (done.code, "not read" in done.err) == (0, False)
 
 
-def test_a_folder_cannot_be_read_as_json_of_any_shape(run, tmp_path, output):
-    words = ("--as", "json", "--column", "item_id=a", "--column", "response=b", "-o", output)
-    done = run("import", tmp_path, *words)
-    assert (done.code, f"is a folder; JSON of any shape is read from files: {tmp_path}/*.json" in done.err) == (1, True)
-
-
 def test_where_needs_a_column_and_a_value(run, table, output):
     done = run("import", table, "-o", output, "--where", "judge")
     assert (done.code, "--where: must be COLUMN=VALUE, got 'judge'" in done.err) == (2, True)
 
 
-def test_a_metric_in_json_needs_a_path(run, tmp_path, output):
+def test_a_metric_in_json_is_one_that_the_program_names(run, tmp_path, output):
+    pytest.importorskip("jq", reason="needs the extra jq")
     (tmp_path / "r.json").write_text('[{"q": "x", "r": 1, "m": "acc"}, {"q": "x", "r": 0.5, "m": "f1"}]')
-    words = ("--as", "json", "--column", "item_id=q", "--column", "response=r", "--model-id", "a", "-o", output)
-    refused = run("import", tmp_path / "r.json", *words, "--metric", "acc")
-    assert (refused.code, "where a row's metric is: --column metric=PATH" in refused.err) == (1, True)
-    assert run("import", tmp_path / "r.json", *words, "--metric", "f1", "--column", "metric=m").code == 0
+    program = ".[] | {item_id: .q, response: .r"
+    words = ("--model-id", "a", "-o", output, "--jq")
+    refused = run("import", tmp_path / "r.json", "--metric", "acc", *words, program + "}")
+    assert (refused.code, "a metric must be named by a column" in refused.err) == (1, True)
+    assert run("import", tmp_path / "r.json", "--metric", "f1", *words, program + ", metric: .m}").code == 0
     assert read_responses(output).responses.tolist() == [[0.5]]

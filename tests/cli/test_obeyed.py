@@ -186,10 +186,9 @@ CASES = (
             )
             for agent, k, r in (("x", 1, 1), ("x", 2, 0), ("y", 1, 0), ("y", 2, 0))
         },
-        "--column model_id=agent_info.name+agent_info.model.name",
+        "--column model_id=agent_info.name+model_id",
         {"x + m": [0.5], "y + m": [0]},
-        words="--as json --column model_id=agent_info.model.name --column item_id=task --column epoch=trial "
-        "--column response=r --repeats count",
+        words="--jq '{model_id: .agent_info.model.name, item_id: .task, epoch: .trial, response: .r}' --repeats count",
         trials={"x + m": [2], "y + m": [2]},
     ),
     Case(
@@ -364,7 +363,7 @@ CASES = (
         },
         "--missing -9",
         {"a": [1, None], "b": [None, 0]},
-        words="--as json --column model_id=m --column item_id=q --column response=r",
+        words="--jq '.[] | {model_id: .m, item_id: .q, response: .r}'",
     ),
     Case(
         "marks of 1 to 5, and 99 for missing",
@@ -537,6 +536,8 @@ def made(case, folder):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_a_message_advises_gives_the_right_numbers(run, tmp_path, case):
+    if "--jq" in case.words:
+        pytest.importorskip("jq", reason="needs the extra jq")
     paths, output = made(case, tmp_path), tmp_path / "out.parquet"
     first = run("import", *paths, "-o", output, *shlex.split(case.words))
     assert first.code == (0 if case.is_read else 1), first.err
@@ -561,6 +562,7 @@ ELSEWHERE = {
     "--model-id": "test_table.py: a table of one model",
     "--models": "tables of their own, test_known.py",
     "--items": "tables of their own, test_known.py",
+    "--jq": "nested JSON, test_import_jq.py",
     "--limit": "an option of lm_eval",
     "--spec": "empty = 'drop' in a file, test_import.py",
     "--errors": "what lost answers count as, wherever they are read",

@@ -119,7 +119,7 @@ def test_a_folder_without_results_says_what_can_be_read(tmp_path):
     assert "logs of lm-evaluation-harness, logs of Inspect" in said
     assert f"itembank import {tmp_path / 't.csv'} --column model_id=" in said
     assert "(a row has 'task_id', 'reward')" in said
-    assert f"itembank import {tmp_path / 'run.json'} --as json --column rows=trials --column model_id=@file" in said
+    assert f"itembank import {tmp_path / 'run.json'} --jq '.trials[] | {{model_id: $stem, item_id: ..." in said
 
 
 def test_the_program_whose_results_are_absent_says_so(tmp_path):

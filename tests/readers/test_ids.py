@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataWarning
-from itembank.readers.json_import import JsonMapping, read_json_results
 from itembank.readers.read import read_responses
+from itembank.readers.reading_specs import ReadingSpec
 
 PADDED = {"model_id": ["m", "m ", "m\u00a0", "\ufeffm"], "item_id": ["q1", "q2", "q3", "q4"], "response": [1, 0, 1, 1]}
 
@@ -23,9 +23,10 @@ def test_blanks_at_the_ends_of_ids_are_taken_off(tmp_path, suffix):
 
 
 def test_blanks_are_taken_off_in_json_of_any_shape(tmp_path):
+    pytest.importorskip("jq", reason="needs the extra jq")
     pl.DataFrame(PADDED).write_ndjson(tmp_path / "r.jsonl")
     with pytest.warns(DataWarning, match="taken off 3 of 4 model_ids"):
-        matrix = read_json_results(tmp_path / "r.jsonl", JsonMapping({name: name for name in PADDED}))
+        matrix = read_responses(tmp_path / "r.jsonl", spec=ReadingSpec(jq="."))
     assert matrix.model_ids == ["m"]
 
 

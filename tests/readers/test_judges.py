@@ -8,7 +8,6 @@ import pytest
 
 from itembank.errors import DataError, DataWarning
 from itembank.readers.agreement import check_same_prompts, read_new_responses
-from itembank.readers.json_import import JsonMapping, read_json_results
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import prompts_in_words
@@ -46,8 +45,9 @@ def test_usual_names_of_the_judge_are_read(tmp_path, column):
 
 def test_the_judge_is_read_in_json(tmp_path):
     (tmp_path / "r.json").write_text(json.dumps([{"q": "x", "by": {"name": "gpt-4o"}, "r": 1}]))
-    mapping = JsonMapping({"item_id": "q", "judge": "by.name", "response": "r"})
-    assert judges(read_json_results(tmp_path / "r.json", mapping, spec=ReadingSpec(model_id="a"))) == ["gpt-4o"]
+    pytest.importorskip("jq", reason="needs the extra jq")
+    spec = ReadingSpec(jq=".[] | {item_id: .q, judge: .by.name, response: .r}", model_id="a")
+    assert judges(read_responses(tmp_path / "r.json", spec=spec)) == ["gpt-4o"]
 
 
 def test_items_may_have_judges_of_their_own(tmp_path):

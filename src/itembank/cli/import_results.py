@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from itembank.readers.rows import ResponseRows
     from itembank.responses.responses import ResponseMatrix
 
-JSON = "json"
-FORMATS = ("long", "wide-models", "wide-items", JSON, *SOURCES)
-"""What `--as` may say: the layouts of tables, JSON of any shape, and the programs whose results are read."""
+FORMATS = ("long", "wide-models", "wide-items", *SOURCES)
+"""What `--as` may say: the layouts of tables, and the programs whose results are read."""
 SAME_MEAN = 0.0005
 """Difference of two means of responses that nobody would see in points."""
 BRIEF = ("n_scenarios", "n_responses", "n_missing", "n_lost", "errors", "mean_response", "n_trials", "costs")
@@ -73,6 +72,7 @@ _WHICH = headed(
         "Leave out files and folders whose path ends like this: '*.bak', 'old'. Repeatable.",
         ReadingSpec,
     ),
+    option("--jq PROGRAM", "Make rows of JSON of any shape by a program of jq, or by that in @FILE.", ReadingSpec),
     option("--model-id", "Id of the model, for results of one model that do not name it.", ReadingSpec),
     option(
         "--allow-mixed-prompts",
@@ -100,8 +100,7 @@ _RESPONSE = headed(
     errors_option,
     option(
         "--column OURS=THEIRS columns",
-        "The name of a column in a table, or its path in JSON: model_id=llm. Columns of a table that make one: "
-        "model_id=agent+llm. rows=PATH: where the rows of JSON are. Repeatable.",
+        "The name of a column in a table: model_id=llm. Columns that make one: model_id=agent+llm. Repeatable.",
         many=True,
     ),
     option("--drop-column PATTERN drop_columns", "Tables: leave out this column: 'note_*'. Repeatable.", ReadingSpec),
@@ -112,11 +111,6 @@ _RESPONSE = headed(
     ),
     option("--prefix-scenario", "Put the scenario before item ids that start anew in each.", ReadingSpec),
     option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
-    option(
-        "--content PATH",
-        "--as json: question and right answer of an item, of which a digest is kept. Repeatable.",
-        many=True,
-    ),
 )
 _SPEC = spec_file_option("ReadingSpec", "task_names, use_groups, ignore_content or empty")
 
@@ -127,27 +121,24 @@ def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
 
 
 _LM_EVAL = (frozenset({"lm-eval"}), "logs of lm-evaluation-harness")
-_BY_COLUMNS = (frozenset({"table", JSON}), "tables and JSON of any shape")
+_TABLES = (frozenset({"table"}), "tables")
 _HARNESS = "logs of evaluation harnesses"
 READERS: Mapping[str, tuple[frozenset[str], str]] = {
-    "metric": _taking("metric", f"{_HARNESS}, and long tables", "table", JSON),
+    "metric": _taking("metric", f"{_HARNESS}, and long tables", "table"),
     "filter_name": _LM_EVAL,
     "allow_mixed_prompts": (
-        frozenset({"lm-eval", "inspect", "responses", "table", JSON}),
+        frozenset({"lm-eval", "inspect", "responses", "table"}),
         "logs of lm-evaluation-harness and Inspect, tables and response files",
     ),
     "names": (frozenset({"table", "responses"}), "tables and response files"),
-    "true_value": _BY_COLUMNS,
-    "columns": _BY_COLUMNS,
-    "missing_values": _BY_COLUMNS,
-    "prefix_scenario": _BY_COLUMNS,
-    "where": _BY_COLUMNS,
-    "drop_columns": _BY_COLUMNS,
-    "content": (frozenset({JSON}), "JSON of any shape"),
-    "tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
-    "exclude_tasks": (frozenset({"table", "responses", *SOURCES}), "results other than JSON of any shape"),
-    "errors": _taking("errors", "results that tell lost answers from others", "table", "responses", JSON),
-    "max_response": _taking("max_response", "files that itembank import has not read yet", "table", JSON),
+    "true_value": _TABLES,
+    "columns": _TABLES,
+    "missing_values": _TABLES,
+    "prefix_scenario": _TABLES,
+    "where": _TABLES,
+    "drop_columns": _TABLES,
+    "errors": _taking("errors", "results that tell lost answers from others", "table", "responses"),
+    "max_response": _taking("max_response", "files that itembank import has not read yet", "table"),
 }
 """Options that are for some kinds of results only: the kinds, and what they are called."""
 
@@ -170,6 +161,7 @@ def import_command(*, form: str | None, reading: dict[str, Any], spec_file: Path
       itembank import scores.csv --as wide-items --max-response 100 -o responses.parquet
       itembank import a.parquet b.parquet --items items.csv -o joined.parquet
       itembank import run.jsonl -o answers.parquet
+      itembank import runs/*.json --jq '.[] | {model_id: $stem, item_id: .task, response: .reward}' -o r.parquet
 
     It reads tables (CSV, Parquet, JSON Lines; long or wide), response files, logs of harnesses, results of
     leaderboards, and the journal of a session, and finds out by name and content which it is. Of folders it reads all
@@ -182,11 +174,7 @@ def import_command(*, form: str | None, reading: dict[str, Any], spec_file: Path
         refuse_unused(*((name, False, "other results than journals of sessions") for name in (*reading, "form")))
         finish_import(given, partial(_answers_of_session, paths[0]))
         return
-    spec = _spec(form, reading, spec_file)
-    if form == JSON:
-        _import_json(given, spec)
-    else:
-        _import(given, spec)
+    _import(given, _spec(form, reading, spec_file))
 
 
 def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known: Path | None) -> "ResponseMatrix":
@@ -199,12 +187,11 @@ def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known:
 def _spec(form: str | None, reading: dict[str, Any], spec_file: Path | None) -> ReadingSpec:
     """Make the spec of the options and the file."""
     found = file_choices(spec_file, ReadingSpec) | typed(reading)
-    found.pop("content", None)
     if reading["columns"]:
-        found["columns"] = {} if form == JSON else column_mapping(reading["columns"])
+        found["columns"] = column_mapping(reading["columns"])
     if reading["where"]:
         found["where"] = column_mapping(reading["where"], "--where", "COLUMN=VALUE")
-    if form not in {None, JSON}:
+    if form is not None:
         found["format"] = form
     return ReadingSpec(**found)
 
@@ -213,19 +200,6 @@ def _refuse_unread(kinds: set[str]) -> None:
     """Refuse options that were typed and that none of these kinds of results is read by."""
     if kinds:
         refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
-
-
-def _import_json(given: dict[str, Any], spec: ReadingSpec) -> None:
-    """Read JSON by paths."""
-    from itembank.readers.json_import import JsonMapping, read_json_results  # noqa: PLC0415
-
-    _refuse_unread({JSON})
-    parameters = click.get_current_context().params
-    columns, content = column_mapping(parameters["columns"]), parameters["content"]
-    rows = columns.pop("rows", "")
-    if not columns:
-        raise click.UsageError("--as json needs --column OURS=PATH: where item_id, response, ... are.")
-    finish_import(given, partial(read_json_results, given["paths"], JsonMapping(columns, rows, content), spec=spec))
 
 
 def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
@@ -248,7 +222,7 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
             names = visible(shown([str(path) for path in unknown]))
             note(f"{len(unknown)} files have no results that itembank knows, and are ignored: {names}.")
         responses = read_coded(found, spec, told=_say_found if are_told else None, **known)
-        if responses.items["scenario"].n_unique() == 1:
+        if responses.items["scenario"].n_unique() == 1 and spec.jq is None:
             _say_scenarios(found, spec)
         warn_of_partial_runs(responses.models)
         warn_of_lost(responses)

@@ -32,17 +32,16 @@ class OwnSource:
     address: str  # A page that says what they are
     licence: str  # As the page states it
     layout: str  # What a folder of the files looks like
-    reader: str  # As `itembank import --as`: the program whose results they are, a layout of tables, or 'json'
-    rows: str = ""  # JSON: the path of the rows
+    reader: str  # As `itembank import --as`: the program whose results they are, or a layout of tables
     archive: Archive | None = None
     hub: HubFiles | None = None
 
     def __post_init__(self) -> None:
         """Check the choices."""
-        if self.reader not in {*FORMATS, "json"}:
+        if self.reader not in FORMATS:
             near = did_you_mean(self.reader, FORMATS)
             raise ParameterError(
-                f"the reader of a source must be one of {', '.join(FORMATS)} or json, got {self.reader!r}.{near}"
+                f"the reader of a source must be one of {', '.join(FORMATS)}, got {self.reader!r}.{near}"
             )
         if self.archive is not None and self.hub is not None:
             raise ParameterError("a source must have an archive or files of the Hub, got both. Leave one out.")
@@ -139,7 +138,7 @@ class Recipe:
         if isinstance(self.source, OwnSource):
             own = self.source
             what = (name, self.title, own.licence, own.address, own.layout, own.reader)
-            source = PublicSource(*what, download=own.archive or own.hub, rows=own.rows)
+            source = PublicSource(*what, download=own.archive or own.hub)
         else:
             source = public_source(self.source)
         download = source.download

@@ -270,7 +270,7 @@ CAN_STREAM = hasattr(pl, "Categories")
 def may_be_coded(found: Found, spec: ReadingSpec) -> bool:
     """Whether these are tables, or one response file, and nothing was asked for that is settled on whole tables."""
     is_asked = bool(
-        spec.true_value is not None or spec.prefix_scenario or spec.model_id is not None or spec.model_names
+        spec.true_value is not None or spec.prefix_scenario or spec.model_id is not None or spec.model_names or spec.jq
     )
     has_rows_chosen = bool(spec.metric or spec.where or spec.drop_columns or spec.missing_values)
     is_asked = is_asked or (has_rows_chosen and "responses" not in found.paths)

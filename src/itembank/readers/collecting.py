@@ -1,6 +1,8 @@
 """Reading many files: which of them there are, and what is wrong with any of them said in one error."""
 
+import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -21,7 +23,7 @@ from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback
-from itembank.readers.json_files import first_record, read_records
+from itembank.readers.json_files import first_record, read_values
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.sources import SOURCES, is_companion, matches, source_of_name, source_of_record
@@ -71,6 +73,8 @@ def find_sources(paths: Sequence[Path], spec: ReadingSpec) -> Found:
                 continue
             if not path.is_dir():
                 found.add(format_of_file(path, spec), path)
+            elif spec.jq is not None:
+                raise DataError(f"{path}: is a folder; a program of jq reads files: {path / '*.json'}")
             elif spec.format == "auto":
                 _look_below(path, spec, found)
             else:
@@ -186,28 +190,28 @@ def _no_results(folder: Path, files: Sequence[Path]) -> str:
         lines.append(f"To read a table whose columns have other names: {how}")
     if record is not None:
         rows, keys = _rows_inside(record)
-        at = f"--column {shlex.quote(f'rows={rows}')} " if rows else ""
-        paths = f"{at}--column model_id=@file --column item_id=..."
-        python = f"read_json_results({str(record)!r}, JsonMapping({{'item_id': '...', 'response': '...'}}, {rows!r}))"
-        asked = f"--as json {paths} --column response=..."
-        command = f"itembank import {shlex.quote(str(record))} {asked} -o responses.parquet"
+        program = f"{rows}{{model_id: $stem, item_id: ..., response: ...}}"
+        python = f"read_responses({str(record)!r}, spec=ReadingSpec(jq={program!r}))"
+        command = f"itembank import {shlex.quote(str(record))} --jq {shlex.quote(program)} -o responses.parquet"
         known = f" (a row has {shown(keys, 12)})" if keys else ""
-        lines.append(f"To read JSON of any shape, by paths into it{known}: {remedy(python, command)}")
+        lines.append(f"To read JSON of any shape, by a program of jq{known}: {remedy(python, command)}")
     return "\n".join(lines)
 
 
 def _rows_inside(path: Path) -> tuple[str, list[str]]:
-    """Key of a list of objects in the first record of a file, empty where it has none, and the keys of a row."""
+    """Beginning of a program of jq that goes to the list of objects in a file, if there is one; and a row's keys."""
     try:
-        records = next((block for block in read_records(path) if block), [])
+        value: Any = next((block[0] for block in read_values(path) if block), None)
     except (DataError, OSError):
         return "", []
-    if len(records) != 1:
-        return "", list(records[0]) if records else []
-    record = records[0]
-    lists = ((key, value) for key, value in record.items() if isinstance(value, list) and value)
-    name, row = next(((key, value[0]) for key, value in lists if isinstance(value[0], dict)), ("", record))
-    return name, list(row)
+    inside = value if isinstance(value, dict) else {"": value}
+    lists = ((key, one) for key, one in inside.items() if isinstance(one, list) and one and isinstance(one[0], dict))
+    name, row = next(((key, one[0]) for key, one in lists), (None, value))
+    keys = list(row) if isinstance(row, dict) else []
+    if name is None:
+        return "", keys
+    at = f".{name}" if re.fullmatch(r"[A-Za-z_]\w*|", name, re.ASCII) else f".[{json.dumps(name)}]"
+    return f"{at}[] | ", keys
 
 
 def _table_suffix(path: Path) -> str:

@@ -16,6 +16,8 @@ Record: TypeAlias = dict[str, Any]
 Shorten: TypeAlias = Callable[[Sequence[str]], list[Record] | None]
 
 BYTES_A_BLOCK = 8_000_000
+LINES = {".jsonl", ".ndjson"}
+"""Suffixes of files of a value a line."""
 _LARGEST = 2**63
 
 
@@ -27,6 +29,21 @@ def read_records(
     `shorten` reads lines without what is not needed, or gives None where they must be read whole; `passed` is told
     before each block how many bytes lie before it. A `DataError` says which line is not UTF-8, cut, or no JSON object.
     """
+    yield from _read(path, shorten=shorten, passed=passed)
+
+
+def read_values(path: Path) -> Iterator[list[Any]]:
+    """Give the values of a JSON Lines file in blocks, whatever they are; a file of another layout is one value."""
+    yield from _read(path, are_objects=False)
+
+
+def _read(
+    path: Path,
+    *,
+    shorten: Shorten | None = None,
+    passed: Callable[[int], None] | None = None,
+    are_objects: bool = True,  # Whether the values are objects, and an array is one of many
+) -> Iterator[list[Any]]:
     n_lines = n_bytes = 0
     with translated(path, "JSON file"), open_binary(path) as file:
         while block := file.readlines(BYTES_A_BLOCK):
@@ -35,10 +52,14 @@ def read_records(
             if n_lines == 0:
                 block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
                 is_array = block[0].lstrip().startswith(b"[")
-                if is_array or (path.suffix.lower() == ".json" and not _is_object(block[0])):  # or over many lines
-                    yield _document(path, _whole(path, block, file), is_array=is_array)
+                if are_objects:
+                    is_one = is_array or (path.suffix.lower() == ".json" and not _is_whole(block[0], dict))
+                else:
+                    is_one = LINES.isdisjoint(map(str.lower, path.suffixes)) and not _is_whole(block[0], object)
+                if is_one:
+                    yield _document(path, _whole(path, block, file), is_array=is_array, are_objects=are_objects)
                     return
-            yield _block(path, block, n_lines, n_bytes, shorten=shorten)
+            yield _block(path, block, n_lines, n_bytes, shorten=shorten, are_objects=are_objects)
             n_lines += len(block)
             n_bytes += sum(map(len, block))
 
@@ -57,15 +78,15 @@ def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:
     return content
 
 
-def _is_object(line: bytes) -> bool:
+def _is_whole(line: bytes, kind: type) -> bool:
     try:
-        return isinstance(json.loads(line), dict)
+        return isinstance(json.loads(line), kind)
     except (ValueError, RecursionError):
         return False
 
 
-def _document(path: Path, content: bytes, *, is_array: bool) -> list[Record]:
-    """Read a file that is one JSON object, or one array of objects."""
+def _document(path: Path, content: bytes, *, is_array: bool, are_objects: bool) -> list[Any]:
+    """Read a file that is one JSON object, or one array of objects; or one value of any kind."""
     try:
         value = _parsed(content.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -73,6 +94,8 @@ def _document(path: Path, content: bytes, *, is_array: bool) -> list[Record]:
     except (ValueError, RecursionError) as error:
         what = "JSON array" if is_array else "JSON"
         raise DataError(f"{path}: the {what} cannot be read (was the file cut?): {_reason(error)}") from error
+    if not are_objects:
+        return [value]
     if is_array and not (isinstance(value, list) and all(isinstance(one, dict) for one in value)):
         raise DataError(f"{path}: a JSON array must hold objects only.")
     if not is_array and not isinstance(value, dict):
@@ -81,8 +104,14 @@ def _document(path: Path, content: bytes, *, is_array: bool) -> list[Record]:
 
 
 def _block(
-    path: Path, lines: list[bytes], lines_before: int, bytes_before: int, *, shorten: Shorten | None
-) -> list[Record]:
+    path: Path,
+    lines: list[bytes],
+    lines_before: int,
+    bytes_before: int,
+    *,
+    shorten: Shorten | None,
+    are_objects: bool,
+) -> list[Any]:
     """Read some lines at once; one by one when something is wrong, to say where."""
     content = b"".join(lines)
     try:
@@ -98,12 +127,12 @@ def _block(
         values = _parsed("[" + ",".join(filled) + "]")
     except (ValueError, RecursionError):
         values = []
-    if len(values) == len(filled) and all(isinstance(value, dict) for value in values):
+    if len(values) == len(filled) and (not are_objects or all(isinstance(value, dict) for value in values)):
         return list(values)
-    return _one_by_one(path, text, lines_before)
+    return _one_by_one(path, text, lines_before, are_objects=are_objects)
 
 
-def _one_by_one(path: Path, text: str, lines_before: int) -> list[Record]:
+def _one_by_one(path: Path, text: str, lines_before: int, *, are_objects: bool) -> list[Any]:
     """Read each line alone, and say which one cannot be read."""
     lines = text.split("\n")
     records = []
@@ -118,10 +147,11 @@ def _one_by_one(path: Path, text: str, lines_before: int) -> list[Record]:
             is_last = number - lines_before == len(lines)
             advice = " It is the last line and has no end: the file was cut. Copy it again." if is_last else ""
             shortened = f"{line[:60]}..." if len(line) > 60 else line
+            what = "object" if are_objects else "value"
             raise DataError(
-                f"{path}: line {number} must be one JSON object, got {shortened!r} ({_reason(error)}).{advice}"
+                f"{path}: line {number} must be one JSON {what}, got {shortened!r} ({_reason(error)}).{advice}"
             ) from error
-        if not isinstance(record, dict):
+        if are_objects and not isinstance(record, dict):
             raise DataError(f"{path}: line {number} must be one JSON object, got {type(record).__name__}.")
         records.append(record)
     return records

@@ -13,6 +13,7 @@ from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.coded import coded_responses, may_be_coded, response_file_rows
 from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
+from itembank.readers.jq_rows import JqReader
 from itembank.readers.matrix import (
     known_table,
     read_known,
@@ -284,7 +285,12 @@ def _read_source(
         known = {} if source.lists_all_items else {"item_ids": item_ids}
         rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
         return rows if "tasks" in source.takes else only_wanted(rows, spec)
-    parts = read_each(paths, lambda path: _read_file(path, source_format, spec), progress, spec)
+    if spec.jq is not None:
+        program = JqReader(spec)
+        parts = read_each(paths, lambda path: _named(program.rows(path), spec), progress, spec)
+        program.check()
+    else:
+        parts = read_each(paths, lambda path: _read_file(path, source_format, spec), progress, spec)
     asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
     if asked and source_format != "responses" and not any("metric" in part.item_table.columns for part in parts):
         how = remedy("columns={'metric': '...'}", "--column metric=...")
@@ -297,6 +303,11 @@ def _read_source(
 
 def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:
     rows = response_file_rows(path) if source_format == "responses" else table_rows(path, spec)
+    return _named(rows, spec)
+
+
+def _named(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
+    """Give models the names, and lost answers the meaning, that were asked for."""
     rows = rows if spec.model_id is None else rename_model(rows, spec.model_id)
     rows = rows if spec.errors is None else replace(rows, errors=spec.errors)
     return rename_models(rows, spec.model_names) if spec.model_names else rows

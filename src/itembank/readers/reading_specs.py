@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import Literal, TypeAlias, get_args
 
 from itembank.checks import check_one_of, check_positive
-from itembank.errors import ParameterError, shown
+from itembank.errors import ParameterError, remedy, shown
 from itembank.readers.sources import SOURCES
 from itembank.responses.error_kinds import Errors
 
@@ -48,6 +48,9 @@ class ReadingSpec:
         'auto' looks at the file. 'responses' is the file `write_responses` makes; 'long' one row a response;
         'wide-models' one row a model and one column an item; 'wide-items' one row an item and one column a
         model; the others are the names of programs, as `itembank import --as` has them: 'py-irt', 'lm-eval', ...
+    jq : str or None
+        A program of jq that makes rows of JSON of any shape, objects with the names of a long table's columns; or
+        ``@FILE`` that holds one. See `itembank.readers.jq_rows`.
     response_column : str
         Column of the response in a long table.
     columns : mapping of our name to the file's
@@ -117,6 +120,7 @@ class ReadingSpec:
     """
 
     format: Format = "auto"
+    jq: str | None = None
     response_column: str = "response"
     columns: Mapping[str, str] = field(default_factory=dict)
     drop_columns: tuple[str, ...] = ()
@@ -156,6 +160,10 @@ class ReadingSpec:
             "model_id_from": ModelIdFrom,
         }
         check_one_of("format", self.format, FORMATS)
+        if self.jq is not None:
+            if self.format not in {"auto", "long"}:
+                raise ParameterError(f"a program of jq makes long tables: leave {remedy('format', '--as')} out.")
+            object.__setattr__(self, "format", "long")
         for name, allowed in choices.items():
             check_one_of(name, getattr(self, name), get_args(allowed))
         if self.errors is not None:

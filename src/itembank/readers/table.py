@@ -366,7 +366,7 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
         by_model, by_item = (
             remedy(f"columns={{'{name}': '...'}}", f"--column {name}=...") for name in ("model_id", "item_id")
         )
-        nested = f" Nested JSON is read by {remedy('read_json_results', 'itembank import --as json')}."
+        nested = f" Nested JSON is read by a program of jq: {remedy(_JQ, '--jq PROGRAM')}."
         nested = nested if ".json" in table.source else ""
         almost = _almost_long(table.frame.columns, spec)
         raise DataError(
@@ -380,6 +380,9 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     check_wide(table.source, spec)
     parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
     return rows_of_wide(_without_row_numbers(replace(table, frame=table.frame.drop(parts)), spec), spec)
+
+
+_JQ = "ReadingSpec(jq='...')"
 
 
 def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:

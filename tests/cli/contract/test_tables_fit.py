@@ -29,8 +29,7 @@ CALLS = {
     "import": [
         *(f"{name} -o made.parquet" for name in ("past.csv", "py-irt.jsonl", "reports", "alpaca", "bfcl", "evalplus")),
         *(f"{name} -o made.parquet" for name in ("logs", "inspect", "livecodebench", "helm evalscope", *HARNESSES)),
-        "deep.json --as json --column rows=rows --column item_id=doc.id --column response=marks.acc --model-id a "
-        "-o a.parquet",
+        "deep.json --jq '.rows[] | {item_id: .doc.id, response: .marks.acc}' --model-id a -o a.parquet",
     ],
     "download": ["--list", "alpaca-eval --from alpaca -o made.parquet"],
     "simulate": ["-o simulated.parquet --n-models 5 --n-items 400 --n-tasks 20"],

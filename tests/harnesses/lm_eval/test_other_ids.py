@@ -25,13 +25,9 @@ doc_to_choice: options
 doc_to_target: answer_index
 metric_list: [{{metric: acc}}]
 """
-COLUMNS = {
-    "item_id": "question_id",
-    "response": "pred==answer",
-    "scenario": "category",
-    "model_id": "@file",
-}
-CONTENT = ("--content", "question", "--content", "options", "--content", "answer")
+PROGRAM = """\
+.[] | {model_id: $stem, item_id: .question_id, scenario: .category, response: (.pred == .answer),
+       content: {question, options, answer}}"""
 
 
 def questions():
@@ -78,9 +74,8 @@ def bank_path(tmp_path_factory):
         preds = [LETTERS[row["answer_index"] - more] for row, more in zip(rows, shift, strict=True)]
         told = [{**row, "pred": pred, "model_outputs": "..."} for row, pred in zip(rows, preds, strict=True)]
         (folder / f"model-{k}.json").write_text(json.dumps(told))
-    columns = [word for pair in COLUMNS.items() for word in ("--column", "=".join(pair))]
-    files = sorted(folder.glob("*.json"))
-    invoked("import", *files, "--as", "json", *columns, *CONTENT, "-o", folder / "past.parquet")
+    pytest.importorskip("jq", reason="needs the extra jq")
+    invoked("import", *sorted(folder.glob("*.json")), "--jq", PROGRAM, "-o", folder / "past.parquet")
     invoked("calibrate", folder / "past.parquet", "-o", folder / "bank", *QUICK)
     return folder / "bank"
 

@@ -11,7 +11,6 @@ from itembank.errors import N_SHOWN, DataError, DataWarning, quoted, warn
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import files_below, laid_out
-from itembank.readers.json_import import JsonMapping, read_json_results
 from itembank.readers.public.sources import PublicSource, public_source
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import ReadingSpec
@@ -86,14 +85,12 @@ def read_public(
 
 
 def _read_tables(source: PublicSource, folder: Path, spec: ReadingSpec, **known: Any) -> ResponseMatrix:
-    """Read tables, or JSON by paths: those files of a folder that the source's download would fetch."""
+    """Read tables: those files of a folder that the source's download would fetch."""
     patterns = () if source.download is None else source.download.patterns
     files = [path for path in files_below(folder, spec) if not patterns or matches(path, patterns)]
     if not files:
         wanted = ", ".join(patterns) or source.layout
         raise DataError(f"{folder} must hold files of {source.name} ({wanted}), got none.")
-    if source.reader == "json":
-        return read_json_results(files, JsonMapping(spec.columns, source.rows), spec=spec, **known)
     return read_matrix(files, replace(spec, format=source.reader), **known)
 
 

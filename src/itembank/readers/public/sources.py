@@ -82,7 +82,7 @@ class PublicSource:
     licence: str  # As the store states it
     address: str
     layout: str  # What a folder of its files looks like
-    # The program whose results it holds, a name in `itembank.readers.sources.SOURCES`; or 'long', 'json' and what else
+    # The program whose results it holds, a name in `itembank.readers.sources.SOURCES`; or 'long' and what else
     # `itembank import --as` has for tables, whose files are those that the patterns of the download match
     reader: str
     n_models: int | None = None  # About how many it held when this was written; None where it has no fixed number
@@ -94,7 +94,6 @@ class PublicSource:
     checked: str = "-"  # What those scores are, for the list
     tolerance: float = 1e-6  # How far a score may be from the published one: their rounding
     download: Archive | HubFiles | None = None  # Archive, HubFiles
-    rows: str = ""  # JSON: the path of the rows, as `itembank import --as json --column rows=PATH` has it
 
 
 _READERS = "itembank.readers"
@@ -292,19 +291,10 @@ SOURCES: Mapping[str, PublicSource] = {
             NOT_STATED,
             "https://huggingface.co/datasets/stair-lab/irsl_testtime_resmat2_responses",
             "<model>_<benchmark>.parquet (question_idx, scores: a list)",
-            "json",
+            "long",
             n_models=12,
-            choices={
-                "columns": {
-                    "model_id": "@file",
-                    "item_id": "/question_idx",
-                    "response": ".",
-                    "epoch": "@index",
-                },
-                "repeats": "count",
-            },
+            choices={"columns": {"item_id": "question_idx", "response": "scores"}, "repeats": "count"},
             download=HubFiles("stair-lab/irsl_testtime_resmat2_responses", ("*.parquet",)),
-            rows="scores",
         ),
     )
 }

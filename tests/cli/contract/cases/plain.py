@@ -16,10 +16,10 @@ _ROOT = Case(
     },
 )
 
-_ROWS = "--column rows=rows --column item_id=doc.id --column response=marks.acc --column model_id=/name"
+_PROGRAM = "'.name as $name | .rows[] | {{model_id: $name, item_id: .doc.id, response: .marks.{}}}'"
 _OF_LOGS = ("--metric", "--filter")
 _OF_ROWS = ("--drop-column", "--where", "--prefix-scenario")
-_OF_TABLES = ("--column", "--content", "--true-value", "--max-response", "--missing", *_OF_ROWS)
+_OF_TABLES = ("--column", "--true-value", "--max-response", "--missing", *_OF_ROWS)
 _IMPORT = Case(
     modes={
         "long": Mode(
@@ -40,9 +40,9 @@ _IMPORT = Case(
         ),
         "unscored": Mode("inspect-gaps -o out/r.parquet", about=("--skip-unusable",), codes=(1,)),
         "JSON": Mode(
-            f"deep.json -o out/r.parquet --as json {_ROWS}",
-            about=("--column", "--content", "--true-value", "--task", *_OF_LOGS),
-            values={"--column": "--column response=marks.other"},
+            f"deep.json -o out/r.parquet --jq {_PROGRAM.format('acc')}",
+            about=("--jq", "--true-value", "--task", *_OF_LOGS),
+            values={"--jq": f"--jq {_PROGRAM.format('other')}"},
         ),
         "journal": Mode("answered.jsonl -o out/r.parquet", about=("--output", "--format", "--scenario")),
     },
@@ -50,7 +50,7 @@ _IMPORT = Case(
     | options(
         "--output out/other.parquet --as wide-items --models models.csv --items items.csv --scenario quiz "
         "--max-response 2 --model-id renamed --repeats mean --skip-unusable --exclude-file other "
-        "--true-value 0 --column response=other --content doc.id --metric acc_norm --filter strict "
+        "--true-value 0 --column response=other --metric acc_norm --filter strict "
         "--missing 0 --drop-column output_tokens --where scenario=math --prefix-scenario "
         "--task quiz --exclude-task quiz --allow-mixed-prompts --spec reading.toml --format json"
     ),
