@@ -8,8 +8,9 @@ import itembank as ib
 
 
 def test_items_of_the_mid_range_are_chosen_by_name():
-    chance = np.linspace(0.02, 0.98, 50)  # of each item, to be solved by any of 60 past models
-    answers = np.random.default_rng(0).random((60, 50)) < chance
+    rng = np.random.default_rng(0)
+    ability, difficulty = rng.normal(size=(60, 1)), np.linspace(-3.0, 3.0, 50)  # of 60 past models and 50 items
+    answers = rng.random((60, 50)) < 1.0 / (1.0 + np.exp(difficulty - ability))
     rows = [(f"m{i}", f"q{j:02}", float(answers[i, j])) for i in range(60) for j in range(50)]
     responses = ib.responses_from_frame(pl.DataFrame(rows, schema=["model_id", "item_id", "response"], orient="row"))
     bank = ib.build_bank(responses)

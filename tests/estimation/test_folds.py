@@ -173,6 +173,8 @@ def test_a_nested_bank_keeps_its_kind_in_folds_and_files(tmp_path, monkeypatch):
         assert calibration.parameters.loadings[:, 0].mean() > 3 * abs(calibration.parameters.loadings[:, 1].mean())
 
 
+@pytest.mark.filterwarnings("ignore:responses in .* lie between 0 and 1")
+@pytest.mark.filterwarnings("ignore:items of .* are not skill")
 def test_thresholds_of_continuous_responses_come_from_the_other_models():
     base = make_bank(n_models=12, n_items=24)
     values = np.random.default_rng(0).random((12, 24))

@@ -94,6 +94,7 @@ def test_few_known_scores_take_estimates_from_how_items_were_drawn():
     assert np.all(np.mean((found.low <= truth) & (truth <= found.high), axis=0) > 0.85)
 
 
+@pytest.mark.filterwarnings("ignore:items of .* are not skill")
 def test_where_items_were_not_drawn_or_a_method_is_named_the_item_model_is_left():
     bank = build_bank(simulated().take(models=np.arange(5)), SPEC, rng=0)
     telling, drawn = (select(bank, 30, method=method, rng=0) for method in ("v-optimal", "stratified"))
@@ -106,6 +107,7 @@ def test_where_items_were_not_drawn_or_a_method_is_named_the_item_model_is_left(
     assert nothing.startswith("gp-irt, since 5 past models are too few to compare methods")
 
 
+@pytest.mark.filterwarnings("ignore:items of .* are not skill")
 def test_too_few_answers_of_a_scenario_leave_the_item_model():
     bank = build_bank(simulated().take(models=np.arange(5)), SPEC, rng=0)
     selection = select(bank, 4, method="stratified", rng=0)

@@ -53,6 +53,11 @@ def test_losses_that_turn_a_pass_leave_it_undecided_and_every_door_says_so() -> 
     assert ib.gate(one, other, margin=0.2).verdict == "pass"
 
 
+def test_losses_of_both_sides_are_both_in_the_sentence() -> None:
+    found = ib.gate(*pair(36, 25), margin=0.03, errors="bounds")
+    assert "It lost 36 of 400 answers and the baseline lost 25 of 400 answers, and they decide: " in found.sentence
+
+
 @pytest.mark.parametrize("n_lost_baseline", [0, 25])
 def test_the_policies_give_what_answers_by_hand_give(n_lost_baseline: int) -> None:
     one, other = pair(n_lost_baseline=n_lost_baseline)

@@ -6,7 +6,7 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import BEYOND, FEW_MODELS, KNOWN_PARAMETERS, Bank, PublishedSubset
+from itembank.bank.banks import BEYOND, FEW_MODELS, KNOWN_PARAMETERS, Bank, Published, PublishedSubset
 from itembank.bank.past_models import PastModels, is_name_digest
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import entry_points_of
@@ -90,7 +90,7 @@ def _response_problems(bank: Bank) -> Iterator[str]:
     """Ids must be unique, responses in [0, 1], trials counts, costs amounts."""
     matrix = bank.responses
     if not bank.n_models and bank.calibration.method in {FEW_MODELS, KNOWN_PARAMETERS}:
-        yield from _item_id_problems(bank)
+        yield from _item_problems(bank)
         return
     ids = matrix.model_ids, matrix.item_ids
     try:
@@ -107,8 +107,10 @@ def _response_problems(bank: Bank) -> Iterator[str]:
             yield f"cost {unit!r} must be finite numbers >= 0, got {cost[bad][0]:g} and {int(bad.sum())} such in all."
 
 
-def _item_id_problems(bank: Bank) -> Iterator[str]:
-    """Ids of the items of a bank without models must be as those of one with a model."""
+def _item_problems(bank: Bank, published: Published | None = None) -> Iterator[str]:
+    """Ids of the items of a bank without models must be as those of one with a model, and their order be one."""
+    if published is not None and not np.array_equal(np.sort(published.item_order), np.arange(bank.n_items)):
+        yield f"published item_order must have each number from 0 to {bank.n_items - 1} once."
     try:
         check_response_matrix(np.zeros((1, bank.n_items)), ["any"], bank.item_ids, None, {})
     except DataError as error:
@@ -122,7 +124,7 @@ def _published_problems(bank: Bank) -> Iterator[str]:
         return
     if bank.n_models or published.n_models < 1:
         yield f"a bank without responses must hold no models but have been made of some, got {bank.n_models}."
-    yield from _item_id_problems(bank)
+    yield from _item_problems(bank, published)
     model, n_scenarios, rest = published.factor_model, bank.targets.n_scenarios, published.rest
     n_rows = bank.n_items + (0 if rest is None else n_scenarios)
     wanted = {

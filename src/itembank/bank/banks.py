@@ -279,6 +279,7 @@ class Published:
     noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
     factor_model: FactorModel  # Of the responses, with as many factors as suit them
     discrepancy: Discrepancy  # What new models may differ by, measured by cross-validation
+    item_order: IntArray  # (n_items,): Positions in the order of the past models' answers (`Bank.content_order`)
     subsets: tuple[PublishedSubset, ...] = ()  # None where any items may be run
     newest: datetime.date | None = None  # Of the newest past model; None where unknown
     rest: Rest | None = None  # None where the bank has all items
@@ -324,6 +325,7 @@ class Published:
             found |= {f"{number}.{name}": array for name, array in arrays.items()}
         found |= {} if self.past is None else {PAST_SCORES: self.past.scores}
         packed = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
+        packed["item_order"] = np.ascontiguousarray(self.item_order, dtype=np.int32)
         if self.rest is not None:  # few numbers, on which every estimate rests
             packed |= {f"rest_{name}": np.ascontiguousarray(getattr(self.rest, name)) for name in OF_REST}
         return {f"{PART}{name}": array for name, array in packed.items()}
@@ -377,6 +379,7 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
         found["noise_ratio"],
         FactorModel(found["factor_mean"], found["factor_loadings"], found["factor_noise"]),
         Discrepancy(float(record["discrepancy"]["level"]), float(record["discrepancy"]["subgroup"])),
+        np.asarray(found["item_order"], dtype=np.int64),
         tuple(subsets),
         datetime.date.fromisoformat(record["newest"]) if record.get("newest") else None,
         rest,
@@ -648,6 +651,8 @@ class Bank(Compact):
 
         That of a fold is its whole bank's: items that all its models answered alike are not alike to the others.
         """
+        if self.published is not None:
+            return ContentOrder(np.arange(0), self.published.item_order)
         shapes = {"models": (self.n_models,), "items": (self.n_items,)}
 
         def find() -> dict[str, FloatArray]:

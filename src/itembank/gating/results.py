@@ -288,9 +288,9 @@ class Gate(Tabular):
         if lost.reason == "too many":
             most = f"{remedy('max_lost', '--max-lost')} {self.spec.max_lost:g}"
             return f" It would pass, but {100 * lost.share:.3g} % of one side's answers were lost, more than {most}."
-        who = "It" if lost.candidate.n else "The baseline"
-        side = lost.candidate if lost.candidate.n else lost.baseline
-        said = f" {who} lost {side.n} of {side.n_asked} answers, and they decide: "
+        sides = {"It": lost.candidate, "The baseline": lost.baseline}
+        counts = [f"{who} lost {side.n} of {side.n_asked} answers" for who, side in sides.items() if side.n]
+        said = f" {' and '.join(counts).replace(' The', ' the')}, and they decide: "
         if lost.errors == "bounds":
             return f"{said}{lost.way_in_words('worst')}, {lost.way_in_words('best')}. Run them again."
         count = "Run them again, or count them: " + remedy("errors='wrong'", "--errors wrong")

@@ -26,6 +26,7 @@ from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
+from itembank.responses.content_order import order_among
 from itembank.responses.responses import ResponseMatrix
 
 
@@ -99,6 +100,7 @@ def without_responses(
         single(noise_ratio(bank)),
         FactorModel(single(model.mean), single(model.loadings), single(model.noise)),
         measured_discrepancy(bank),
+        bank.content_order.items,
         newest=bank.newest,
         past=_public_scores(bank) if keep_scores else None,
     )
@@ -217,7 +219,9 @@ def _of_chosen(bare: Bank, published: Published, bank: Bank, item_ids: Sequence[
     short = dataclasses.replace(
         bare, responses=bare.responses.take(items=positions), calibration=calibration, targets=kept
     )
-    return short, dataclasses.replace(published, factor_model=model, rest=rest)
+    return short, dataclasses.replace(
+        published, factor_model=model, rest=rest, item_order=order_among(positions, published.item_order)
+    )
 
 
 def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCallback) -> PublishedSubset:
