@@ -96,6 +96,7 @@ NEST = '{"a": ' + "[" * DEEP + "]" * DEEP + "}"
 NEST_OF_TOML = f"a = {'[' * DEEP}{']' * DEEP}"
 INFO, STATUS, STUDY = "info bank JSON", "session status run.jsonl", "study run study.toml -o study"
 READ = "import {} -o out.parquet"
+BY_JQ = READ + " --jq '{{model_id: $stem, item_id: length, response: 1}}'"
 USE_SELECTION = "estimate bank new.csv --selection selection.json FAST JSON"
 USE_CACHE = "estimate cached new.csv --selection selection.json --method p-irt JSON"
 NEEDS, OF_SESSION = "bank new.csv selection.json", "bank run.jsonl"
@@ -105,6 +106,12 @@ BOMBS = {
         _packed("r.csv.gz", b"model_id,item_id,response\n", b"a,x,1\n"), READ.format("r.csv.gz")
     ),
     "gzip of one line of JSON": _bomb(_packed("r.jsonl.gz", b'{"model_id": "', b"a"), READ.format("r.jsonl.gz")),
+    "gzip of one line of JSON, by jq": _bomb(
+        _packed("r.jsonl.gz", b'{"model_id": "', b"a"), BY_JQ.format("r.jsonl.gz")
+    ),
+    "empty lists, by jq": _bomb(_text("r.json", f"[{'[],' * 20_000_000}[]]"), BY_JQ.format("r.json")),
+    "JSON nested deeply, by jq": _bomb(_text("r.json", NEST), BY_JQ.format("r.json")),
+    "a program of jq that is a pipe": _bomb(_pipe("r.jq"), READ.format("long.csv") + " --jq @r.jq", "long.csv"),
     "a CSV that is /dev/zero": _bomb(_endless("r.csv"), READ.format("r.csv")),
     "a Parquet file that is /dev/zero": _bomb(_endless("r.parquet"), READ.format("r.parquet")),
     "a CSV that is a pipe": _bomb(_pipe("r.csv"), READ.format("r.csv")),

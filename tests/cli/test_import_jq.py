@@ -135,6 +135,35 @@ def test_the_examples_keep_what_else_is_known(folder, run):
     assert items["content_fields"].unique().to_list() == ['["question", "options", "answer"]']
 
 
+PUBLIC = {
+    "jobs/*/*/result.json": (
+        "06-harbor/jobs/*/*/result.json",
+        {"mini-swe-agent + model-x": 15, "terminus-2 + model-x": 4},
+    ),
+    "promptfoo.json": ("08-promptfoo-errors.json", {"provider:a": 6, "provider:b": 2}),
+    "lists/*.json": ("21-parallel-lists.json", {"org/rm": 3}),
+    "events/*.jsonl": ("27-event-log.jsonl", {"27-event-log": 3}),
+    "rewards.jsonl": ("30-weighted-rewards.jsonl", {"org/m": 14 / 3}),
+}
+"""Of files laid out as those of bug reports: right answers of each model."""
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
+def test_the_examples_of_the_page_read_what_people_reported(name, shared_dir, tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    pattern, expected = PUBLIC[name]
+    command = COMMANDS[name]
+    files = sorted((shared_dir / "inputs").glob(pattern))
+    if not files:
+        pytest.skip(f"no {pattern} among the reference data")
+    assert run(command[1], *files, *command[3:]).code == 0
+    found = read_responses(tmp_path / "responses.parquet")
+    trials = np.ones_like(found.responses) if found.n_trials is None else np.maximum(found.n_trials, 1)
+    right = np.nansum(found.responses * trials, axis=1)
+    assert dict(zip(found.model_ids, right.tolist(), strict=True)) == pytest.approx(expected)
+
+
 ROW = "{model_id: $stem, item_id: .testIdx, response: .success}"
 
 

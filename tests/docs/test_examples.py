@@ -127,7 +127,10 @@ def test_commands_and_options_exist(page):
     codes = [code for _, code in blocks(page)] if page.suffix == ".md" else [page.read_text(encoding="utf-8")]
     assert page.suffix == ".md" or "\n          itembank gate next" in codes[0]
     for code in codes:
-        for line in code.replace("\\\n", " ").splitlines():
+        lines = iter(code.replace("\\\n", " ").splitlines())
+        for line in lines:
+            while "--jq '" in line and line.count("'") % 2:  # a program of several lines
+                line += f" {next(lines)}"  # noqa: PLW2901
             if line.strip().startswith("itembank ") and "[OPTIONS]" not in line:
                 check_command(line)
 

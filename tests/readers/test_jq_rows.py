@@ -171,6 +171,13 @@ def test_a_document_has_no_more_than_its_share_of_memory(tmp_path):
         read(path, f".[] | {PLAIN}", max_memory=1e5)
 
 
+def test_what_grows_in_jq_is_refused_before(tmp_path):
+    path = tmp_path / "r.json"
+    path.write_text(f'{{"a": [{"[]," * 10**5}[]]}}')
+    with pytest.raises(DataError, match=r"r\.json: jq asks for .* GiB of memory, of which"):
+        read(path, PLAIN, max_memory=2e7)
+
+
 def test_columns_that_are_null_everywhere_are_named(tmp_path):
     paths = [write(tmp_path / f"{one}.json", {"q": 1, "r": r, "kind": "x"}) for one, r in (("a", 1), ("b", 0))]
     with pytest.warns(DataWarning, match=r"rows without 'scenario': .* The first record has 'q', 'r', 'kind'\."):

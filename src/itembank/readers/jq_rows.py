@@ -18,6 +18,8 @@ from typing import Any
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, ParameterError, missing_package, quoted, remedy, shown, warn
+from itembank.files.documents import read_document
+from itembank.files.memory import GIBIBYTE, HOW_TO_ALLOW, most_memory
 from itembank.readers.chosen_rows import with_joined_names
 from itembank.readers.json_files import Record, read_values, table_of_records
 from itembank.readers.logged import content_digest
@@ -126,6 +128,12 @@ class JqReader:
     def _rows_of_each(self, path: Path, head: str, values: Sequence[Any], n_before: int) -> list[list[Any]]:
         """Rows that the program makes of each value."""
         texts = [f"{head},{json.dumps(value, default=str)}]" for value in values]
+        n_bytes = sum(map(_bytes_in_jq, texts))
+        if n_bytes > most_memory():
+            raise DataError(
+                f"{path}: jq asks for {n_bytes / GIBIBYTE:,.3g} GiB of memory, of which "
+                f"{most_memory() / GIBIBYTE:,.3g} may be taken. {HOW_TO_ALLOW}"
+            )
         try:
             found: list[list[Any]] = json.loads(f"[{','.join(self.program.input_text(chr(10).join(texts)))}]")
         except (ValueError, RecursionError):
@@ -205,13 +213,22 @@ LARGEST, INFINITE = sys.float_info.max, float("inf")
 """What jq writes for an infinite number, and what is refused where numbers must be finite."""
 
 
+OF_LIST, OF_VALUE, OF_LETTER = 400, 50, 4
+"""Bytes that a list or object, another value, and a letter take in jq at most, with what Python has of them."""
+
+
+def _bytes_in_jq(text: str) -> int:
+    """Bytes that jq takes for JSON, at most."""
+    return OF_LIST * (text.count("[") + text.count("{")) + OF_VALUE * text.count(",") + OF_LETTER * len(text)
+
+
 def _text_of(asked: str) -> str:
     """Return the program, which may be in a file: ``@rows.jq``."""
     if not asked.startswith("@"):
         return asked
     try:
-        return Path(asked[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_document(Path(asked[1:]))
+    except OSError as error:
         raise ParameterError(f"{asked[1:]}: the program of jq cannot be read: {error}") from error
 
 

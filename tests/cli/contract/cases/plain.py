@@ -16,7 +16,7 @@ _ROOT = Case(
     },
 )
 
-_PROGRAM = "'.name as $name | .rows[] | {{model_id: $name, item_id: .doc.id, response: .marks.{}}}'"
+_PROGRAM = "--jq '.name as $name | .{}[] | {{model_id: $name, item_id: .doc.id, response: .marks.acc}} + .marks'"
 _OF_LOGS = ("--metric", "--filter")
 _OF_ROWS = ("--drop-column", "--where", "--prefix-scenario")
 _OF_TABLES = ("--column", "--true-value", "--max-response", "--missing", *_OF_ROWS)
@@ -40,13 +40,13 @@ _IMPORT = Case(
         ),
         "unscored": Mode("inspect-gaps -o out/r.parquet", about=("--skip-unusable",), codes=(1,)),
         "JSON": Mode(
-            f"deep.json -o out/r.parquet --jq {_PROGRAM.format('acc')}",
-            about=("--jq", "--true-value", "--task", *_OF_LOGS),
-            values={"--jq": f"--jq {_PROGRAM.format('other')}"},
+            f"deep.json -o out/r.parquet {_PROGRAM.format('rows')}",
+            about=("--jq", "--column", "--true-value", *_OF_LOGS),
         ),
         "journal": Mode("answered.jsonl -o out/r.parquet", about=("--output", "--format", "--scenario")),
     },
     values=ERRORS
+    | {"--jq": _PROGRAM.format("more")}
     | options(
         "--output out/other.parquet --as wide-items --models models.csv --items items.csv --scenario quiz "
         "--max-response 2 --model-id renamed --repeats mean --skip-unusable --exclude-file other "
