@@ -34,44 +34,8 @@ _TEXT = (pl.String, pl.Categorical, pl.Enum)
 _PLAIN = (pl.Boolean, pl.Null)
 
 
-class NameCodes:
-    """Names that come a part at a time, numbered in the order of their first appearance."""
-
-    def __init__(self) -> None:
-        self._kind = pl.Categorical(pl.Categories.random())
-        self._held = pl.Series([""], dtype=self._kind)  # Polars forgets its codes once no column has them
-        self._numbers = np.empty(0, dtype=np.int32)  # of each of polars's own codes, -1 for none
-        self.names = pl.Series("name", [], dtype=pl.String)
-
-    def labels(self, column: pl.Series, kind: IdKind | None = None) -> Labels:
-        """Return labels of some more rows, with all names so far; every row must have one."""
-        text = column.cast(pl.String)
-        codes = text.cast(self._kind).to_physical().to_numpy()
-        n_codes = int(codes.max(initial=0)) + 1
-        if n_codes > self._numbers.size:
-            more = np.full(max(n_codes - self._numbers.size, self._numbers.size // 2), -1, dtype=np.int32)
-            self._numbers = np.concatenate([self._numbers, more])
-        index = self._numbers.take(codes)
-        if index.min(initial=0) < 0:
-            rows = np.flatnonzero(index < 0)[::-1]  # of several assignments to one place the last one stays
-            first_row = np.full(n_codes, codes.size, dtype=np.int64)
-            first_row[codes[rows]] = rows
-            new = np.flatnonzero(first_row < codes.size)
-            new = new[np.argsort(first_row[new])]
-            self._numbers[new] = np.arange(self.names.len(), self.names.len() + new.size)
-            found = text.gather(first_row[new]).to_list()  # a Series of them would keep the text of all rows in memory
-            self.names = pl.concat([self.names, pl.Series("name", found, dtype=pl.String)])
-            index = self._numbers.take(codes)
-        return Labels(self.names, index.astype(np.int64), kind)
-
-
-def id_labels(
-    table: Table, column: str, problems: list[str], *, name: str | None = None, known: NameCodes | None = None
-) -> Labels | None:
-    """Return the ids of a column; None, with the reason added to `problems`, when they are none.
-
-    Those of a part of a table are numbered as the `known` ids of the parts before.
-    """
+def id_labels(table: Table, column: str, problems: list[str], *, name: str | None = None) -> Labels | None:
+    """Return the ids of a column; None, with the reason added to `problems`, when they are none."""
     name = name or column
     series = table.frame[column]
     kind, problem = id_kind(table, column, name)
@@ -83,8 +47,7 @@ def id_labels(
         empty |= series.cast(pl.String) == ""
     if not empty.any():
         series = series.cast(pl.String) if series.dtype.is_integer() else series
-        labels = Labels.of(series, kind) if known is None else known.labels(series, kind)
-        labels = trimmed(table.source, labels, name)
+        labels = trimmed(table.source, Labels.of(series, kind), name)
         if not (labels.names == "").any():
             return labels
         empty = pl.Series((labels.names == "").to_numpy()[labels.index])

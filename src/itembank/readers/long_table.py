@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,6 @@ from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of
 from itembank.readers.columns import (
-    NameCodes,
     ResponseNumbers,
     as_text,
     error_codes,
@@ -164,10 +163,6 @@ def _add(problems: list[str], mask: BoolArray, ids: RowIds, text: Callable[[int]
         problems.append(f"{what}, got {rows.size} rows with something else: {first_few(where, rows.size)}.")
 
 
-Known: TypeAlias = Mapping[str, NameCodes]
-"""Models ('model_id') and items of the parts of tables that were read before."""
-
-
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     """Those of a long table's columns that are read, and by which they are made and rows are chosen."""
     wanted = {spec.column(name) for name in LONG_COLUMNS} | {*spec.where}
@@ -200,19 +195,18 @@ def text_columns(spec: ReadingSpec) -> list[str]:
     return [spec.column(name) for name in NAMES]
 
 
-def rows_of_long(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
-    """Make rows of a long table, or of a part of one; `DataError` names every problem."""
+def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Make rows of a long table; `DataError` names every problem."""
     check_columns(table.source, table.frame.columns, spec)
     table = chosen_rows(table, spec)
     problems: list[str] = []
-    of_parts = known or {}
     column = spec.column("model_id")
     if column in table.frame.columns:
-        models = id_labels(table, column, problems, name="model_id", known=of_parts.get("model_id"))
+        models = id_labels(table, column, problems, name="model_id")
     else:
         name = pl.Series("name", [spec.model_id], dtype=pl.String)
         models = Labels(name, np.zeros(table.frame.height, dtype=np.int64))
-    items = id_labels(table, spec.column("item_id"), problems, name="item_id", known=of_parts.get("item_id"))
+    items = id_labels(table, spec.column("item_id"), problems, name="item_id")
     if models is None or items is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     ids = RowIds(table.source, models, items)
