@@ -42,16 +42,13 @@ def id_labels(table: Table, column: str, problems: list[str], *, name: str | Non
     if problem:
         problems.append(problem)
         return None
-    empty = series.is_null()
-    if kind != "whole numbers":
-        empty |= series.cast(pl.String) == ""
-    if not empty.any():
-        series = series.cast(pl.String) if series.dtype.is_integer() else series
-        labels = trimmed(table.source, Labels.of(series, kind), name)
+    labels = Labels.of(series.cast(pl.String) if series.dtype.is_integer() else series, kind)
+    if not (series.null_count() or (labels.names == "").any()):
+        labels = trimmed(table.source, labels, name)
         if not (labels.names == "").any():
             return labels
-        empty = pl.Series((labels.names == "").to_numpy()[labels.index])
-    rows = [index + 1 for index in empty.arg_true().to_list()]
+    is_name = np.append((labels.names != "").to_numpy(), False)  # the last is what index -1 finds
+    rows = [index + 1 for index in np.flatnonzero(~is_name[labels.index]).tolist()]
     problems.append(f"{name} must not be empty, got {len(rows)} rows without: row {first_few(list(map(str, rows)))}.")
     return None
 
@@ -75,7 +72,7 @@ def trimmed(source: str, labels: Labels, name: str) -> Labels:
         f"{same}",
         DataWarning,
     )
-    return Labels(again.names, np.append(again.index, -1)[labels.index], labels.kind)
+    return Labels(again.names, np.append(again.index, np.int32(-1))[labels.index], labels.kind)
 
 
 def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
@@ -112,7 +109,7 @@ def optional_labels(table: Table, column: str) -> Labels | None:
     is_name = (labels.names != "").to_numpy()
     if not is_name.any():
         return None
-    place = np.append(np.where(is_name, np.cumsum(is_name) - 1, -1), -1)
+    place = np.append(np.where(is_name, np.cumsum(is_name) - 1, -1), -1).astype(np.int32)
     return Labels(labels.names.filter(is_name), place[labels.index])
 
 
@@ -157,7 +154,10 @@ def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
     if readable:
         text = frame[:, readable].with_columns(pl.col(*_TEXT).cast(pl.String))
         parsed = text.cast(pl.Float64, strict=False)
-        values[:, readable] = parsed.fill_null(np.nan).to_numpy()
+        if frame.width == 1:
+            values = parsed.to_series().fill_null(np.nan).to_numpy(writable=True).reshape(-1, 1)
+        else:
+            values[:, readable] = parsed.fill_null(np.nan).to_numpy()
         unread = (parsed.null_count().to_numpy() > text.null_count().to_numpy()).ravel()
         for place in np.flatnonzero(unread).tolist():  # by place, as polars renames a column without a name
             index = readable[place]

@@ -32,7 +32,8 @@ from itembank.responses.responses import DEFAULT_SCENARIO
 def response_file_rows(path: Path) -> ResponseRows:
     """Read a response file as rows, in the order of its matrix."""
     models, items, errors = _response_file_tables(path)
-    table = read_parquet_file(path, keep=list).frame
+    of_items = {"scenario", "subscenario"}  # told by the table of items
+    table = read_parquet_file(path, keep=lambda every: [name for name in every if name not in of_items]).frame
     try:
         return _rows_of_response_file(path, table, models, items, errors)
     except (pl.exceptions.PolarsError, KeyError, ValueError) as error:
@@ -73,7 +74,7 @@ def _rows_of_response_file(
     """Make rows in which lost answers are missing; models and items keep their order, also those without rows."""
 
     def labels(key: str, names: pl.Series) -> Labels:
-        index = table[key].cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy()
+        index = table[key].cast(pl.Enum(names)).to_physical().cast(pl.Int32).to_numpy()
         return Labels(names.rename("name"), index)  # ids that were whole numbers once are text here: of no kind
 
     def floats(name: str) -> FloatArray:

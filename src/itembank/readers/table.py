@@ -3,7 +3,7 @@
 import re
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -31,11 +31,12 @@ from itembank.readers.long_table import (
     our_names,
     rows_of_long,
     text_columns,
+    types_of_columns,
     wanted_columns,
 )
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
-from itembank.readers.table_files import first_rows, probable_header, read_table_file
+from itembank.readers.table_files import Type, first_rows, probable_header, read_table_file
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import NO_ANSWER
 from itembank.responses.labels import Labels
@@ -228,7 +229,12 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
         check_columns(str(path), known, usual)
         return wanted_columns(kept, usual)
 
-    table = read_table_file(path, keep=keep, text=text_columns(spec))
+    def types(columns: Sequence[str]) -> Mapping[str, Type]:
+        known = with_joined_names(columns, spec)
+        usual = of_one_model(path, known, with_usual_names(known, spec))
+        return types_of_columns(usual) if layout_of(known, usual) == "long" else {}
+
+    table = read_table_file(path, keep=keep, text=text_columns(spec), types=types)
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
@@ -260,12 +266,12 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
     usual = with_usual_names(with_joined_names(columns, spec), spec)
     if layout_of(with_joined_names(columns, usual), usual) != "long":
         return rows
-    names = other_names(columns, usual)
+    names, read = other_names(columns, usual), table.frame.columns  # without its rows
 
     def load(some: Sequence[str]) -> pl.DataFrame:
         first = first_rows(path, file_kind(path), lambda every: [name for name in every if name in some]).frame
         short = [one.name for one in first if not one.dtype.is_nested() and _mean_length(one) <= LONGEST_NAMES]
-        kept = {*table.frame.columns, *short}
+        kept = {*read, *short}
         again = read_table_file(path, keep=lambda every: [name for name in every if name in kept], text=[*kept])
         with warnings.catch_warnings():  # of what was said before
             warnings.simplefilter("ignore", DataWarning)
@@ -274,7 +280,7 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
         nothing = pl.Series([None] * rows.n_rows, dtype=pl.String)
         return pl.DataFrame({name: known[name] if name in known.columns else nothing for name in some})
 
-    return replace(rows, others=OtherColumns(tuple(names), our_names(table.frame.columns, usual), load))
+    return replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
 
 
 MOST_SCENARIOS = 100

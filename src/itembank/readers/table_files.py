@@ -5,11 +5,11 @@ import io
 import mmap
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 import polars as pl
 
@@ -25,7 +25,6 @@ from itembank.responses.opening import (
     file_kind,
     open_binary,
     quiet,
-    read_parquet,
     read_parquet_schema,
     translated,
 )
@@ -41,8 +40,18 @@ MOST_IN_HEADER = 2**24
 """Bytes of a first line."""
 
 
-def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bool = False) -> Table:
-    """Read the columns that `keep` chooses, as text, or with types found for those not in `text`.
+Type = Literal["name", "number"]
+"""What a column is read as, where all of it can be: one of few names, or numbers."""
+NAME: Type = "name"
+NUMBER: Type = "number"
+Types = Callable[[Sequence[str]], Mapping[str, Type]]
+"""Types of some of the columns that are read; text of others stays text."""
+
+
+def read_csv_file(
+    path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bool = False, types: Types | None = None
+) -> Table:
+    """Read the columns that `keep` chooses, as text or as `types` says, or with types found for those not in `text`.
 
     The separator is the one of comma, tab and semicolon that cuts the first line into most columns.
     """
@@ -51,19 +60,41 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
         with translated(path, "CSV file"), open_binary(path) as file:
             while file.read(1 << 20):
                 pass
-    kept = set(keep(header))
-    columns = [place for place, name in enumerate(header) if name in kept]  # names like ^x$ would be patterns
+    kept = keep(header)
+    columns = [place for place, name in enumerate(header) if name in set(kept)]  # names like ^x$ would be patterns
+    known = {} if types is None or path.suffix.lower() in PACKED else types(kept)
     with translated(path, "CSV file"):
-        frame = pl.read_csv(
-            path,
-            separator=separator,
-            columns=columns,
-            infer_schema=infer,
-            infer_schema_length=None,
-            schema_overrides={name: pl.String for name in text if name in header} if infer else None,
-            glob=False,
-        )
+        if known:
+            lines = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
+            frame = _typed(lines, {place: known.get(header[place]) for place in columns})
+        else:
+            frame = pl.read_csv(
+                path,
+                separator=separator,
+                columns=columns,
+                infer_schema=infer,
+                infer_schema_length=None,
+                schema_overrides={name: pl.String for name in text if name in header} if infer else None,
+                glob=False,
+            )
     return Table(str(path), _without_blank_lines(frame), is_typed=False)
+
+
+def _typed(lines: pl.LazyFrame, types: Mapping[int, Type | None]) -> pl.DataFrame:
+    """Read the columns at these places: a part of the file after the other, so that its text is never in memory."""
+    columns, is_bad = [], {}
+    for place, one in types.items():
+        column = pl.nth(place)
+        if one == NUMBER:
+            is_text, column = column.is_not_null(), column.cast(pl.Float64, strict=False)
+            is_bad[place] = (is_text & column.is_null()).alias(f"\0{place}")
+        columns.append(column.cast(pl.Categorical) if one == NAME else column)
+    frame = lines.select(*columns, *is_bad.values()).collect(engine="streaming")
+    as_text = [place for place in is_bad if frame[f"\0{place}"].any()]
+    frame = frame.select(pl.nth(range(len(types))))
+    if not as_text:
+        return frame
+    return frame.with_columns(lines.select(pl.nth(*as_text)).collect(engine="streaming").get_columns())
 
 
 def _first_rows_of_csv(path: Path, *, keep: Keep) -> pl.DataFrame:
@@ -155,14 +186,27 @@ def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
             )
 
 
-def read_parquet_file(path: Path, *, keep: Keep) -> Table:
-    """Read the columns that `keep` chooses."""
+def read_parquet_file(path: Path, *, keep: Keep, types: Types | None = None) -> Table:
+    """Read the columns that `keep` chooses, as they are, but for text and whole numbers that `types` calls names."""
     check_end(path)
     with translated(path, "Parquet file"):
-        columns = list(read_parquet_schema(path))
-        kept = set(keep(columns))
-        places = [place for place, name in enumerate(columns) if name in kept]  # names like ^x$ would be patterns
-        return Table(str(path), read_parquet(path, columns=places, glob=False))
+        schema = read_parquet_schema(path)
+        kept = keep(list(schema))
+        places = [place for place, name in enumerate(schema) if name in set(kept)]  # names like ^x$ would be patterns
+        known = {} if types is None else types(kept)
+        names = [name for name, one in known.items() if one == NAME and name in kept]
+        whole = {name: frozenset({int}) for name in names if schema[name].is_integer()}
+        are_names = {list(schema).index(name) for name in names if name in whole or schema[name] == pl.String}
+        return Table(str(path), _columns_of_parquet(path, places, are_names), found=whole)
+
+
+@quiet
+def _columns_of_parquet(path: Path, places: Sequence[int], names: Collection[int]) -> pl.DataFrame:
+    """Read the columns at these places, those of names as categories."""
+    columns = [
+        pl.nth(place).cast(pl.String).cast(pl.Categorical) if place in names else pl.nth(place) for place in places
+    ]
+    return pl.scan_parquet(path, glob=False).select(columns).collect(engine="streaming")
 
 
 def check_end(path: Path) -> None:
@@ -198,17 +242,24 @@ def _head(path: Path, places: Sequence[int]) -> pl.DataFrame:
     return pl.scan_parquet(path, glob=False).select(pl.nth(*places)).head(n_rows).collect()
 
 
-def read_table_file(path: Path, *, keep: Keep = list, text: Sequence[str] = (), infer: bool = False) -> Table:
+def read_table_file(
+    path: Path,
+    *,
+    keep: Keep = list,
+    text: Sequence[str] = (),
+    infer: bool = False,
+    types: Types | None = None,
+) -> Table:
     """Read a Parquet, CSV or JSON Lines table.
 
     `keep` chooses the columns to load. The columns `text` are read as text from CSV and JSON Lines, where mixed types
-    are noted; with `infer` the types of the others are found in CSV, too.
+    are noted; with `infer` the types of the others are found in CSV, too. What `types` says of columns spares memory.
     """
     kind = file_kind(path)
     if kind == "parquet":
-        table = read_parquet_file(path, keep=keep)
+        table = read_parquet_file(path, keep=keep, types=types)
     elif kind == "csv":
-        table = read_csv_file(path, keep=keep, text=text, infer=infer)
+        table = read_csv_file(path, keep=keep, text=text, infer=infer, types=types)
     else:
         table = table_of_records(path, read_records(path), keep=keep, text=text)
     if table.frame.height == 0:
