@@ -5,7 +5,7 @@ import io
 import mmap
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -61,7 +61,8 @@ def read_csv_file(
             while file.read(1 << 20):
                 pass
     kept = keep(header)
-    columns = [place for place, name in enumerate(header) if name in set(kept)]  # names like ^x$ would be patterns
+    wanted = set(kept)
+    columns = [place for place, name in enumerate(header) if name in wanted]  # names like ^x$ would be patterns
     known = {} if types is None or path.suffix.lower() in PACKED else types(kept)
     with translated(path, "CSV file"):
         if known:
@@ -187,25 +188,27 @@ def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
 
 
 def read_parquet_file(path: Path, *, keep: Keep, types: Types | None = None) -> Table:
-    """Read the columns that `keep` chooses, as they are, but for text and whole numbers that `types` calls names."""
+    """Read the columns that `keep` chooses, as they are; text and whole numbers as names where `types` says so."""
     check_end(path)
     with translated(path, "Parquet file"):
         schema = read_parquet_schema(path)
         kept = keep(list(schema))
-        places = [place for place, name in enumerate(schema) if name in set(kept)]  # names like ^x$ would be patterns
-        known = {} if types is None else types(kept)
-        names = [name for name, one in known.items() if one == NAME and name in kept]
-        whole = {name: frozenset({int}) for name in names if schema[name].is_integer()}
-        are_names = {list(schema).index(name) for name in names if name in whole or schema[name] == pl.String}
-        return Table(str(path), _columns_of_parquet(path, places, are_names), found=whole)
+        wanted, known = set(kept), {} if types is None else types(kept)
+        columns: list[pl.Expr] = []
+        whole: dict[str, frozenset[type]] = {}
+        for place, (name, dtype) in enumerate(schema.items()):
+            column, one = pl.nth(place), known.get(name)  # names like ^x$ would be patterns
+            if one == NAME and (dtype == pl.String or dtype.is_integer()):
+                column = column.cast(pl.String).cast(pl.Categorical)
+                whole |= {name: frozenset({int})} if dtype.is_integer() else {}
+            elif one == NUMBER and dtype.is_numeric():
+                column = column.cast(pl.Float64)
+            columns += [column] if name in wanted else []
+        return Table(str(path), _columns_of_parquet(path, columns), found=whole)
 
 
 @quiet
-def _columns_of_parquet(path: Path, places: Sequence[int], names: Collection[int]) -> pl.DataFrame:
-    """Read the columns at these places, those of names as categories."""
-    columns = [
-        pl.nth(place).cast(pl.String).cast(pl.Categorical) if place in names else pl.nth(place) for place in places
-    ]
+def _columns_of_parquet(path: Path, columns: Sequence[pl.Expr]) -> pl.DataFrame:
     return pl.scan_parquet(path, glob=False).select(columns).collect(engine="streaming")
 
 
