@@ -44,6 +44,7 @@ DESIGNS = {"blocks": of_models_that_ran, "scattered": scattered, "complete": com
 @pytest.fixture(params=list(DESIGNS))
 def observed(request, monkeypatch):
     monkeypatch.setattr(blocks, "CELLS_PER_BLOCK", 200)
+    monkeypatch.setattr(blocks, "COLUMNS_AT_ONCE", 3)
     return DESIGNS[request.param]()
 
 
@@ -67,8 +68,9 @@ def test_every_answer_is_in_one_block_once(observed):
     copied, uncopied = both(observed)
     values, weights = np.zeros(observed.T.shape), np.zeros(observed.T.shape)
     for part in uncopied.parts():
-        values[part.items] += part.values
-        weights[part.items] += 1.0 if part.weights is None else part.weights
+        models = slice(None) if part.models is None else part.models
+        values[part.items, models] += part.values
+        weights[part.items, models] += 1.0 if part.weights is None else part.weights
     np.testing.assert_array_equal(values, copied.values)
     np.testing.assert_array_equal(weights, observed.T)
     np.testing.assert_allclose(uncopied.mean_values(), copied.mean_values(), rtol=1e-12, atol=1e-15)
@@ -86,6 +88,14 @@ def test_data_in_a_larger_matrix_are_copied_as_they_would_have_been(observed):
         np.testing.assert_array_equal(*seen)
         assert found.columns is None
         assert found.n_cells == expected.n_cells
+
+
+def test_blocks_of_whole_benchmarks_have_the_models_that_ran_them(monkeypatch):
+    monkeypatch.setattr(blocks, "COLUMNS_AT_ONCE", 15)
+    interleaved = of_models_that_ran()
+    observed = np.concatenate([interleaved[:, number::4] for number in range(4)], axis=1)
+    held = sum(part.values.size for part in both(observed)[1].parts())
+    assert held == observed.sum()
 
 
 @pytest.mark.parametrize("n_dims", [1, 3])

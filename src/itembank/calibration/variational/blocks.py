@@ -27,6 +27,12 @@ MANY_GROUPS = 32
 ITEMS_AT_ONCE = 64
 """Items transposed at once, from columns into rows: fewer would read every line of memory several times."""
 
+COLUMNS_AT_ONCE = 256
+"""The same of answers that stay where they are: enough for blocks of few models."""
+
+NEARLY_ALL = 0.8
+"""Share of the models from which on a block has all of them."""
+
 MOST_COUPLED_CELLS = 30_000_000
 """A coupled step keeps two matrices of this many numbers: 480 MB in double precision."""
 
@@ -38,8 +44,9 @@ class Part(NamedTuple):
     """Responses to a block of items, as numbers."""
 
     items: slice  # Which items
-    values: FloatArray  # (n_block, n_models): As those of `Blocks`; weights None for once each
-    weights: FloatArray | None  # (n_block, n_models)
+    models: IntArray | None  # (n_columns,): Which models the columns are; None for all
+    values: FloatArray  # (n_block, n_columns): As those of `Blocks`; weights None for once each
+    weights: FloatArray | None  # (n_block, n_columns)
 
 
 class ResponseBlocks(ABC):
@@ -120,7 +127,7 @@ class Blocks(ResponseBlocks):
     def parts(self) -> Iterator[Part]:
         """Give the responses block by block; each of one run, of consecutive items, with all models."""
         for part in self.slices():
-            yield Part(part, self.values[part], None if self.weights is None else self.weights[part])
+            yield Part(part, None, self.values[part], None if self.weights is None else self.weights[part])
 
     def mean_values(self) -> FloatArray:
         """Mean of each item's values, (n_items,)."""
@@ -174,38 +181,38 @@ class UncopiedBlocks(ResponseBlocks):
         return self.n_items * int(self.responses.shape[0])
 
     def parts(self) -> Iterator[Part]:
-        """Lay out the answers block by block, of consecutive items."""
-        step = max(1, CELLS_PER_BLOCK // self.responses.shape[0])
-        at_once = step * max(1, ITEMS_AT_ONCE // step)
-        for start in range(0, self.n_items, at_once):
-            # all at once, as reading few columns touches as much memory as reading many that lie beside each other
-            answers = self.responses[:, self.columns[start : start + at_once]].T.astype(self.dtype, order="C")
-            for first in range(0, answers.shape[0], step):
-                values = answers[first : first + step]
-                values -= self.dtype.type(0.5)
-                yield Part(slice(start + first, start + first + values.shape[0]), values, _without_missing(values))
+        """Lay out the answers block by block, of consecutive items and the models that answered any of those near."""
+        for start in range(0, self.n_items, COLUMNS_AT_ONCE):
+            columns = self.columns[start : start + COLUMNS_AT_ONCE]
+            is_run = bool((np.diff(columns) == 1).all())
+            answers = self.responses[:, columns[0] : columns[-1] + 1] if is_run else self.responses[:, columns]
+            values: FloatArray = answers.T.astype(self.dtype, order="C")
+            models = missing = None
+            if np.isnan(values.sum()):
+                missing = np.isnan(values)
+                is_asked = ~missing.all(axis=0)
+                if is_asked.mean() < NEARLY_ALL:
+                    models = np.flatnonzero(is_asked)
+                    values, missing = values[:, models], missing[:, models]
+                values[missing] = 0.5
+            step = max(1, CELLS_PER_BLOCK // max(1, values.shape[1]))
+            for first in range(0, columns.size, step):
+                place = slice(first, min(first + step, columns.size))
+                values[place] -= self.dtype.type(0.5)
+                weights = None if missing is None else (~missing[place]).astype(self.dtype)
+                yield Part(slice(start + place.start, start + place.stop), models, values[place], weights)
 
     def mean_values(self) -> FloatArray:
         """Mean of each item's values, (n_items,)."""
         mean = np.empty(self.n_items)
         for part in self.parts():
-            counts = self.responses.shape[0] if part.weights is None else part.weights.sum(axis=1)
+            counts = part.values.shape[1] if part.weights is None else part.weights.sum(axis=1)
             mean[part.items] = part.values.sum(axis=1) / counts
         return mean
 
     def take_items(self, items: IntArray | BoolArray) -> "UncopiedBlocks":
         """Return the answers to some of the items."""
         return UncopiedBlocks(self.responses, self.columns[items], self.lower_asymptote[items], self.dtype)
-
-
-def _without_missing(values: FloatArray) -> FloatArray | None:
-    """Put zero where values (n_block, n_models) are missing, in place, and return their weights."""
-    missing = np.isnan(values)
-    if not missing.any():
-        return None
-    values[missing] = 0.0
-    weights: FloatArray = (~missing).astype(values.dtype)
-    return weights
 
 
 def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:

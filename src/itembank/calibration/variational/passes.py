@@ -31,8 +31,12 @@ class ModelNumbers(NamedTuple):
     squares: FloatArray
     moment: FloatArray  # (n_models, (n_dims + 1)(n_dims + 2) / 2): ``E[x x']``, upper triangles
 
+    def of(self, models: IntArray | None) -> "ModelNumbers":
+        """Return the numbers of a block's models."""
+        return self if models is None else ModelNumbers(*(numbers[models] for numbers in self))
+
     def logits(self, item_mean: FloatArray, of_items: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the logits of items, (n_block, n_models) each.
+        """Mean and variance of the logits of items, (n_block, n_columns) each.
 
         Parameters
         ----------
@@ -43,7 +47,7 @@ class ModelNumbers(NamedTuple):
         return item_mean @ self.extended.T, of_items @ self.squares.T
 
     def item_sums(self, curvature: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sum ``w E[x x']`` and ``linear E[x]`` over the models, of cells (n_block, n_models)."""
+        """Sum ``w E[x x']`` and ``linear E[x]`` over the models, of cells (n_block, n_columns)."""
         return curvature @ self.moment, linear @ self.extended
 
 
@@ -51,10 +55,11 @@ class Block(NamedTuple):
     """What the rule gives for a block of items."""
 
     items: slice  # Which items
-    numbers: ModelNumbers
-    mean: FloatArray  # (n_block, n_models): Expected logit; ``y - 1/2 + t`` and w, zero where not observed
-    linear: FloatArray  # (n_block, n_models)
-    curvature: FloatArray  # (n_block, n_models)
+    models: slice | IntArray  # slice or (n_columns,): Which models, all or as in `Part`
+    numbers: ModelNumbers  # Of these models
+    mean: FloatArray  # (n_block, n_columns): Expected logit; ``y - 1/2 + t`` and w, zero where not observed
+    linear: FloatArray  # (n_block, n_columns)
+    curvature: FloatArray  # (n_block, n_columns)
     likelihood: FloatArray  # (n_block,): Expected log-likelihood of each item's responses
 
 
@@ -131,8 +136,8 @@ def ability_statistics(
     likelihood = np.empty(blocks.n_items)
     cross = CrossTerms.empty((blocks.n_items, n_models), blocks.dtype) if with_cross else None
     for block in cells(blocks, posterior, rule):
-        curved += block.curvature.T @ features[block.items]
-        linear += block.linear.T @ loadings[block.items]
+        curved[block.models] += block.curvature.T @ features[block.items]
+        linear[block.models] += block.linear.T @ loadings[block.items]
         likelihood[block.items] = block.likelihood
         if cross is not None:
             cross.put(block)
@@ -168,7 +173,8 @@ def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Itera
             lower = blocks.lower_asymptote[part.items] if can_guess else None
             expected = _logistic_cells(part, rule, mean, variance, lower)
         likelihood = expected.value.sum(axis=1) + constants[part.items]
-        yield Block(part.items, numbers, mean, expected.linear, expected.curvature, likelihood)
+        models = slice(None) if part.models is None else part.models
+        yield Block(part.items, models, numbers, mean, expected.linear, expected.curvature, likelihood)
 
 
 def _logistic_cells(
@@ -200,15 +206,16 @@ def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice,
 def _moments(
     blocks: ResponseBlocks, posterior: Posterior
 ) -> Iterator[tuple[Part, ModelNumbers, FloatArray, FloatArray]]:
-    """Give each block, the numbers of the models, and mean and variance of its logits."""
+    """Give each block, the numbers of its models, and mean and variance of its logits."""
     dtype = blocks.dtype
     n_dims, covariance = posterior.n_dims, posterior.item_covariance
     # x' S_i x and tr(E[a a'] C_l) are sums over the entries of two matrices each: one product gives both.
     squares = packed_products(posterior.item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
     of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
     item_mean = posterior.item_mean.astype(dtype)
-    numbers = _model_numbers(posterior, dtype)
+    of_models = _model_numbers(posterior, dtype)
     for part in blocks.parts():
+        numbers = of_models.of(part.models)
         yield part, numbers, *numbers.logits(item_mean[part.items], of_items[part.items])
 
 
