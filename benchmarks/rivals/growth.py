@@ -19,7 +19,7 @@ from benchmarks.rivals.fits import Row
 from benchmarks.speed_commands import ONE_THREAD
 from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import Variational
-from itembank.calibration.variational.blocks import Blocks, CodedBlocks
+from itembank.calibration.variational.blocks import Blocks, UncopiedBlocks
 from itembank.responses.responses import ResponseMatrix
 
 SIZES = ((400, 250), (400, 1_000), (400, 5_000), (400, 28_000), (2_000, 28_000), (2_000, 100_000), (10_000, 100_000))
@@ -111,17 +111,17 @@ def count_passes() -> list[int]:
     """Have every pass over blocks of responses add its cells to the list that is returned."""
     passed: list[int] = []
 
-    def counted(blocks: type[Blocks] | type[CodedBlocks], name: str) -> None:
+    def counted(blocks: type[Blocks] | type[UncopiedBlocks], name: str) -> None:
         plain = getattr(blocks, name)
 
-        def counting(self: Blocks | CodedBlocks) -> Iterator[Any]:
+        def counting(self: Blocks | UncopiedBlocks) -> Iterator[Any]:
             passed.append(self.n_cells)
             yield from plain(self)
 
         setattr(blocks, name, counting)
 
     counted(Blocks, "slices")  # which its parts are made of
-    counted(CodedBlocks, "parts")
+    counted(UncopiedBlocks, "parts")
     return passed
 
 

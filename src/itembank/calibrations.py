@@ -5,12 +5,10 @@ from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variational
 from itembank.calibration.dimensions import choose_n_dims, parallel_analysis
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.responses.coded_responses import CodedResponses
 
 __all__ = [
     "AbilityPrior",
     "Calibration",
-    "CodedResponses",
     "ItemParameters",
     "JointMAP",
     "MarginalML",

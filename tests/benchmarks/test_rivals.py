@@ -10,7 +10,7 @@ from benchmarks.problems import held_out_log_likelihood, simulate
 from benchmarks.rivals import adapters, fit_one, fits, floors, growth
 from benchmarks.rivals.fits import Runner, Shape
 from benchmarks.rivals.tools import TOOLS, tool_named
-from itembank.calibration.variational.blocks import Blocks, CodedBlocks
+from itembank.calibration.variational.blocks import Blocks, UncopiedBlocks
 from itembank.calibration.variational.cells import normal_expectation
 
 
@@ -94,7 +94,7 @@ def test_the_floor_does_the_arithmetic_of_a_pass():
 
 
 def test_growth_counts_the_cells_of_all_passes(monkeypatch):
-    for blocks, name in ((Blocks, "slices"), (CodedBlocks, "parts")):
+    for blocks, name in ((Blocks, "slices"), (UncopiedBlocks, "parts")):
         monkeypatch.setattr(blocks, name, getattr(blocks, name))  # to have it back afterwards
     row = growth.measure(30, 60, 1)
     assert row["cells_passed"] % (30 * 60) == 0

@@ -8,9 +8,7 @@ from itembank.calibration.calibration_specs import JointMAP, MarginalML, Variati
 from itembank.calibration.variational import fit
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, ParameterError
 from itembank.irt.bernoulli import probability
-from itembank.responses import coded_responses
-from itembank.responses.code_array import codes_of
-from itembank.responses.coded_responses import CodedResponses
+from itembank.responses import responses as response_matrices
 from itembank.responses.responses import ResponseMatrix
 from tests.calibration.simulated import simulate
 
@@ -120,7 +118,7 @@ def test_a_method_without_an_item_model_says_so():
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_many_answers_are_fitted_as_codes_to_the_same_end(missing, monkeypatch):
+def test_many_answers_are_fitted_where_they_are_to_the_same_end(missing, monkeypatch):
     rng = np.random.default_rng(8)
     ability, slope = rng.normal(size=(50, 1)), rng.lognormal(0.0, 0.3, size=60)
     answers = (expit(slope * ability + rng.normal(size=60)) > rng.random((50, 60))).astype(float)
@@ -128,10 +126,10 @@ def test_many_answers_are_fitted_as_codes_to_the_same_end(missing, monkeypatch):
     answers[:, 7], answers[:, 30] = 1.0, 0.0  # which all models answered alike
     spec = Variational("2pl", tolerance=1e-8)
     expected = calibrate(ResponseMatrix.create(answers), spec)
-    monkeypatch.setattr(coded_responses, "NUMBERS_UP_TO", 1000)
+    monkeypatch.setattr(response_matrices, "LARGE", 1000)
     monkeypatch.setattr(fit, "SUBSET_SIZE", 40)
-    found = calibrate(CodedResponses.from_item_codes(codes_of(answers).cells), spec)
-    again = calibrate(ResponseMatrix.create(answers), spec)
+    found = calibrate(ResponseMatrix.create(answers), spec)
+    again = calibrate(ResponseMatrix.create(answers.astype(np.float32)), spec)
     assert {7, 30} <= set(np.flatnonzero(found.is_degenerate).tolist())
     np.testing.assert_array_equal(found.is_degenerate, expected.is_degenerate)
     np.testing.assert_array_equal(again.parameters.loadings, found.parameters.loadings)

@@ -11,8 +11,7 @@ from itembank.bank.past_models import PastModels, is_name_digest
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import entry_points_of
 from itembank.numerics.arrays import BoolArray, FloatArray
-from itembank.responses.coded_responses import CodedResponses
-from itembank.responses.responses import check_ids, check_response_matrix
+from itembank.responses.responses import check_response_matrix
 from itembank.responses.score_names import RESERVED_NAMES, Across, Within
 
 METHODS = ("variational", "map", "mml", FEW_MODELS, KNOWN_PARAMETERS)
@@ -92,12 +91,8 @@ def _response_problems(bank: Bank) -> Iterator[str]:
     if not bank.n_models and bank.calibration.method in {FEW_MODELS, KNOWN_PARAMETERS}:
         yield from _item_problems(bank)
         return
-    ids = matrix.model_ids, matrix.item_ids
     try:
-        if isinstance(matrix, CodedResponses):  # of codes of right and wrong, which can be nothing else
-            check_ids(*ids)
-        else:
-            check_response_matrix(matrix.responses, *ids, matrix.n_trials, matrix.costs)
+        check_response_matrix(matrix.responses, matrix.model_ids, matrix.item_ids, matrix.n_trials, matrix.costs)
     except DataError as error:
         yield str(error)
     for unit, cost in matrix.costs.items():

@@ -10,8 +10,7 @@ from itembank.irt.discrepancy import Discrepancy, measure_discrepancy, with_colu
 from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import Columns, FactorModel, fit_factor_model
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.responses.coded_responses import CELLS_AT_ONCE, CodedResponses
-from itembank.responses.responses import ResponseMatrix
+from itembank.responses.responses import CELLS_AT_ONCE, ResponseMatrix
 from itembank.responses.siblings import order_by_answers
 
 LEAST_LEVEL = 0.03
@@ -100,8 +99,8 @@ def measured_discrepancy(bank: Bank) -> Discrepancy:
 
 
 def columns_of(responses: ResponseMatrix) -> Columns:
-    """Read coded responses some items at a time, and others at once."""
-    if not isinstance(responses, CodedResponses):
+    """Read very many responses some items at a time, and others at once."""
+    if not responses.is_large:
         return Columns.of(responses.responses)
     width = max(1, CELLS_AT_ONCE // max(1, responses.n_models))
 

@@ -9,11 +9,10 @@ import polars as pl
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.bank.banks import Calibration
 from itembank.calibration.agreement import Agreement, agreement_beyond
-from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, has_family, plain_options
+from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, Variational, has_family, plain_options
 from itembank.calibration.degenerate import DegenerateItems, put_back
 from itembank.calibration.families import (
     PreparedResponses,
-    many_codes,
     precision_index,
     prepare,
     sized,
@@ -26,11 +25,9 @@ from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
-from itembank.responses.code_array import ItemCodes
 from itembank.responses.responses import (
     ResponseMatrix,
     check_enough_models,
-    check_have_responses,
     check_models_and_items_have_responses,
 )
 
@@ -92,9 +89,8 @@ def calibrate(
     given = METHODS.resolve(spec)
     responses = sized(as_responses(responses), given)
     spec = with_family(given, responses)
-    codes = many_codes(responses, spec)
-    _check(responses, spec, codes)
-    prepared = prepare(responses, spec, codes)
+    _check(responses, spec)
+    prepared = prepare(responses, spec)
     if prepared.is_degenerate.all():
         raise DataError(
             f"at least one item must tell models apart, got {responses.n_items} items each answered alike by all "
@@ -102,7 +98,7 @@ def calibrate(
         )
     is_left_out = prepared.is_left_out
     lower = known_lower_asymptote(responses.items) if spec.known_guessing else np.zeros(responses.n_items)
-    data = _fit_data(prepared, lower)
+    data = _fit_data(prepared, lower, may_copy=not (responses.is_large and isinstance(spec, Variational)))
     if spec.by_task:
         number = (
             responses.items.filter(~is_left_out)
@@ -223,22 +219,18 @@ def _warn_of_steep_slopes(fit: Fit, item_ids: list[str], family: str) -> None:
     )
 
 
-def _check(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes | None) -> None:
+def _check(responses: ResponseMatrix, spec: CalibrationSpec) -> None:
     """Raise `DataError` when there is too little to calibrate on."""
     fewest = MINIMUM_MODELS if KINDS[cast("Family", spec.family)].takes == "answers" else FEWEST_MODELS
     check_enough_models(responses.n_models, fewest, "calibration")
-    if codes is None:
-        check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
-        return
-    counts = codes.counts()
-    check_have_responses(counts.answered_by > 0, counts.answered > 0, responses.model_ids, responses.item_ids)
+    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
 
 
-def _fit_data(prepared: PreparedResponses, lower: FloatArray) -> FitData:
+def _fit_data(prepared: PreparedResponses, lower: FloatArray, *, may_copy: bool) -> FitData:
     """Cut out the items that are not fitted and put zeros where nothing was observed."""
     values, n_trials, fitted = prepared.values, prepared.n_trials, ~prepared.is_left_out
-    if prepared.codes is not None:
-        return FitData.of_codes(prepared.codes if fitted.all() else prepared.codes.take(fitted), lower[fitted])
+    if not may_copy and prepared.family == "bernoulli":
+        return FitData(values, None, lower[fitted], columns=np.flatnonzero(fitted))
     if not fitted.all():  # a copy, which a large complete matrix is spared
         values, lower = values[:, fitted], lower[fitted]
         n_trials = None if n_trials is None else n_trials[:, fitted]

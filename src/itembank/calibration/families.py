@@ -8,15 +8,13 @@ from typing import cast
 
 import numpy as np
 
-from itembank.calibration.calibration_specs import CalibrationSpec, Variational
+from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.degenerate import find_degenerate
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, remedy, shown, warn
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.probabilities import clip_probabilities
-from itembank.responses.code_array import ItemCodes
-from itembank.responses.coded_responses import are_fitted_as_codes, binary_codes
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import warn_of_assumed_sizes, with_assumed_sizes
 
@@ -26,15 +24,14 @@ class PreparedResponses:
     """Responses as the likelihood of their family takes them."""
 
     family: Family  # {'bernoulli', 'binomial', 'beta', 'beta-binomial'}
-    values: FloatArray  # (n_models, n_items): NaN where missing; of no items where there are codes
+    values: FloatArray  # (n_models, n_items): NaN where missing
     n_trials: IntArray | None  # (n_models, n_items): Zero where missing; None for one behind each response
     thresholds: dict[str, float]  # By which responses were made binary
     is_degenerate: BoolArray  # (n_items,): Items that all models answered alike
-    codes: ItemCodes | None = None  # Many right and wrong answers, in place of values
 
     def of_items(self, items: IntArray) -> FloatArray:
         """Return the values of some items, (n_models, n_taken)."""
-        return self.values[:, items] if self.codes is None else self.codes.take(items).responses()
+        return self.values[:, items]
 
     @property
     def is_left_out(self) -> BoolArray:
@@ -63,8 +60,8 @@ def with_family(spec: CalibrationSpec, responses: ResponseMatrix) -> Calibration
     return replace(spec, family="binomial" if has_repeats else "bernoulli")
 
 
-def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes | None = None) -> PreparedResponses:
-    """Make responses what the spec's family takes; with their codes, where there are `many_codes`.
+def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedResponses:
+    """Make responses what the spec's family takes.
 
     Raises
     ------
@@ -72,9 +69,6 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec, codes: ItemCodes |
         For counts without numbers of trials, and probabilities that are all 0 or 1.
     """
     family = cast("Family", spec.family)
-    if codes is not None:
-        none = np.zeros((responses.n_models, 0))
-        return PreparedResponses(family, none, None, {}, codes.counts().is_degenerate, codes)
     values, n_items = responses.responses, responses.n_items
     takes = KINDS[family].takes
     if takes == "probabilities":
@@ -110,13 +104,6 @@ def warn_of_thresholds(responses: FloatArray, scenarios: Sequence[str], threshol
                 f"their numbers of questions, n_trials, or {each}.",
                 DataWarning,
             )
-
-
-def many_codes(responses: ResponseMatrix, spec: CalibrationSpec) -> ItemCodes | None:
-    """Return right and wrong answers as codes, where there are so many that numbers would fill the memory."""
-    if spec.family != "bernoulli" or not isinstance(spec, Variational) or not are_fitted_as_codes(responses):
-        return None
-    return binary_codes(responses)
 
 
 @contextmanager

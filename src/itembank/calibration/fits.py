@@ -7,7 +7,6 @@ import numpy as np
 from itembank.irt.family_names import Family
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.code_array import ItemCodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +26,23 @@ class FitData:
     n_trials: FloatArray | None = None
     # (n_items,): Which items share one precision, numbered from zero; for families that have one.
     precision_index: IntArray | None = None
-    # Many right and wrong answers in a byte each. They replace `responses` and `observed`, which have no
-    # items then, for kernels that take them so.
-    codes: ItemCodes | None = None
+    # (n_items,): Which columns of `responses` the items are, where right and wrong answers are too many for a copy;
+    # missing ones are NaN then, and `observed` None. For kernels that take them so.
+    columns: IntArray | None = None
 
-    @classmethod
-    def of_codes(cls, codes: ItemCodes, lower_asymptote: FloatArray) -> "FitData":
-        """Hold right and wrong answers as they are."""
-        return cls(np.zeros((codes.n_models, 0)), None, lower_asymptote, codes=codes)
-
-    def decoded(self) -> "FitData":
-        """Return the data with numbers in place of codes."""
-        if self.codes is None:
+    def copied(self) -> "FitData":
+        """Return the data with the responses of the items alone."""
+        if self.columns is None:
             return self
-        responses = self.codes.responses()
+        responses = self.responses[:, self.columns]
         missing = np.isnan(responses)
         responses[missing] = 0.0
-        return replace(self, responses=responses, observed=~missing if missing.any() else None, codes=None)
+        return replace(self, responses=responses, observed=~missing if missing.any() else None, columns=None)
 
     @property
     def n_cells(self) -> int:
         """Number of cells, those without a response included."""
-        return self.responses.size if self.codes is None else self.codes.n_cells
+        return int(self.responses.shape[0]) * self.lower_asymptote.size
 
     @property
     def weights(self) -> FloatArray | BoolArray | None:
@@ -62,14 +56,14 @@ class FitData:
             return None if index is None else np.unique(index[items], return_inverse=True)[1].astype(np.int64)
 
         return FitData(
-            self.responses[:, items] if self.codes is None else self.responses,
+            self.responses[:, items] if self.columns is None else self.responses,
             None if self.observed is None else self.observed[:, items],
             self.lower_asymptote[items],
             numbered(self.task_index),
             self.family,
             None if self.n_trials is None else self.n_trials[:, items],
             None if self.precision_index is None else self.precision_index[items],
-            None if self.codes is None else self.codes.take(items),
+            None if self.columns is None else self.columns[items],
         )
 
 

@@ -11,7 +11,7 @@ from itembank.calibration.start import additive_effects, multiple_correlation, s
 from itembank.numerics.arrays import FloatArray
 
 MOST_ITEMS = 3000
-"""Of many answers kept as codes, so many items at even steps give the scores."""
+"""Where responses are too many for a copy, so many items at even steps give the scores."""
 
 
 def score_correlation(data: FitData, abilities: FloatArray) -> float:
@@ -31,10 +31,10 @@ def score_correlation(data: FitData, abilities: FloatArray) -> float:
     float
         From -1 to 1 in one dimension, from 0 to 1 in more; 1 where scores or abilities do not differ.
     """
-    if data.codes is not None:
-        n_items = data.codes.n_items
+    if data.columns is not None:
+        n_items = data.columns.size
         data = data.take_items(np.unique(np.linspace(0, n_items - 1, min(n_items, MOST_ITEMS)).astype(np.int64)))
-    data = data.decoded()
+    data = data.copied()
     values = start_values(data)
     if data.observed is None:
         scores = values.mean(axis=1, dtype=np.float64)

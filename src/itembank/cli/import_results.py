@@ -1,5 +1,6 @@
 """`itembank import`: turn per-item results into a response file."""
 
+import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -207,7 +208,7 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
     from itembank.files.memory import allowing  # noqa: PLC0415
     from itembank.readers.collecting import find_sources  # noqa: PLC0415
     from itembank.readers.matrix import warn_of_lost, warn_of_partial_runs  # noqa: PLC0415
-    from itembank.readers.read import read_coded, source_kinds  # noqa: PLC0415
+    from itembank.readers.read import read_found, source_kinds  # noqa: PLC0415
 
     with allowing(spec.max_memory):
         found = find_sources(given["paths"], spec)  # a look at every file, which is not taken twice
@@ -221,7 +222,7 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
         if unknown:
             names = visible(shown([str(path) for path in unknown]))
             note(f"{len(unknown)} files have no results that itembank knows, and are ignored: {names}.")
-        responses = read_coded(found, spec, told=_say_found if are_told else None, **known)
+        responses = read_found(found, spec, told=_say_found if are_told else None, **known)
         if responses.items["scenario"].n_unique() == 1 and spec.jq is None:
             _say_scenarios(found, spec)
         warn_of_partial_runs(responses.models)
@@ -297,23 +298,29 @@ def _next_step(responses: "ResponseMatrix", output: Path, *, is_apart: bool) -> 
 
 def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
     """One row on the responses of a file."""
-    from itembank.responses.coded_responses import summary  # noqa: PLC0415
-
-    found = summary(responses)
     n_cells = responses.n_models * responses.n_items
+    n_responses = n_trials = 0
+    total, is_binary = 0.0, True
+    for part in responses.parts():
+        observed = part.observed
+        n_responses += int(observed.sum())
+        total += float(part.responses[observed].sum())
+        is_binary &= part.is_binary
+        if part.n_trials is not None:
+            n_trials += int(part.n_trials[observed].sum())
     return {
         "file": str(path),
         "n_models": responses.n_models,
         "n_items": responses.n_items,
         "n_scenarios": responses.items["scenario"].n_unique(),
-        "n_responses": found.n_responses,
-        "n_missing": n_cells - found.n_responses,
+        "n_responses": n_responses,
+        "n_missing": n_cells - n_responses,
         "n_lost": 0 if responses.lost is None else int(responses.lost.n.sum()),
         "errors": None if responses.lost is None else responses.lost.errors,
-        "density": found.n_responses / n_cells,
-        "mean_response": found.mean_response,
-        "is_binary": found.is_binary,
-        "n_trials": found.n_trials,
+        "density": n_responses / n_cells,
+        "mean_response": total / n_responses if n_responses else math.nan,
+        "is_binary": is_binary,
+        "n_trials": None if responses.n_trials is None else n_trials,
         "costs": ", ".join(responses.costs) or None,
     }
 

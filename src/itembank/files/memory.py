@@ -56,11 +56,9 @@ def most_memory() -> float:
     return SHARE * _machine_memory() if allowed is None else allowed
 
 
-def check_matrix_fits(
-    source: str, n_models: int, n_items: int, n_responses: int, n_arrays: int, *, bytes_each: float = 8.0
-) -> None:
-    """Raise `DataError` when arrays (n_models, n_items), of float64 or less, would not fit, or hold next to nothing."""
-    n_bytes = bytes_each * n_models * n_items * n_arrays
+def check_matrix_fits(source: str, n_models: int, n_items: int, n_responses: int, n_arrays: int) -> None:
+    """Raise `DataError` when arrays (n_models, n_items), of float64, would not fit, or hold next to nothing."""
+    n_bytes = 8.0 * n_models * n_items * n_arrays
     density = n_responses / (n_models * n_items)
     is_suspect = _allowed.get() is None and density < SPARSE and n_bytes > MUCH
     if n_bytes <= most_memory() and not is_suspect:

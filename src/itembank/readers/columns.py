@@ -34,61 +34,21 @@ _TEXT = (pl.String, pl.Categorical, pl.Enum)
 _PLAIN = (pl.Boolean, pl.Null)
 
 
-class NameCodes:
-    """Names that come a part at a time, numbered in the order of their first appearance."""
-
-    def __init__(self) -> None:
-        self._kind = pl.Categorical(pl.Categories.random())
-        self._held = pl.Series([""], dtype=self._kind)  # Polars forgets its codes once no column has them
-        self._numbers = np.empty(0, dtype=np.int32)  # of each of polars's own codes, -1 for none
-        self.names = pl.Series("name", [], dtype=pl.String)
-
-    def labels(self, column: pl.Series, kind: IdKind | None = None) -> Labels:
-        """Return labels of some more rows, with all names so far; every row must have one."""
-        text = column.cast(pl.String)
-        codes = text.cast(self._kind).to_physical().to_numpy()
-        n_codes = int(codes.max(initial=0)) + 1
-        if n_codes > self._numbers.size:
-            more = np.full(max(n_codes - self._numbers.size, self._numbers.size // 2), -1, dtype=np.int32)
-            self._numbers = np.concatenate([self._numbers, more])
-        index = self._numbers.take(codes)
-        if index.min(initial=0) < 0:
-            rows = np.flatnonzero(index < 0)[::-1]  # of several assignments to one place the last one stays
-            first_row = np.full(n_codes, codes.size, dtype=np.int64)
-            first_row[codes[rows]] = rows
-            new = np.flatnonzero(first_row < codes.size)
-            new = new[np.argsort(first_row[new])]
-            self._numbers[new] = np.arange(self.names.len(), self.names.len() + new.size)
-            found = text.gather(first_row[new]).to_list()  # a Series of them would keep the text of all rows in memory
-            self.names = pl.concat([self.names, pl.Series("name", found, dtype=pl.String)])
-            index = self._numbers.take(codes)
-        return Labels(self.names, index.astype(np.int64), kind)
-
-
-def id_labels(
-    table: Table, column: str, problems: list[str], *, name: str | None = None, known: NameCodes | None = None
-) -> Labels | None:
-    """Return the ids of a column; None, with the reason added to `problems`, when they are none.
-
-    Those of a part of a table are numbered as the `known` ids of the parts before.
-    """
+def id_labels(table: Table, column: str, problems: list[str], *, name: str | None = None) -> Labels | None:
+    """Return the ids of a column; None, with the reason added to `problems`, when they are none."""
     name = name or column
     series = table.frame[column]
     kind, problem = id_kind(table, column, name)
     if problem:
         problems.append(problem)
         return None
-    empty = series.is_null()
-    if kind != "whole numbers":
-        empty |= series.cast(pl.String) == ""
-    if not empty.any():
-        series = series.cast(pl.String) if series.dtype.is_integer() else series
-        labels = Labels.of(series, kind) if known is None else known.labels(series, kind)
+    labels = Labels.of(series.cast(pl.String) if series.dtype.is_integer() else series, kind)
+    if not (series.null_count() or (labels.names == "").any()):
         labels = trimmed(table.source, labels, name)
         if not (labels.names == "").any():
             return labels
-        empty = pl.Series((labels.names == "").to_numpy()[labels.index])
-    rows = [index + 1 for index in empty.arg_true().to_list()]
+    is_name = np.append((labels.names != "").to_numpy(), False)  # the last is what index -1 finds
+    rows = [index + 1 for index in np.flatnonzero(~is_name[labels.index]).tolist()]
     problems.append(f"{name} must not be empty, got {len(rows)} rows without: row {first_few(list(map(str, rows)))}.")
     return None
 
@@ -112,7 +72,7 @@ def trimmed(source: str, labels: Labels, name: str) -> Labels:
         f"{same}",
         DataWarning,
     )
-    return Labels(again.names, np.append(again.index, -1)[labels.index], labels.kind)
+    return Labels(again.names, np.append(again.index, np.int32(-1))[labels.index], labels.kind)
 
 
 def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
@@ -149,7 +109,7 @@ def optional_labels(table: Table, column: str) -> Labels | None:
     is_name = (labels.names != "").to_numpy()
     if not is_name.any():
         return None
-    place = np.append(np.where(is_name, np.cumsum(is_name) - 1, -1), -1)
+    place = np.append(np.where(is_name, np.cumsum(is_name) - 1, -1), -1).astype(np.int32)
     return Labels(labels.names.filter(is_name), place[labels.index])
 
 
@@ -194,7 +154,10 @@ def numbers(frame: pl.DataFrame) -> tuple[FloatArray, dict[str, pl.Series]]:
     if readable:
         text = frame[:, readable].with_columns(pl.col(*_TEXT).cast(pl.String))
         parsed = text.cast(pl.Float64, strict=False)
-        values[:, readable] = parsed.fill_null(np.nan).to_numpy()
+        if frame.width == 1:
+            values = parsed.to_series().fill_null(np.nan).to_numpy(writable=True).reshape(-1, 1)
+        else:
+            values[:, readable] = parsed.fill_null(np.nan).to_numpy()
         unread = (parsed.null_count().to_numpy() > text.null_count().to_numpy()).ravel()
         for place in np.flatnonzero(unread).tolist():  # by place, as polars renames a column without a name
             index = readable[place]

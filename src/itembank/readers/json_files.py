@@ -21,15 +21,13 @@ LINES = {".jsonl", ".ndjson"}
 _LARGEST = 2**63
 
 
-def read_records(
-    path: Path, *, shorten: Shorten | None = None, passed: Callable[[int], None] | None = None
-) -> Iterator[list[Record]]:
+def read_records(path: Path, *, shorten: Shorten | None = None) -> Iterator[list[Record]]:
     """Give the objects of a JSON Lines file (or of one JSON array of objects) in blocks.
 
-    `shorten` reads lines without what is not needed, or gives None where they must be read whole; `passed` is told
-    before each block how many bytes lie before it. A `DataError` says which line is not UTF-8, cut, or no JSON object.
+    `shorten` reads lines without what is not needed, or gives None where they must be read whole. A `DataError` says
+    which line is not UTF-8, cut, or no JSON object.
     """
-    yield from _read(path, shorten=shorten, passed=passed)
+    yield from _read(path, shorten=shorten)
 
 
 def read_values(path: Path) -> Iterator[list[Any]]:
@@ -41,14 +39,11 @@ def _read(
     path: Path,
     *,
     shorten: Shorten | None = None,
-    passed: Callable[[int], None] | None = None,
     are_objects: bool = True,  # Whether the values are objects, and an array is one of many
 ) -> Iterator[list[Any]]:
     n_lines = n_bytes = 0
     with translated(path, "JSON file"), open_binary(path) as file:
         while block := file.readlines(BYTES_A_BLOCK):
-            if passed is not None:
-                passed(n_bytes)
             if n_lines == 0:
                 block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
                 is_array = block[0].lstrip().startswith(b"[")
@@ -166,29 +161,6 @@ def _parsed(text: str) -> Any:
 
 def _reason(error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
-
-
-def json_batches(path: Path, *, keep: Keep, text: Sequence[str] = ()) -> Iterator[tuple[Table, int]]:
-    """Give the rows of `table_of_records` a part at a time, each with the bytes before it.
-
-    A `ValueError` says that a column holds text in one part and numbers in another, which `table_of_records` settles.
-    """
-    n_before = 0
-    is_text: dict[str, bool] = {}
-
-    def passed(n_bytes: int) -> None:
-        nonlocal n_before
-        n_before = n_bytes
-
-    for records in read_records(path, passed=passed):
-        if not records:
-            continue
-        kinds: dict[str, set[type]] = {name: set() for name in text}
-        frame = _frame(records, keep, kinds)
-        for name, dtype in frame.schema.items():
-            if is_text.setdefault(name, dtype == pl.String) != (dtype == pl.String):
-                raise ValueError(f"{name} holds text and numbers.")
-        yield Table(str(path), frame, found={name: frozenset(types) for name, types in kinds.items()}), n_before
 
 
 def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, text: Sequence[str] = ()) -> Table:

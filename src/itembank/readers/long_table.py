@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,7 +12,6 @@ from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of
 from itembank.readers.columns import (
-    NameCodes,
     ResponseNumbers,
     as_text,
     error_codes,
@@ -32,8 +31,9 @@ from itembank.readers.rows import (
     rename_model,
     row_problems,
 )
+from itembank.readers.table_files import NAME, NUMBER, Type
 from itembank.responses.error_kinds import ERROR, ERROR_COLUMNS, NO_ANSWER, is_called
-from itembank.responses.labels import Labels, first_in_group
+from itembank.responses.labels import Labels, first_in_group, number_of_pair
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Table
 from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_mix, settings_text
@@ -72,7 +72,13 @@ def settle_counts(
     """
     given, trials = values["response"], values["n_trials"]
     correct = values["n_correct"] if spec.response_column == "response" else None
-    response: FloatArray = np.full(ids.models.index.shape, np.nan) if given is None else given / spec.max_response
+    response: FloatArray = (
+        np.full(ids.models.index.shape, np.nan)
+        if given is None
+        else given
+        if spec.max_response == 1.0
+        else given / spec.max_response
+    )
     if trials is None and correct is None:
         return response, None
     trials = np.full(response.shape, np.nan) if trials is None else trials
@@ -164,10 +170,6 @@ def _add(problems: list[str], mask: BoolArray, ids: RowIds, text: Callable[[int]
         problems.append(f"{what}, got {rows.size} rows with something else: {first_few(where, rows.size)}.")
 
 
-Known: TypeAlias = Mapping[str, NameCodes]
-"""Models ('model_id') and items of the parts of tables that were read before."""
-
-
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     """Those of a long table's columns that are read, and by which they are made and rows are chosen."""
     wanted = {spec.column(name) for name in LONG_COLUMNS} | {*spec.where}
@@ -195,24 +197,31 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
         )
 
 
+def types_of_columns(spec: ReadingSpec) -> dict[str, Type]:
+    """Say how columns of a long table, as the file calls them, are read; numbers as text where marks are asked for."""
+    names = {spec.column(name): NAME for name in NAMES if name != "error"}  # messages come once each
+    if spec.true_value is not None or spec.missing_values:
+        return names
+    return {spec.column(name): NUMBER for name in _NUMBER_COLUMNS if spec.column(name) not in spec.where} | names
+
+
 def text_columns(spec: ReadingSpec) -> list[str]:
     """Columns that hold names, as the file calls them."""
     return [spec.column(name) for name in NAMES]
 
 
-def rows_of_long(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
-    """Make rows of a long table, or of a part of one; `DataError` names every problem."""
+def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Make rows of a long table; `DataError` names every problem."""
     check_columns(table.source, table.frame.columns, spec)
     table = chosen_rows(table, spec)
     problems: list[str] = []
-    of_parts = known or {}
     column = spec.column("model_id")
     if column in table.frame.columns:
-        models = id_labels(table, column, problems, name="model_id", known=of_parts.get("model_id"))
+        models = id_labels(table, column, problems, name="model_id")
     else:
         name = pl.Series("name", [spec.model_id], dtype=pl.String)
         models = Labels(name, np.zeros(table.frame.height, dtype=np.int64))
-    items = id_labels(table, spec.column("item_id"), problems, name="item_id", known=of_parts.get("item_id"))
+    items = id_labels(table, spec.column("item_id"), problems, name="item_id")
     if models is None or items is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
     ids = RowIds(table.source, models, items)
@@ -245,7 +254,8 @@ def _attempts(table: Table, spec: ReadingSpec) -> Labels | None:
     seeds, epochs = (optional_labels(table, spec.column(name)) for name in ("seed", "epoch"))
     if seeds is None or epochs is None:
         return seeds or epochs
-    pair = np.where((seeds.index < 0) & (epochs.index < 0), -1, (seeds.index + 1) * (epochs.n_names + 1) + epochs.index)
+    pair = (seeds.index.astype(np.int64) + 1) * (epochs.n_names + 1) + epochs.index
+    pair = np.where((seeds.index < 0) & (epochs.index < 0), -1, pair)
     return Labels.of(pl.Series("name", pair, dtype=pl.Int64).replace(-1, None).cast(pl.String))
 
 
@@ -261,9 +271,11 @@ def _lost(
     A row tells them by its columns `error` and `n_errors`, or by a word in place of its response. A row that has no
     response and tells nothing lost it for no reason that is known, unless it has zero trials.
     """
-    words = values["words"]
+    words, column = values["words"], spec.column("error")
+    is_told = words is not None or values["n_errors"] is not None or column in table.frame.columns
+    if not is_told and not np.isnan(response).any():
+        return None
     kind = np.zeros(response.shape, dtype=np.int64) if words is None else words.astype(np.int64)
-    column = spec.column("error")
     told = error_codes(table.frame[column]) if column and column in table.frame.columns else kind
     if told is None:
         what = f"{column} must hold texts of errors, or true and false, got numbers"
@@ -352,7 +364,7 @@ def _judged(
             continue
         index = np.where(is_answered, labels.index, -1)
         first, differing = first_in_group(items.index, items.n_names, index)
-        pair = np.unique(models.index * items.n_names + items.index, return_inverse=True)[1]
+        pair = np.unique(number_of_pair(models, items), return_inverse=True)[1]
         in_pairs = first_in_group(pair, int(pair.max(initial=-1)) + 1, index)[1]
         lookup = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)])
         values: list[str | None] = lookup.gather(np.where(first < 0, labels.n_names, first)).to_list()
@@ -428,7 +440,7 @@ def _prefixed(items: Labels, scenario: Labels | None, spec: ReadingSpec) -> Labe
         if spec.scenario is None:
             raise DataError("prefix_scenario needs a column scenario, or scenario='...' (--scenario).")
         return Labels(pl.Series("name", spec.scenario + "/" + items.names), items.index, "text")
-    pair = (scenario.index + 1) * items.n_names + items.index
+    pair = (scenario.index.astype(np.int64) + 1) * items.n_names + items.index
     unique, first, index = np.unique(pair, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty_like(order)

@@ -15,7 +15,7 @@ from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.readers.rows import ResponseRows, can_be_counted
 from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import told_apart
-from itembank.responses.labels import Labels
+from itembank.responses.labels import Labels, come_again, number_of_pair
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Table
 from itembank.responses.responses import (
@@ -118,13 +118,16 @@ def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Re
     """
     if repeats == "count":
         rows = _as_counts(rows)
-    present = np.flatnonzero(~np.isnan(rows.response))
-    counts = np.bincount(cell[present], minlength=n_cells)
-    is_repeated = counts[cell] > 1
-    if not is_repeated.any():
-        return _of_rows(rows, cell, np.flatnonzero(_stands_alone(rows, counts[cell] > 0)))
-    alone = np.flatnonzero(~is_repeated & _stands_alone(rows, counts[cell] > 0))
-    repeated = np.flatnonzero(is_repeated & ~np.isnan(rows.response))
+    is_present = ~np.isnan(rows.response)
+    is_repeated = come_again(cell, n_cells, is_present)
+    if is_present.all() and not is_repeated.any():
+        return Cells(cell, rows.response, rows.n_trials, dict(rows.costs))
+    is_answered = np.zeros(n_cells, dtype=bool)
+    is_answered[cell[is_present]] = True
+    alone = np.flatnonzero(~is_repeated & _stands_alone(rows, is_answered[cell]))
+    repeated = np.flatnonzero(is_repeated)
+    if not repeated.size:
+        return _of_rows(rows, cell, alone)
     if repeats == "last":
         _, position = np.unique(cell[repeated][::-1], return_index=True)
         return _of_rows(rows, cell, np.concatenate([alone, np.sort(repeated[::-1][position])]))
@@ -342,7 +345,7 @@ def to_matrix(
         raise DataError(f"{rows.source}: there must be at least one response, got none.")
     n_arrays = 1 + (rows.n_trials is not None) + len(rows.costs) + 2 * (rows.lost is not None)
     check_matrix_fits(rows.source, *shape, n_responses=rows.n_rows, n_arrays=n_arrays)
-    cell = rows.models.index * shape[1] + rows.items.index
+    cell = number_of_pair(rows.models, rows.items)
     rows = told_apart(rows, cell, spec)
     cells = settle_repeats(rows, cell, shape[0] * shape[1], spec.repeats)
     lost = lost_of_cells(rows, cell, shape[0] * shape[1], spec.repeats)

@@ -11,7 +11,6 @@ import polars as pl
 from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.coded import coded_responses, may_be_coded, response_file_rows
 from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
 from itembank.readers.jq_rows import JqReader
 from itembank.readers.matrix import (
@@ -24,10 +23,10 @@ from itembank.readers.matrix import (
 )
 from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
+from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
 from itembank.readers.sources import SOURCES, function
 from itembank.readers.table import rows_of_table, table_rows
-from itembank.responses.coded_responses import CodedResponses, are_many
 from itembank.responses.labels import Labels
 from itembank.responses.opening import Table
 from itembank.responses.responses import ResponseMatrix
@@ -99,13 +98,10 @@ def read_matrix(
     """Read sources into one matrix, whether or not their models were run on all items; see `read_responses`."""
     with allowing(spec.max_memory):
         found = find_sources(paths, spec)
-    read = read_coded(found, spec, models=models, items=items, progress=progress)
-    if not isinstance(read, CodedResponses) or (read.is_binary and are_many(read.n_models, read.n_items)):
-        return read
-    return read.to_matrix()
+    return read_found(found, spec, models=models, items=items, progress=progress)
 
 
-def read_coded(
+def read_found(
     found: Found,
     spec: ReadingSpec,
     *,
@@ -114,16 +110,7 @@ def read_coded(
     progress: ProgressCallback = silent,
     told: Callable[[ResponseRows], None] | None = None,
 ) -> ResponseMatrix:
-    """Read what `find_sources` found as `read_matrix` does; tables, and a response file, in a byte or so a cell.
-
-    `told` is given the rows of each format before they are joined, where they are read whole.
-    """
-    if may_be_coded(found, spec):
-        with allowing(spec.max_memory):
-            known = _known_tables(models, items)
-            coded = coded_responses(found, spec, lambda rows: _fitting(known, rows), progress)
-        if coded is not None:
-            return coded
+    """Read what `find_sources` found as `read_matrix` does; `told` is given the rows of each format before joining."""
 
     def read(item_ids: Sequence[str] | None) -> list[ResponseRows]:
         parts = read_rows(found, spec, item_ids=item_ids, progress=progress)

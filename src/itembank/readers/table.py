@@ -3,7 +3,7 @@
 import re
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -25,18 +25,18 @@ from itembank.readers.columns import (
 )
 from itembank.readers.json_files import first_record
 from itembank.readers.long_table import (
-    Known,
     as_texts,
     check_columns,
     other_names,
     our_names,
     rows_of_long,
     text_columns,
+    types_of_columns,
     wanted_columns,
 )
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
-from itembank.readers.table_files import first_rows, probable_header, read_table_file, table_batches
+from itembank.readers.table_files import Type, first_rows, probable_header, read_table_file
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import ERROR_COLUMNS, NO_ANSWER, STATUS_COLUMNS, is_called, is_error_word
 from itembank.responses.labels import Labels
@@ -44,15 +44,15 @@ from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending, read_parquet_schema
 
 
-def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) -> ResponseRows:
-    """Make rows of a table, or of a part of one, with one row a model and one column an item, or the other way round.
+def rows_of_wide(table: Table, spec: ReadingSpec) -> ResponseRows:
+    """Make rows of a table with one row a model and one column an item, or the other way round.
 
     It is the latter where the spec, or the columns, do not name models.
     """
     is_of_models = layout_of(table.frame.columns, spec) == "wide-models"
     key, of_columns = ("model_id", "item_id") if is_of_models else ("item_id", "model_id")
     about = {} if is_of_models else {name: spec.column(name) for name in ("scenario", "subscenario")}
-    ids, names, found = _ids_and_values(table, spec, key, [*about.values()], known or {})
+    ids, names, found = _ids_and_values(table, spec, key, [*about.values()])
     values, errors = found.values, found.errors
     if not is_of_models and np.unique(ids.index).size < ids.index.size:
         repeated = table.frame[spec.column("item_id")]
@@ -62,12 +62,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
             f"once: {shown(again)}."
         )
     column_names = pl.Series("name", names, dtype=pl.String)  # a table's are unique
-    columns = (
-        Labels(column_names, np.arange(len(names), dtype=np.int64))
-        if known is None
-        else known[of_columns].labels(column_names)
-    )
-    columns = trimmed(table.source, columns, of_columns)
+    columns = trimmed(table.source, Labels(column_names, np.arange(len(names), dtype=np.int64)), of_columns)
     if is_of_models:
         model, item = np.repeat(ids.index, len(names)), np.tile(columns.index, ids.index.size)
         models, items = Labels(ids.names, model, ids.kind), Labels(columns.names, item)
@@ -83,7 +78,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
             told[name] = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)]).gather(of_item)
     response = np.ascontiguousarray(values).ravel() / spec.max_response
     errors = errors if errors is None or is_of_models else errors.T
-    lost = _lost_in_wide(table, response, errors, is_of_one=known is None and models.n_names == 1, spec=spec)
+    lost = _lost_in_wide(table, response, errors, is_of_one=models.n_names == 1, spec=spec)
     rows = ResponseRows(table.source, models, items, response, lost=lost, item_table=pl.DataFrame(told))
     problems = row_problems(rows, max_response=spec.max_response, has_marks=True)
     if problems:
@@ -92,7 +87,7 @@ def rows_of_wide(table: Table, spec: ReadingSpec, known: Known | None = None) ->
 
 
 def _ids_and_values(
-    table: Table, spec: ReadingSpec, key: str, about: Sequence[str], known: Known
+    table: Table, spec: ReadingSpec, key: str, about: Sequence[str]
 ) -> tuple[Labels, list[str], ResponseNumbers]:
     """Ids of the rows, names of the response columns, and the responses."""
     column = spec.column(key)
@@ -103,7 +98,7 @@ def _ids_and_values(
             f"If the file calls it something else, add: {remedy(python, f'--column {key}=...')}"
         )
     problems: list[str] = []
-    ids = id_labels(table, column, problems, name=key, known=known.get(key))
+    ids = id_labels(table, column, problems, name=key)
     others = [name for name in table.frame.columns if name not in {column, *about}]
     if not others:
         problems.append(f"there must be one column of responses at least, got only {shown(table.frame.columns)}.")
@@ -235,7 +230,12 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
         check_columns(str(path), known, usual)
         return wanted_columns(kept, usual)
 
-    table = read_table_file(path, keep=keep, text=text_columns(spec))
+    def types(columns: Sequence[str]) -> Mapping[str, Type]:
+        known = with_joined_names(columns, spec)
+        usual = of_one_model(path, known, with_usual_names(known, spec))
+        return types_of_columns(usual) if layout_of(known, usual) == "long" else {}
+
+    table = read_table_file(path, keep=keep, text=text_columns(spec), types=types)
     usual = with_usual_names(table.frame.columns, spec)
     if usual is not spec and file_kind(path) == "json":  # ids are to be text, whatever they are called
         table = read_table_file(path, keep=keep, text=text_columns(usual))
@@ -267,12 +267,12 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
     usual = with_usual_names(with_joined_names(columns, spec), spec)
     if layout_of(with_joined_names(columns, usual), usual) != "long":
         return rows
-    names = other_names(columns, usual)
+    names, read = other_names(columns, usual), table.frame.columns  # without its rows
 
     def load(some: Sequence[str]) -> pl.DataFrame:
-        first = first_rows(path, file_kind(path), lambda every: [name for name in every if name in some])
+        first = first_rows(path, file_kind(path), lambda every: [name for name in every if name in some]).frame
         short = [one.name for one in first if not one.dtype.is_nested() and _mean_length(one) <= LONGEST_NAMES]
-        kept = {*table.frame.columns, *short}
+        kept = {*read, *short}
         again = read_table_file(path, keep=lambda every: [name for name in every if name in kept], text=[*kept])
         with warnings.catch_warnings():  # of what was said before
             warnings.simplefilter("ignore", DataWarning)
@@ -283,7 +283,7 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
 
     if usual.column("error") not in columns and "error" not in usual.columns:
         _tell_of_statuses(table.source, load([name for name in names if is_called(name, STATUS_COLUMNS)]))
-    return replace(rows, others=OtherColumns(tuple(names), our_names(table.frame.columns, usual), load))
+    return replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
 
 
 def _tell_of_statuses(source: str, statuses: pl.DataFrame) -> None:
@@ -318,7 +318,7 @@ def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str
         return [], []
     wanted = {*wanted_columns(columns, usual), *others}
     first = first_rows(path, kind, keep=lambda every: [name for name in every if name in wanted])
-    frame = with_joined(Table(str(path), first), usual).frame
+    frame = with_joined(first, usual).frame
     items = as_text(frame[usual.column("item_id")])
     model = usual.column("model_id")
     n_models = frame[model].n_unique() if model in frame.columns else 1
@@ -445,16 +445,10 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
         layout = layout_of(columns, spec)
         if layout is None:
             return False
-        about = [spec.column(name) for name in WIDE_COLUMNS]
-        parts = table_batches(
-            path, kind, list, text=text_columns(spec), in_each=lambda names: [name for name in names if name in about]
-        )
-        batch = next(parts, None)
-        if batch is None:
-            return False
+        first = first_rows(path, kind, text=text_columns(spec))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            rows_of_wide(replace(batch.table, frame=batch.table.frame.head(ROWS_LOOKED_AT)), spec)
+            rows_of_wide(replace(first, frame=first.frame.head(ROWS_LOOKED_AT)), spec)
     except DataError:
         return False
     return True

@@ -5,17 +5,17 @@ import io
 import mmap
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 import polars as pl
 
 from itembank.errors import DataError, shown
 from itembank.files.documents import PARQUET_MARK
-from itembank.readers.json_files import json_batches, read_records, table_of_records
+from itembank.readers.json_files import read_records, table_of_records
 from itembank.responses.opening import (
     PACKED,
     Keep,
@@ -25,23 +25,33 @@ from itembank.responses.opening import (
     file_kind,
     open_binary,
     quiet,
-    read_parquet,
     read_parquet_schema,
     translated,
 )
 
 SEPARATORS = (",", "\t", ";")
 QUOTED = re.compile(r'"[^"]*"')
-BYTES_AT_ONCE = 2**23
-"""Text of a part of a file."""
+MOST_LOOKED_AT = 2**23
+"""Bytes of text that hold the first rows."""
+FIRST_ROWS = 20_000
+FIRST_CELLS = 2_000_000
+"""Of a Parquet file of very many columns."""
 MOST_IN_HEADER = 2**24
 """Bytes of a first line."""
-MOST_IN_RECORD = 4
-"""Parts that one row may fill; looking for the end of a longer one again and again would take long."""
 
 
-def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bool = False) -> Table:
-    """Read the columns that `keep` chooses, as text, or with types found for those not in `text`.
+Type = Literal["name", "number"]
+"""What a column is read as, where all of it can be: one of few names, or numbers."""
+NAME: Type = "name"
+NUMBER: Type = "number"
+Types = Callable[[Sequence[str]], Mapping[str, Type]]
+"""Types of some of the columns that are read; text of others stays text."""
+
+
+def read_csv_file(
+    path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bool = False, types: Types | None = None
+) -> Table:
+    """Read the columns that `keep` chooses, as text or as `types` says, or with types found for those not in `text`.
 
     The separator is the one of comma, tab and semicolon that cuts the first line into most columns.
     """
@@ -50,37 +60,55 @@ def read_csv_file(path: Path, *, keep: Keep, text: Sequence[str] = (), infer: bo
         with translated(path, "CSV file"), open_binary(path) as file:
             while file.read(1 << 20):
                 pass
-    kept = set(keep(header))
-    columns = [place for place, name in enumerate(header) if name in kept]  # names like ^x$ would be patterns
+    kept = keep(header)
+    wanted = set(kept)
+    columns = [place for place, name in enumerate(header) if name in wanted]  # names like ^x$ would be patterns
+    known = {} if types is None or path.suffix.lower() in PACKED else types(kept)
     with translated(path, "CSV file"):
-        frame = pl.read_csv(
-            path,
-            separator=separator,
-            columns=columns,
-            infer_schema=infer,
-            infer_schema_length=None,
-            schema_overrides={name: pl.String for name in text if name in header} if infer else None,
-            glob=False,
-        )
+        if known:
+            lines = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
+            frame = _typed(lines, {place: known.get(header[place]) for place in columns})
+        else:
+            frame = pl.read_csv(
+                path,
+                separator=separator,
+                columns=columns,
+                infer_schema=infer,
+                infer_schema_length=None,
+                schema_overrides={name: pl.String for name in text if name in header} if infer else None,
+                glob=False,
+            )
     return Table(str(path), _without_blank_lines(frame), is_typed=False)
 
 
-def csv_batches(path: Path, *, keep: Keep) -> Iterator[tuple[pl.DataFrame, int]]:
-    """Give the rows that `read_csv_file` reads a part at a time, all as text, each with the bytes of text before it.
+def _typed(lines: pl.LazyFrame, types: Mapping[int, Type | None]) -> pl.DataFrame:
+    """Read the columns at these places: a part of the file after the other, so that its text is never in memory."""
+    columns, is_bad = [], {}
+    for place, one in types.items():
+        column = pl.nth(place)
+        if one == NUMBER:
+            is_text, column = column.is_not_null(), column.cast(pl.Float64, strict=False)
+            is_bad[place] = (is_text & column.is_null()).alias(f"\0{place}")
+        columns.append(column.cast(pl.Categorical) if one == NAME else column)
+    frame = lines.select(*columns, *is_bad.values()).collect(engine="streaming")
+    as_text = [place for place in is_bad if frame[f"\0{place}"].any()]
+    frame = frame.select(pl.nth(range(len(types))))
+    if not as_text:
+        return frame
+    return frame.with_columns(lines.select(pl.nth(*as_text)).collect(engine="streaming").get_columns())
 
-    A `ValueError` says that a row is too long, as where a quote is never closed; `read_csv_file` may read the file.
-    """
+
+def _first_rows_of_csv(path: Path, *, keep: Keep) -> pl.DataFrame:
+    """Return the rows that `read_csv_file` reads first, all as text."""
     header, separator = check_csv_file(path)
     kept = set(keep(header))
     columns = [place for place, name in enumerate(header) if name in kept]
     with translated(path, "CSV file"), open_binary(path) as file:
-        n_before, first_line = 0, b""
-        for records in _whole_records(file, BYTES_AT_ONCE):
-            text = b"".join([first_line, *records])
-            frame = pl.read_csv(text, separator=separator, columns=columns, infer_schema=False)
-            yield _without_blank_lines(frame), n_before
-            n_before += len(text) - len(first_line)
-            first_line = first_line or text[: _end_of_record(text) + 1]
+        text = file.read(MOST_LOOKED_AT)
+        if len(text) == MOST_LOOKED_AT:
+            text = text[: _end_of_records(text)]
+        frame = pl.read_csv(text, separator=separator, columns=columns, infer_schema=False, n_rows=FIRST_ROWS)
+    return _without_blank_lines(frame)
 
 
 def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
@@ -89,38 +117,12 @@ def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
-def _whole_records(file: IO[bytes], n_bytes: int) -> Iterator[Sequence[bytes | memoryview]]:
-    """Cut a file at ends of lines that lie in no quoted field, about every `n_bytes`; each cut in pieces."""
-    left = b""
-    while part := file.read(n_bytes):
-        if b'"' not in part and b'"' not in left:  # looking for one is faster than counting
-            end = part.rfind(b"\n")
-            if end >= 0:
-                yield left, memoryview(part)[: end + 1]
-                left = part[end + 1 :]
-                continue
-        left += part
-        end = left.rfind(b"\n")
-        is_quoted = bool(left.count(b'"', 0, max(end, 0)) % 2)
-        while is_quoted and end >= 0:
-            before = left.rfind(b"\n", 0, end)
-            is_quoted ^= bool(left.count(b'"', max(before, 0), end) % 2)
-            end = before
-        if end >= 0:
-            yield (memoryview(left)[: end + 1],)
-            left = left[end + 1 :]
-        elif len(left) > MOST_IN_RECORD * n_bytes:
-            raise ValueError("a row is too long to be read in parts.")
-    if left:
-        yield (left,)
-
-
-def _end_of_record(text: bytes) -> int:
-    """Place of the first end of a line that lies in no quoted field; that of the last character where there is none."""
-    end = text.find(b"\n")
+def _end_of_records(text: bytes) -> int:
+    """Place behind the last end of a line that lies in no quoted field; that of the end where there is none."""
+    end = text.rfind(b"\n")
     while end >= 0 and text.count(b'"', 0, end) % 2:
-        end = text.find(b"\n", end + 1)
-    return end if end >= 0 else len(text) - 1
+        end = text.rfind(b"\n", 0, end)
+    return end + 1 or len(text)
 
 
 def check_csv_file(path: Path) -> tuple[list[str], str]:
@@ -189,14 +191,29 @@ def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
             )
 
 
-def read_parquet_file(path: Path, *, keep: Keep) -> Table:
-    """Read the columns that `keep` chooses."""
+def read_parquet_file(path: Path, *, keep: Keep, types: Types | None = None) -> Table:
+    """Read the columns that `keep` chooses, as they are; text and whole numbers as names where `types` says so."""
     check_end(path)
     with translated(path, "Parquet file"):
-        columns = list(read_parquet_schema(path))
-        kept = set(keep(columns))
-        places = [place for place, name in enumerate(columns) if name in kept]  # names like ^x$ would be patterns
-        return Table(str(path), read_parquet(path, columns=places, glob=False))
+        schema = read_parquet_schema(path)
+        kept = keep(list(schema))
+        wanted, known = set(kept), {} if types is None else types(kept)
+        columns: list[pl.Expr] = []
+        whole: dict[str, frozenset[type]] = {}
+        for place, (name, dtype) in enumerate(schema.items()):
+            column, one = pl.nth(place), known.get(name)  # names like ^x$ would be patterns
+            if one == NAME and (dtype == pl.String or dtype.is_integer()):
+                column = column.cast(pl.String).cast(pl.Categorical)
+                whole |= {name: frozenset({int})} if dtype.is_integer() else {}
+            elif one == NUMBER and dtype.is_numeric():
+                column = column.cast(pl.Float64)
+            columns += [column] if name in wanted else []
+        return Table(str(path), _columns_of_parquet(path, columns), found=whole)
+
+
+@quiet
+def _columns_of_parquet(path: Path, columns: Sequence[pl.Expr]) -> pl.DataFrame:
+    return pl.scan_parquet(path, glob=False).select(columns).collect(engine="streaming")
 
 
 def check_end(path: Path) -> None:
@@ -211,113 +228,45 @@ def check_end(path: Path) -> None:
         )
 
 
-ROWS_AT_ONCE = 500_000
-"""Rows of a part of a Parquet file that has few columns."""
-CELLS_AT_ONCE = 2_000_000
-"""Cells of a part of one that has many."""
-MANY_COLUMNS = 32
-"""More columns than a long table has; a Parquet file that keeps so many is read some columns at a time, as it lies."""
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some rows of a file."""
-
-    table: Table
-    share: float  # How much of the file lies before them, in [0, 1]
-    is_from_first_row: bool  # Whether no rows of these columns came before
-
-
-def table_batches(
-    path: Path, kind: Kind, keep: Keep, *, text: Sequence[str] = (), in_each: Keep = list
-) -> Iterator[Batch]:
-    """Give the rows of a file a part at a time: the table of `read_table_file`, cut into parts.
-
-    `keep` chooses the columns to load; `text` are those read as text from JSON Lines, where types are noted. Where a
-    file is read some columns at a time, every part has the columns of `in_each`. A `ValueError` says that a file cannot
-    be read in parts.
-    """
-    if kind == "parquet":
-        yield from _of_parquet(path, keep, in_each)
-        return
-    n_bytes = max(1, path.stat().st_size)  # of a gzipped file too few: its share stays below what is said
+def first_rows(path: Path, kind: Kind, keep: Keep = list, *, text: Sequence[str] = ()) -> Table:
+    """Return the first rows of a file, to see what its columns hold; arguments are those of `read_table_file`."""
+    if kind == "csv":
+        return Table(str(path), _first_rows_of_csv(path, keep=keep), is_typed=False)
     if kind == "json":
-        for table, n_before in json_batches(path, keep=keep, text=text):
-            yield Batch(table, n_before / n_bytes, is_from_first_row=n_before == 0)
-        return
-    for frame, n_before in csv_batches(path, keep=keep):
-        table = Table(str(path), frame, is_typed=False)
-        yield Batch(table, min(1.0, n_before / n_bytes), is_from_first_row=n_before == 0)
-
-
-FIRST_ROWS = 20_000
-
-
-def first_rows(path: Path, kind: Kind, keep: Keep = list) -> pl.DataFrame:
-    """Return the first rows of a file, to see what its columns hold."""
-    if kind == "parquet":
-        with translated(path, "Parquet file"):
-            columns = list(read_parquet_schema(path))
-            kept = set(keep(columns))
-            return _some_rows(path, [place for place, name in enumerate(columns) if name in kept], 0, FIRST_ROWS)
-    try:
-        batch = next(table_batches(path, kind, keep), None)
-    except ValueError:  # it cannot be read in parts
-        return read_table_file(path, keep=keep).frame.head(FIRST_ROWS)
-    return pl.DataFrame() if batch is None else batch.table.frame.head(FIRST_ROWS)
-
-
-def _of_parquet(path: Path, keep: Keep, in_each: Keep) -> Iterator[Batch]:
+        return table_of_records(path, islice(read_records(path), 1), keep=keep, text=text)
     check_end(path)
     with translated(path, "Parquet file"):
-        columns, n_rows = _shape(path)
+        columns = list(read_parquet_schema(path))
         kept = set(keep(columns))
         places = [place for place, name in enumerate(columns) if name in kept]  # names like ^x$ would be patterns
-        if len(places) > MANY_COLUMNS:
-            always = in_each([columns[place] for place in places])
-            yield from _some_columns_each(path, columns, places, n_rows, always)
-            return
-        for first in range(0, max(n_rows, 1), ROWS_AT_ONCE):
-            table = Table(str(path), _some_rows(path, places, first, ROWS_AT_ONCE))
-            yield Batch(table, first / max(n_rows, 1), is_from_first_row=first == 0)
-
-
-def _some_columns_each(
-    path: Path, columns: Sequence[str], places: Sequence[int], n_rows: int, always: Sequence[str]
-) -> Iterator[Batch]:
-    """Give all rows of some columns at a time, so that each column is read once."""
-    first_places = [place for place in places if columns[place] in always]
-    others = [place for place in places if columns[place] not in always]
-    step = max(1, CELLS_AT_ONCE // max(1, n_rows))
-    for first in range(0, len(others), step):
-        table = Table(str(path), _some_rows(path, [*first_places, *others[first : first + step]], 0, n_rows))
-        yield Batch(table, first / len(others), is_from_first_row=True)
+        return Table(str(path), _head(path, places))
 
 
 @quiet
-def _shape(path: Path) -> tuple[list[str], int]:
-    """Names of the columns, and the number of rows."""
-    scan = pl.scan_parquet(path, glob=False)
-    return scan.collect_schema().names(), int(scan.select(pl.len()).collect().item())
+def _head(path: Path, places: Sequence[int]) -> pl.DataFrame:
+    """Read the first rows of the columns at these places."""
+    n_rows = min(FIRST_ROWS, max(1, FIRST_CELLS // max(1, len(places))))
+    return pl.scan_parquet(path, glob=False).select(pl.nth(*places)).head(n_rows).collect()
 
 
-@quiet
-def _some_rows(path: Path, places: Sequence[int], first: int, n_rows: int) -> pl.DataFrame:
-    """Read some rows of the columns at these places."""
-    return pl.scan_parquet(path, glob=False).select(pl.nth(*places)).slice(first, n_rows).collect()
-
-
-def read_table_file(path: Path, *, keep: Keep = list, text: Sequence[str] = (), infer: bool = False) -> Table:
+def read_table_file(
+    path: Path,
+    *,
+    keep: Keep = list,
+    text: Sequence[str] = (),
+    infer: bool = False,
+    types: Types | None = None,
+) -> Table:
     """Read a Parquet, CSV or JSON Lines table.
 
     `keep` chooses the columns to load. The columns `text` are read as text from CSV and JSON Lines, where mixed types
-    are noted; with `infer` the types of the others are found in CSV, too.
+    are noted; with `infer` the types of the others are found in CSV, too. What `types` says of columns spares memory.
     """
     kind = file_kind(path)
     if kind == "parquet":
-        table = read_parquet_file(path, keep=keep)
+        table = read_parquet_file(path, keep=keep, types=types)
     elif kind == "csv":
-        table = read_csv_file(path, keep=keep, text=text, infer=infer)
+        table = read_csv_file(path, keep=keep, text=text, infer=infer, types=types)
     else:
         table = table_of_records(path, read_records(path), keep=keep, text=text)
     if table.frame.height == 0:

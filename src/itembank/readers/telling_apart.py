@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.readers.refusals import in_words
 from itembank.readers.rows import OtherColumns, ResponseRows, can_be_counted
-from itembank.responses.labels import Labels, first_in_group
+from itembank.responses.labels import Labels, come_again, first_in_group
 
 Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "unknown"]
 _STEMS: Final[Mapping[Kind, str]] = {
@@ -117,12 +117,12 @@ def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> Respons
     """
     if rows.others is None:
         return rows
-    answered = np.flatnonzero(~np.isnan(rows.response))
-    pairs, counts = np.unique(cell[answered], return_counts=True)
-    repeated = answered[np.isin(cell[answered], pairs[counts > 1])]
-    if not repeated.size:
-        _tell_of_several(rows, answered, rows.others, spec)
+    is_answered = ~np.isnan(rows.response)
+    is_repeated = come_again(cell, rows.models.n_names * rows.items.n_names, is_answered)
+    if not is_repeated.any():
+        _tell_of_several(rows, is_answered, rows.others, spec)
         return rows
+    repeated = np.flatnonzero(is_repeated)
     table = rows.others.load(rows.others.names)
     group = np.unique(cell[repeated], return_inverse=True)[1]
     columns = {name: Labels.of(table[name].gather(repeated)) for name in table.columns}
@@ -237,10 +237,10 @@ def _options(
     return " ".join(words), changed
 
 
-def _tell_of_several(rows: ResponseRows, answered: IntArray, others: OtherColumns, spec: ReadingSpec) -> None:
+def _tell_of_several(rows: ResponseRows, is_answered: BoolArray, others: OtherColumns, spec: ReadingSpec) -> None:
     """Warn of items in several tasks, and of models of several agents."""
     for name in filter(is_plain, others.names):
-        kind = kind_of(name)
+        kind, answered = kind_of(name), np.flatnonzero(is_answered)
         labels = Labels.of(others.load([name])[name].gather(answered))
         owners, what = (rows.items, "item_id") if kind == "task" else (rows.models, "model_id")
         index = owners.index[answered]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.ties import id_order
-from itembank.responses.coded_responses import blocks, spans
 from itembank.responses.responses import ResponseMatrix
 
 EXACT_BITS = 53
 """Whole numbers of float64: up to these a sum has no last digit that the order of its terms could change."""
+CELLS_AT_ONCE = 2**20
 N_SUMS = 2
 """Sums of each row and column by different weights, as two unlike ones may agree in one."""
 
@@ -49,10 +49,11 @@ def content_order(responses: ResponseMatrix) -> ContentOrder:
     while True:
         of_models, of_items = _weights(models, bits), _weights(items, bits)
         sums_of_models, sums_of_items = np.zeros((2, n_models, N_SUMS)), np.zeros((2, n_items, N_SUMS))
-        for (first, last), block in zip(spans(responses), blocks(responses), strict=True):
-            for side, answers in enumerate(_whole_numbers(block, bits)):
-                sums_of_models[side, first:last] = answers @ of_items
-                sums_of_items[side] += answers.T @ of_models[first:last]
+        step = max(1, CELLS_AT_ONCE // max(1, n_items))
+        for rows in (slice(first, first + step) for first in range(0, n_models, step)):
+            for side, answers in enumerate(_whole_numbers(responses, rows, bits)):
+                sums_of_models[side, rows] = answers @ of_items
+                sums_of_items[side] += answers.T @ of_models[rows]
         models, items = _refined(models, sums_of_models), _refined(items, sums_of_items)
         n_before, n_distinct = n_distinct, np.unique(models).size + np.unique(items).size
         if n_distinct in {n_before, n_models + n_items}:
@@ -86,15 +87,16 @@ def numbered_groups(groups: Sequence[Hashable] | None, order: IntArray) -> IntAr
     return index
 
 
-def _whole_numbers(block: ResponseMatrix, bits: int) -> Iterator[FloatArray]:
-    """Give answers, then what each lacks to right, as whole numbers, (n_models, n_items); 0 where missing.
+def _whole_numbers(responses: ResponseMatrix, rows: slice, bits: int) -> Iterator[FloatArray]:
+    """Give answers of some models, then what each lacks to right, as whole numbers, (n_rows, n_items); 0 where missing.
 
     Answers count as equal that are so but for the last digits, which depend on the order in which attempts were added.
     """
-    known = ~np.isnan(block.responses)
-    values = np.where(known, block.responses, 0.0)
+    given = responses.responses[rows].astype(np.float64)
+    known = ~np.isnan(given)
+    values = np.where(known, given, 0.0)
     # attempts tell more than their mean
-    n_trials = known if block.n_trials is None else np.mod(block.n_trials, 2.0 ** (bits - 1))
+    n_trials = known if responses.n_trials is None else np.mod(responses.n_trials[rows], 2.0 ** (bits - 1))
     for side in (values, known - values):
         yield np.rint(side * 2.0 ** (bits - 1)) + n_trials
 

@@ -7,7 +7,7 @@ from typing import Literal, Self
 import numpy as np
 import polars as pl
 
-from itembank.numerics.arrays import IntArray
+from itembank.numerics.arrays import BoolArray, IntArray
 
 IdKind = Literal["text", "whole numbers"]
 """What ids were before they became text; None where the source has no types (CSV)."""
@@ -18,15 +18,20 @@ class Labels:
     """Names of n_rows rows."""
 
     names: pl.Series  # unique text, in order of first appearance
-    index: IntArray  # (n_rows,): Position of each row's name in `names`; -1 where the row has none
+    index: IntArray  # (n_rows,) of int32: Position of each row's name in `names`; -1 where the row has none
     kind: IdKind | None = None  # 'text', 'whole numbers'
 
     @classmethod
     def of(cls, column: pl.Series, kind: IdKind | None = None) -> Self:
         """Make labels of a column of text or categories."""
-        names = column.unique(maintain_order=True).drop_nulls().cast(pl.String)
-        codes = column.cast(pl.Enum(names)).to_physical().cast(pl.Int64).fill_null(-1)
-        return cls(names.rename("name"), codes.to_numpy(), kind)
+        coded = column if isinstance(column.dtype, pl.Categorical | pl.Enum) else column.cast(pl.Categorical)
+        unique = coded.unique(maintain_order=True).drop_nulls()
+        known = unique.to_physical().to_numpy()
+        place = np.full(int(known.max(initial=0)) + 2, -1, dtype=np.int32)  # the last is that of rows without a name
+        place[known] = np.arange(known.size)
+        codes = coded.to_physical()
+        codes = codes.cast(pl.UInt32).fill_null(place.size - 1) if codes.null_count() else codes
+        return cls(unique.cast(pl.String).rename("name"), place[codes.to_numpy()], kind)
 
     @property
     def n_names(self) -> int:
@@ -37,7 +42,7 @@ class Labels:
         """Labels of these rows alone; names that none of them has go."""
         index = self.index[rows]
         used = np.unique(index[index >= 0])
-        lookup = np.full(self.n_names + 1, -1, dtype=np.int64)  # the last place is what index -1 finds
+        lookup = np.full(self.n_names + 1, -1, dtype=np.int32)  # the last place is what index -1 finds
         lookup[used] = np.arange(used.size)
         return Labels(self.names.gather(used), lookup[index], self.kind)
 
@@ -46,16 +51,35 @@ class Labels:
         return self.names.gather(self.index[rows]).to_list()
 
 
+def number_of_pair(one: Labels, other: Labels) -> IntArray:
+    """Return the number of each row's pair of names, both known, (n_rows,) of int64."""
+    result = one.index.astype(np.int64)
+    result *= other.n_names
+    result += other.index
+    return result
+
+
 def join_labels(parts: Sequence[Labels]) -> Labels:
     """Put labels one after the other; a name in several parts is one name."""
     if len(parts) == 1:
         return parts[0]
     names = pl.concat([part.names for part in parts]).unique(maintain_order=True)
-    lookups = [part.names.cast(pl.Enum(names)).to_physical().cast(pl.Int64).to_numpy() for part in parts]
+    lookups = [part.names.cast(pl.Enum(names)).to_physical().cast(pl.Int32).to_numpy() for part in parts]
     # The -1 appended to each lookup is what index -1 finds.
-    pieces = [np.append(lookup, -1)[part.index] for lookup, part in zip(lookups, parts, strict=True)]
+    pieces = [np.append(lookup, np.int32(-1))[part.index] for lookup, part in zip(lookups, parts, strict=True)]
     kinds = {part.kind for part in parts if part.kind is not None}
     return Labels(names, np.concatenate(pieces), kinds.pop() if len(kinds) == 1 else None)
+
+
+def come_again(number: IntArray, n_numbers: int, among: BoolArray) -> BoolArray:
+    """Whether each number, below `n_numbers`, is there more than once among those marked, itself one, all (n_rows,)."""
+    own = number if among.all() else number[among]
+    is_there = np.zeros(n_numbers, dtype=bool)
+    is_there[own] = True
+    if np.count_nonzero(is_there) == own.size:
+        return np.zeros(number.shape, dtype=bool)
+    result: BoolArray = among & (np.bincount(own, minlength=n_numbers)[number] > 1)
+    return result
 
 
 def first_in_group(group: IntArray, n_groups: int, label: IntArray) -> tuple[IntArray, IntArray]:

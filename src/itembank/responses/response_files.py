@@ -20,11 +20,9 @@ from itembank.errors import DataError, ParameterError
 from itembank.files.atomic import check_destination, replacing_file
 from itembank.files.documents import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed, seal
 from itembank.numerics.arrays import BoolArray, FloatArray
-from itembank.responses.code_array import MISSING, CodeArray
-from itembank.responses.coded_responses import CodedResponses, are_many, blocks
 from itembank.responses.error_kinds import KINDS
 from itembank.responses.opening import read_parquet_metadata
-from itembank.responses.responses import ResponseMatrix
+from itembank.responses.responses import CELLS_AT_ONCE, ResponseMatrix
 
 SCHEMA_VERSION = "1"
 VERSION_KEY = "itembank.schema_version"
@@ -44,7 +42,6 @@ def write_responses(responses: ResponseMatrix, path: str | Path) -> None:
     Parameters
     ----------
     responses : ResponseMatrix
-        Or the codes that `itembank import` holds.
     path : str or Path
         Must end in ``.parquet``.
 
@@ -102,7 +99,7 @@ def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str])
         **{column: responses.items[column].cast(pl.Categorical) for column in ("item_id", "scenario", "subscenario")},
     }
     parts = _long_tables(responses, names)
-    n_rows = sum(int(np.count_nonzero(_told(part))) for part in blocks(responses))
+    n_rows = sum(int(np.count_nonzero(_told(part))) for part in responses.parts(CELLS_AT_ONCE))
     n_groups = max(1, round(n_rows / ROWS_IN_GROUP))
     size, more = divmod(n_rows, n_groups)
     groups = _regrouped(parts, [size + (number < more) for number in range(n_groups)])
@@ -130,7 +127,7 @@ def _long_tables(responses: ResponseMatrix, names: Mapping[str, pl.Series]) -> I
     of_items = ("item_id", "scenario", "subscenario")
     whole = pl.DataFrame()  # the items of a part in which everything is known: the next part mostly has the same
     first = 0
-    for part in blocks(responses):
+    for part in responses.parts(CELLS_AT_ONCE):
         told = _told(part)
         if told.all():
             model = np.repeat(np.arange(part.n_models), part.n_items)
@@ -205,10 +202,6 @@ def unpack_responses(packed: pl.DataFrame, models: pl.DataFrame, items: pl.DataF
     costs = {
         name.removeprefix(COST): _unpacked(packed[name], shape) for name in packed.columns if name.startswith(COST)
     }
-    is_alone = packed.columns == ["response"] and packed.schema["response"] == pl.Boolean
-    if is_alone and are_many(*shape):
-        codes = packed["response"].cast(pl.UInt8).fill_null(MISSING).to_numpy().reshape(shape)
-        return CodedResponses(CodeArray.of_cells(codes, np.array([0.0, 1.0])), models, items)
     n_trials = packed["n_trials"].to_numpy().reshape(shape) if "n_trials" in packed.columns else None
     return ResponseMatrix(_unpacked(packed["response"], shape), models, items, n_trials, costs)
 

@@ -18,6 +18,10 @@ from itembank.tabular import Compact
 DEFAULT_SCENARIO = "all"
 MOST_TRIALS = 10**9
 """NumPy draws samples without replacement from fewer only."""
+LARGE = 30_000_000
+"""Cells from which on a copy of the responses may be more than the memory has."""
+CELLS_AT_ONCE = 2**20
+"""Cells of a part of so many."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -219,9 +223,19 @@ class ResponseMatrix(Compact):
         responses, n_trials = counted_as(self.responses, self.n_trials, self.lost, value)
         return replace(self, responses=responses, n_trials=n_trials, lost=None)
 
-    def parts(self) -> Iterator["ResponseMatrix"]:
-        """Give the models in parts that fit the memory as numbers: all at once here, not where they are codes."""
-        yield self
+    @property
+    def is_large(self) -> bool:
+        """Whether there are so many cells that work on all of them takes a part at a time."""
+        return self.n_models * self.n_items > LARGE
+
+    def parts(self, most: int | None = None) -> Iterator["ResponseMatrix"]:
+        """Give the models in order, all at once unless they have more cells than `most`, or are large."""
+        if self.n_models * self.n_items <= (LARGE if most is None else most):
+            yield self
+            return
+        step = max(1, CELLS_AT_ONCE // self.n_items)
+        for first in range(0, self.n_models, step):
+            yield self.block(first, min(first + step, self.n_models))
 
     def model_indices(self, model_ids: Sequence[str]) -> IntArray:
         """Row of each of these models; `DataError` names those that are absent."""
@@ -295,13 +309,6 @@ def check_response_matrix(
             *_range_problems(responses, model_ids, item_ids),
             *_trial_problems(responses, n_trials, model_ids, item_ids),
         ]
-    if problems:
-        raise DataError(" ".join(problems))
-
-
-def check_ids(model_ids: Sequence[str], item_ids: Sequence[str]) -> None:
-    """Raise `DataError` when an id is empty, or there twice."""
-    problems = [*_id_problems(model_ids, "model_id"), *_id_problems(item_ids, "item_id")]
     if problems:
         raise DataError(" ".join(problems))
 

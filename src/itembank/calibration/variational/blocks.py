@@ -1,9 +1,6 @@
 """Responses laid out for the passes over them: items first, and as the likelihood of their family wants them.
 
-Many right and wrong answers for the passes: held as codes, made into numbers a block of items at a time.
-
-Blocks have only the models that answered. Models run whole benchmarks as a rule: items that the same models answered
-come into one block, whose columns are these models. Where missing cells are scattered, each item has a list of its own.
+Right and wrong answers too many for a copy stay as they are, and are laid out a block of items at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -17,7 +14,6 @@ from scipy.special import logit
 
 from itembank.calibration.fits import FitData
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.responses.code_array import MISSING, RIGHT, Codes, ItemCodes
 
 CELLS_PER_BLOCK = 32_000
 """Few enough that a block and its temporaries stay in the cache: 256 KB an array in double precision."""
@@ -31,6 +27,12 @@ MANY_GROUPS = 32
 ITEMS_AT_ONCE = 64
 """Items transposed at once, from columns into rows: fewer would read every line of memory several times."""
 
+COLUMNS_AT_ONCE = 256
+"""The same of answers that stay where they are: enough for blocks of few models."""
+
+NEARLY_ALL = 0.8
+"""Share of the models from which on a block has all of them."""
+
 MOST_COUPLED_CELLS = 30_000_000
 """A coupled step keeps two matrices of this many numbers: 480 MB in double precision."""
 
@@ -41,10 +43,8 @@ EXACT_TRIALS = 100.0
 class Part(NamedTuple):
     """Responses to a block of items, as numbers."""
 
-    items: slice | IntArray  # slice or (n_block,): Which items
-    # None, (n_columns,) or (n_block, n_columns): Which models have a column: all; the same for all items of the block;
-    # or each item's own.
-    models: IntArray | None
+    items: slice  # Which items
+    models: IntArray | None  # (n_columns,): Which models the columns are; None for all
     values: FloatArray  # (n_block, n_columns): As those of `Blocks`; weights None for once each
     weights: FloatArray | None  # (n_block, n_columns)
 
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 class ResponseBlocks(ABC):
     """Responses that the passes go over, a block of items at a time.
 
-    They are laid out as numbers (`Blocks`), or as codes (`CodedBlocks`).
+    They are laid out once (`Blocks`), or, where a copy would fill the memory, at each pass (`UncopiedBlocks`).
     """
 
     __slots__ = ()
@@ -74,6 +74,10 @@ class ResponseBlocks(ABC):
     def may_couple(self) -> bool:
         """Whether a coupled step may keep numbers of every cell."""
         return self.n_cells <= MOST_COUPLED_CELLS
+
+    @abstractmethod
+    def mean_values(self) -> FloatArray:
+        """Mean of each item's values, (n_items,)."""
 
     @property
     def group(self) -> IntArray | None:
@@ -162,6 +166,55 @@ class Blocks(ResponseBlocks):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class UncopiedBlocks(ResponseBlocks):
+    """Right and wrong answers that stay where they are, laid out block after block at each pass."""
+
+    responses: FloatArray  # (n_models, n_columns): 0, 1 or NaN
+    columns: IntArray  # (n_items,): Which of them the items are
+    lower_asymptote: FloatArray  # (n_items,)
+    dtype: np.dtype[np.floating]  # Kind of numbers of the passes
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, those without an answer included."""
+        return self.n_items * int(self.responses.shape[0])
+
+    def parts(self) -> Iterator[Part]:
+        """Lay out the answers block by block, of consecutive items and the models that answered any of those near."""
+        for start in range(0, self.n_items, COLUMNS_AT_ONCE):
+            columns = self.columns[start : start + COLUMNS_AT_ONCE]
+            is_run = bool((np.diff(columns) == 1).all())
+            answers = self.responses[:, columns[0] : columns[-1] + 1] if is_run else self.responses[:, columns]
+            values: FloatArray = answers.T.astype(self.dtype, order="C")
+            models = missing = None
+            if np.isnan(values.sum()):
+                missing = np.isnan(values)
+                is_asked = ~missing.all(axis=0)
+                if is_asked.mean() < NEARLY_ALL:
+                    models = np.flatnonzero(is_asked)
+                    values, missing = values[:, models], missing[:, models]
+                values[missing] = 0.5
+            step = max(1, CELLS_PER_BLOCK // max(1, values.shape[1]))
+            for first in range(0, columns.size, step):
+                place = slice(first, min(first + step, columns.size))
+                values[place] -= self.dtype.type(0.5)
+                weights = None if missing is None else (~missing[place]).astype(self.dtype)
+                yield Part(slice(start + place.start, start + place.stop), models, values[place], weights)
+
+    def mean_values(self) -> FloatArray:
+        """Mean of each item's values, (n_items,)."""
+        mean = np.empty(self.n_items)
+        for part in self.parts():
+            counts = part.values.shape[1] if part.weights is None else part.weights.sum(axis=1)
+            mean[part.items] = part.values.sum(axis=1) / counts
+        return mean
+
+    def take_items(self, items: IntArray | BoolArray) -> "UncopiedBlocks":
+        """Return the answers to some of the items."""
+        return UncopiedBlocks(self.responses, self.columns[items], self.lower_asymptote[items], self.dtype)
+
+
 def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
     """Lay the responses out for the passes; items must be in the order of `table_groups`."""
     if data.family == "beta-binomial":
@@ -245,137 +298,3 @@ def _of_agreeing_trials(data: FitData) -> Blocks:
         group,
         run=run,
     )
-
-
-LEAST_FILLED = 0.5
-"""Share of answered cells from which on items share columns: a cell of a list takes twice the time of a shared one."""
-NEARLY_ALL = 0.8
-"""Share of the models from which on a block has all of them, and keeps no copy of its codes."""
-LEAST_ALIKE = 4
-"""Items answered by the same models that are worth a block of their own."""
-
-
-class Piece(NamedTuple):
-    """Codes of a block of items."""
-
-    items: slice | IntArray  # As those of `Part`
-    models: IntArray | None
-    codes: Codes | None  # (n_block, n_columns): None where they are read anew each time
-    is_complete: bool = False  # Whether no cell is missing
-
-
-@dataclass(frozen=True, slots=True)
-class CodedBlocks(ResponseBlocks):
-    """Answers laid out for the passes as codes, items first, block after block."""
-
-    codes: ItemCodes
-    lower_asymptote: FloatArray  # (n_items,)
-    dtype: np.dtype[np.floating]  # Kind of numbers of the passes
-    is_complete: bool  # Whether no cell is missing
-    pieces: tuple[Piece, ...]  # Every item in one of them
-
-    @property
-    def n_cells(self) -> int:
-        """Number of cells, those without an answer included."""
-        return self.codes.n_cells
-
-    @property
-    def may_couple(self) -> bool:
-        """Never: a coupled step keeps numbers of every cell."""
-        return False
-
-    def take_items(self, items: IntArray | BoolArray) -> "CodedBlocks":
-        """Return the answers to some of the items."""
-        return coded_blocks(
-            self.codes.take(items), self.lower_asymptote[items], self.dtype, is_complete=self.is_complete
-        )
-
-    def parts(self) -> Iterator[Part]:
-        """Decode block after block."""
-        for piece in self.pieces:
-            codes = self.codes.block(piece.items) if piece.codes is None else piece.codes
-            models = piece.models
-            if models is not None and models.ndim == 2:  # lists are kept in two bytes a model where that is enough
-                models = models.astype(np.int32)
-            yield Part(piece.items, models, *_numbers(codes, self.dtype, is_complete=piece.is_complete))
-
-
-def coded_blocks(
-    codes: ItemCodes, lower_asymptote: FloatArray, dtype: np.dtype[np.floating], *, is_complete: bool | None = None
-) -> CodedBlocks:
-    """Lay codes out for the passes; whether no cell is missing is looked up unless it is told."""
-    if is_complete is None:
-        is_complete = not any((block == MISSING).any() for _, block in codes.blocks())
-    pieces = tuple(_piece(codes, items, is_complete=is_complete) for items in _cut(codes, is_complete=is_complete))
-    return CodedBlocks(codes, lower_asymptote, dtype, is_complete, pieces)
-
-
-def _numbers(codes: Codes, dtype: np.dtype[np.floating], *, is_complete: bool) -> tuple[FloatArray, FloatArray | None]:
-    """Return values and weights of codes, as those of `Blocks`."""
-    values: FloatArray = codes.astype(dtype)
-    values -= values.dtype.type(0.5)
-    if is_complete:
-        return values, None
-    weights: FloatArray = (codes <= RIGHT).astype(dtype)
-    values *= weights
-    return values, weights
-
-
-def _cut(codes: ItemCodes, *, is_complete: bool) -> Iterator[slice | IntArray]:
-    """Cut the items into blocks that stay in the cache and have few missing cells."""
-    if is_complete:
-        step = max(1, CELLS_PER_BLOCK // codes.n_models)
-        return (slice(first, min(first + step, codes.n_items)) for first in range(0, codes.n_items, step))
-    return _cut_by_pattern(codes)
-
-
-def _cut_by_pattern(codes: ItemCodes) -> Iterator[IntArray]:
-    """Put items together that the same models answered."""
-    pattern, n_answers = _patterns(codes)
-    order = np.argsort(pattern, kind="stable")
-    # where each run of items of one pattern begins and ends
-    edges = np.concatenate([[0], np.flatnonzero(np.diff(pattern[order])) + 1, [order.size]])
-    first = 0
-    while first < order.size:
-        run = int(np.searchsorted(edges, first, side="right"))
-        last = first + max(1, CELLS_PER_BLOCK // max(int(n_answers[order[first]]), 1))
-        if edges[run] - edges[run - 1] >= LEAST_ALIKE:
-            last = min(last, int(edges[run]))
-        yield np.sort(order[first:last])
-        first = last
-
-
-def _piece(codes: ItemCodes, items: slice | IntArray, *, is_complete: bool) -> Piece:
-    """Give some items the models that answered any of them, or each item its own."""
-    if is_complete:
-        return Piece(items, None, None, is_complete=True)
-    block = codes.block(items)
-    is_known = block != MISSING
-    models = np.flatnonzero(is_known.any(axis=0))
-    n_items, n_known = block.shape[0], int(np.count_nonzero(is_known))
-    n_cells = n_items * models.size
-    if n_known >= LEAST_FILLED * n_cells:
-        if models.size >= NEARLY_ALL * codes.n_models:
-            return Piece(items, None, None, is_complete=n_known == block.size)
-        return Piece(items, models, np.ascontiguousarray(block[:, models]), is_complete=n_known == n_cells)
-    n_answers = np.count_nonzero(is_known, axis=1)
-    rows, columns = np.nonzero(is_known)
-    place = np.arange(rows.size) - np.repeat(np.cumsum(n_answers) - n_answers, n_answers)
-    shape = (n_items, int(n_answers.max()))
-    lists = np.zeros(shape, dtype=np.uint16 if codes.n_models <= np.iinfo(np.uint16).max else np.int32)
-    own = np.full(shape, MISSING, dtype=np.uint8)
-    lists[rows, place], own[rows, place] = columns, block[rows, columns]
-    return Piece(items, lists, own)
-
-
-def _patterns(codes: ItemCodes) -> tuple[IntArray, IntArray]:
-    """Give the sets of models that answered an item numbers as they first appear, and count each item's answers."""
-    number, n_answers = np.empty(codes.n_items, dtype=np.int64), np.empty(codes.n_items, dtype=np.int64)
-    seen: dict[int, int] = {}
-    for part, block in codes.blocks():
-        is_known = block != MISSING
-        n_answers[part] = np.count_nonzero(is_known, axis=1)
-        # Two sets of one hash would only share a block.
-        hashes = [hash(row.tobytes()) for row in np.packbits(is_known, axis=1)]
-        number[part] = [seen.setdefault(one, len(seen)) for one in hashes]
-    return number, n_answers

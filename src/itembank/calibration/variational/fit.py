@@ -9,7 +9,6 @@ small to distinguish from zero". The item model expects L to have mean ``m = psi
 were there. True draws of a Beta go that far once in 400 at worst (p phi near 0, where -L is nearly exponential).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -27,7 +26,7 @@ from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule,
 from itembank.calibration.variational.blocks import (
     Blocks,
     ResponseBlocks,
-    coded_blocks,
+    UncopiedBlocks,
     is_small,
     make_blocks,
     table_groups,
@@ -43,7 +42,6 @@ from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.stable import softplus
 from itembank.progress import ProgressCallback, silent
-from itembank.responses.code_array import ItemCodes
 
 START_VARIANCE = 0.1
 """Of the abilities at the start: anything up to the prior's variance, one. From 0.01 to 1 the ends are the same."""
@@ -246,12 +244,15 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
     """Fit items that are in the order of their precisions."""
-    if data.codes is not None:
-        return _fit_some_first(data, partial(_of_codes, data, data.codes, spec), spec, rules, progress)
-    blocks = make_blocks(data, single_precision=_is_single(data, spec))
+    is_single = _is_single(data, spec)
+    if data.columns is not None:
+        dtype: np.dtype[np.floating] = np.dtype(np.float32 if is_single else np.float64)
+        uncopied = UncopiedBlocks(data.responses, data.columns, data.lower_asymptote, dtype)
+        return _fit_some_first(data, uncopied, spec, rules, progress)
+    blocks = make_blocks(data, single_precision=is_single)
     # little is saved where the subset would be most of the items
     if blocks.n_items > 1.5 * SUBSET_SIZE:
-        return _fit_some_first(data, partial(_of_numbers, data, blocks), spec, rules, progress)
+        return _fit_some_first(data, blocks, spec, rules, progress)
     rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
     ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
     history = [*rough.history, *ascent.history]
@@ -259,26 +260,22 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
     return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
 
 
-class _Some(NamedTuple):
-    """Items that are fitted first, and how to lay out all of them."""
-
-    data: FitData  # Of these items, as numbers
-    blocks: ResponseBlocks  # Of these items
-    all_blocks: Callable[[], ResponseBlocks]  # Gives the blocks of all items
-
-
 def _fit_some_first(
-    data: FitData, choose: Callable[[], _Some], spec: Variational, rules: Rules, progress: ProgressCallback
+    data: FitData, blocks: ResponseBlocks, spec: Variational, rules: Rules, progress: ProgressCallback
 ) -> Fit:
     """Fit some items, then all of them from the abilities found."""
-    some = choose()
-    rough, is_determined = from_nothing(some.blocks, some.data, spec, rules.rough)
-    name = f"fit {some.blocks.n_items} items"
-    first = _to_the_end(some.blocks, rough.posterior, spec, rules, _stage(progress, name, 0.1, 0.5))
+    chosen = spread_over_difficulty(blocks.mean_values(), _subset_size(data))
+    some = data.take_items(chosen)
+    of_some: ResponseBlocks = blocks.take_items(chosen)
+    if some.columns is not None:
+        some = some.copied()
+        of_some = make_blocks(some, single_precision=_is_single(data, spec))
+    rough, is_determined = from_nothing(of_some, some, spec, rules.rough)
+    name = f"fit {of_some.n_items} items"
+    first = _to_the_end(of_some, rough.posterior, spec, rules, _stage(progress, name, 0.1, 0.5))
     if rules.has_precision:
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
-    blocks = some.all_blocks()
-    del some  # room for the sweeps over all items
+    del some, of_some  # room for the sweeps over all items
     posterior = all_items(blocks, first.posterior, data, rules.rough)
     ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
@@ -286,31 +283,12 @@ def _fit_some_first(
     return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
-def _of_numbers(data: FitData, blocks: Blocks) -> _Some:
-    """Choose the items that are fitted first."""
-    chosen = spread_over_difficulty(blocks.mean_values(), SUBSET_SIZE)
-    return _Some(data.take_items(chosen), blocks.take_items(chosen), lambda: blocks)
-
-
-def _of_codes(data: FitData, codes: ItemCodes, spec: Variational) -> _Some:
-    """Choose the items that are fitted first among many right and wrong answers.
-
-    Where no cell is missing they are laid out as numbers, for coupled steps; else with the models that answered.
-    """
-    is_single = _is_single(data, spec)
-    dtype: np.dtype[np.floating] = np.dtype(np.float32 if is_single else np.float64)
-    counts = codes.counts()
-    most = max(MOST_SUBSET_CELLS // codes.n_models, LEAST_SUBSET_SIZE)
-    chosen = spread_over_difficulty(counts.mean, min(most, SUBSET_SIZE, codes.n_items))
-    of_some = data.take_items(chosen)
-    numbers = of_some.decoded()
-    blocks: ResponseBlocks
-    if counts.is_complete:
-        blocks = make_blocks(numbers, single_precision=is_single)
-    else:
-        blocks = coded_blocks(codes.take(chosen), of_some.lower_asymptote, dtype)
-    all_blocks = partial(coded_blocks, codes, data.lower_asymptote, dtype, is_complete=counts.is_complete)
-    return _Some(numbers, blocks, all_blocks)
+def _subset_size(data: FitData) -> int:
+    """Count the items that are fitted first."""
+    if data.columns is None:
+        return SUBSET_SIZE
+    most = max(MOST_SUBSET_CELLS // int(data.responses.shape[0]), LEAST_SUBSET_SIZE)
+    return min(most, SUBSET_SIZE, data.columns.size)
 
 
 def _is_single(data: FitData, spec: Variational) -> bool:

@@ -3,19 +3,13 @@
 Everything is a matrix product: with ``x = (theta, 1)`` the logit has mean ``E[beta] . E[x]`` and variance
 ``E[x]' S_i E[x] + tr(E[a a'] C_l)`` (S_i, C_l the posterior covariances of item and ability); the sums of weighted
 outer products that the updates need are products with the unique entries of the outer products.
-
-Products of a block of cells with numbers of its items and of its models, whichever models the block has.
-
-A block has all models, some models for all of its items, or a list of models for each of its items. The first two are
-matrix products; the lists are gathered, and what they add to the models is a sparse matrix product.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import BetaRule
@@ -37,13 +31,9 @@ class ModelNumbers(NamedTuple):
     squares: FloatArray
     moment: FloatArray  # (n_models, (n_dims + 1)(n_dims + 2) / 2): ``E[x x']``, upper triangles
 
-    def of(self, models: IntArray | None) -> "ModelNumbers | Gathered":
+    def of(self, models: IntArray | None) -> "ModelNumbers":
         """Return the numbers of a block's models."""
-        if models is None:
-            return self
-        if models.ndim == 1:
-            return ModelNumbers(self.extended[models], self.squares[models], self.moment[models])
-        return Gathered(self.squares.take(models, axis=0), self.extended.shape[1] - 1)
+        return self if models is None else ModelNumbers(*(numbers[models] for numbers in self))
 
     def logits(self, item_mean: FloatArray, of_items: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of the logits of items, (n_block, n_columns) each.
@@ -61,35 +51,12 @@ class ModelNumbers(NamedTuple):
         return curvature @ self.moment, linear @ self.extended
 
 
-class Gathered(NamedTuple):
-    """Numbers of the models of each item of a block."""
-
-    squares: FloatArray  # (n_block, n_columns, (n_dims + 1)^2): Those of `ModelNumbers`, which hold all others
-    n_dims: int
-
-    def logits(self, item_mean: FloatArray, of_items: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """As that of `ModelNumbers`."""
-        weights = np.zeros((of_items.shape[0], 2, of_items.shape[1]), dtype=of_items.dtype)
-        weights[:, 0, with_one(self.n_dims)] = item_mean
-        weights[:, 1] = of_items
-        found = weights @ self.squares.swapaxes(1, 2)
-        return found[:, 0], found[:, 1]
-
-    def item_sums(self, curvature: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """As that of `ModelNumbers`."""
-        sums = np.stack([curvature, linear], axis=1) @ self.squares
-        n_products = triangle(self.n_dims + 1)[0].shape[0]
-        precision = sums[:, 0, :n_products]
-        precision[:, slope_pairs(self.n_dims)] += sums[:, 0, n_products:]
-        return precision, sums[:, 1, with_one(self.n_dims)]
-
-
 class Block(NamedTuple):
     """What the rule gives for a block of items."""
 
-    items: slice | IntArray  # slice or (n_block,): Which items
-    models: IntArray | None  # None, (n_columns,) or (n_block, n_columns): Which models, as in `Part`
-    numbers: ModelNumbers | Gathered  # Of these models
+    items: slice  # Which items
+    models: slice | IntArray  # slice or (n_columns,): Which models, all or as in `Part`
+    numbers: ModelNumbers  # Of these models
     mean: FloatArray  # (n_block, n_columns): Expected logit; ``y - 1/2 + t`` and w, zero where not observed
     linear: FloatArray  # (n_block, n_columns)
     curvature: FloatArray  # (n_block, n_columns)
@@ -169,8 +136,8 @@ def ability_statistics(
     likelihood = np.empty(blocks.n_items)
     cross = CrossTerms.empty((blocks.n_items, n_models), blocks.dtype) if with_cross else None
     for block in cells(blocks, posterior, rule):
-        add_to_models(curved, block.curvature, features[block.items], block.models)
-        add_to_models(linear, block.linear, loadings[block.items], block.models)
+        curved[block.models] += block.curvature.T @ features[block.items]
+        linear[block.models] += block.linear.T @ loadings[block.items]
         likelihood[block.items] = block.likelihood
         if cross is not None:
             cross.put(block)
@@ -198,7 +165,7 @@ def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Itera
             expected = rule.evaluate(
                 part.values,
                 part.weights,
-                (blocks.group_at(cast("slice", part.items)) if isinstance(blocks, Blocks) else 0),
+                (blocks.group_at(part.items) if isinstance(blocks, Blocks) else 0),
                 mean,
                 variance,
             )
@@ -206,7 +173,8 @@ def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Itera
             lower = blocks.lower_asymptote[part.items] if can_guess else None
             expected = _logistic_cells(part, rule, mean, variance, lower)
         likelihood = expected.value.sum(axis=1) + constants[part.items]
-        yield Block(part.items, part.models, numbers, mean, expected.linear, expected.curvature, likelihood)
+        models = slice(None) if part.models is None else part.models
+        yield Block(part.items, models, numbers, mean, expected.linear, expected.curvature, likelihood)
 
 
 def _logistic_cells(
@@ -232,12 +200,12 @@ def _logistic_cells(
 def logit_moments(blocks: Blocks, posterior: Posterior) -> Iterator[tuple[slice, FloatArray, FloatArray]]:
     """Mean and variance of the logits, (n_block, n_models), block by block."""
     for part, _, mean, variance in _moments(blocks, posterior):
-        yield cast("slice", part.items), mean, variance
+        yield part.items, mean, variance
 
 
 def _moments(
     blocks: ResponseBlocks, posterior: Posterior
-) -> Iterator[tuple[Part, ModelNumbers | Gathered, FloatArray, FloatArray]]:
+) -> Iterator[tuple[Part, ModelNumbers, FloatArray, FloatArray]]:
     """Give each block, the numbers of its models, and mean and variance of its logits."""
     dtype = blocks.dtype
     n_dims, covariance = posterior.n_dims, posterior.item_covariance
@@ -288,26 +256,6 @@ def _doubled(packed: FloatArray, size: int) -> FloatArray:
     rows, columns = triangle(size)
     result: FloatArray = packed * np.where(rows == columns, 1.0, 2.0)
     return result
-
-
-def add_to_models(
-    total: FloatArray,  # (n_models, n_numbers): Changed in place
-    cells: FloatArray,  # (n_block, n_columns)
-    of_items: FloatArray,  # (n_block, n_numbers)
-    # None, (n_columns,) or (n_block, n_columns): Which models the columns are; a list of an item may name a model again
-    # where its cell is zero
-    models: IntArray | None,
-) -> None:
-    """Add ``cells' of_items`` to the totals of the models of a block."""
-    if models is None:
-        total += cells.T @ of_items
-    elif models.ndim == 1:
-        total[models] += cells.T @ of_items
-    else:
-        n_block, n_columns = cells.shape
-        starts = np.arange(0, cells.size + 1, n_columns)
-        sparse = csr_array((cells.ravel(), models.ravel(), starts), shape=(n_block, total.shape[0]))
-        total += sparse.T @ of_items
 
 
 def slope_pairs(n_dims: int) -> IntArray:
