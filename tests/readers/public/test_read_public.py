@@ -224,3 +224,13 @@ def test_what_an_entry_names_exists(source):
 def test_an_unknown_name_gets_a_near_one():
     with pytest.raises(ParameterError, match="Did you mean 'alpaca-eval'"):
         public_source("alpaca_eval")
+
+
+@pytest.mark.filterwarnings("ignore::itembank.errors.DataWarning")
+def test_samples_of_irsl_are_trials_of_the_model_that_a_file_is_called_after(tmp_path):
+    for model, scores in (("a_bbq", [[1.0, 0.0], [1.0, 1.0]]), ("b_bbq", [[0.0, 0.0], [1.0, 0.0]])):
+        pl.DataFrame({"question_idx": [0, 1], "scores": scores}).write_parquet(tmp_path / f"{model}.parquet")
+    found = read_public("irsl", tmp_path).responses
+    assert (found.model_ids, found.item_ids) == (["a_bbq", "b_bbq"], ["0", "1"])
+    assert found.responses.tolist() == [[0.5, 1.0], [0.0, 0.5]]
+    assert found.n_trials.tolist() == [[2, 2], [2, 2]]
