@@ -14,7 +14,6 @@ from itembank.calibration.fits import FitData
 from itembank.calibration.skill import score_correlation
 from itembank.errors import DataWarning
 from itembank.pages.bank_page import bank_page
-from itembank.responses.code_array import codes_of
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.scenario_fits import default_spec
 from tests.calibration.simulated import guessing_siblings
@@ -91,8 +90,8 @@ def test_the_correlation_is_pearsons_and_signed():
     wanted = correlation(abilities[:, 0], answers.mean(axis=1))
     assert score_correlation(data, abilities) == pytest.approx(wanted, abs=1e-12)
     assert score_correlation(data, -abilities) == pytest.approx(-wanted, abs=1e-12)
-    codes = FitData.of_codes(codes_of(answers), np.zeros(40))
-    assert score_correlation(codes, abilities) == pytest.approx(wanted, abs=1e-6)
+    uncopied = FitData(answers, None, np.zeros(40), columns=np.arange(40))
+    assert score_correlation(uncopied, abilities) == pytest.approx(wanted, abs=1e-6)
     two = np.column_stack([abilities[:, 0], rng.normal(size=30)])
     fitted = np.column_stack([np.ones(30), two])
     score = answers.mean(axis=1)

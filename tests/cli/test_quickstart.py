@@ -38,7 +38,9 @@ FEW = partial(load_few, every_item=14)
 def small(monkeypatch):
     """Take few items and folds, and a fit of a second."""
     spec = Variational("2pl", n_dims=1, tolerance=1e-3)
-    monkeypatch.setattr(ib, "build_bank", lambda past, **choices: build_bank(past, spec, **choices))
+    monkeypatch.setattr(
+        ib, "build_bank", lambda past, asked=None, **choices: build_bank(past, asked or spec, **choices)
+    )
     monkeypatch.setattr(ib, "load_builtin", FEW)
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_MANY", 3)
     monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # it takes seconds to bundle

@@ -233,6 +233,7 @@ def test_probabilities_of_zero_and_one_only_say_how_near_they_are(method):
         assert found.theta[1, 0] > 1.0
 
 
+@pytest.mark.filterwarnings("ignore:.*scores came without numbers of questions")
 @pytest.mark.parametrize("family", NEW)
 def test_score_takes_trials_from_the_responses(family):
     bank = with_family(make_bank(n_dims=1), family)

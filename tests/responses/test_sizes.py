@@ -83,6 +83,7 @@ def test_calibrate_and_estimate_say_so_on_the_command_line(board, tmp_path, run)
     assert all("count as 100 each" in one["note"] for one in json.loads(found.out)["rows"])
 
 
+@pytest.mark.filterwarnings("ignore:items of .* are not skill")
 def test_items_of_one_scenario_are_marks_and_not_scores_of_benchmarks():
     """Marks of judges and the like stay as they are; where none is 0 or 1, calibration says what it takes as right."""
     values = np.random.default_rng(0).uniform(0.05, 0.95, (20, 12))

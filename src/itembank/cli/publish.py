@@ -14,7 +14,6 @@ from itembank.cli.options import (
     FOLDER,
     ID_FORMS,
     NEW_FILE,
-    OTHER_FOLDER,
     bank_argument,
     format_option,
     option,
@@ -57,7 +56,7 @@ def note_columns(went: Sequence[str], left_out: Sequence[str]) -> None:
 @bank_argument
 @option("-n --n-items", "How many items to choose.", COUNT, default=100)
 @option("--selection", "Publish these items.  [default: choose them]", FILE)
-@option("-o --output", "Folder to publish.", OTHER_FOLDER, required=True)
+@option("-o --output", "Folder to publish.", FOLDER, required=True)
 @option("--name", "Its name.  [default: that of the folder]", default="")
 @license_option
 @column_options

@@ -26,7 +26,7 @@ NOT_AN_ERROR = frozenset(
     )
 )
 """Texts in a column of errors that say that there was none, in lower case."""
-ERROR_COLUMNS = ("error", "errormessage", "errormsg", "errortype", "exception", "exceptioninfo", "exceptiontype")
+ERROR_COLUMNS = ("error", "errormessage", "errormsg", "exception", "exceptioninfo", "exceptiontype")
 """What others call a column of errors, without case, blanks and underscores."""
 STATUS_COLUMNS = ("status", "state", "exitstatus", "finalstatus", "runstatus", "trialstatus")
 """The same of one that says by a word how an attempt ended."""

@@ -134,8 +134,8 @@ _NO_TABLE, _ELSEWHERE = "as in `NO_TABLE`", "it takes other data; tests of its c
 NOT_PRINTED = {
     **dict.fromkeys(("bank-build", "push", "pull", "run", "run-dry", "quickstart"), _NO_TABLE),
     **dict.fromkeys(("prediction at-cost", "prediction reach", "check drift.items"), _ELSEWHERE),
-    "info": "n_items_in_bank prompts caution",
-    "calibrate rows": "caution",
+    "info": "n_items_in_bank prompts caution assumed_questions",
+    "calibrate rows": "caution assumed_questions",
     "check-items items": "rival n_rival n_key differs_for differs_by text",
     **dict.fromkeys(("transfer methods", "transfers transfers.methods"), "log_error"),
     "gate": "repeats",

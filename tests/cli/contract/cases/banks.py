@@ -283,7 +283,6 @@ _PLAN = Case(
     no_effect={
         **no_chance("difference"),
         ("sizes", "--max-items"): "up to 500 items every size is tried",
-        ("half-width", "--max-items"): "ten items are enough",
     },
     nowhere=ONE_ATTEMPT,
     stops={
