@@ -40,7 +40,7 @@ from itembank.readers.table_files import read_parquet_file, table_batches
 from itembank.readers.telling_apart import is_plain
 from itembank.responses.code_array import CodeArray
 from itembank.responses.coded_responses import CodedResponses, are_many
-from itembank.responses.error_kinds import KINDS, STATUS_COLUMNS, Errors, is_called
+from itembank.responses.error_kinds import ERROR_COLUMNS, KINDS, STATUS_COLUMNS, Errors, is_called
 from itembank.responses.labels import IdKind, Labels
 from itembank.responses.lost_answers import LostAnswers, counted_as
 from itembank.responses.opening import PACKED, UNREADABLE, file_kind, read_parquet, read_parquet_metadata, translated
@@ -411,7 +411,7 @@ def _put_table(path: Path, cells: StreamedCells, spec: ReadingSpec, tell: Callab
 def _others(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
     """Columns of a long table that are not read; none may say that an item, or a model, is another one."""
     others = other_names(columns, spec)
-    if any(is_plain(name) or is_called(name, STATUS_COLUMNS) for name in others):
+    if any(is_plain(name) or is_called(name, (*STATUS_COLUMNS, *ERROR_COLUMNS)) for name in others):
         raise NotPlainError
     return others
 
