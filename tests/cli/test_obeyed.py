@@ -506,7 +506,7 @@ CASES = (
         "ids of items that are called so, beside other columns",
         {"r.csv": "ID,model,score,prompt,exception\nx,a,1,p,\ny,a,0,q,boom\nx,b,1,p,\n"},
         "--column item_id=ID",
-        {"a": [1, None], "b": [1, None]},
+        {"a": [1, 0], "b": [1, None]},
     ),
     Case(
         "a status of errors",

@@ -109,31 +109,37 @@ def test_flags_are_errors_and_other_numbers_are_not():
         responses_from_frame(frame(response=[1, 0, 0], gap=[0.1, 0.4, 0.0]), spec=ReadingSpec(columns={"error": "gap"}))
 
 
-@pytest.mark.parametrize("name", ["Error", "error_message", "Exception type"])
-def test_columns_of_errors_by_other_names(name, tmp_path):
-    text = f"model,item,score,{name}\na,x,1,\na,y,0,Read timed out\na,z,0,\n"
-    (tmp_path / "r.csv").write_text(text)
-    with pytest.warns(DataWarning, match=f"'{name}' as error"):
+def test_a_column_of_errors_with_a_capital(tmp_path):
+    (tmp_path / "r.csv").write_text("model,item,score,Error\na,x,1,\na,y,0,Read timed out\na,z,0,\n")
+    with pytest.warns(DataWarning, match="'Error' as error"):
         matrix = read_responses(tmp_path / "r.csv")
     np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0]])
     assert kinds(matrix) == [["answer", "time-out", "answer"]]
-    (tmp_path / "r.csv").write_text(f"model_id,item_id,response,{name}\na,x,1,0.37\na,y,0,2.5\n")
+    (tmp_path / "r.csv").write_text("model_id,item_id,response,Error\na,x,1,0.37\na,y,0,2.5\n")
     with pytest.warns(DataWarning) as told:
         assert read_responses(tmp_path / "r.csv").lost is None
     assert "the column is left out" in str(told[-1].message)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_a_status_that_is_an_error_is_named_and_can_be_counted(ending, tmp_path):
-    rows = pl.DataFrame(
-        {"model_id": "a", "item_id": ["x", "y", "z"], "response": [1, 0, 0], "Status": ["completed", "timeout", "done"]}
-    )
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("Status", ["completed", "timeout", "done"]), ("exception_type", [None, "ReadTimeout", "IndexError"])],
+)
+def test_errors_of_runs_that_no_column_tells_are_named_and_can_be_counted(ending, name, words, tmp_path):
+    rows = pl.DataFrame({"model_id": "a", "item_id": ["x", "y", "z"], "response": [1, 0, 0], name: words})
     path = tmp_path / f"r.{ending}"
     path.write_text(rows.write_csv() if ending == "csv" else rows.write_ndjson())
-    with pytest.warns(DataWarning, match="1 rows have 'timeout' as 'Status', .*add: columns={'error': 'Status'}"):
+    says = f"1 rows have '{words[1]}' as '{name}', .*add: columns={{'error': '{name}'}}"
+    with pytest.warns(DataWarning, match=says):
         np.testing.assert_array_equal(read_responses(path).responses, [[1, 0, 0]])
-    matrix = read_responses(path, spec=ReadingSpec(columns={"error": "Status"}))
-    np.testing.assert_array_equal(matrix.responses, [[1, NAN, 0]])
+    lost = read_responses(path, spec=ReadingSpec(columns={"error": name})).lost.n
+    assert lost.tolist() == [[0, 1, int(name != "Status")]]
+
+
+def test_errors_of_answers_are_no_errors_of_runs(tmp_path):
+    (tmp_path / "r.csv").write_text("model_id,item_id,response,error_type\na,x,1,\na,y,0,value_error:string\n")
+    assert read_responses(tmp_path / "r.csv").lost is None
 
 
 def test_a_score_beside_an_error_is_named_and_the_errors_can_be_left_out():

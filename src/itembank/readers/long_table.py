@@ -32,7 +32,7 @@ from itembank.readers.rows import (
     row_problems,
 )
 from itembank.readers.table_files import NAME, NUMBER, Type
-from itembank.responses.error_kinds import ERROR, ERROR_COLUMNS, NO_ANSWER, is_called
+from itembank.responses.error_kinds import ERROR, NO_ANSWER, is_called
 from itembank.responses.labels import Labels, first_in_group, number_of_pair
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Table
@@ -279,7 +279,7 @@ def _lost(
     told = error_codes(table.frame[column]) if column and column in table.frame.columns else kind
     if told is None:
         what = f"{column} must hold texts of errors, or true and false, got numbers"
-        if "error" in spec.columns and not is_called(column, ERROR_COLUMNS):
+        if "error" in spec.columns and not is_called(column, ("error",)):
             problems.append(f"{what}. Name the column that tells whether an answer was lost, or none.")
         else:
             warn(f"{table.source}: {what}; the column is left out.", DataWarning)

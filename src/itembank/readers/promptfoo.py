@@ -11,8 +11,7 @@ from itembank.readers.logged import content_digest, listed, mapping
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
-from itembank.responses.error_kinds import ERROR as GENERAL
-from itembank.responses.error_kinds import error_kind, is_error_word
+from itembank.responses.error_kinds import is_error_word, is_of_run
 
 RESULTS = {"testIdx", "success", "failureReason"}, {"provider", "success", "vars", "latencyMs"}
 """Keys of a result, now and before the end of 2024."""
@@ -71,7 +70,7 @@ def _error(result: Record) -> str | None:
     if result["success"]:
         return None
     graded, text = mapping(result.get("gradingResult")), str(result.get("error") or "error")
-    looks_so = not graded and (is_error_word(text) or error_kind(text) != GENERAL)
+    looks_so = not graded and (is_error_word(text) or is_of_run(text))
     if result.get("failureReason", ERROR if looks_so else ASSERTED) == ERROR:
         return text
     parts = [mapping(one) for one in listed(graded.get("componentResults"))] or [graded]

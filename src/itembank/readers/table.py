@@ -38,7 +38,7 @@ from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
 from itembank.readers.table_files import Type, first_rows, probable_header, read_table_file
 from itembank.readers.telling_apart import kind_of
-from itembank.responses.error_kinds import ERROR_COLUMNS, NO_ANSWER, STATUS_COLUMNS, is_called, is_error_word
+from itembank.responses.error_kinds import ERROR_COLUMNS, NO_ANSWER, STATUS_COLUMNS, is_called, is_error_word, is_of_run
 from itembank.responses.labels import Labels
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending, read_parquet_schema
@@ -208,7 +208,7 @@ USUAL_NAMES = {
 JUDGED = {
     "metric": ("metric", "metricname"),
     "judge": tuple(name + end for name in ("judge", "grader") for end in ("", "name", "model", "id")),
-    "error": ERROR_COLUMNS,
+    "error": ("error",),
 }
 """The same of columns that a long table need not have."""
 PERSONS = ("id", "item", "resp")
@@ -282,14 +282,19 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
         return pl.DataFrame({name: known[name] if name in known.columns else nothing for name in some})
 
     if usual.column("error") not in columns and "error" not in usual.columns:
-        _tell_of_statuses(table.source, load([name for name in names if is_called(name, STATUS_COLUMNS)]))
+        told = load([name for name in names if is_called(name, (*STATUS_COLUMNS, *ERROR_COLUMNS))])
+        _tell_of_errors(table.source, told)
     return replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
 
 
-def _tell_of_statuses(source: str, statuses: pl.DataFrame) -> None:
-    """Warn of rows whose status is an error, of which no column of errors tells."""
-    for column in statuses:
-        words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error_word(word)]
+def _tell_of_errors(source: str, columns: pl.DataFrame) -> None:
+    """Warn of rows that seem to have lost their answers, by the words of columns that nobody reads.
+
+    Errors of other kinds may be those of a wrong answer.
+    """
+    for column in columns:
+        is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
+        words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
         n_rows = int(column.is_in(words).sum())
         if n_rows:
             how = remedy(f"columns={{'error': {column.name!r}}}", f"--column {shlex.quote(f'error={column.name}')}")
@@ -392,7 +397,8 @@ def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:
     if len(lacking) != 1:
         return ""
     taken = {*known.values(), *_judged(columns, spec, {*known.values()}).values()}
-    rest = [name for name in columns if name not in taken and not is_called(name, STATUS_COLUMNS)]
+    about = (*STATUS_COLUMNS, *ERROR_COLUMNS)
+    rest = [name for name in columns if name not in taken and not is_called(name, about)]
     ids = [name for name in rest if is_called(name, ("id",))] if lacking == ["item_id"] else []
     theirs = (ids or rest)[0] if len(ids) == 1 or len(rest) == 1 else "..."
     is_told = " and ".join(f"{name!r} is {ours}" for ours, name in known.items())
@@ -513,8 +519,7 @@ def _judged(columns: Sequence[str], spec: ReadingSpec, taken: AbstractSet[str]) 
     found = {}
     for ours, usual in JUDGED.items():
         like = [name for name in columns if _SEPARATORS.sub("", name).casefold() in usual and name not in taken]
-        is_clear = len(like) == 1 or (ours == "error" and bool(like))  # which tell one thing
-        if ours not in spec.columns and ours not in columns and is_clear:
+        if ours not in spec.columns and ours not in columns and len(like) == 1:
             found[ours] = like[0]
     return found
 

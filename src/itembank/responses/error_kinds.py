@@ -26,10 +26,10 @@ NOT_AN_ERROR = frozenset(
     )
 )
 """Texts in a column of errors that say that there was none, in lower case."""
-ERROR_COLUMNS = ("error", "errormessage", "errormsg", "exception", "exceptioninfo", "exceptiontype")
-"""What others call a column of errors, without case, blanks and underscores."""
 STATUS_COLUMNS = ("status", "state", "exitstatus", "finalstatus", "runstatus", "trialstatus")
-"""The same of one that says by a word how an attempt ended."""
+"""What others call a column that says by a word how an attempt ended, without case, blanks and underscores."""
+ERROR_COLUMNS = ("errors", "errormessage", "errormsg", "errortype", "exception", "exceptioninfo", "exceptiontype")
+"""The same of one that tells an error: of the run, or of the answer, which is then a wrong one."""
 _WORDS = re.compile(
     r"(err|errored|crash(ed)?|time.?d?.?out|infra(structure)?.?failure|oom|rate.?limit(ed)?"
     r"|(?!no.)([\w.-]+ )?[\w.-]*(error|exception)( *[:(].*)?)"
@@ -56,6 +56,11 @@ def error_kind(value: Any) -> int:
 def is_error_word(text: str) -> bool:
     """Whether a word in place of a response says that there is none because of an error: 'timeout', 'error'."""
     return _WORDS.fullmatch(text.strip().lower()) is not None
+
+
+def is_of_run(text: str) -> bool:
+    """Whether words name an error of the run, such as a time-out: an error of no known kind may be the answer's."""
+    return error_kind(text) > ERROR
 
 
 def is_called(name: str, usual: Sequence[str]) -> bool:
