@@ -141,7 +141,8 @@ def test_circles_are_looked_for_in_every_package_and_in_imports_of_types():
 def test_the_core_names_no_wing():
     """Neither in an import, which a contract forbids, nor in a text that becomes one."""
     named = re.compile(r"itembank_(scaling|studies)")
-    assert not [file for file in SOURCE.rglob("*.py*") if file.is_file() and named.search(file.read_text("utf-8"))]
+    files = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.pyi")]
+    assert not [file for file in files if named.search(file.read_text(encoding="utf-8"))]
 
 
 def test_the_core_works_without_wings(tmp_path):
