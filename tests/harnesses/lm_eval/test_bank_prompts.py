@@ -145,7 +145,8 @@ def test_prompts_that_differ_are_run_when_that_is_meant(run, place):
     words = (*LM_EVAL, "bank", "-n", 9, "--ignore-prompts", "-o", "out", "--", *RUN, "--num_fewshot", 0)
     done = run(*words)
     assert done.code == 0, done.err
-    assert done.err.count("prompts differ for 9 of 9 items") == 1
+    assert done.err.count("The run goes on with these prompts") == 1
+    assert done.err.count("prompts differ for 9 of 9 items") == 2  # before the run, and in the notes of its estimates
     assert len(prompts_in(place / "out")) == 9
 
 

@@ -222,12 +222,12 @@ def estimated_metrics(
         estimates: ScoreEstimates | None = told_session(pool, answers, model_id=MODEL).estimate().scores
     else:
         estimates = selected_estimates(known_bank(bank, bank_id), answers, _selection(selection), model_id=MODEL)
-    rows = {row["target"]: row for row in estimates.rows()} if estimates else {}
-    unknown = {"estimate": math.nan, "low": math.nan, "high": math.nan}
+    targets = estimates.targets if estimates else ()  # rows would leave out the only scenario
     metrics = {"n_items": float(sum(not all(map(math.isnan, own)) for own in answers.values()))}
     for name in (*known.scenarios, OVERALL):
-        row = rows.get(name, unknown)
-        metrics |= {name: row["estimate"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
+        at = (0, targets.index(name)) if name in targets else None
+        for end, array in (("", "value"), ("_low", "low"), ("_high", "high")):
+            metrics[f"{name}{end}"] = math.nan if at is None else float(getattr(estimates, array)[at])
     return metrics
 
 
