@@ -157,3 +157,15 @@ def test_of_a_model_without_a_chosen_item_nothing_is_said_but_a_warning(bank, ne
 def test_choices_are_checked(bank, new, choices):
     with pytest.raises(ParameterError):
         check_bank(bank, new, **choices)
+
+
+def test_of_one_scenario_the_overall_score_is_checked_once():
+    chance = 1.0 / (1.0 + np.exp(np.linspace(-2.0, 2.0, 40) - np.linspace(-1.5, 1.5, 26)[:, None]))
+    everyone = ResponseMatrix.create((np.random.default_rng(3).random((26, 40)) < chance).astype(float))
+    bank, new = (
+        build_bank(everyone.take(models=np.arange(4, 26)), JointMAP(n_dims=1)),
+        everyone.take(models=np.arange(4)),
+    )
+    rows = check_bank(bank, new, sizes=[12]).rows()
+    assert [(row["model_id"], row["target"]) for row in rows] == [(name, "overall") for name in new.model_ids]
+    np.testing.assert_allclose([row["truth"] for row in rows], new.responses.mean(axis=1))

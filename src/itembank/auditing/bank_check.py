@@ -266,15 +266,16 @@ def _checked(
         errors = np.abs(try_methods(bank, sample, selection, spec.members).by(spec).error)
         known = ~np.isnan(errors)
         expected[known.any(axis=0)] = np.nanmean(errors[:, known.any(axis=0)], axis=0)
-    others = zip(truth.ravel().tolist(), np.tile(expected, responses.n_models).tolist(), strict=True)
-    for row, (true_score, error) in zip(estimates.rows(), others, strict=True):
+    place_of = {model: place for place, model in enumerate(estimates.model_ids)}
+    for row in estimates.rows():
         if np.isnan(row["estimate"]):
             continue
+        model, target = place_of[row["model_id"]], estimates.targets.index(row["target"])
         yield CheckedScore(
             **{name: row[name] for name in ("model_id", "target", "n_items", "n_total", "estimate", "low", "high")},
             n_chosen=selection.n_items,
-            truth=true_score,
-            expected_error=error,
+            truth=float(truth[model, target]),
+            expected_error=float(expected[target]),
         )
 
 
