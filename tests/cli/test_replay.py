@@ -1,7 +1,5 @@
 """`itembank replay`: the numbers of sessions driven from a shell, all models at once."""
 
-import csv
-import io
 import json
 import shlex
 import shutil
@@ -102,10 +100,7 @@ def test_rows_are_those_of_estimate_and_say_how_the_session_went(run, data):
     assert len(rows) == len(estimated) == N_MODELS * 4
     own = {"n_answered", "n_failed", "cost", "cost_unit", "reason_stopped", "is_precise"}
     assert set(rows[0]) == set(estimated[0]) | own
-    spent = {row["model_id"]: row["cost"] for row in rows}
     command = ("replay", data / "bank", data / "new.parquet", "--max-items", 5, "--cost", "output_tokens", *QUICK)
-    table = csv.DictReader(io.StringIO(run(*command, "--format", "csv").out))
-    assert {row["model_id"]: float(row["cost"]) for row in table} == spent
     text = run(*command).out
     assert "cost (output_tokens)" in text
     assert text.count("budget: 5 items") == N_MODELS
