@@ -7,7 +7,7 @@ from scipy.stats import binomtest, linregress
 from scipy.stats import t as student
 
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.errors import DataError, DataWarning
 from itembank.estimation.design_based import (
     design_based_estimates,
     difference_values,
@@ -137,12 +137,6 @@ def test_a_selection_of_another_bank_is_an_error(bank):
     smaller = make_bank(n_models=20, n_items=60, seed=3)
     with pytest.raises(DataError, match=f"drawn from, {smaller.bank_id}, not {bank.bank_id}"):
         design_based_estimates(bank, bank.responses, select(smaller, 30, method="random", rng=0))
-
-
-@pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
-def test_a_level_outside_its_range_is_an_error(bank, level):
-    with pytest.raises(ParameterError, match="level must be between 0 and 1"):
-        design_based_estimates(bank, bank.responses, select(bank, 30, method="random", rng=0), level=level)
 
 
 def simulated(*, wrong, n_items, seed=0, easiness=0.5, n_models=150):
