@@ -9,7 +9,7 @@ the responses do not say which is right; then the one is taken at which more ite
 """
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy
@@ -192,13 +192,6 @@ class End(NamedTuple):
     height: float  # Of the bound or the log density there
 
 
-class Started(NamedTuple, Generic[Reached]):
-    """What the better of the rough ascents reached, and whether no other led to a different end as high."""
-
-    reached: Reached
-    is_determined: bool = True
-
-
 def better_start(
     climb: Callable[[FloatArray], Reached],  # Ascends part of the way from abilities, (n_models, n_dims)
     end: Callable[[Reached], End],  # Says where an ascent ended
@@ -208,21 +201,24 @@ def better_start(
     n_dims: int,
     # Climbs from the only start, whose end is compared with no other; None for `climb`
     climb_alone: Callable[[FloatArray], Reached] | None = None,
-) -> Started[Reached]:
-    """Climb from the leading directions, and from scores that link models where the two differ."""
+) -> tuple[Reached, bool]:
+    """Climb from the leading directions, and from scores that link models where the two differ.
+
+    Returns what the better of the rough ascents reached, and whether no other led to a different end as high.
+    """
     leading = start_abilities(values, observed, n_dims=n_dims)
     linked = None if observed is None else linked_abilities(values, observed, n_dims=n_dims)
     if linked is None or multiple_correlation(linked[:, 0], leading) >= ALIKE:
-        return Started((climb_alone or climb)(leading))
+        return (climb_alone or climb)(leading), True
     first, other = climb(leading), climb(linked)
     ours, theirs = end(first), end(other)
     # a rough end is not the maximum: of two on the way to the same, the higher one means nothing
     if correlation_of_logits(ours, theirs) >= ALIKE:
-        return Started(first)
+        return first, True
     margin = max(ROUGH_TOLERANCE * max(abs(ours.height), abs(theirs.height)), LEAST_MARGIN)
     is_determined = abs(theirs.height - ours.height) > margin
     is_better = theirs.height > ours.height if is_determined else _agreement(theirs) > _agreement(ours)
-    return Started(other if is_better else first, is_determined)
+    return other if is_better else first, is_determined
 
 
 def advice(*, n_dims: int, may_be_positive: bool = False) -> str:
