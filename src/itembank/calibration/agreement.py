@@ -17,8 +17,6 @@ from itembank.calibration.fits import Fit, FitData
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.quadrature import THREE_NODES
 
-SURE = 5.0
-"""Standard errors from which agreement counts as real: independent attempts reached 3 in simulation."""
 CELLS_AT_ONCE = 1 << 20
 """8 MiB an array, whatever the number of items."""
 
@@ -34,7 +32,9 @@ class Agreement:
     @property
     def is_beyond_chance(self) -> bool:
         """Whether a binomial distribution is out of the question."""
-        return self.standard_errors > SURE
+        # Standard errors from which agreement counts as real: independent attempts reached 3 in simulation.
+        sure = 5.0
+        return self.standard_errors > sure
 
     @property
     def finding(self) -> str:

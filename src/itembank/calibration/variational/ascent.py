@@ -298,12 +298,13 @@ def improve_items(
     responses = blocks.take_items(fell)
     wrong = ability_statistics(responses, proposed.take_items(fell), rule)
     right = ability_statistics(responses, kept.take_items(fell), rule, with_cross=with_cross)
-    cross = None if after.cross is None or right.cross is None else after.cross.with_those_of(fell, right.cross)
+    if after.cross is not None and right.cross is not None:
+        after.cross.curvature[fell], after.cross.residual[fell] = right.cross
     corrected = AbilityStatistics(
         after.precision - wrong.precision + right.precision,
         after.linear - wrong.linear + right.linear,
         np.where(fell, before.likelihood, after.likelihood),
-        cross,
+        after.cross,
     )
     return kept, corrected, new_steps
 
