@@ -11,9 +11,7 @@ from itembank.irt.family_names import Family
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-
-CELLS_AT_ONCE = 30_000_000
-"""Cells of such items that are looked at together, as numbers."""
+from itembank.numerics.blocks import row_blocks
 
 OfItems: TypeAlias = Callable[[IntArray], FloatArray]
 """Responses (n_models, n_taken) of the items at some indices."""
@@ -70,8 +68,7 @@ def put_back(
         prior = AbilityPrior(fitted.mean(axis=0), spread)
         for lower in np.unique(items.lower_asymptote[is_degenerate]):
             all_alike = np.flatnonzero(is_degenerate & (items.lower_asymptote == lower))
-            step = max(1, CELLS_AT_ONCE // len(fit.abilities))
-            for alike in np.split(all_alike, range(step, all_alike.size, step)):
+            for alike in (all_alike[run] for run in row_blocks(all_alike.size, len(fit.abilities), times=30)):
                 trials = None if items.n_trials is None else items.n_trials[:, alike]
                 coefficients[alike], covariance[alike] = _by_prior(
                     of_items(alike), trials, fit.abilities, prior, lower=lower
