@@ -336,9 +336,10 @@ def _finished(
     """Draw outlying probabilities in and go on from there, where precisions are learned; pack the result."""
     n_outlying = 0
     if isinstance(ascent.rule, BetaRule) and rules.precision_of_group is not None and isinstance(blocks, Blocks):
+        given = blocks  # each round draws in anew what was given
         # two rounds, but of many responses: outliers distort the precisions, which the first round corrects
         for _ in range(1 if blocks.n_cells > LARGE else 2):
-            drawn, n_drawn = draw_in(blocks, ascent.posterior, ascent.rule)
+            drawn, n_drawn = draw_in(given, ascent.posterior, ascent.rule)
             if n_drawn == n_outlying:
                 break
             blocks, n_outlying = drawn, n_drawn
