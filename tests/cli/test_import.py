@@ -13,12 +13,12 @@ import pytest
 from itembank.calibration.calibrate import MINIMUM_MODELS
 from itembank.cli.import_results import FEWEST_MODELS
 from itembank.errors import DataError
-from itembank.readers.choice_table import read_choice_scores
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.prompts import names_in_harness
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.inputs import read_choice_scores
 from tests.cli.conftest import spec_file
 from tests.readers.bad_files import LONG, WRONG, lines
 from tests.readers.logs import answers, sample, write_run

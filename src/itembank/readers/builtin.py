@@ -13,7 +13,6 @@ from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.files.atomic import replacing_file
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.choice_scores import (
-    bits_per_byte,
     choice_accuracy,
     choice_probability,
     probability_per_character,
@@ -127,16 +126,6 @@ def builtin_choices() -> ChoiceLogLikelihoods:
     return ChoiceLogLikelihoods(models, items, log_likelihoods, n_bytes, items["correct"].to_numpy())
 
 
-def builtin_bits_per_byte() -> FloatArray:
-    """Bits per byte of the right choice of `bytelms`, (n_models, n_items): the loss of the two-step law.
-
-    Rows and columns are those of ``load_builtin("bytelms")``. Lower is better; it is no response, since it is not in
-    [0, 1].
-    """
-    known = builtin_choices()
-    return np.maximum(bits_per_byte(known.log_likelihoods, known.correct, known.n_bytes), 1e-3)
-
-
 def multiple_choice(response: str) -> ResponseMatrix:
     """Responses of `bytelms`: 'correct', 'probability' or 'probability_per_byte'."""
     known = builtin_choices()
@@ -155,23 +144,6 @@ def repeated_samples() -> ResponseMatrix:
     n_correct = read_builtin_numbers("bytelms", "samples_counts", "<i2", models.height).astype(np.int64)
     n_trials = np.broadcast_to(items["n_trials"].to_numpy(), n_correct.shape)
     return ResponseMatrix.from_counts(n_correct, n_trials, models=models, items=items.drop("n_trials"))
-
-
-def builtin_sample_probabilities() -> FloatArray:
-    """Probability that one sample is right in `bytelms-samples`, (n_models, n_items): the truth behind its counts.
-
-    An answer is one string, so its probability at temperature 1 is known exactly, and with it pass@k for every k.
-    The file comes with a checkout and with the source distribution, not with the wheel.
-
-    Raises
-    ------
-    DataError
-        In an installation from the wheel.
-    """
-    n_models = read_builtin_table("bytelms", "models").height
-    log_probability = read_builtin_numbers("bytelms", "samples_exact", "<f4", n_models)
-    result: FloatArray = np.exp(log_probability.astype(np.float64))
-    return np.minimum(result, 1.0)
 
 
 BuiltinResponse = Literal["correct", "probability", "probability_per_byte"]

@@ -16,6 +16,11 @@ FIRST_DATE, LAST_DATE = 19900101, 21001231
 DATE_WORDS = ("released", "release", "published", "date", "created", "seen", "day", "time")
 """Words in the name of a column that says how new a model is, the clearest first."""
 DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d")
+PARAMETER_COLUMNS = ("params", "n_parameters")
+TOKEN_COLUMNS = ("train_tokens",)
+RECIPE_COLUMNS = ("recipe", "mixture", "family_or_data", "family")
+FINAL_COLUMN = "is_final"
+"""Columns that tell of a model's training: its size, its data, and whether it is the end of its run."""
 
 
 def standardised(column: pl.Series) -> FloatArray | None:

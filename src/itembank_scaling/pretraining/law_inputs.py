@@ -10,9 +10,9 @@ from itembank.errors import DataError, ParameterError, remedy, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import places_within
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.compute import TrainingCompute
 from itembank.readers.probabilities import clip_probabilities
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.pretraining.law_specs import TWO_STEP, ItemResponseLaw, PretrainingSettings
 from itembank_scaling.pretraining.measured_abilities import (
     ScenarioAbilities,
