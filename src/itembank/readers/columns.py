@@ -291,7 +291,11 @@ def _of_words(words: Mapping[str, pl.Series], counts: Mapping[str, int], source:
         return None
     told = ", ".join(f"{word!r} as {worth[word.casefold()]:g}" for word in counts)
     warn(f"{source}: read {told}.", DataWarning)
-    return _worth(words, worth)
+    found = [
+        column.str.to_lowercase().replace_strict(worth, default=None, return_dtype=pl.Float64).fill_null(np.nan)
+        for column in words.values()
+    ]
+    return np.asfortranarray(np.column_stack([one.to_numpy() for one in found]))
 
 
 def _without_marks(frame: pl.DataFrame, marks: Sequence[str]) -> pl.DataFrame:
@@ -419,15 +423,6 @@ def _flags(words: Mapping[str, pl.Series], right: str) -> FloatArray:
     return np.asfortranarray(np.column_stack([flag.to_numpy() for flag in flags]))
 
 
-def _worth(words: Mapping[str, pl.Series], worth: Mapping[str, float]) -> FloatArray:
-    """Return what each word is worth, NaN where missing, (n_rows, n_columns)."""
-    found = [
-        column.str.to_lowercase().replace_strict(worth, default=None, return_dtype=pl.Float64).fill_null(np.nan)
-        for column in words.values()
-    ]
-    return np.asfortranarray(np.column_stack([one.to_numpy() for one in found]))
-
-
 def _tell(source: str, counts: Iterable[str], right: str) -> None:
     """Say what was read as right and what as wrong."""
     kinds = {"right": [word for word in counts if word.casefold() == right]}
@@ -438,9 +433,6 @@ def _tell(source: str, counts: Iterable[str], right: str) -> None:
 
 def _times(counts: Mapping[str, int]) -> str:
     return first_few([f"{word[:40]!r} {n} times" for word, n in counts.items()])
-
-
-MOST_MARKS = 5
 
 
 def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
@@ -461,7 +453,8 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
     known = [word for word in counts if word not in bad or word.casefold() in told]
     marks = [word for word in bad if word not in known]
     n_marks = sum(counts[word] for word in marks)
-    if 0 < len(marks) <= MOST_MARKS and 2 * n_marks < sum(counts.values()):
+    most_marks = 5
+    if 0 < len(marks) <= most_marks and 2 * n_marks < sum(counts.values()):
         options = " ".join(f"--missing {shlex.quote(one)}" for one in marks)
         how = remedy(f"missing_values={tuple(marks)!r}", options)
         are = (
