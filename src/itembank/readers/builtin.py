@@ -84,9 +84,6 @@ def by_text(choices: Sequence[str]) -> tuple[IntArray, IntArray]:
     return order, np.maximum.accumulate(np.where(is_first, np.arange(order.size), 0))
 
 
-_STEPS_PER_NAT = 100.0  # the files keep log-likelihoods as whole hundredths
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class ChoiceLogLikelihoods(Compact):
     """Log-likelihood of every choice of every item under every model.
@@ -120,7 +117,7 @@ def builtin_choices() -> ChoiceLogLikelihoods:
     n_options = items["n_options"].to_numpy()
     is_choice = np.arange(n_options.max()) < n_options[:, None]  # (n_items, n_options)
     log_likelihoods = np.full((models.height, *is_choice.shape), np.nan)
-    log_likelihoods[:, is_choice] = choices / _STEPS_PER_NAT
+    log_likelihoods[:, is_choice] = choices / 100.0  # files keep whole hundredths
     n_bytes = np.full(is_choice.shape, np.nan)
     n_bytes[is_choice] = items["choice_bytes"].explode().to_numpy()
     return ChoiceLogLikelihoods(models, items, log_likelihoods, n_bytes, items["correct"].to_numpy())
@@ -153,8 +150,6 @@ BUILTIN_RESPONSES: dict[str, tuple[str, ...]] = {
     "bytelms-samples": ("correct",),
 }
 BUILTIN_NAMES = tuple(BUILTIN_RESPONSES)
-
-_PROBABILITY_STEPS = 1000.0  # the files keep probabilities as whole thousandths
 
 
 def load_builtin(name: str = "bytelms", *, response: BuiltinResponse = "correct") -> ResponseMatrix:
@@ -210,7 +205,7 @@ def _classifiers(response: str) -> ResponseMatrix:
     models, items, answers = (read_builtin_table("classifiers", part) for part in ("models", "items", response))
     values = answers.select(models["model_id"].to_list()).cast(pl.Float64).to_numpy().T  # (n_models, n_items)
     if response == "probability":
-        values = values / _PROBABILITY_STEPS
+        values = values / 1000.0  # files keep whole thousandths
     scenarios = items["scenario"].unique(maintain_order=True)
     by_scenario = models.select(f"{scenario}_prediction_seconds" for scenario in scenarios).to_numpy()
     index = items["scenario"].cast(pl.Enum(scenarios)).to_physical().to_numpy()

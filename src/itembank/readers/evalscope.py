@@ -11,26 +11,19 @@ from pathlib import Path
 from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.indented import read_indented
-from itembank.readers.json_files import Record, read_records
+from itembank.readers.json_files import Record, listed, mapping, read_records
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import (
-    Harness,
-    LoggedAnswer,
-    LogKind,
-    content_digest,
-    harness_rows,
-    listed,
-    mapping,
-    samples_of,
-)
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
-KIND = LogKind("EvalScope reviews", "prompt and target")
-HINT = "EvalScope writes them into outputs/<date>/reviews/."
-DIGITS = 12
-"""Of the digest that names a question without an index."""
+KIND = LogKind(
+    "EvalScope reviews",
+    "prompt and target",
+    source="evalscope",
+    hint="EvalScope writes them into outputs/<date>/reviews/.",
+)
 METRIC, OLD_METRIC = "acc", "result"
 """What releases since 1.0 call the metric of right and wrong answers, and where older ones keep it."""
 WITH_UNDERSCORE = (
@@ -63,7 +56,7 @@ def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
         task, equals, name = asked.rpartition("=")
         names += [asked, f"{task}{equals}{METRIC}"] if name == OLD_METRIC else [asked]
     spec = replace(spec, metric=tuple(dict.fromkeys(names)))
-    return harness_rows(Harness("evalscope", KIND, HINT, _file, _samples), paths, spec, progress)
+    return harness_rows(KIND, _file, _samples, paths, spec, progress=progress)
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:
@@ -126,7 +119,7 @@ def _old(record: Record) -> Iterator[LoggedAnswer]:
     for number, choice in enumerate(listed(record.get("choices"))):
         value = mapping(mapping(choice).get("review")).get("result")
         metrics = value if isinstance(value, dict) else {METRIC: value}
-        document = str(record["index"]) if "index" in record else content[:DIGITS]
+        document = str(record["index"]) if "index" in record else content[:12]
         yield LoggedAnswer(document, metrics, content, str(number), tokens, error="judge" if value is None else "")
 
 

@@ -56,7 +56,15 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
         warn(f"{len(empty)} logs hold no samples and are left out: {shown(empty)}.", DataWarning)
     scorers = _scorers(filled, spec, problems)
     filled = [run for run in filled if run.task in scorers]
-    _say_failures(filled)
+    # samples that were cut off and scored all the same count
+    samples = [sample for run in filled for sample in run.samples.values()]
+    n_scored = sum(bool(sample.failure) and sample.is_scored for sample in samples)
+    if n_scored:
+        message = (
+            f"{n_scored} of {len(samples)} samples ended in an error or at a limit and were scored anyway; they count, "
+            "as in Inspect's own metrics."
+        )
+        warn(message, DataWarning)
     rows = _rows(_as_rows(filled, scorers, spec, problems), scorers, spec)
     wrong = row_problems(rows, max_response=spec.max_response)
     if wrong:
@@ -241,15 +249,3 @@ def _model_table(runs: Sequence[InspectRun]) -> pl.DataFrame:
             "is_partial": any(len(ids) < size for ids, size in tasks.values()) if is_known else None,
         }
     return pl.DataFrame(list(table.values()), infer_schema_length=None)
-
-
-def _say_failures(runs: Sequence[InspectRun]) -> None:
-    """Warn of samples that were cut off and scored all the same."""
-    samples = [sample for run in runs for sample in run.samples.values()]
-    n_scored = sum(bool(sample.failure) and sample.is_scored for sample in samples)
-    if n_scored:
-        message = (
-            f"{n_scored} of {len(samples)} samples ended in an error or at a limit and were scored anyway; they count, "
-            "as in Inspect's own metrics."
-        )
-        warn(message, DataWarning)

@@ -19,7 +19,6 @@ from itembank.responses.opening import read_parquet, read_parquet_schema, transl
 
 ITEM = re.compile(r"(?P<item>(?P<benchmark>.+?)_\d{8}T\d{6}Z_\d+)(?:_.*)?", re.DOTALL)
 COLUMNS = ("response_id", "model", "scores")
-ROWS_AT_ONCE = 10_000
 
 
 def open_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
@@ -35,7 +34,7 @@ def _answers(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:
     with translated(file, "Parquet file"):
         places = [place for place, name in enumerate(read_parquet_schema(file)) if name in COLUMNS]
         frame = read_parquet(file, columns=places, glob=False)
-    for part in frame.iter_slices(ROWS_AT_ONCE):
+    for part in frame.iter_slices(10_000):
         for row in part.iter_rows(named=True):
             with laid_out(file, f"a table with the columns {', '.join(COLUMNS)}"):
                 found = ITEM.fullmatch(row["response_id"])

@@ -134,34 +134,20 @@ def matrix_of_rows(
     `read` is given the ids of the table of items, None where there is none.
     """
     with allowing(spec.max_memory):
-        known = _known_tables(models, items)
+        pairs = (("model_id", models), ("item_id", items))
+        known = {key: known_things(given, key) for key, given in pairs if given is not None}
         ids = known["item_id"][0]["item_id"].to_list() if "item_id" in known else None
         rows = join_rows(read(ids), allow_mixed_prompts=spec.allow_mixed_prompts)
         tell_of_like_ids(rows)
-        of_models, of_items = _fitting(known, rows)
-        return to_matrix(rows, spec, models=of_models, items=of_items)
-
-
-def _known_tables(models: Any, items: Any) -> dict[str, tuple[pl.DataFrame, Labels]]:
-    """Read the tables of models and items that were given, as files or in memory."""
-    pairs = (("model_id", models), ("item_id", items))
-    return {key: known_things(given, key) for key, given in pairs if given is not None}
-
-
-def _fitting(
-    known: Mapping[str, tuple[pl.DataFrame, Labels]], rows: ResponseRows
-) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
-    """Return the tables of models and of items; `DataError` when their ids are of another kind than those of rows."""
-    for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
-        if key in known:
-            kind = known[key][1].kind
+        for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
+            kind = known[key][1].kind if key in known else None
             if labels.kind is not None and kind is not None and labels.kind != kind:
                 raise DataError(
                     f"{key} must have one type, got {labels.kind} in {rows.source} and {kind} in the table of "
                     f"{key.removesuffix('_id')}s. Write the ids as text."
                 )
-    tables = {key: frame for key, (frame, _) in known.items()}
-    return tables.get("model_id"), tables.get("item_id")
+        tables = {key: frame for key, (frame, _) in known.items()}
+        return to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
 
 
 def paths_of(paths: Paths) -> list[Path]:

@@ -8,8 +8,8 @@ from itembank.errors import DataError, remedy
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import laid_out, named, own_files, read_each
-from itembank.readers.json_files import Record, read_records
-from itembank.readers.logged import content_digest, mapping
+from itembank.readers.json_files import Record, mapping, read_records
+from itembank.readers.logged import content_digest
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
