@@ -54,7 +54,7 @@ def id_labels(table: Table, column: str, problems: list[str], *, name: str | Non
 
 
 NO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + NO_WIDTH
+BLANKS = "".join([*filter(str.isspace, map(chr, range(0x3001))), NO_WIDTH])
 """Characters that nobody sees at the end of a name: blanks of all kinds, and those without a width."""
 
 
@@ -476,10 +476,8 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
 
 
 def _refuse(source: str, expected: str, others: Mapping[str, int], near: str) -> None:
+    mark = remedy("missing_values=('...',)", "--missing VALUE")
     raise DataError(
         f"{source}: response must be {expected}, got {_times(others)}.{near} Write these as right or wrong; or, where "
-        f"one marks a missing answer, say which: {remedy(_MARKS, '--missing VALUE')}."
+        f"one marks a missing answer, say which: {mark}."
     )
-
-
-_MARKS = "missing_values=('...',)"

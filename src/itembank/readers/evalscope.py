@@ -60,21 +60,16 @@ def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:
-    """Tell task, dataset and model of a file: the dataset is one of those that have a report."""
-    model, task = path.parent.name, path.stem
-    run = Run(model_name=model, groups={task: _dataset(path)})
-    return SampleFile(path, task, "", run, spec.model_id or model)
-
-
-def _dataset(path: Path) -> str:
-    """Tell the data set of ``<dataset>_<subset>``: one of the reports, else of the configuration, else by the name."""
-    task, outputs = path.stem, path.parents[2] if len(path.parents) > 2 else path.parent
-    reported = [one.stem for one in (outputs / "reports" / path.parent.name).glob("*.json")]
+    """Tell task, dataset and model of a file."""
+    model, task, outputs = path.parent.name, path.stem, path.parents[2] if len(path.parents) > 2 else path.parent
+    # the data set of <dataset>_<subset> is one of the reports, else of the configuration, else told by the name
+    reported = [one.stem for one in (outputs / "reports" / model).glob("*.json")]
     if not reported:
         settings = [read_indented(one).get("dataset_args") for one in sorted(outputs.glob("configs/task_config*.yaml"))]
         reported = [name for one in settings for name in mapping(one)]
     known = [name for name in (*reported, *WITH_UNDERSCORE) if task == name or task.startswith(name + "_")]
-    return max(known, key=len, default=task.partition("_")[0])
+    run = Run(model_name=model, groups={task: max(known, key=len, default=task.partition("_")[0])})
+    return SampleFile(path, task, "", run, spec.model_id or model)
 
 
 def _samples(file: SampleFile) -> Samples:

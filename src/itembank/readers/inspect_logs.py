@@ -158,7 +158,7 @@ def _epoch_rows(run: InspectRun, epochs: Sequence[tuple[Sample, float]], spec: R
     if len(epochs) == 1 or spec.repeats != "error":
         for sample, value in epochs:
             attempt = f"{run.run_id}/{sample.epoch}"
-            lost = [_lost(sample)] if math.isnan(value) else []
+            lost = [sample.failure or NO_ANSWER] if math.isnan(value) else []
             yield _Row(run, sample, value, 0 if math.isnan(value) else 1, lost, _costs([sample]), attempt)
         return
     first = epochs[0][0]
@@ -171,13 +171,8 @@ def _epoch_rows(run: InspectRun, epochs: Sequence[tuple[Sample, float]], spec: R
             f"mean, or for the last one ({ways})."
         )
     mean = sum(values) / len(values) if values else math.nan
-    lost = [_lost(sample) for sample, value in epochs if math.isnan(value)]
+    lost = [sample.failure or NO_ANSWER for sample, value in epochs if math.isnan(value)]
     yield _Row(run, first, mean, len(values), lost, _costs([sample for sample, _ in epochs]), run.run_id)
-
-
-def _lost(sample: Sample) -> int:
-    """Kind of what a sample without a score that counts ended in."""
-    return sample.failure or NO_ANSWER
 
 
 def _costs(samples: Sequence[Sample]) -> tuple[float, ...]:

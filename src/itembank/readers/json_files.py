@@ -15,6 +15,7 @@ from itembank.responses.opening import Keep, Table, not_utf8, open_binary, trans
 Record: TypeAlias = dict[str, Any]
 Shorten: TypeAlias = Callable[[Sequence[str]], list[Record] | None]
 
+BYTES_A_BLOCK = 8_000_000
 LINES = {".jsonl", ".ndjson"}
 """Suffixes of files of a value a line."""
 
@@ -40,9 +41,8 @@ def _read(
     are_objects: bool = True,  # Whether the values are objects, and an array is one of many
 ) -> Iterator[list[Any]]:
     n_lines = n_bytes = 0
-    bytes_a_block = 8_000_000
     with translated(path, "JSON file"), open_binary(path) as file:
-        while block := file.readlines(bytes_a_block):
+        while block := file.readlines(BYTES_A_BLOCK):
             if n_lines == 0:
                 block[0] = block[0].removeprefix(b"\xef\xbb\xbf")
                 is_array = block[0].lstrip().startswith(b"[")

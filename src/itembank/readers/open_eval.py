@@ -11,8 +11,7 @@ from typing import Any
 
 from itembank.errors import DataError, quoted
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, named, own_files, read_each
-from itembank.readers.long_table import rows_of_records
+from itembank.readers.collecting import laid_out, rows_of_files
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.responses.opening import read_parquet, read_parquet_schema, translated
@@ -26,8 +25,7 @@ def open_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
 
     The response is the first `metric` that was asked for, and rows without it are left out; else the row's first.
     """
-    parts = read_each(own_files(paths, "open-eval", spec), lambda file: list(_answers(file, spec)), progress, spec)
-    return rows_of_records(named(paths), [one for part in parts for one in part], spec)
+    return rows_of_files("open-eval", paths, spec, lambda file: _answers(file, spec), progress=progress)
 
 
 def _answers(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:

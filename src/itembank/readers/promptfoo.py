@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, named, own_files, read_each
+from itembank.readers.collecting import laid_out, rows_of_files
 from itembank.readers.json_files import Record, listed, mapping, read_records
 from itembank.readers.logged import content_digest
-from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import is_error_word, is_of_run
@@ -25,9 +24,7 @@ def is_promptfoo(record: Record) -> bool:
 
 def promptfoo_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read results: a model is a provider (with its prompt, where it has several), an item a test of the suite."""
-    parts = read_each(own_files(paths, "promptfoo", spec), lambda file: list(_rows(file)), progress, spec)
-    rows = [one for part in parts for one in part]
-    return rows_of_records(named(paths), rows, spec, about_items=("content_hash",))
+    return rows_of_files("promptfoo", paths, spec, _rows, progress=progress, about_items=("content_hash",))
 
 
 def _results(record: Record) -> list[Any]:

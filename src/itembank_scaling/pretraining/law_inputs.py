@@ -267,8 +267,8 @@ def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> 
     law = settings.item_law
     if law is None or response_family(responses, law) != "beta":
         return responses, ""
-    clipped = clip_probabilities(responses.responses)
-    return replace(responses, responses=clipped.values), clipped.note
+    clipped, note = clip_probabilities(responses.responses)
+    return replace(responses, responses=clipped), note
 
 
 def _of_another_kind(responses: ResponseMatrix, bank: Bank) -> str:
