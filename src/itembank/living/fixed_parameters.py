@@ -22,6 +22,7 @@ from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.living.linking import LinkingData
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.quadrature import normal_grid
 
 MOST_GAUSS_DIMS = 2
@@ -95,8 +96,6 @@ LINE_NODES = 7
 """Gauss-Hermite nodes for each parameter of items in one dimension."""
 MANY_DIMS_POINTS = 256
 """Half of them of an additive sequence, the others opposite, for items in more dimensions."""
-BLOCK_CELLS = 1 << 21
-"""Numbers worked on at once: 16 MiB an array."""
 
 
 class ItemPosterior(NamedTuple):
@@ -220,11 +219,10 @@ def lost_information(data: LinkingData, nodes: AbilityNodes, items: FloatArray) 
 
 def _alike(data: LinkingData, n_places: int) -> Iterator[tuple[IntArray, float]]:
     """Blocks of new items with the same lower asymptote, small enough to work on."""
-    size = max(1, BLOCK_CELLS // max(1, n_places))
     for lower in np.unique(data.new_lower):
         alike = np.flatnonzero(data.new_lower == lower)
-        for first in range(0, len(alike), size):
-            yield alike[first : first + size], float(lower)
+        for run in row_blocks(len(alike), n_places, times=2):
+            yield alike[run], float(lower)
 
 
 def _answers(data: LinkingData, places: Places, block: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -118,8 +118,9 @@ def check_published(responses: ResponseMatrix, published: Iterable[Published], *
         )
         more = f" and {len(differing) - N_SHOWN} more" if len(differing) > N_SHOWN else ""
         warn(
-            f"{len(differing)} of {len(compared)} scores differ from those that the source states: {first}{more}. Leave "
-            "these models out, or look at their files: a part may be missing, or the table is of another version.",
+            f"{len(differing)} of {len(compared)} scores differ from those that the source states: {first}{more}. "
+            "Leave these models out, or look at their files: a part may be missing, or the table is of another "
+            "version.",
             DataWarning,
         )
     return PublishedCheck(len(compared), float(np.max(distances)) if distances else float("nan"), differing)
