@@ -87,10 +87,13 @@ def _answer(record: Record) -> LoggedAnswer:
     tokens = mapping(record.get("token_usage"))
     costs: dict[str, Any] = {unit: tokens[unit] for unit in ("input_tokens", "output_tokens") if unit in tokens}
     latency = mapping(record.get("performance")).get("latency_ms")
+    asked, stated = mapping(record.get("input")), record.get("sample_hash")
+    # where the question was left out, the file says a digest itself
+    content = content_digest(asked["raw"], asked.get("reference")) if asked.get("raw") else str(stated or "") or None
     return LoggedAnswer(
         str(record["sample_id"]),
         {SCORE: score},
-        _content(record),
+        content,
         costs={**costs, "seconds": as_float(latency) / 1000.0} if isinstance(latency, int | float) else costs,
         error=str(record.get("error") or ""),
     )
@@ -125,12 +128,3 @@ def _answers(lines: Sequence[tuple[str, LoggedAnswer]], names: Mapping[str, str]
             attempt=str(attempt),
             error=next(iter(answers.values())).error if all(one.error for one in answers.values()) else "",
         )
-
-
-def _content(record: Record) -> str | None:
-    """Digest of question and reference; what the file says itself where the question was left out."""
-    given = mapping(record.get("input"))
-    if given.get("raw"):
-        return content_digest(given["raw"], given.get("reference"))
-    stated = record.get("sample_hash")
-    return str(stated) if stated else None

@@ -104,8 +104,10 @@ def row_options(record: Record, delimiter: str) -> RowOptions:
     if not values or len(values) != len(found) or len(arguments) != len(values):
         return RowOptions()
     half = len(arguments) // 2
-    if len(arguments) == 2 * half and _are_unconditional(arguments[:half], arguments[half:]):
-        values, arguments = values[:half], arguments[:half]
+    first, second = arguments[:half], arguments[half:]
+    is_repeated = [text for _, text in first] == [text for _, text in second]
+    if is_repeated and all(context == "" for context, _ in second) and any(context for context, _ in first):
+        values, arguments = values[:half], first  # `acc_mutual_info` needs the options without context, too
     texts = tuple(text.removeprefix(delimiter) for _, text in arguments)
     target = record.get("target")
     return RowOptions(tuple(values), texts, _by_index(target, len(texts)), _by_text(target, texts))
@@ -151,12 +153,6 @@ def _log_likelihood(response: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _are_unconditional(first: list[tuple[str, str]], second: list[tuple[str, str]]) -> bool:
-    """Whether the second half repeats the options without context, as `acc_mutual_info` needs them."""
-    same = [text for _, text in first] == [text for _, text in second]
-    return same and all(context == "" for context, _ in second) and any(context for context, _ in first)
 
 
 def _by_index(target: Any, n_options: int) -> tuple[int, ...]:

@@ -49,6 +49,7 @@ SUBMISSION = re.compile(r"(?P<date>20\d{6})_.+")
 VERSION = re.compile(r"\d\.\d{1,2}(?!\d)")
 """A dot within a version: the date or number of a run has more digits."""
 INSTANCE = re.compile(r"(?P<owner>.+?)__(?P<name>.+)-\d+")
+"""An instance, such as django__django-11099, is of a repository: django/django."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def swe_bench_rows(
             "response": value,
             "error": error,
             "scenario": spec.scenario or "-".join(filter(None, ("swe-bench", run.split))),
-            "subscenario": _repository(one),
+            "subscenario": INSTANCE.sub(r"\g<owner>/\g<name>", one) if INSTANCE.fullmatch(one) else None,
             **({"seed": run.run_id} if repeated else {}),
         }
         for run in runs
@@ -230,12 +231,6 @@ def _outcomes(run: SweBenchRun, known: set[str] | None) -> dict[str, tuple[float
         wrong |= known - resolved - set(failed) - run.ids(NOT_RUN)
     others = {one: (None, failed[one]) if one in failed else (0.0, None) for one in sorted(wrong | set(failed))}
     return {**dict.fromkeys(sorted(resolved), (1.0, None)), **others}
-
-
-def _repository(instance: str) -> str | None:
-    """Repository of an instance: ``django/django`` of ``django__django-11099``."""
-    found = INSTANCE.fullmatch(instance)
-    return f"{found['owner']}/{found['name']}" if found else None
 
 
 def swe_bench_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
