@@ -11,8 +11,14 @@ from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
 from itembank.bank.marks import ADDED, ANSWERED_HOW
 from itembank.errors import DataError, did_you_mean, remedy, shown
-from itembank.readers.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
-from itembank.responses.model_features import DATE_WORDS, place_of_word
+from itembank.responses.model_features import (
+    DATE_WORDS,
+    FINAL_COLUMN,
+    PARAMETER_COLUMNS,
+    RECIPE_COLUMNS,
+    TOKEN_COLUMNS,
+    place_of_word,
+)
 from itembank.responses.prompts import IN_WORDS, PROMPT_SETTINGS
 from itembank.responses.score_names import EXTERNAL
 from itembank.responses.secrets import is_secret, without_secrets
