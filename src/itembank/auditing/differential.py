@@ -13,16 +13,8 @@ from scipy.special import expit, stdtr
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
-N_PASSES, LONGEST_STEP = 15, 2.0
-"""Of Newton's method for the items' curves in ability: six reach the sixth digit, and items that ability tells apart
-completely, whose steps are bounded, take more."""
-LEAST_INFORMATION = 0.25
-"""Variance of the score below which an item tells nothing of a group: that of one fair coin."""
 RIDGE = 0.01
 """Precision of the prior of a curve's coefficients, so that items which nobody gets right have one."""
-DELTA = -2.35
-"""Log odds ratios to the delta scale of ETS: 4 / 1.7."""
-MODELS_A_STRATUM, MOST_STRATA = 20, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +44,17 @@ def score_test(
     """Test whether a covariate explains answers beyond ability."""
     weight = np.ones(covariate.size) if clusters is None else 1.0 / np.bincount(clusters)[clusters]
     answers, known = np.where(observed, values, 0.0), observed * weight[:, None]
-    p = _null_fit(answers, known, design)
+    # probabilities of right answers by ability alone, by Newton's method: six passes reach the sixth digit, and items
+    # that ability tells apart completely, whose steps are bounded, take more
+    share = (np.sum(known * answers, axis=0) + 0.5) / (known.sum(axis=0) + 1.0)
+    weights = np.zeros((answers.shape[1], design.shape[1]))
+    weights[:, 0] = np.log(share / (1.0 - share))
+    p: FloatArray = expit(design @ weights.T)
+    for _ in range(15):
+        gradient = (known * (answers - p)).T @ design - RIDGE * weights
+        step = np.linalg.solve(_curvature(known * p * (1.0 - p), design), gradient[..., None])[..., 0]
+        weights = weights + np.clip(step, -2.0, 2.0)
+        p = expit(np.clip(design @ weights.T, -30.0, 30.0))
     residual = known * (answers - p)
     information = known * p * (1.0 - p)
     between = np.einsum("nc,ni->ic", design * covariate[:, None], information)
@@ -61,7 +63,7 @@ def score_test(
     score = np.sum(remaining * residual, axis=0)
     skewness = 0.0
     expected = np.sum(remaining**2 * information, axis=0)
-    tells = expected > LEAST_INFORMATION
+    tells = expected > 0.25  # the variance of one fair coin: below it an item tells nothing of a group
     if clusters is None:
         variance, n_free = expected, np.inf
         third = np.sum(remaining**3 * information * (1.0 - 2.0 * p), axis=0)
@@ -87,21 +89,6 @@ def score_test(
     square = np.sum(known * centred**2, axis=0)
     effect = np.divide(np.sum(centred * residual, axis=0), square, out=np.zeros(total.shape), where=square > 1e-9)
     return ScoreTest(z, p_value, effect)
-
-
-def _null_fit(answers: FloatArray, known: FloatArray, design: FloatArray) -> FloatArray:
-    """Probabilities of right answers by ability alone, (n_models, n_items)."""
-    total = known.sum(axis=0)
-    share = (np.sum(known * answers, axis=0) + 0.5) / (total + 1.0)
-    weights = np.zeros((answers.shape[1], design.shape[1]))
-    weights[:, 0] = np.log(share / (1.0 - share))
-    p = expit(design @ weights.T)
-    for _ in range(N_PASSES):
-        gradient = (known * (answers - p)).T @ design - RIDGE * weights
-        step = np.linalg.solve(_curvature(known * p * (1.0 - p), design), gradient[..., None])[..., 0]
-        weights = weights + np.clip(step, -LONGEST_STEP, LONGEST_STEP)
-        p = expit(np.clip(design @ weights.T, -30.0, 30.0))
-    return np.asarray(p)
 
 
 def _curvature(information: FloatArray, design: FloatArray) -> FloatArray:
@@ -140,12 +127,13 @@ def mantel_haenszel_delta(
             + (q * s).sum(axis=0) / (2.0 * sum_s**2)
         )
     is_known = (sum_r > 0.0) & (sum_s > 0.0)
-    return np.where(is_known, DELTA * log_ratio, np.nan), np.where(is_known, -DELTA * np.sqrt(variance), np.nan)
+    delta = -2.35  # log odds ratios to the scale of ETS: 4 / 1.7
+    return np.where(is_known, delta * log_ratio, np.nan), np.where(is_known, -delta * np.sqrt(variance), np.nan)
 
 
 def ability_strata(theta: FloatArray) -> IntArray:
     """Divide models into strata of ability of about equal size, (n_models,): one for twenty models, ten at most."""
-    n_strata = min(MOST_STRATA, max(2, theta.size // MODELS_A_STRATUM))
+    n_strata = min(10, max(2, theta.size // 20))
     cuts = np.quantile(theta, np.arange(1, n_strata) / n_strata)
     return np.searchsorted(cuts, theta).astype(np.int64)
 

@@ -1,6 +1,5 @@
 """Items that behave differently for a group of equally able models: the verb `differential_items` and its result."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +18,6 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import standardised
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
-
-LEAST_IN_GROUP = 8
-"""Models that a group, and all others together, must have."""
-CLASS_B, CLASS_C = 1.0, 1.5
-"""Absolute deltas from which ETS calls a difference moderate and large; C must also exceed 1 beyond chance."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -162,7 +156,16 @@ def differential_of(
         flagged_effect=pl.col("effect").filter(is_flagged).sum() / pl.len(),
     )
     per_score = pl.concat(scores).join(flagged_effects, on=["scenario", "group"], maintain_order="left")
-    return DifferentialItems(column, level, table, per_score, tuple(_notes(table, compared, clusters)))
+    notes = []
+    if clusters is None and any(one.is_group for one in compared):
+        notes.append(
+            "Models of one group may be copies of each other: p-values take all models as independent and describe "
+            "these models only. Name the column of base models to count each once."
+        )
+    unknown = table.filter(pl.col("p_value").is_nan())["group"].unique().sort().to_list()
+    if unknown:
+        notes.append(f"{shown(unknown)}: fewer than three clusters, so effects are described and nothing is flagged.")
+    return DifferentialItems(column, level, table, per_score, tuple(notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +181,28 @@ class Comparison:
 def compared_models(
     responses: ResponseMatrix, column: str, clusters: str | None
 ) -> tuple[list[Comparison], pl.Series | None]:
-    """Return what is compared with what, and the cluster of each model where one column tells it."""
-    compared = list(_comparisons(_column(responses, column)))
+    """Return what is compared with what, and the cluster of each model where one column tells it.
+
+    Every group of enough models is compared with enough others; a column of numbers is one covariate.
+    """
+    least = 8  # models that a group, and all others together, must have
+    values = _column(responses, column)
+    known = values.is_not_null().to_numpy()
+    is_two = values.dtype == pl.Boolean or values.drop_nulls().n_unique() <= 2
+    numbers = None if is_two else standardised(values)
+    compared = []
+    if numbers is None:
+        text = values.cast(pl.String)
+        for name in sorted(text.drop_nulls().unique().to_list()):
+            mine = (text == name).fill_null(value=False).to_numpy()
+            if least <= mine.sum() <= known.sum() - least:
+                compared.append(Comparison(name, mine.astype(np.float64), known, is_group=True))
+    elif known.sum() >= 2 * least and numbers.any():
+        compared.append(Comparison(column, numbers, known, is_group=False))
     if not compared:
         raise DataError(
-            f"column {column!r} must divide the {responses.n_models} models: groups of at least {LEAST_IN_GROUP} with "
-            f"as many others, or numbers that differ, got {shown(_column(responses, column).unique().to_list())}."
+            f"column {column!r} must divide the {responses.n_models} models: groups of at least {least} with "
+            f"as many others, or numbers that differ, got {shown(values.unique().to_list())}."
         )
     return compared, None if clusters is None else _column(responses, clusters)
 
@@ -198,22 +217,6 @@ def _column(responses: ResponseMatrix, name: str) -> pl.Series:
         )
     column = responses.models[name]
     return column.fill_nan(None) if column.dtype.is_float() else column
-
-
-def _comparisons(column: pl.Series) -> Iterator[Comparison]:
-    """Give every group of enough models with enough others; or one covariate."""
-    known = column.is_not_null().to_numpy()
-    is_two = column.dtype == pl.Boolean or column.drop_nulls().n_unique() <= 2
-    numbers = None if is_two else standardised(column)
-    if numbers is not None:
-        if known.sum() >= 2 * LEAST_IN_GROUP and numbers.any():
-            yield Comparison(column.name, numbers, known, is_group=False)
-        return
-    text = column.cast(pl.String)
-    for name in sorted(text.drop_nulls().unique().to_list()):
-        mine = (text == name).fill_null(value=False).to_numpy()
-        if LEAST_IN_GROUP <= mine.sum() <= known.sum() - LEAST_IN_GROUP:
-            yield Comparison(name, mine.astype(np.float64), known, is_group=True)
 
 
 def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: pl.Series | None) -> pl.DataFrame:
@@ -236,6 +239,10 @@ def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: p
         if one.is_group:
             found[3:, items] = mantel_haenszel_delta(values, observed, in_group, ability_strata(theta))
     effect, z, p_value, delta, error = found
+    # moderate (B) and large (C) are absolute deltas of 1 and 1.5 to ETS, beyond chance; C must also exceed 1 beyond it
+    size, chance = np.nan_to_num(np.abs(delta)), np.nan_to_num(error, nan=np.inf)
+    is_b, is_c = (size >= 1.0) & (size > 1.96 * chance), (size >= 1.5) & (size - 1.645 * chance > 1.0)
+    classes = pl.Series("mh_class", np.where(is_c, "C", np.where(is_b, "B", "A")), dtype=pl.String)
     n_group = int(in_group.sum()) if one.is_group else rows.size
     return responses.items.select("item_id", "scenario").with_columns(
         pl.lit(one.name).alias("group"),
@@ -245,17 +252,8 @@ def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: p
         pl.Series("z", z),
         pl.Series("p_value", p_value),
         pl.Series("mh_delta", delta).fill_nan(None),
-        pl.Series("mh_class", _classes(delta, error), dtype=pl.String),
+        pl.when(pl.Series(~np.isnan(delta))).then(classes).alias("mh_class"),
     )
-
-
-def _classes(delta: FloatArray, error: FloatArray) -> list[str | None]:
-    """ETS's classes of differences; None where delta is not known."""
-    size = np.nan_to_num(np.abs(delta))
-    is_b = (size >= CLASS_B) & (size > 1.96 * np.nan_to_num(error, nan=np.inf))
-    is_c = (size >= CLASS_C) & (size - 1.645 * np.nan_to_num(error, nan=np.inf) > CLASS_B)
-    names = np.where(is_c, "C", np.where(is_b, "B", "A"))
-    return [None if lost else str(name) for name, lost in zip(names, np.isnan(delta), strict=True)]
 
 
 def _score_effects(responses: ResponseMatrix, panel: Panel, one: Comparison) -> pl.DataFrame:
@@ -273,15 +271,3 @@ def _score_effects(responses: ResponseMatrix, panel: Panel, one: Comparison) -> 
         score = total[answered] / observed[answered].sum(axis=1)
         effects.append(float(np.linalg.lstsq(design[answered], score, rcond=None)[0][-1]))
     return pl.DataFrame({"scenario": scenarios, "group": one.name, "score_effect": effects})
-
-
-def _notes(table: pl.DataFrame, compared: list[Comparison], clusters: str | None) -> Iterator[str]:
-    """Say what the flags rest on."""
-    if clusters is None and any(one.is_group for one in compared):
-        yield (
-            "Models of one group may be copies of each other: p-values take all models as independent and describe "
-            "these models only. Name the column of base models to count each once."
-        )
-    unknown = table.filter(pl.col("p_value").is_nan())["group"].unique().sort().to_list()
-    if unknown:
-        yield f"{shown(unknown)}: fewer than three clusters, so effects are described and nothing is flagged."
