@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import chi2
 
-from itembank.auditing.differential import ability_strata, benjamini_hochberg, mantel_haenszel_delta, score_test
+from itembank.auditing.differential_items import ability_strata, benjamini_hochberg, mantel_haenszel_delta, score_test
 from itembank.diagnostics import differential_items
 from itembank.errors import DataError
 from itembank.responses.responses import ResponseMatrix
