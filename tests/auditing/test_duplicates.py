@@ -62,7 +62,7 @@ def test_parts_of_the_models_give_what_all_at_once_give(n_models, monkeypatch):
         return [better, *astuple(duplicate_pairs(values, observed, better, least=-3.0))]
 
     at_once = found()
-    monkeypatch.setattr(kernels, "CELLS_AT_ONCE", 500)
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 500)
     for one, other in zip(found(), at_once, strict=True):
         np.testing.assert_array_equal(one, other)
 

@@ -8,7 +8,6 @@ from scipy.stats import t as student
 
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.estimation import response_summary
 from itembank.estimation.design_based import (
     design_based_estimates,
     difference_values,
@@ -73,7 +72,7 @@ def test_a_scenario_with_all_its_items_is_exact_beside_one_that_is_sampled(bank)
 def test_blocks_of_models_do_not_matter(bank, monkeypatch):
     selection = select(bank, 30, method="random", rng=1)
     whole = design_based_estimates(bank, bank.responses, selection)
-    monkeypatch.setattr(response_summary, "CELLS_AT_ONCE", 90 * 7)
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 90 * 7 // 4)
     np.testing.assert_allclose(
         np.array(design_based_estimates(bank, bank.responses, selection)), np.array(whole), rtol=1e-6
     )

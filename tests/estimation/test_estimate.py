@@ -11,7 +11,6 @@ from scipy.stats import norm
 from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.estimation import response_summary
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import checked
 from itembank.estimation.estimator_specs import GPIRT
@@ -45,7 +44,7 @@ def test_items_without_weight_are_not_needed_for_an_exact_score(bank):
 def test_blocks_of_models_change_nothing(bank, monkeypatch):
     responses = with_gaps(new_models(bank), "scattered")
     whole = estimate(bank, responses, method="gp-irt")
-    monkeypatch.setattr(response_summary, "CELLS_AT_ONCE", 120)
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 30)
     blocked = estimate(bank, responses, method="gp-irt")
     np.testing.assert_allclose(blocked.value, whole.value, atol=1e-9)
     np.testing.assert_allclose(blocked.standard_error, whole.standard_error, atol=1e-9)

@@ -87,7 +87,7 @@ def test_only_answered_informative_columns_are_kept(rng):
 
 @pytest.mark.parametrize("n_models", [0, 1, 7])
 def test_blocks_cover_every_model_once(n_models, monkeypatch):
-    monkeypatch.setattr(layout, "BLOCK_CELLS", 25)
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 25)
     rows = [np.arange(n_models)[run] for run in layout.blocks(np.zeros((n_models, 10)))]
     np.testing.assert_array_equal(np.concatenate(rows), np.arange(n_models))
     assert max(len(run) for run in rows) <= 2

@@ -69,7 +69,7 @@ def test_models_of_parts_are_taken_in_the_order_asked_for(answers):
 def test_a_bank_of_very_many_answers_has_the_factors_of_one_read_at_once(monkeypatch):
     bank = make_bank(n_models=40, n_items=30)
     whole, level = fitted_factor_model(bank), measured_discrepancy(bank).level
-    monkeypatch.setattr("itembank.bank.bank_factors.CELLS_AT_ONCE", 40 * WIDTH)
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 40 * WIDTH)
     monkeypatch.setattr("itembank.responses.responses.LARGE", 100)
     again = make_bank(n_models=40, n_items=30)
     assert_allclose(fitted_factor_model(again).noise, whole.noise, atol=1e-6)

@@ -93,7 +93,7 @@ def test_own_item_lists_and_blocks_give_what_one_matrix_gives(rng, method, prior
     monkeypatch.setattr(layout, "SPARSE_BELOW", 1.1)
     assert not layout.gather(parameters, responses).is_shared
     same(run(method, parameters, responses, prior), together)
-    monkeypatch.setattr(layout, "BLOCK_CELLS", 90)  # two models at once
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 90)  # two models at once
     same(run(method, parameters, responses, prior), together)
 
 

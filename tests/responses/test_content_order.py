@@ -81,7 +81,7 @@ def test_those_that_answered_alike_go_by_their_ids():
 def test_parts_are_ordered_as_the_whole_is(monkeypatch):
     values = answers(np.random.default_rng(2), 5, 99)
     whole = content_order(ResponseMatrix.create(values))
-    monkeypatch.setattr("itembank.responses.content_order.CELLS_AT_ONCE", 200)  # two models at a time
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 200)  # two models at a time
     for one, other in zip(content_order(ResponseMatrix.create(values)), whole, strict=True):
         np.testing.assert_array_equal(one, other)
 

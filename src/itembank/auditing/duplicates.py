@@ -21,6 +21,7 @@ from itembank.bank.arguments import GivenResponses
 from itembank.bank.banks import Bank
 from itembank.checks import check_not_negative
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.parallel import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
@@ -31,8 +32,6 @@ NEAREST = 0.02
 """Probabilities lie so far from 0 and 1 at least: two answers that nearly all models give alike prove nothing."""
 ROWS, COLUMNS = 1024, 4096
 """Pairs whose ratios are in memory at once: 17 MB."""
-CELLS_AT_ONCE = 2**20
-"""Cells whose temporaries are in memory at once: 8 MB each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def with_residual_factors(
     if n_factors == 0:
         return _clipped(probability)
     residual = np.empty(values.shape)
-    for rows in _runs_of_models(values.shape):
+    for rows in row_blocks(*values.shape):
         p, is_known = _clipped(probability[rows]), observed[rows]
         deviation = (values[rows] - p) / np.sqrt(p * (1.0 - p))
         residual[rows] = np.where(is_known, deviation, 0.0)
@@ -70,7 +69,7 @@ def with_residual_factors(
     factors = leading.T @ residual
     del residual  # as large as the result
     result: FloatArray = leading @ factors
-    for rows in _runs_of_models(values.shape):
+    for rows in row_blocks(*values.shape):
         p = _clipped(probability[rows])
         result[rows] = _clipped(p + np.sqrt(p * (1.0 - p)) * result[rows])
     return result
@@ -86,7 +85,7 @@ def duplicate_pairs(
 ) -> Pairs:
     """Find all pairs whose log-likelihood ratio is at least so much."""
     sign, half = np.empty(values.shape, dtype=np.float32), np.empty(values.shape, dtype=np.float32)
-    for rows in _runs_of_models(values.shape):
+    for rows in row_blocks(*values.shape):
         p, is_known = probability[rows], observed[rows]
         sign[rows] = np.where(is_known, 2.0 * values[rows] - 1.0, 0.0)
         half[rows] = np.where(is_known, 0.5 * np.where(sign[rows] > 0.0, np.log(p), np.log1p(-p)), 0.0)
@@ -105,12 +104,6 @@ def duplicate_pairs(
 
 def _clipped(probability: FloatArray) -> FloatArray:
     return np.clip(probability, NEAREST, 1.0 - NEAREST)
-
-
-def _runs_of_models(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Cut the models, so that no temporary is as large as all answers."""
-    step = max(1, CELLS_AT_ONCE // shape[1])
-    return (slice(first, first + step) for first in range(0, shape[0], step))
 
 
 def _blocks(

@@ -9,8 +9,9 @@ from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration
 from itembank.irt.discrepancy import Discrepancy, measure_discrepancy, with_columns, with_discrepancy
 from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import Columns, FactorModel, fit_factor_model
+from itembank.numerics import blocks
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.responses.responses import CELLS_AT_ONCE, ResponseMatrix
+from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
 
 
@@ -98,7 +99,7 @@ def columns_of(responses: ResponseMatrix) -> Columns:
     """Read very many responses some items at a time, and others at once."""
     if not responses.is_large:
         return Columns.of(responses.responses)
-    width = max(1, CELLS_AT_ONCE // max(1, responses.n_models))
+    width = max(1, blocks.CELLS_AT_ONCE // max(1, responses.n_models))
 
     def read(place: slice) -> FloatArray:
         return responses.of_items(np.arange(place.start, place.stop))

@@ -15,12 +15,11 @@ from scipy.special import expit
 
 from itembank.calibration.fits import Fit, FitData
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.quadrature import THREE_NODES
 
 SURE = 5.0
 """Standard errors from which agreement counts as real: independent attempts reached 3 in simulation."""
-CELLS_AT_ONCE = 1 << 20
-"""8 MiB an array, whatever the number of items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +63,7 @@ def agreement_beyond(data: FitData, fit: Fit, *, has_marginal_errors: bool = Fal
     if has_marginal_errors:
         fit = replace(fit, item_covariance=np.zeros_like(fit.item_covariance))
     excess, possible, variance = 0.0, 0.0, 0.0
-    step = max(1, CELLS_AT_ONCE // data.responses.shape[0])
-    for begin in range(0, data.responses.shape[1], step):
-        part = slice(begin, begin + step)
+    for part in row_blocks(*data.responses.shape[::-1]):
         trials = data.n_trials[:, part]
         right = np.round(data.responses[:, part] * trials)
         probability, doubt = _probabilities(fit, data.lower_asymptote[part], part)

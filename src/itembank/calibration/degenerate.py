@@ -11,9 +11,8 @@ from itembank.irt.family_names import Family
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 
-CELLS_AT_ONCE = 30_000_000
-"""Cells of such items that are looked at together, as numbers."""
 SMALLEST_VARIANCE = 1e-6
 """Added to each parameter's variance over the fitted items, so that equal ones (a common slope) can be inverted."""
 
@@ -68,8 +67,7 @@ def put_back(
         prior = _item_prior(coefficients[~is_degenerate])
         for lower in np.unique(items.lower_asymptote[is_degenerate]):
             all_alike = np.flatnonzero(is_degenerate & (items.lower_asymptote == lower))
-            step = max(1, CELLS_AT_ONCE // len(fit.abilities))
-            for alike in np.split(all_alike, range(step, all_alike.size, step)):
+            for alike in (all_alike[run] for run in row_blocks(all_alike.size, len(fit.abilities), times=30)):
                 trials = None if items.n_trials is None else items.n_trials[:, alike]
                 coefficients[alike], covariance[alike] = _by_prior(
                     of_items(alike), trials, fit.abilities, prior, lower=lower

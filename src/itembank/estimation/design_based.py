@@ -14,10 +14,11 @@ from itembank.estimation.estimates import Scores
 from itembank.estimation.observations import Observations, bank_positions, found_items
 from itembank.estimation.point_methods import Known
 from itembank.estimation.predictions import scenario_sums
-from itembank.estimation.response_summary import blocks_of_models, score_basis
+from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.intervals import t_reach
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.splits import dealt_out, splits_of
@@ -144,7 +145,7 @@ def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selectio
     probability_of[drawn_items] = selection.inclusion_probabilities
     probabilities = probability_of[observations.positions]
     models, columns = np.arange(len(model_ids)), np.arange(observations.positions.size)
-    blocks = [models[block] for block in blocks_of_models(models.size, bank.n_items)]
+    blocks = [models[block] for block in row_blocks(models.size, bank.n_items, times=4)]
     return Scores.joined([_block(known.take(models=rows, columns=columns), probabilities, level) for rows in blocks])
 
 

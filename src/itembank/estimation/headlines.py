@@ -16,10 +16,9 @@ from itembank.estimation.calibrated_scores import OutOfFold, error_inflation
 from itembank.estimation.estimator_specs import PointSpec, Ridge
 from itembank.estimation.regressions import combined, ridge_line, stack_weights
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.responses.targets import mean_win_rate
 
-CELLS_AT_ONCE = 2**22
-"""Models are worked on in blocks of about this many (model, reference) cells, to bound memory."""
 EXACT = 1e-9
 """A smaller error of a scenario score is none: sums of the same responses differ by less."""
 
@@ -45,8 +44,7 @@ def expected_win_rates(
     for j in range(n_scenarios):
         order = np.argsort(reference_scores[:, j], kind="stable")
         order = order[is_reference[order]]
-        for block in range(0, n_models, n_block := max(1, CELLS_AT_ONCE // max(order.size, 1))):
-            rows = slice(block, block + n_block)
+        for rows in row_blocks(n_models, order.size, times=4):
             counts = order != own[rows, None]
             distance = scenario_scores[rows, j, None] - reference_scores[order, j]
             below = counts * ndtr(distance / np.maximum(sizes[rows, j, None], EXACT))

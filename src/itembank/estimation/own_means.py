@@ -8,8 +8,9 @@ from itembank.bank.banks import Bank
 from itembank.estimation.design_based import difference_values, difference_variances, drawn, scores_of_sample
 from itembank.estimation.estimates import Scores
 from itembank.estimation.predictions import scenario_sums
-from itembank.estimation.response_summary import blocks_of_models, score_basis
+from itembank.estimation.response_summary import score_basis
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.responses.responses import ResponseMatrix
 
 ONE = np.ones(1)
@@ -42,7 +43,7 @@ def own_means(bank: Bank, responses: ResponseMatrix, *, level: float) -> OwnMean
     sizes = sizes if targets.rest_sizes is None else sizes + targets.rest_sizes
     places = Places(scenario[counts], weights[counts], sizes, targets.scenario_weights, is_told)
     noise, values = np.minimum(score_basis(bank).noise_ratio, 1.0), responses.responses[:, counts]
-    blocks = blocks_of_models(responses.n_models, max(counts.size, 1))
+    blocks = list(row_blocks(responses.n_models, counts.size, times=4))
     scores, *others = zip(*(_of_some(values[block], places, noise, level) for block in blocks), strict=True)
     return OwnMeans(Scores.joined(scores), *map(np.concatenate, others))
 

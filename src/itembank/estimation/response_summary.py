@@ -21,6 +21,7 @@ from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.responses.targets import ScoreTargets
 
 
@@ -121,10 +122,6 @@ def sample_mean(responses: FloatArray, scenario_index: IntArray, n_scenarios: in
     return weighted_mean(responses, np.ones(responses.shape[1]), scenario_index, n_scenarios)
 
 
-CELLS_AT_ONCE = 2**22
-"""Models are worked on in blocks of about this many (model, item) cells, to bound memory."""
-
-
 @dataclass(frozen=True, slots=True)
 class ResponseSummary:
     """Scenario scores of n_models models by the item model and by the sample."""
@@ -173,7 +170,7 @@ def summarise_responses(bank: Bank, observations: Observations) -> ResponseSumma
     """
     basis, positions = score_basis(bank), observations.positions
     parameters, parts = basis.parameters.take(positions), []
-    for block in blocks_of_models(observations.responses.shape[0], bank.n_items):
+    for block in row_blocks(observations.responses.shape[0], bank.n_items, times=4):
         trials = None if observations.n_trials is None else observations.n_trials[block]
         some = replace(observations, responses=observations.responses[block], n_trials=trials)
         answers = basis.answers(some.responses, positions)
@@ -193,12 +190,6 @@ def posterior_moments(targets: ScoreTargets, summary: ResponseSummary) -> tuple[
     overall = np.einsum("j,mjk,k->m", weights, covariance, weights)
     variances = np.column_stack([np.einsum("mjj->mj", covariance), overall])
     return targets.with_overall(summary.posterior_mean), variances
-
-
-def blocks_of_models(n_models: int, n_items: int) -> list[slice]:
-    """Divide models so that a block has about `CELLS_AT_ONCE` cells."""
-    n_block = max(1, CELLS_AT_ONCE // n_items)
-    return [slice(start, start + n_block) for start in range(0, n_models, n_block)]
 
 
 def summary_at(basis: ScoreBasis, observations: Observations, abilities: Abilities) -> ResponseSummary:

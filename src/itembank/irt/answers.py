@@ -10,11 +10,9 @@ from itembank.irt.family_names import KINDS
 from itembank.irt.logistic import log_probabilities
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.splits import places_within
 from itembank.numerics.symmetric import packed_products, unpack
-
-BLOCK_CELLS = 1 << 20
-"""Cells of (n_models, n_items) worked on at once: 8 MiB for each array of them."""
 
 SPARSE_BELOW = 0.25
 """Fraction of answered cells below which each model keeps its own list of items. Measured with 1,000 items in one and
@@ -117,10 +115,9 @@ def gather(
 
 
 def blocks(responses: FloatArray, width: int | None = None) -> Iterator[slice]:
-    """Cut the models into runs of at most `BLOCK_CELLS` responses (or of `width` numbers a model)."""
+    """Cut the models into runs of at most `CELLS_AT_ONCE` responses (or of `width` numbers a model)."""
     n_models, n_items = responses.shape
-    size = max(1, BLOCK_CELLS // max(1, n_items if width is None else width))
-    return (slice(begin, begin + size) for begin in range(0, max(1, n_models), size))
+    return row_blocks(max(1, n_models), n_items if width is None else width)
 
 
 def thinned(answers: Answers, most: int) -> Answers:

@@ -30,6 +30,7 @@ from itembank.irt.logistic import Asymptotes, LikelihoodTerms, Mean, bounded_mea
 from itembank.irt.logistic import information_slopes as slopes_of_one
 from itembank.irt.logistic import information_weights as information_of_one
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.gamma import digamma_difference, log_beta, log_gamma_difference, trigamma_difference
 
 
@@ -97,8 +98,6 @@ N_EDGE = 56
 half as many the error is three times as large."""
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(72)
 """Enough for any n: what error is left is that of the edges. 48 do up to n = 20,000; 36 are off by 1e-3 there."""
-BLOCK_CELLS = 1 << 20
-"""Cells times counts worked on at once: 8 MiB an array."""
 STEP = 1e-2
 """Of the differences that give derivatives of the information: off by STEP^4 / 30 of the fifth derivative.
 
@@ -140,9 +139,7 @@ def _variances(a: FloatArray, b: FloatArray, n: float) -> FloatArray:
     if n <= 1.0:  # the caller has the answer for one trial, and no trial tells anything
         return np.zeros(a.shape)
     solve, width = (_summed, int(n) + 1) if n <= MOST_SUMMED else (_integrated, len(NODES) + 2 * N_EDGE)
-    size = max(1, BLOCK_CELLS // width)
-    runs = (slice(begin, begin + size) for begin in range(0, len(a), size))
-    return np.concatenate([solve(a[run], b[run], n) for run in runs])
+    return np.concatenate([solve(a[run], b[run], n) for run in row_blocks(len(a), width)])
 
 
 def _summed(a: FloatArray, b: FloatArray, n: float) -> FloatArray:

@@ -22,6 +22,7 @@ from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.living.linking import LinkingData
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.quadrature import normal_grid
 
 MOST_GAUSS_DIMS = 2
@@ -86,10 +87,6 @@ def ability_nodes(
     _, log_det_prior = np.linalg.slogdet(prior.covariance)
     constant = -0.5 * log_det_prior - 0.5 * prior.n_dims * np.log(2.0 * np.pi)
     return AbilityNodes(theta, weights / total, (highest + np.log(total))[:, 0] + log_det_roots + constant)
-
-
-BLOCK_CELLS = 1 << 21
-"""Numbers worked on at once: 16 MiB an array."""
 
 
 class ItemPosterior(NamedTuple):
@@ -226,11 +223,10 @@ def lost_information(data: LinkingData, nodes: AbilityNodes, items: FloatArray) 
 
 def _alike(data: LinkingData, n_places: int) -> Iterator[tuple[IntArray, float]]:
     """Blocks of new items with the same lower asymptote, small enough to work on."""
-    size = max(1, BLOCK_CELLS // max(1, n_places))
     for lower in np.unique(data.new_lower):
         alike = np.flatnonzero(data.new_lower == lower)
-        for first in range(0, len(alike), size):
-            yield alike[first : first + size], float(lower)
+        for run in row_blocks(len(alike), n_places, times=2):
+            yield alike[run], float(lower)
 
 
 def _answers(data: LinkingData, places: Places, block: IntArray) -> tuple[FloatArray, FloatArray]:

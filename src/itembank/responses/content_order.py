@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.ties import id_order
 from itembank.responses.responses import ResponseMatrix
 
 EXACT_BITS = 53
 """Whole numbers of float64: up to these a sum has no last digit that the order of its terms could change."""
-CELLS_AT_ONCE = 2**20
 N_SUMS = 2
 """Sums of each row and column by different weights, as two unlike ones may agree in one."""
 
@@ -49,8 +49,7 @@ def content_order(responses: ResponseMatrix) -> ContentOrder:
     while True:
         of_models, of_items = _weights(models, bits), _weights(items, bits)
         sums_of_models, sums_of_items = np.zeros((2, n_models, N_SUMS)), np.zeros((2, n_items, N_SUMS))
-        step = max(1, CELLS_AT_ONCE // max(1, n_items))
-        for rows in (slice(first, first + step) for first in range(0, n_models, step)):
+        for rows in row_blocks(n_models, n_items):
             for side, answers in enumerate(_whole_numbers(responses, rows, bits)):
                 sums_of_models[side, rows] = answers @ of_items
                 sums_of_items[side] += answers.T @ of_models[rows]

@@ -20,9 +20,10 @@ from itembank.errors import DataError, ParameterError
 from itembank.files.atomic import check_destination, replacing_file
 from itembank.files.documents import BLANK, DIGEST_KEY, PARQUET_MARK, is_sealed, seal
 from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.blocks import CELLS_AT_ONCE
 from itembank.responses.error_kinds import KINDS
 from itembank.responses.opening import read_parquet_metadata
-from itembank.responses.responses import CELLS_AT_ONCE, ResponseMatrix
+from itembank.responses.responses import ResponseMatrix
 
 SCHEMA_VERSION = "1"
 VERSION_KEY = "itembank.schema_version"

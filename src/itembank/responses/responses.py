@@ -11,6 +11,7 @@ import polars as pl
 from itembank.checks import check_one_of
 from itembank.errors import N_SHOWN, DataError, did_you_mean, quoted, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.numerics.blocks import row_blocks
 from itembank.responses.error_kinds import Errors
 from itembank.responses.lost_answers import LostAnswers, counted_as
 from itembank.tabular import Compact
@@ -20,8 +21,6 @@ MOST_TRIALS = 10**9
 """NumPy draws samples without replacement from fewer only."""
 LARGE = 30_000_000
 """Cells from which on a copy of the responses may be more than the memory has."""
-CELLS_AT_ONCE = 2**20
-"""Cells of a part of so many."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -233,9 +232,8 @@ class ResponseMatrix(Compact):
         if self.n_models * self.n_items <= (LARGE if most is None else most):
             yield self
             return
-        step = max(1, CELLS_AT_ONCE // self.n_items)
-        for first in range(0, self.n_models, step):
-            yield self.block(first, min(first + step, self.n_models))
+        for rows in row_blocks(self.n_models, self.n_items):
+            yield self.block(rows.start, rows.stop)
 
     def model_indices(self, model_ids: Sequence[str]) -> IntArray:
         """Row of each of these models; `DataError` names those that are absent."""

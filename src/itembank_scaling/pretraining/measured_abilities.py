@@ -15,6 +15,7 @@ from itembank.irt.families import information_weights, likelihood_terms
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.stable import sigmoid_slope
 from itembank.numerics.ties import first_largest
 from itembank.progress import ProgressCallback, silent
@@ -23,8 +24,6 @@ from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.pretraining.law_specs import ItemResponseLaw
 from itembank_scaling.scenario_fits import fit_items
 
-BLOCK_CELLS = 1 << 21
-"""Abilities times items worked on at once: 16 MiB an array."""
 WIDEST = 100.0
 """Largest variance of a measured ability, in units of the prior's: next to no weight in a line, yet a finite one."""
 
@@ -83,9 +82,7 @@ def without_prior(mean: FloatArray, variance: FloatArray, prior: AbilityPrior) -
 def mean_probability(parameters: ItemParameters, theta: FloatArray) -> FloatArray:
     """Mean probability of a correct response over all items at abilities (n_points,): (n_points,)."""
     result = np.empty(len(theta))
-    size = max(1, BLOCK_CELLS // max(1, parameters.n_items))
-    for begin in range(0, len(theta), size):
-        part = slice(begin, begin + size)
+    for part in row_blocks(len(theta), parameters.n_items, times=2):
         result[part] = probability(parameters, theta[part, None]).mean(axis=1)
     return result
 
@@ -102,13 +99,12 @@ def item_variance(
     """
     result = np.empty(len(theta))
     height = parameters.upper_asymptote - parameters.lower_asymptote
-    size = max(1, BLOCK_CELLS // max(1, parameters.n_items))
-    for begin in range(0, len(theta), size):
-        at = theta[begin : begin + size, None]
+    for part in row_blocks(len(theta), parameters.n_items, times=2):
+        at = theta[part, None]
         slope = height * sigmoid_slope(at * parameters.loadings[:, 0] + parameters.intercept)
         # (theta, 1) S_i (theta, 1)', written out: the variance of the logit that uncertain item parameters bring
         spread = at**2 * covariance[:, 0, 0] + 2.0 * at * covariance[:, 0, 1] + covariance[:, 1, 1]
-        result[begin : begin + size] = np.sum(slope**2 * spread, axis=1) / parameters.n_items**2
+        result[part] = np.sum(slope**2 * spread, axis=1) / parameters.n_items**2
     return result
 
 
@@ -120,9 +116,7 @@ def score_gap(parameters: ItemParameters, responses: FloatArray, theta: FloatArr
     is_present = ~np.isnan(responses)
     count = is_present.sum(axis=1)
     result = np.full(len(responses), np.nan)
-    size = max(1, BLOCK_CELLS // max(1, parameters.n_items))
-    for begin in range(0, len(responses), size):
-        part = slice(begin, begin + size)
+    for part in row_blocks(len(responses), parameters.n_items, times=2):
         apart = np.where(is_present[part], responses[part] - probability(parameters, theta[part, None]), 0.0)
         known = np.maximum(count[part], 1)
         result[part] = apart.sum(axis=1) / known * np.sqrt(known / parameters.n_items)

@@ -9,6 +9,7 @@ from scipy.special import expit, logit
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.intervals import t_reach
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.pass_at_k.kernels import beta_pass_at_k, plug_in_pass_at_k, unbiased_pass_at_k
@@ -179,8 +180,6 @@ def quantiles(predictive: Predictive, level: float) -> tuple[FloatArray, FloatAr
 TINY = 1e-12
 """Means of a Beta distribution are kept this far from 0 and 1, where it has no density."""
 
-BLOCK_CELLS = 1 << 21
-"""Models times items worked on at once: 16 MiB an array."""
 
 STEP = 1e-3
 """Step in ability of the central differences for slopes: their error is of order STEP^2."""
@@ -209,9 +208,7 @@ def mean_curves(
 ) -> FloatArray:
     """Mean of `item_curves` over the items that count for each model, (n_models, n_k); NaN at an unknown ability."""
     result = np.empty((theta.size, len(k)))
-    size = max(1, BLOCK_CELLS // parameters.n_items)
-    for begin in range(0, theta.size, size):
-        rows = slice(begin, begin + size)
+    for rows in row_blocks(theta.size, parameters.n_items, times=2):
         for j, n_samples in enumerate(k):
             curves = item_curves(parameters, theta[rows], n_samples)
             result[rows, j] = (curves * counted[rows]).sum(axis=1) / counted[rows].sum(axis=1)

@@ -9,6 +9,7 @@ from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.random import as_generator
 from itembank.responses.responses import ResponseMatrix
 from itembank_studies.simulation.simulation_results import Simulated, Truth
@@ -94,10 +95,6 @@ def _scale(relative: FloatArray, total: int, least: int) -> float:
     return low
 
 
-BLOCK_CELLS = 4_000_000
-"""32 MB for each array of probabilities, random numbers and logits beside the responses."""
-
-
 def draw_answers(
     parameters: ItemParameters, abilities: FloatArray, first_item: IntArray, rng: np.random.Generator
 ) -> tuple[FloatArray, FloatArray]:
@@ -110,9 +107,7 @@ def draw_answers(
     responses = np.empty((n_models, n_items))
     scores = np.empty((n_models, len(first_item)))
     sizes = np.diff(np.append(first_item, n_items))
-    step = max(1, BLOCK_CELLS // n_items)
-    for start in range(0, n_models, step):
-        rows = slice(start, start + step)
+    for rows in row_blocks(n_models, n_items, times=4):
         chances = probability(parameters, abilities[rows])
         scores[rows] = np.add.reduceat(chances, first_item, axis=1) / sizes
         # one block draws after the other, row by row: the answers do not depend on the size of a block

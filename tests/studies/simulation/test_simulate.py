@@ -75,7 +75,7 @@ def items(n_items=300, seed=0):
 def test_responses_do_not_depend_on_the_blocks(monkeypatch):
     theta, first = np.random.default_rng(1).normal(size=(7, 2)), np.array([0, 100])
     whole = draw_answers(items(), theta, first, np.random.default_rng(2))
-    monkeypatch.setattr("itembank_studies.simulation.simulate.BLOCK_CELLS", 600)
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 150)
     for one, other in zip(whole, draw_answers(items(), theta, first, np.random.default_rng(2)), strict=True):
         np.testing.assert_array_equal(one, other)
 

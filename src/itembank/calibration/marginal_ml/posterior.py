@@ -23,6 +23,7 @@ from itembank.irt.bernoulli import information_weights, weighted_information
 from itembank.irt.logistic import asymptotes_of, log_probabilities
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
+from itembank.numerics.blocks import row_blocks
 from itembank.numerics.quadrature import log_sum_exp, normal_grid
 from itembank.numerics.stable import softplus
 from itembank.numerics.symmetric import packed_products, unpack
@@ -46,8 +47,6 @@ REFUSED_SPACING_TO_SD = 4.0
 A posterior's sum errs by ``2 exp(-2 pi^2 / ratio^2)``: 2e-6, 3e-4 and 0.6.
 """
 
-INFORMATION_CELLS = 1 << 21
-"""Cells of a block of models times items: 16 MiB an array."""
 
 WIDEST_SPACING = 0.2
 """Spacing that any test, however short, gets."""
@@ -123,9 +122,7 @@ def sharpest_sd(items: FloatArray, abilities: FloatArray, n_trials: FloatArray |
     """
     parameters = ItemParameters.create(items[:, :-1], items[:, -1])
     largest = 0.0
-    size = max(INFORMATION_CELLS // len(items), 1)
-    for first in range(0, len(abilities), size):
-        rows = slice(first, first + size)
+    for rows in row_blocks(len(abilities), len(items), times=2):
         weights = information_weights(parameters, abilities[rows])
         information = weighted_information(items[:, :-1], weights if n_trials is None else weights * n_trials[rows])
         largest = max(largest, float(np.linalg.eigvalsh(information)[:, -1].max()))
@@ -139,9 +136,6 @@ def nodes_for_spacing(spacing: float, bounds: tuple[float, float]) -> int:
 
 BLOCK_CELLS = 1 << 17
 """Cells of a block of items times curve nodes: what stays in a processor's cache."""
-
-POSTERIOR_CELLS = 1 << 22
-"""Cells of a block of models times nodes: 32 MiB an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,18 +187,11 @@ def posterior_weights(
     """
     slopes, curves = _log_likelihood_parts(data, items, grid)
     design = np.column_stack([grid.nodes, np.ones(len(grid.nodes))])
-    for rows in _model_blocks(len(slopes), len(design)):
+    for rows in row_blocks(len(slopes), len(design), times=4):
         log_joint = grid.refine(curves[rows] if len(curves) > 1 else curves) + grid.log_weights
         log_joint = log_joint + slopes[rows] @ design.T  # (n_rows, n_quadrature)
         log_likelihood = log_sum_exp(log_joint)
         yield rows, log_likelihood, np.exp(log_joint - log_likelihood[:, None])
-
-
-def _model_blocks(n_models: int, n_nodes: int) -> Iterator[slice]:
-    """Slices of models of bounded memory on the fine grid."""
-    size = max(POSTERIOR_CELLS // n_nodes, 1)
-    for first in range(0, n_models, size):
-        yield slice(first, min(first + size, n_models))
 
 
 def _log_likelihood_parts(data: FitData, items: FloatArray, grid: AbilityGrid) -> tuple[FloatArray, FloatArray]:
