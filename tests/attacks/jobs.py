@@ -8,8 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
+from itembank.files.documents import JOURNAL as SESSION
 from itembank.gating.running import KIND as OF_GATE
-from itembank.sessions.journal import KIND as SESSION
 from itembank.sessions.journal import parse_journal
 from tests.attacks.judging import contents
 from tests.cli.session.loops import FAST as FAST_SESSION
