@@ -48,6 +48,8 @@ from itembank.responses.model_features import model_dates, months_between
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Note
 
+DRAWN = "drawn"
+"""Name of the selection's method whose intervals rest on the draw unless another interval is asked for."""
 MOST_KEPT = 8
 """Sets of answered items of a file whose trials on past models are kept; those of others are made anew each time."""
 
@@ -297,6 +299,8 @@ def _best_interval(
     bank, is_auto = known.bank, isinstance(spec, Auto)
     if is_auto and not bank.calibration.is_fitted:
         return "design", as_if_drawn(bank, known.observations, selection), ""
+    if is_auto and selection is not None and selection.method == DRAWN and is_by_design(known, selection):
+        return "design", selection, ""
     method = Stacked() if isinstance(spec, Auto) else spec
     if published_subset(bank, selection, method) is not None or folds(bank, progress=progress):
         return "calibrated", selection, ""
