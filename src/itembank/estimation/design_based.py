@@ -10,7 +10,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction
 from itembank.errors import DataError, DataWarning, shown, warn
-from itembank.estimation.drawn_predictions import predicted_answers
+from itembank.estimation.drawn_predictions import means_elsewhere, predicted_answers
 from itembank.estimation.estimates import Scores
 from itembank.estimation.observations import Observations, bank_positions, found_items
 from itembank.estimation.point_methods import Known
@@ -175,7 +175,7 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
 
     The overall score is estimated from all drawn items together, with weights ``w_j omega_i``. A scenario score is a
     composite (Fay and Herriot 1979; Rao and Molina 2015, section 6.1): what is predicted, put right by what the
-    predictions were off overall, and what the scenario's own drawn items say, weighed by their variances.
+    predictions were off in other scenarios, and what the scenario's own drawn items say, weighed by their variances.
     """
     targets, observations = known.bank.targets, known.observations
     index, positions = targets.scenario_index[known.observations.positions], observations.positions
@@ -197,7 +197,8 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
         difference_variances(whole, one) for one in (predicted.fitted, predicted.left_out)
     )
     variance = guarded_variances(whole, value, np.sqrt(fitted * left_out), freedom, noise_ratio)
-    off = _ratio(value - whole.known - unseen, whole.unseen_weight)
+    # what predictions are off in the other scenarios says nothing of the chance in a scenario's own draw
+    off = means_elsewhere(answers - predicted.fitted, correction, index, targets.n_scenarios)
     synthetic = parts.known + predicted.unseen + parts.unseen_weight * off
     direct = difference_values(parts, predicted.fitted, predicted.unseen)
     expanded = [one.sums((1.0 - one.probabilities) * one.expansion**2) for one in (whole, parts)]
@@ -209,13 +210,19 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
     half = t_reach(level, np.maximum(freedom, 1.0)) * np.sqrt(variances)
     least = np.column_stack([parts.known, whole.known])
     left = np.column_stack([parts.unseen_weight, whole.unseen_weight])
-    low, high = (np.clip(end, least, np.minimum(least + left, 1.0)) for end in (values - half, values + half))
+    n_right, n_observed = (np.column_stack([n, n.sum(axis=1)]) for n in (parts.n_right, parts.n_observed))
+    near = score_intervals((values, variances, np.broadcast_to(freedom, values.shape)), n_right, n_observed, level)
+    # Wilson's form where few outcomes of the rarer kind were seen, and less and less of it up to `MANY_RARER`: with
+    # unequal weights it is wider than it need be
+    share = np.clip(1.0 - n_rarer(n_right, n_observed)[:, -1:] / MANY_RARER, 0.0, 1.0)
+    ends = zip(near, (values - half, values + half), strict=True)
+    low, high = (np.clip(share * one + (1.0 - share) * two, least, np.minimum(least + left, 1.0)) for one, two in ends)
     values = np.clip(values, least, np.minimum(least + left, 1.0))
     return Scores(values, np.sqrt(variances), np.fmin(low, values), np.fmax(high, values))
 
 
 def composite(
-    synthetic: FloatArray,  # (n_models, n_scenarios): Predicted, and put right by what was off overall
+    synthetic: FloatArray,  # (n_models, n_scenarios): Predicted, and put right by what was off elsewhere
     direct: FloatArray,  # (n_models, n_scenarios): Put right by what was off in the scenario
     variance: FloatArray,  # (n_models, n_scenarios): Of the direct one, over draws; 0 where nothing was drawn
     apart: FloatArray,  # (n_scenarios,): Mean square of past models' scores about the synthetic one; NaN where unknown
@@ -223,20 +230,20 @@ def composite(
 ) -> tuple[FloatArray, FloatArray]:
     """Weigh two estimates of each scenario score, and say how uncertain the result is, both (n_models, n_scenarios).
 
-    ``T = S + g (D - S)`` with ``g = A / (A + v)``, whose mean square error is ``g v``. A is that of past models, or
-    larger, as far as this model's own scenarios lie further apart than theirs: ``sum (D - S)^2 / sum (A + v)``.
+    ``T = S + g (D - S)`` with ``g = A / (A + v)``. A is that of past models, or larger, as far as this model's own
+    scenarios lie further apart than theirs: ``sum (D - S)^2 / sum (A + v)``. The mean square error is
+    ``g^2 v + (1 - g)^2 B`` with B the larger of A and ``(D - S)^2``, what this scenario itself shows.
     """
     is_direct = variance > 0.0
     known = np.where(np.isnan(apart), 0.0, apart)
     gap = np.where(is_direct, direct - synthetic, 0.0)
     expected = np.sum(np.where(is_direct, known + variance, 0.0), axis=1)
     further = np.maximum(_ratio(np.sum(gap**2, axis=1), expected, otherwise=1.0), 1.0)
-    wanders = np.where(np.isnan(apart), np.inf, known) * further[:, None]
-    with np.errstate(invalid="ignore"):
-        share = np.where(np.isinf(wanders), 1.0, wanders / np.maximum(wanders + variance, np.finfo(float).tiny))
-    square = np.where(is_direct, share * variance, np.where(np.isinf(wanders), 0.25, wanders))
-    is_open = parts.unseen_weight > 0.0
-    return np.where(is_direct, synthetic + share * gap, synthetic), np.where(is_open, square, 0.0)
+    wanders = np.where(np.isnan(apart), UNKNOWN, known * further[:, None])
+    share = np.where(is_direct, _ratio(wanders, wanders + variance), 0.0)
+    beside = np.where(np.isnan(apart) & is_direct, 0.0, np.maximum(wanders, gap**2))
+    square = share**2 * variance + (1.0 - share) ** 2 * beside
+    return synthetic + share * gap, np.where(parts.unseen_weight > 0.0, square, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +354,10 @@ def scores_of_sample(
     return Scores(value, np.sqrt(variance), low, high)
 
 
+UNKNOWN = 1e6
+"""Square by which scenario scores count as off that nobody knows: only what was drawn of a scenario counts then."""
+MANY_RARER = 5.0
+"""Outcomes of the rarer kind from which on intervals are symmetric."""
 PSEUDO_OUTCOMES = 1.0
 """Weight, in outcomes of the rarer kind, of the variance that holds if predictions explain nothing."""
 

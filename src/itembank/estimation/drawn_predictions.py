@@ -52,7 +52,8 @@ def predicted_answers(
     left_out, unseen = _without_their_fold(known), summary.posterior_mean - summary.known
     if bank.published is not None or bank.rest is not None or bank.n_models < MODELS_A_FACTOR:
         return Predicted(fitted, left_out, unseen, np.full(n_scenarios, np.nan))
-    n_factors, apart = factors_that_serve(bank, positions, correction)
+    columns = np.flatnonzero(~np.isnan(observations.responses).all(axis=0))
+    n_factors, apart = factors_that_serve(bank, positions[columns], correction[columns])
     model = truncated(fitted_factor_model(bank), n_factors)
     by_factors = _by_factors(model, bank, positions, observations.responses)
     both = zip((fitted, left_out, unseen), by_factors, strict=True)
@@ -78,6 +79,20 @@ def _without_their_fold(known: Known) -> FloatArray:
         theta = map_abilities(parameters, others, basis.prior, start=start, n_trials=trials).theta
         predicted[:, split.test] = probability(parameters.take(split.test), theta)
     return predicted
+
+
+def means_elsewhere(
+    residuals: FloatArray,  # (n_models, n_columns): NaN where missing
+    correction: FloatArray,  # (n_columns,): Weight of each
+    scenario_index: IntArray,  # (n_columns,)
+    n_scenarios: int,
+) -> FloatArray:
+    """Mean residual over the drawn items of all other scenarios, (n_models, n_scenarios); 0 where there are none."""
+    weights = ~np.isnan(residuals) * correction
+    total = scenario_sums(np.nan_to_num(residuals) * weights, scenario_index, n_scenarios)
+    mass = scenario_sums(weights, scenario_index, n_scenarios)
+    others = [one.sum(axis=1, keepdims=True) - one for one in (total, mass)]
+    return np.divide(others[0], others[1], out=np.zeros(total.shape), where=others[1] > 1e-12)
 
 
 def truncated(model: FactorModel, n_factors: int) -> FactorModel:
@@ -120,8 +135,8 @@ def _predicted(model: FactorModel, items: IntArray, answers: FloatArray) -> Floa
 def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) -> tuple[int, FloatArray]:
     """Say how many factors predict past models best from their answers to these items, each model left out in turn.
 
-    And the mean square of their scenario scores about what is predicted then, (n_scenarios,), after the mean residual
-    of the drawn items, weighed by the correction, is added to all: NaN with fewer than ten models.
+    And the mean square of their scenario scores about what is predicted then, (n_scenarios,), put right by what
+    predictions are off in the other scenarios: NaN with fewer than ten models.
     """
 
     def judge() -> tuple[int, FloatArray]:
@@ -131,7 +146,6 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
         unseen = targets.weights.copy()
         unseen[positions] = 0.0
         left = np.bincount(index, weights=unseen, minlength=n_scenarios)
-        mean_of = correction / max(float(correction.sum()), np.finfo(float).tiny)
         squares, errors = np.zeros(len(tried)), [[np.empty((0, n_scenarios))] for _ in tried]
         for held_out, model in _models_of_folds(bank):
             answers = bank.responses.take(models=held_out).responses
@@ -141,8 +155,8 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
             for number, n_factors in enumerate(tried):
                 expected = np.clip(_predicted(truncated(model, n_factors), positions, drawn), 0.0, 1.0)
                 squares[number] += np.nansum((answers - expected) ** 2 * (unseen * targets.scenario_weights[index]))
-                off = (drawn - expected[:, positions]) @ mean_of
-                found = seen + scenario_sums(expected * unseen, index, n_scenarios) + left * off[:, None]
+                off = means_elsewhere(drawn - expected[:, positions], correction, index[positions], n_scenarios)
+                found = seen + scenario_sums(expected * unseen, index, n_scenarios) + left * off
                 errors[number].append(found - truth)
         if not squares.any():
             return min(1, bank.n_models // MODELS_A_FACTOR), np.full(n_scenarios, np.nan)

@@ -32,6 +32,8 @@ def choose_drawn(pools: ItemPools, spec: Drawn) -> list[Choice]:
     probabilities = inclusion_probabilities(
         np.where(is_candidate, shares, 0.0), group, pools.n_items, certain=must_come, counts=counts
     )
+    # an item that counts and cannot come, beside items that must: no probability says how the sample was drawn
+    is_known = bool(np.all(probabilities[weights > 0.0] > 0.0))
     order = np.lexsort((mean[items], group))
     chosen = systematic_sample(probabilities, order, pools.rng)
     starts = np.cumsum([0, *(pool.items.size for pool in scenarios)])
@@ -39,7 +41,8 @@ def choose_drawn(pools: ItemPools, spec: Drawn) -> list[Choice]:
     for pool, start, end in zip(scenarios, starts[:-1], starts[1:], strict=True):
         ours = chosen[(chosen >= start) & (chosen < end)]
         expanded = pool.weights[ours - start] / probabilities[ours]  # (Hajek 1971)
-        result.append(Choice(ours - start, expanded / max(expanded.sum(), np.finfo(float).tiny), probabilities[ours]))
+        total = max(float(expanded.sum()), np.finfo(float).tiny)
+        result.append(Choice(ours - start, expanded / total, probabilities[ours] if is_known else None))
     return result
 
 
