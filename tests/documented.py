@@ -30,7 +30,7 @@ def _look(value, schema, path):
         known = outputs()[schema].keys[path]
         for key, inner in one.items():
             name = _documented(key, known)
-            assert name is not None, f"describe {key!r} of {path!r} of {schema!r} in src/itembank/output_keys.json"
+            assert name is not None, f"describe {key!r} of {path!r} of {schema!r} in output_keys.json of its package"
             seen.add((schema, path, name))
             if source()["keys"][known[name]][0] in {"rows", "object"}:
                 _look(inner, schema, f"{path}.{key}".strip("."))

@@ -2,13 +2,15 @@
 
 All of it is in `output_keys.json`: `units`; `keys`, each with its unit and meaning; `groups` of keys that outputs have
 in common (`@name`); and `outputs` with the `commands` that print them and the keys of each object by its path, of the
-whole by `top`. There `a=b` is a key `a` described as `b`, and `{}` any text. `scripts/make_cli_reference.py` makes a
-page of it, terminals and `print` show scores in points by it, and a test compares it with what commands print.
+whole by `top`. There `a=b` is a key `a` described as `b`, and `{}` any text. Packages that bring commands have such a
+file of their own beside them, for what these print. `scripts/make_cli_reference.py` makes a page of all, terminals and
+`print` show scores in points by it, and a test compares it with what commands print.
 """
 
 import json
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +30,29 @@ class Output:
 
 
 @cache
-def source() -> dict[str, Any]:
-    """Return the content of the file."""
+def source(*, is_own: bool = False) -> dict[str, Any]:
+    """Return the content of the file, and of those of packages that bring commands; our `own` alone is there sooner."""
     found: dict[str, Any] = json.loads(Path(__file__).with_name("output_keys.json").read_text(encoding="utf-8"))
+    if is_own:
+        return found
+    from importlib.metadata import entry_points  # noqa: PLC0415 (slow to import, and seldom needed)
+
+    for package in sorted({entry.module.partition(".")[0] for entry in entry_points(group="itembank.commands")}):
+        spec = find_spec(package)
+        for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
+            path = Path(folder) / "output_keys.json"
+            content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            for part in ("keys", "groups", "outputs"):
+                found[part] = {**found[part], **content.get(part, {}), **found[part]}  # in this order, and ours stay
     return found
 
 
 @cache
-def outputs() -> dict[str, Output]:
-    """Return all outputs by their names."""
-    found, groups = {}, source()["groups"]
-    for name, told in source()["outputs"].items():
+def outputs(*, is_own: bool = False) -> dict[str, Output]:
+    """Return all outputs by their names; `is_own` as of `source`."""
+    content = source(is_own=is_own)
+    found, groups = {}, content["groups"]
+    for name, told in content["outputs"].items():
         top = " ".join(["schema_version", told.get("top", ""), *["rows"] * ("rows" in told)])
         keys = {}
         for path, words in {**told, "": top}.items():
@@ -49,9 +63,17 @@ def outputs() -> dict[str, Output]:
     return found
 
 
+def output_of(name: str) -> Output:
+    """Return an output; other packages are asked for what is not here."""
+    own = outputs(is_own=True)
+    return own[name] if name in own else outputs()[name]
+
+
 def unit_of(key: str, output: str) -> str:
     """Return the unit of a key of an output, `name` or `name/path`, or of a key of that name in any; '' for others."""
     known, _, path = output.partition("/")
-    own = [outputs()[known].keys[path]] if path else outputs()[known].keys.values() if known else ()
-    name = next((keys[key] for keys in own if key in keys), key)
-    return str(source()["keys"].get(name, ("", ""))[0])
+    told = output_of(known).keys if known else {}
+    name = next((keys[key] for keys in ([told[path]] if path else told.values()) if key in keys), key)
+    own = source(is_own=True)
+    is_own = name in own["keys"] or known in own["outputs"]
+    return str((own if is_own else source())["keys"].get(name, ("", ""))[0])

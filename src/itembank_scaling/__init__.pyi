@@ -7,7 +7,7 @@ from .inputs import read_choice_scores as read_choice_scores
 from .inputs import read_losses as read_losses
 from .inputs import read_model_table as read_model_table
 from .inputs import training_compute as training_compute
-from .pages.pass_at_k_charts import pass_at_k_chart as pass_at_k_chart
+from .pages.pass_at_k_page import pass_at_k_chart as pass_at_k_chart
 from .pages.pretraining_charts import ability_chart as ability_chart
 from .pages.pretraining_charts import decision_chart as decision_chart
 from .pages.pretraining_charts import forecast_chart as forecast_chart

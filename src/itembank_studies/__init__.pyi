@@ -19,9 +19,9 @@ from .results import PredictionResult as PredictionResult
 from .results import StudyResult as StudyResult
 from .run import run_prediction as run_prediction
 from .run import run_study as run_study
+from .simulation.simulate import Simulated as Simulated
+from .simulation.simulate import load_truth as load_truth
 from .simulation.simulate import simulate as simulate
-from .simulation.simulation_results import Simulated as Simulated
-from .simulation.simulation_results import load_truth as load_truth
 from .simulation.simulation_specs import SimulationSpec as SimulationSpec
 from .study_files import load_prediction as load_prediction
 from .study_files import load_study as load_study

@@ -32,8 +32,6 @@ from itembank_studies.splits import Fold, answers_of, calibration_part, check_no
 from itembank_studies.study_specs import AUTO, MethodChoice, StudySpec, estimation_spec, selection_spec
 from itembank_studies.summary import summarise
 
-MOST_TRIALS = 16
-
 
 def item_costs(bank: Bank, unit: str) -> FloatArray:
     """Return the expected cost of each item over the past models, (n_items,); the mean of all where unknown."""
@@ -70,7 +68,7 @@ def largest_within(bank: Bank, choose: Callable[[int], Selection], costs: FloatA
             "Give a larger amount."
         )
     guess = round(amount / float(costs.mean()))  # right for a random selection
-    for _ in range(MOST_TRIALS):
+    for _ in range(16):
         if most - least <= 1:
             break
         middle = guess if least < guess < most else (least + most) // 2
@@ -257,7 +255,9 @@ def _table(estimates: tuple[ScoreEstimates, ...], prepared: PreparedFold, effect
     parts = [np.full(prepared.truth.shape, np.nan)] * 3 + [np.zeros(prepared.truth.shape, dtype=np.int64)]
     typicality = Typicality.unknown(n_models)
     if estimates:
-        parts = [_with_last(estimates, name) for name in ("value", "low", "high", "n_items")]
+        # arrays of the first estimates, (n_models, n_targets), with the last column of each of the others
+        found = [[np.asarray(getattr(one, name)) for one in estimates] for name in ("value", "low", "high", "n_items")]
+        parts = [np.column_stack([first, *(one[:, -1] for one in others)]) for first, *others in found]
         typicality = estimates[0].typicality
     return pl.DataFrame(
         {
@@ -272,12 +272,6 @@ def _table(estimates: tuple[ScoreEstimates, ...], prepared: PreparedFold, effect
         },
         schema_overrides={"model_id": pl.String, "target": pl.String},
     )
-
-
-def _with_last(estimates: tuple[ScoreEstimates, ...], name: str) -> np.ndarray:
-    """Return an array of the first estimates, (n_models, n_targets), with the last column of each of the others."""
-    first, *others = (np.asarray(getattr(one, name)) for one in estimates)
-    return np.column_stack([first, *(one[:, -1] for one in others)])
 
 
 def comparison_study(spec: StudySpec, responses: ResponseMatrix) -> Study[Fold]:

@@ -152,9 +152,17 @@ def _random_splits(split: KFold | RandomShare | ByGroup, models: pl.DataFrame, r
         case RandomShare():
             return [first_tested(rng.permutation(n_models), _n_tested(n_models, split.test_share))]
         case ByGroup():
-            group, n_groups = _groups(models, split)
+            # groups by number, in sorted order so that the order of models does not matter
+            values = column_of(models, split.column, f"split {split.name!r}").cast(pl.String).fill_null(NO_GROUP)
+            names, index = np.unique(values.to_numpy().astype(str), return_inverse=True)
+            needed, group = split.k or 2, index.astype(np.int64)
+            if names.size < needed:
+                raise DataError(
+                    f"split {split.name!r} needs at least {needed} groups, got {names.size} in column "
+                    f"{split.column!r}: {shown(names.tolist())}."
+                )
             if split.k is None:
-                order = rng.permutation(n_groups)
+                order = rng.permutation(int(names.size))
                 held = np.cumsum(np.bincount(group)[order])[:-1]
                 n_taken = 1 + int(np.argmin(np.abs(held - split.test_share * group.size)))
                 return [Split.of(np.isin(group, order[:n_taken]))]
@@ -177,19 +185,6 @@ def _training_sizes(split: TrainingShare, n_models: int, repeat: int, rng: np.ra
         )
     for size in dict.fromkeys(sizes):
         yield from _numbered(f"{split.name} {size}", (repeat,), [first_tested(order, n_test, size)])
-
-
-def _groups(models: pl.DataFrame, split: ByGroup) -> tuple[IntArray, int]:
-    """Return the group of each model by number, in sorted order so that the order of models does not matter."""
-    values = column_of(models, split.column, f"split {split.name!r}").cast(pl.String).fill_null(NO_GROUP)
-    names, index = np.unique(values.to_numpy().astype(str), return_inverse=True)
-    needed = split.k or 2
-    if names.size < needed:
-        raise DataError(
-            f"split {split.name!r} needs at least {needed} groups, got {names.size} in column {split.column!r}: "
-            f"{shown(names.tolist())}."
-        )
-    return index.astype(np.int64), int(names.size)
 
 
 def _parts_of_groups(sizes: IntArray, k: int, rng: np.random.Generator) -> IntArray:

@@ -19,9 +19,6 @@ from itembank_studies.split_specs import SPLITS, SplitSpec
 
 Spec = TypeVar("Spec")
 
-MOST_REPEATS = 100_000
-"""Splits by chance, and draws of items: each is a unit of work, or many."""
-
 
 @dataclass(frozen=True, slots=True)
 class MethodChoice:
@@ -417,10 +414,11 @@ def _check_sizes(spec: StudySpec) -> None:
     check_name(spec.name)
     check_fraction("level", spec.level)
     counts = [("n_draws", spec.n_draws, 1), ("repeats", spec.repeats, 1), ("seed", spec.seed, 0)]
+    most_repeats = 100_000  # splits by chance, and draws of items: each is a unit of work, or many
     for name, value, least in (*counts, *(("n_items", n, 1) for n in spec.n_items)):
         check_whole(name, value, least=least)
-        if name in {"n_draws", "repeats"} and value > MOST_REPEATS:
-            raise ParameterError(f"{name} must be at most {MOST_REPEATS:,}, got {value}.")
+        if name in {"n_draws", "repeats"} and value > most_repeats:
+            raise ParameterError(f"{name} must be at most {most_repeats:,}, got {value}.")
     check_unique([f"{amount:g}" for amount in spec.budgets], "n_items or amounts")
 
 

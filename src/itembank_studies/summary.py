@@ -1,6 +1,5 @@
 """How good estimates are: one row for each split, selector, estimator, size and target, and ratios to one method."""
 
-from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -199,7 +198,10 @@ def _metrics(cell: pl.DataFrame, ranked_by: list[str]) -> dict[str, Any]:
     result["bias"], result["bias_se"] = clustered_mean(error, repeat)
     result["rmse"] = _or_nan(error, lambda values: np.sqrt(np.mean(values**2)))
     result |= _rankings(known, ranked_by)
-    result |= _intervals(known)
+    has_interval = ~(np.isnan(known["low"]) | np.isnan(known["high"]))
+    truth, low, high, repeat = (known[name][has_interval] for name in ("truth", "low", "high", "repeat"))
+    result["coverage"], result["coverage_se"] = clustered_mean(is_covered(truth, low, high).astype(np.float64), repeat)
+    result["half_width"] = _or_nan(0.5 * (high - low), np.median)
     result["half_width_over_p95"] = result["half_width"] / result["p95"] if result["p95"] else float("nan")
     return result | {name: cell[name].mean() for name in (*MEANS, *SECONDS)}
 
@@ -209,32 +211,20 @@ def _or_nan(values: FloatArray, function: Any) -> float:
 
 
 def _rankings(known: Columns, ranked_by: list[str]) -> dict[str, float]:
-    """Mean over rankings of how well they agree with the truth, with standard errors over repeats."""
-    agreements = np.array(list(_agreements(known, ranked_by))).reshape(-1, 4)
-    result: dict[str, float] = {}
-    for column, name in enumerate(("spearman", "kendall", "pair_accuracy"), start=1):
-        is_known = ~np.isnan(agreements[:, column])
-        mean, error = clustered_mean(agreements[is_known, column], agreements[is_known, 0].astype(np.int64))
-        result |= {name: mean, f"{name}_se": error}
-    return result
-
-
-def _agreements(known: Columns, ranked_by: list[str]) -> Iterator[tuple[float, float, float, float]]:
-    """Yield repeat, Spearman, Kendall and share of right pairs of each ranking of two models or more."""
+    """Mean over rankings of two models or more of how well they agree with the truth, with errors over repeats."""
     order = np.lexsort([known[name] for name in reversed(ranked_by)])
     keys = np.array([known[name][order] for name in ranked_by])  # (n_keys, n_estimates)
     starts = np.flatnonzero(np.any(keys[:, 1:] != keys[:, :-1], axis=0)) + 1
+    found = []
     for rows in np.split(order, starts):
         if rows.size > 1:
             truth, estimates = known["truth"][rows], known["estimate"][rows]
             (rho,) = spearman(truth[None, :], estimates[None, :])
-            yield float(known["repeat"][rows[0]]), float(rho), *pair_agreement(truth, estimates)
-
-
-def _intervals(known: Columns) -> dict[str, float]:
-    """Coverage and width of the intervals there are."""
-    is_known = ~(np.isnan(known["low"]) | np.isnan(known["high"]))
-    truth, low, high, repeat = (known[name][is_known] for name in ("truth", "low", "high", "repeat"))
-    coverage, error = clustered_mean(is_covered(truth, low, high).astype(np.float64), repeat)
-    width = float(np.median(0.5 * (high - low))) if low.size else float("nan")
-    return {"coverage": coverage, "coverage_se": error, "half_width": width}
+            found.append((float(known["repeat"][rows[0]]), float(rho), *pair_agreement(truth, estimates)))
+    repeat, *agreements = np.array(found).reshape(-1, 4).T
+    result: dict[str, float] = {}
+    for name, agreement in zip(("spearman", "kendall", "pair_accuracy"), agreements, strict=True):
+        is_known = ~np.isnan(agreement)
+        mean, error = clustered_mean(agreement[is_known], repeat[is_known].astype(np.int64))
+        result |= {name: mean, f"{name}_se": error}
+    return result

@@ -17,7 +17,7 @@ from itembank.errors import DataWarning, ItembankError
 from itembank.readers.read import read_responses
 from itembank.sessions.journal_sessions import read_session
 from itembank_studies.results import PredictionResult, StudyResult
-from itembank_studies.simulation.simulation_results import load_truth
+from itembank_studies.simulation.simulate import load_truth
 from tests.attacks.killed import copy_all
 from tests.attacks.mutating import flip_bit
 from tests.attacks.running import run_here

@@ -12,7 +12,7 @@ import numpy as np
 
 from itembank.errors import DataWarning, ItembankError
 from itembank.readers.read import read_responses
-from itembank_studies.simulation.simulation_results import load_truth
+from itembank_studies.simulation.simulate import load_truth
 from tests.attacks.judging import ACCEPTED, REFUSED, contents, problem_of_json, verdict
 from tests.attacks.killed import copy_all
 from tests.attacks.mutating import mutate

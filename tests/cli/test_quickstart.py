@@ -22,8 +22,7 @@ from itembank.estimation.folds import folds
 from itembank.planning.select import select
 from itembank.readers.builtin import NEW_MODEL, load_builtin, sample_data
 from itembank.readers.read import read_responses
-from itembank_studies.simulation.simulate import simulate
-from itembank_studies.simulation.simulation_results import load_truth
+from itembank_studies.simulation.simulate import load_truth, simulate
 from itembank_studies.simulation.simulation_specs import SimulationSpec
 from tests.bank.few_items import load_few
 from tests.cli.conftest import spec_file

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from itembank.errors import DataError, ItembankWarning, shown, visible
-from itembank.output_keys import outputs
+from itembank.output_keys import output_of
 from itembank.progress import ProgressCallback, silent
 from itembank.spreadsheets import guarded
 from itembank.tables import column_names, columns_of, fits, has_points, plain, table_lines, title_lines, upright_lines
@@ -81,7 +81,7 @@ def print_object(content: Row, schema: str) -> None:
 
 def versioned(content: Row, schema: str) -> dict[str, Any]:
     """Return what is printed as one JSON object of a schema."""
-    found: dict[str, Any] = plain({"schema_version": outputs()[schema].version, **content})
+    found: dict[str, Any] = plain({"schema_version": output_of(schema).version, **content})
     return found
 
 

@@ -1,7 +1,5 @@
 """How good estimates from a few items are, as a part of a bank's page."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from itembank.bank.banks import Bank
@@ -11,11 +9,6 @@ from itembank.pages.theme import count, level_words, percent, plural, points, sh
 from itembank.planning.accuracy import Accuracy, can_be_measured
 
 TITLE = "How good estimates are"
-USUAL_SIZE = 100
-ROOM_FOR_LABELS = 3.2
-"""How many times as far as the last number of items the axis goes, so that the lines' names stand behind them."""
-
-
 PRECISION = (
     Column("error", "Mean error (points)", "number", 1),
     Column("half_width", "Mean interval (± points)", "number", 1),
@@ -23,29 +16,21 @@ PRECISION = (
 )
 
 
-class Typical(NamedTuple):
-    """The number of items nearest to a hundred that was tried."""
-
-    place: int  # Among the sizes
-    n_items: int
-    half_width: float
-
-
-def typical(found: Accuracy) -> Typical:
-    """Return what is told of about a hundred items."""
-    place = int(np.argmin(np.abs(np.log(found.sizes / USUAL_SIZE))))
-    return Typical(place, int(found.sizes[place]), float(found.expected_half_widths[place]))
+def typical(found: Accuracy) -> tuple[int, int, float]:
+    """Return the number of items nearest to a hundred that was tried: place among the sizes, number, half-width."""
+    place = int(np.argmin(np.abs(np.log(found.sizes / 100))))
+    return place, int(found.sizes[place]), float(found.expected_half_widths[place])
 
 
 def accuracy_answer(found: Accuracy) -> Answer:
     """Return the precision of a usual number of items as one of the page's answers."""
-    usual = typical(found)
-    covered, error = found.coverage[usual.place, -1], found.mean_absolute_errors[usual.place, -1]
+    place, n_items, half_width = typical(found)
+    covered, error = found.coverage[place, -1], found.mean_absolute_errors[place, -1]
     return Answer(
-        f"A score from {count(usual.n_items)} questions",
-        f"± {points(usual.half_width)}",
+        f"A score from {count(n_items)} questions",
+        f"± {points(half_width)}",
         f"{level_words(found.level)} interval; it covers the true score of {percent(covered, 0)} of past models",
-        f"Mean error {points(error)}, cross-validated. {percent(1.0 - usual.n_items / found.n_total)} of the questions "
+        f"Mean error {points(error)}, cross-validated. {percent(1.0 - n_items / found.n_total)} of the questions "
         "need not be run.",
     )
 
@@ -66,7 +51,7 @@ def accuracy_section(bank: Bank, found: Accuracy | None) -> Section:
 
 
 def _measured(bank: Bank, found: Accuracy) -> Section:
-    usual = typical(found)
+    place, n_items, half_width = typical(found)
     covered = share_interval_words(found.coverage[:, -1].min(), found.coverage[:, -1].max())
     blocks: list[Block] = [
         Text(
@@ -75,12 +60,21 @@ def _measured(bank: Bank, found: Accuracy) -> Section:
             "from 0 to 100."
         ),
         _precision_chart(found),
-        _left_out_chart(bank, found, usual),
+        _left_out_chart(bank, found, place),
     ]
     if bank.targets.n_scenarios > 1:
-        blocks.append(_by_scenario(bank, found, usual))
+        rows = {
+            "scenario": list(bank.targets.scenarios),
+            "items": bank.targets.scenario_sizes,
+            "error": 100.0 * found.mean_absolute_errors[place, :-1],
+            "half_width": 100.0 * found.mean_half_widths[place, :-1],
+            "coverage": found.coverage[place, :-1],
+        }
+        columns = (Column("scenario", "Scenario"), Column("items", "Questions", "count"), *PRECISION)
+        note = f"All from the same {count(n_items)} questions of all scenarios together."
+        blocks.append(Table.of("Scores of single scenarios", "accuracy_by_scenario", rows, columns, note=note))
     lead = (
-        f"{count(usual.n_items)} questions give a new model's score within ± {points(usual.half_width)}. "
+        f"{count(n_items)} questions give a new model's score within ± {points(half_width)}. "
         f"{level_words(found.level)} intervals cover the true score of {covered} of past models, depending on the "
         "number of questions."
     )
@@ -104,10 +98,10 @@ def _precision_chart(found: Accuracy) -> Chart:
             **{f"cost_{k}": cost for k, cost in enumerate(found.costs.values())},
         },
     )
-    usual = typical(found)
+    place, n_items, half_width = typical(found)
     title = (
-        f"{count(usual.n_items)} questions give an interval of ± {points(usual.half_width)}; the mean error is "
-        f"{points(error[usual.place])}"
+        f"{count(n_items)} questions give an interval of ± {points(half_width)}; the mean error is "
+        f"{points(error[place])}"
     )
     first, last = (int(found.sizes[k]) for k in (0, -1))
     words = (
@@ -115,7 +109,7 @@ def _precision_chart(found: Accuracy) -> Chart:
         f"{points(half[0])} to {points(half[-1])}, the mean error from {points(error[0])} to "
         f"{points(error[-1])}."
     )
-    scale = {"nice": False, "domain": [first, ROOM_FOR_LABELS * last]}
+    scale = {"nice": False, "domain": [first, 3.2 * last]}  # so far that the lines' names stand behind them
     x = number("items", "Questions run", "d", log=True, scale=scale, values=found.sizes.tolist())
     y = number("half_width", "Points of the score")
     tip = tips(
@@ -146,9 +140,9 @@ def _precision_chart(found: Accuracy) -> Chart:
     return Chart(title, spec, (data,), words, Table("Precision by number of items", data, columns), note)
 
 
-def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
-    """Cross-validated estimates of past models against their full scores."""
-    error, half = found.errors[usual.place, :, -1], found.half_widths[usual.place, :, -1]
+def _left_out_chart(bank: Bank, found: Accuracy, place: int) -> Chart:
+    """Cross-validated estimates of past models against their full scores, at one of the sizes."""
+    error, half = found.errors[place, :, -1], found.half_widths[place, :, -1]
     rows = np.flatnonzero(~np.isnan(error))
     error, half = error[rows], half[rows]
     true = bank.known_scores.value[rows, -1]
@@ -167,7 +161,7 @@ def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
         },
     )
     missed = int((~is_covered).sum())
-    n_items, n_intervals = count(usual.n_items), count(rows.size)
+    n_items, n_intervals = count(int(found.sizes[place])), count(rows.size)
     title = f"From {n_items} questions, {percent(is_covered.mean(), 0)} of {n_intervals} intervals cover the true score"
     largest = int(np.argmax(np.abs(error)))
     words = (
@@ -184,7 +178,7 @@ def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
         Column("error", "Error", "points"),
         Column("covered", "Covered", "flag", has_menu=True),
     )
-    table = Table(f"Past models, cross-validated, from {usual.n_items} questions", data, columns)
+    table = Table(f"Past models, cross-validated, from {found.sizes[place]} questions", data, columns)
     x, y = score("true", "True score"), score("estimate", "Estimate")
     color = when(equals("covered", True), "@main", "@other")
     tip = tips(
@@ -206,23 +200,6 @@ def _left_out_chart(bank: Bank, found: Accuracy, usual: Typical) -> Chart:
     return Chart(title, spec, (data,), words, table, note)
 
 
-def _by_scenario(bank: Bank, found: Accuracy, usual: Typical) -> Table:
-    rows = {
-        "scenario": list(bank.targets.scenarios),
-        "items": bank.targets.scenario_sizes,
-        "error": 100.0 * found.mean_absolute_errors[usual.place, :-1],
-        "half_width": 100.0 * found.mean_half_widths[usual.place, :-1],
-        "coverage": found.coverage[usual.place, :-1],
-    }
-    columns = (
-        Column("scenario", "Scenario"),
-        Column("items", "Questions", "count"),
-        *PRECISION,
-    )
-    note = f"All from the same {count(usual.n_items)} questions of all scenarios together."
-    return Table.of("Scores of single scenarios", "accuracy_by_scenario", rows, columns, note=note)
-
-
 def _published(bank: Bank) -> tuple[Block, ...]:
     """Tell what the whole bank measured for each set of items that the published one asks to be run."""
     subsets = () if bank.published is None else bank.published.subsets
@@ -236,10 +213,7 @@ def _published(bank: Bank) -> tuple[Block, ...]:
         "half_width": 100.0 * found["half_width"],
         "coverage": found["coverage"],
     }
-    columns = (
-        Column("items", "Questions to run", "count"),
-        *PRECISION,
-    )
+    columns = (Column("items", "Questions to run", "count"), *PRECISION)
     said = (
         f"Cross-validated on {count(measured[0].errors.shape[0])} past models before the bank was published: the mean "
         "error of the overall score and the mean half-width of 95 % intervals."

@@ -13,13 +13,8 @@ from itembank.pages.given_answers import item_entries
 from itembank.pages.grammar import IN_BRUSH, Spec, below, brushed, marks, number, span, tips, when
 from itembank.pages.theme import count, in_words, percent, plural
 
-N_GRID = 61
 MOST_POINTS = 5_000
 """Items that are drawn one by one; of more, the map shows how many lie in each cell."""
-CELLS = (60, 36)
-MOST_IN_MENU = 60
-FEW_MODELS = 5
-"""Past models below which a range of them says nothing."""
 SHORT = 3
 """Decimal places of numbers in the table of items."""
 AXIS = "Ability and difficulty"
@@ -32,7 +27,7 @@ def items_section(bank: Bank) -> Section:
         return Section("Questions", (Text(why), _table(bank, np.arange(bank.n_items), {})))
     axis = AbilityAxis.of(bank)
     place, slope = axis.difficulties(bank.calibration).value, axis.slopes(bank.calibration)
-    grid = axis.grid(N_GRID)
+    grid = axis.grid(61)
     information = axis.information(bank.calibration, grid)
     weights = np.exp(-0.5 * grid**2)  # of the prior, where there is no model
     if axis.positions.size:
@@ -42,7 +37,7 @@ def items_section(bank: Bank) -> Section:
     told = (weights / weights.sum()) @ information
     order = np.argsort(-told, kind="stable")
     table = _table(bank, order, {"place": place[order], "slope": slope[order], "information": told[order]})
-    blocks: list[Block] = [_map(bank, axis, table.data, information.sum(axis=1), table), table]
+    blocks: list[Block] = [_map(bank, axis, grid, information.sum(axis=1), table), table]
     if said := outlook(bank).in_words:
         blocks.insert(-1, Text(said))
     against = int((slope < 0.0).sum())
@@ -86,10 +81,9 @@ def _table(bank: Bank, order: IntArray, numbers: dict[str, FloatArray]) -> Table
     return Table("Questions", data, held, note=note, entries=entries)
 
 
-def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Table) -> Chart:
-    """Items, models above them and the information of all items below, on the same axis."""
-    grid = axis.grid(N_GRID)
-    reach = float(grid[-1])
+def _map(bank: Bank, axis: AbilityAxis, grid: FloatArray, total: FloatArray, table: Table) -> Chart:
+    """Items, models above them and the information of all items below (on a grid), on the same axis."""
+    data, reach = table.data, float(grid[-1])
     models = Data("model_counts", {})
     if axis.positions.size:
         counts, ends = np.histogram(axis.positions, np.linspace(-reach, reach, 41))
@@ -100,9 +94,9 @@ def _map(bank: Bank, axis: AbilityAxis, data: Data, total: FloatArray, table: Ta
     outside = np.abs(place) > reach
     is_dense = place.size > MOST_POINTS
     drawn = _cells(place, slope, reach) if is_dense else data
-    names = sorted(bank.targets.scenarios) if 1 < bank.targets.n_scenarios <= MOST_IN_MENU and not is_dense else []
+    names = sorted(bank.targets.scenarios) if 1 < bank.targets.n_scenarios <= 60 and not is_dense else []
     title = "Questions by difficulty and discrimination"
-    if axis.positions.size >= FEW_MODELS:
+    if axis.positions.size >= 5:  # a range of fewer models says nothing
         within = np.mean((place >= axis.positions.min()) & (place <= axis.positions.max()))
         title = f"{percent(float(within), 0)} of the questions lie between the weakest and the strongest past model"
     best = int(np.argmin(told.columns["error"]))
@@ -131,7 +125,7 @@ def _cells(place: FloatArray, slope: FloatArray, reach: float) -> Data:
     """Count items in cells of the map, those without any left out."""
     low, high = float(slope.min()), float(np.quantile(slope, 0.999))
     counts, x, y = np.histogram2d(
-        place, np.clip(slope, low, high), bins=CELLS, range=[[-reach, reach], [low, max(high, low + 1e-6)]]
+        place, np.clip(slope, low, high), bins=(60, 36), range=[[-reach, reach], [low, max(high, low + 1e-6)]]
     )
     rows, columns = np.nonzero(counts)
     ends = {"place": x[rows], "place_end": x[rows + 1], "slope": y[columns], "slope_end": y[columns + 1]}

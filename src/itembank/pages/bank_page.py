@@ -38,16 +38,8 @@ from itembank.planning.accuracy import Accuracy, kept_accuracy
 from itembank.responses.model_features import model_dates
 from itembank.responses.sizes import assumed_questions
 
-MOST_SCENARIOS = 12
-"""Columns of scenario scores that the table of models has room for."""
-
-
-DENSE = 0.9
-"""Share of responses that are there, below which a page says how many are missing."""
-MOST_VALUES = 3
-"""Values of a column that are told."""
-MOST_CHARACTERS = 80
 SOURCES = ("source", "url", "dataset", "revision", "license")
+"""Columns of tables of items and models that say where these are from."""
 
 
 def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", command: str = "") -> Page:
@@ -75,7 +67,7 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
         kind="Item bank" if bank.newest is None else f"Item bank, newest past model {bank.newest!s}",
         lead=(Answers(tuple(_answers(bank, accuracy))), *_cautions(bank)),
         sections=tuple(section for section in sections if section is not None),
-        provenance=(*bank_provenance(bank), *_made(bank), *_files(bank)),
+        provenance=(*bank_provenance(bank), *_made(bank)),
         command=command,
     )
 
@@ -120,7 +112,7 @@ def _cautions(bank: Bank) -> Iterator[Block]:
             "this page shows its questions only."
         )
     share = float(bank.responses.observed.mean()) if bank.n_models else 1.0
-    if share < DENSE:
+    if share < 0.9:
         yield Caution(f"{percent(share, 0)} of the past models' answers are known; the rest count as missing.")
 
 
@@ -211,12 +203,19 @@ def _costs(bank: Bank) -> Section | None:
 def _history(bank: Bank) -> Section | None:
     """Return how answers were taken and what changed the bank; None where nothing is known of either."""
     blocks: list[Block] = []
-    told = (*_sources(bank), *told_conditions(bank.responses).items())
+    told: list[Pair] = []
+    for table, whose in ((bank.responses.items, "items"), (bank.responses.models, "models")):
+        for name in (one for one in table.columns if one in SOURCES):
+            values = table[name].cast(pl.String).drop_nulls().unique().sort().to_list()
+            more = f" and {count(len(values) - 3)} more" if len(values) > 3 else ""
+            if values:
+                told.append((f"{name}, of {whose}", ", ".join(one[:80] for one in values[:3]) + more))
+    told += told_conditions(bank.responses).items()
     assumed = assumed_questions(bank.responses.items)
     if assumed is not None:
-        told = (*told, ("Scores without a number of questions", f"count as {assumed} each, an assumption"))
+        told.append(("Scores without a number of questions", f"count as {assumed} each, an assumption"))
     if told:
-        blocks.append(Facts(told, "How answers were taken"))
+        blocks.append(Facts(tuple(told), "How answers were taken"))
     if bank.history is not None and bank.history.changes:
         columns = (
             Column("version", "Version"),
@@ -236,17 +235,8 @@ def _history(bank: Bank) -> Section | None:
     return Section("How it was made", tuple(blocks)) if blocks else None
 
 
-def _sources(bank: Bank) -> Iterator[Pair]:
-    """Where items and answers are from, as far as the tables have columns of it."""
-    for table, whose in ((bank.responses.items, "items"), (bank.responses.models, "models")):
-        for name in (one for one in table.columns if one in SOURCES):
-            values = table[name].cast(pl.String).drop_nulls().unique().sort().to_list()
-            more = f" and {count(len(values) - MOST_VALUES)} more" if len(values) > MOST_VALUES else ""
-            if values:
-                yield f"{name}, of {whose}", ", ".join(one[:MOST_CHARACTERS] for one in values[:MOST_VALUES]) + more
-
-
 def _made(bank: Bank) -> Iterator[Pair]:
+    """Tell where the bank comes from, and what its record states of its files; nothing of these in memory."""
     if bank.cache.source:
         yield "Comes from", bank.cache.source
     if bank.published is not None:
@@ -256,10 +246,6 @@ def _made(bank: Bank) -> Iterator[Pair]:
         yield f"Models' dates ({dates.name})", f"{dates.min()!s} to {dates.max()!s}"
     if bank.history is not None:
         yield "Version", bank.version
-
-
-def _files(bank: Bank) -> Iterator[Pair]:
-    """Tell what the bank's record states of its files; nothing of a bank in memory."""
     if bank.cache.folder is None:
         return
     try:
@@ -297,7 +283,8 @@ def _models_section(bank: Bank) -> Section | None:
     dates = model_dates(models)
     if dates is not None:
         told.append((Column("date", dates.name), dates.cast(pl.String).to_list()))
-    if 1 < bank.targets.n_scenarios <= MOST_SCENARIOS:
+    most_scenarios = 12  # columns of scenario scores that the table of models has room for
+    if 1 < bank.targets.n_scenarios <= most_scenarios:
         names = enumerate(bank.targets.scenarios)
         told += [(Column(f"score_{j}", name, "score"), scores[rows, j]) for j, name in names]
     columns = {column.name: values for column, values in told}

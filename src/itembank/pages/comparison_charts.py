@@ -13,8 +13,6 @@ from itembank.pages.blocks import Chart, Column, Data, Table
 from itembank.pages.grammar import Spec, marks, nominal, number, picture, ruled, score, shade, span, tips
 from itembank.pages.theme import interval_words, level_words, plural, points
 
-SURE = 0.995
-"""Probability from which no second decimal is left to say."""
 MOST_MODELS = 40
 """Rows of a picture of many models."""
 
@@ -102,7 +100,7 @@ def probability_words(probability: float) -> str:
     """Write a probability; one that is nearly sure as 'above 0.99'."""
     if not math.isfinite(probability):
         return "unknown"
-    return "above 0.99" if probability >= SURE else f"{probability:.2f}"
+    return "above 0.99" if probability >= 0.995 else f"{probability:.2f}"
 
 
 def pair_number(comparison: Comparison, one: int, other: int) -> int:
@@ -183,6 +181,7 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
     for k, row in enumerate(order):
         pair = None if k == 0 else PairFinding.of(comparison, pair_number(comparison, order[0], row), target)
         flagged = comparison.typicality.is_flagged[row]
+        highest, lowest = (int(one[row, target]) for one in (comparison.ranking.rank_low, comparison.ranking.rank_high))
         rows.append(
             {
                 "rank": k + 1,
@@ -193,7 +192,7 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
                 "behind": 0.0 if pair is None else 100.0 * pair.difference,
                 "low": None if pair is None else 100.0 * pair.low,
                 "high": None if pair is None else 100.0 * pair.high,
-                "places": _places(comparison, row, target),
+                "places": str(highest) if highest == lowest else f"{highest} to {lowest}",
                 "against": "the best" if pair is None else _against(pair),
                 "looks": ("unlike past models" if flagged else "like past models") if is_known[row] else "",
             }
@@ -216,11 +215,6 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
         *([Column("looks", "Answers", has_menu=True, explanation=care)] if is_known.any() else []),
     )
     return Table.of("Models in order", "ranking", rows, columns, n_shown=20)
-
-
-def _places(comparison: Comparison, row: int, target: int) -> str:
-    low, high = (int(one[row, target]) for one in (comparison.ranking.rank_low, comparison.ranking.rank_high))
-    return str(low) if low == high else f"{low} to {high}"
 
 
 def _against(pair: PairFinding) -> str:
@@ -246,8 +240,10 @@ def score_chart(comparison: Comparison, table: Table) -> Chart:
     names = zip(*(rows[name][:10] for name in ("model_id", "score", "from", "to")), strict=True)
     words = "; ".join(f"{name} {points(value)} ({interval_words(low, high)})" for name, value, low, high in names)
     level = level_words(comparison.spec.level)
+    best, tied = rows["model_id"][0], list(table.data.columns["against"]).count("tied with the best")
+    lead = f"; {plural(tied, 'model')} {'is' if tied == 1 else 'are'} tied with it"
     return Chart(
-        _order_words(table),
+        f"{best} leads{lead if tied else ', and no model is tied with it'}",
         spec,
         (Data("scores-shown", rows),),
         f"Scores in order with {level} intervals: {words}.",
@@ -290,15 +286,14 @@ def order_chart(comparison: Comparison, table: Table) -> Chart:
 def _in_rows(rows: dict[str, list[Any]], x: Spec, ends: Spec, tip: list[Spec], color: Spec, *below: Spec) -> Spec:
     """Draw a row a model, the best first: its value, and the interval around it."""
     y = nominal("model_id", "rank")
+    hollow = {**color, "condition": {"test": "datum.looks === 'unlike past models'", "value": "@paper"}}
+    look: Spec = {"stroke": color, "fill": hollow, "filled": True, "size": 55, "opacity": 1, "strokeWidth": 1.5}
     return picture(
         *below,
         marks("rule", ends, y, tip=tip, color=color, strokeWidth=2.5, opacity=0.5),
-        marks("point", x, y, tip=tip, stroke=color, fill=_hollow(color), **LOOK),
+        marks("point", x, y, tip=tip, **look),
         height=max(60, 15 * len(rows["rank"])),
     )
-
-
-LOOK: Spec = {"filled": True, "size": 55, "opacity": 1, "strokeWidth": 1.5}
 
 
 def _drawn(table: Table) -> tuple[dict[str, Any], Spec, str]:
@@ -312,14 +307,3 @@ def _drawn(table: Table) -> tuple[dict[str, Any], Spec, str]:
     if n_shown < len(table.data):
         note += f" The {n_shown} best of {len(table.data)} models are drawn; the table has all."
     return rows, color, note
-
-
-def _hollow(color: Spec) -> Spec:
-    return {**color, "condition": {"test": "datum.looks === 'unlike past models'", "value": "@paper"}}
-
-
-def _order_words(table: Table) -> str:
-    best, tied = table.data.columns["model_id"][0], list(table.data.columns["against"]).count("tied with the best")
-    if not tied:
-        return f"{best} leads, and no model is tied with it"
-    return f"{best} leads; {plural(tied, 'model')} {'is' if tied == 1 else 'are'} tied with it"

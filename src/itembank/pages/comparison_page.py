@@ -45,13 +45,6 @@ from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, pe
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
-MOST_IN_TABLE = 100
-"""Models whose pairs a page lists, the best: 4,950 pairs."""
-LONGEST_HEAD = 18
-"""Letters of a model's name above a column."""
-SAME = 1e-9
-"""Difference up to which a ranking's scores are the estimates."""
-
 
 def comparison_page(
     comparison: Comparison,
@@ -186,7 +179,7 @@ def _intervals(
             ignore_unknown=True,
         )
     at = found.targets.index(name) if name in found.targets else 0
-    is_same = np.allclose(found.value[:, at], comparison.ranking.score[:, target], atol=SAME, equal_nan=True)
+    is_same = np.allclose(found.value[:, at], comparison.ranking.score[:, target], atol=1e-9, equal_nan=True)
     return np.column_stack([found.low[:, at], found.high[:, at]]) if is_same else None
 
 
@@ -204,7 +197,8 @@ def _ranking_sections(comparison: Comparison, target: int, intervals: FloatArray
 
 def _pairs_table(comparison: Comparison, target: int) -> Table:
     """Return the pairs of the best models, the better one first."""
-    order = order_of(comparison, target)[:MOST_IN_TABLE].tolist()
+    most_in_table = 100  # models whose pairs a page lists, the best: 4,950 pairs
+    order = order_of(comparison, target)[:most_in_table].tolist()
     numbers = [pair_number(comparison, one, other) for k, one in enumerate(order) for other in order[k + 1 :]]
     found = [PairFinding.of(comparison, number, target) for number in numbers]
     in_points = ("difference", "low", "high", "detectable")
@@ -225,7 +219,7 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
         Column("n_items", "Questions", "count", explanation="That both answered"),
     )
     n_models = len(comparison.model_ids)
-    cut = f"Pairs of the {MOST_IN_TABLE} best of {n_models} models." if n_models > MOST_IN_TABLE else ""
+    cut = f"Pairs of the {most_in_table} best of {n_models} models." if n_models > most_in_table else ""
     return Table.of("Differences of pairs", "pairs", rows, columns, note=cut)
 
 
@@ -281,7 +275,7 @@ def _deciding_section(bank: Bank, items: Data, pair: tuple[str, str], target: st
     columns = (
         Column("item_id", "Question", "id"),
         *(
-            Column(side, shortened(name, LONGEST_HEAD), "response", explanation=f"Answer of {name}")
+            Column(side, shortened(name, 18), "response", explanation=f"Answer of {name}")
             for side, name in zip(("first", "second"), pair, strict=True)
         ),
         Column("contribution", "Points", "number", 2, f"Of the raw difference; positive for {pair[0]}"),

@@ -51,8 +51,6 @@ from itembank.tabular import few_of_each
 
 MOST_NAMED = 60
 """Models that get a row with their name; more stand in order along the chart."""
-FEW_COLUMNS, MOST_WRITTEN = 6, 16
-"""Scenarios of a heat map up to which names are level, and cells have room for numbers."""
 MOST_DETAILED = 3
 """Models that are shown one by one; of more, all together."""
 
@@ -309,10 +307,10 @@ def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
         high=("To", PRECISE),
         n_items=("Answered", ","),
     )
-    x = nominal("scenario", names, orient="top", labelAngle=-45 if len(names) > FEW_COLUMNS else 0, labelLimit=110)
+    x = nominal("scenario", names, orient="top", labelAngle=-45 if len(names) > 6 else 0, labelLimit=110)
     color = ramp("value", "Estimated score", tones="heatmap", legend={"format": "%"}, domain=[low, high])
     layers = [marks("rect", tip=tip, stroke="@paper", color=color)]
-    if len(names) <= MOST_WRITTEN:
+    if len(names) <= 16:  # cells of more have no room for numbers
         ink = when({"field": "value", "gt": low + 0.62 * (high - low)}, "@paper", "@ink")
         text = {"field": "value", "type": "quantitative", "format": ".0%"}
         layers.append(marks("text", text=text, color=ink, fontSize=10))

@@ -34,10 +34,6 @@ TONES: Final[Mapping[Verdict, Literal["good", "bad", "open"]]] = {"pass": "good"
 LINES: Final[Mapping[str, str]] = {"no change": "@muted", "tolerance": "@third", "margin": "@other"}
 HEIGHT = 70
 """Of the picture of one difference."""
-MOST_SCENARIOS = 30
-"""Rows of a picture."""
-MOST_FLIPPED = 200
-"""Items that a page lists."""
 
 
 def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence[Pair] = ()) -> Page:
@@ -56,9 +52,10 @@ def gate_page(found: Gate, *, title: str = "", command: str = "", then: Sequence
         }
         for place, one in enumerate(found.by_change)
     ]
+    most_scenarios = 30  # rows of a picture
     sections = [
         Section("The difference", _difference_charts(found)),
-        Section("What changed", (_changes_chart(found, rows[:MOST_SCENARIOS]), _scenarios(rows), *_flipped(found))),
+        Section("What changed", (_changes_chart(found, rows[:most_scenarios]), _scenarios(rows), *_flipped(found))),
         *([Section("What next", (Facts(tuple(then), are_commands=True),))] if then else []),
     ]
     both = " either way" if spec.both_sides else ""
@@ -250,7 +247,8 @@ def _scenarios(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _flipped(found: Gate) -> tuple[Table, ...]:
-    shown = found.flipped[:MOST_FLIPPED]
+    most_flipped = 200  # items that a page lists
+    shown = found.flipped[:most_flipped]
     rows = {
         "item_id": [one.item_id for one in shown],
         "scenario": [one.scenario for one in shown],
@@ -265,6 +263,6 @@ def _flipped(found: Gate) -> tuple[Table, ...]:
         Column("way", "Answer", has_menu=True),
         Column("scenario", "Scenario", has_menu=True),
     )
-    cut = f"The first {MOST_FLIPPED} of {count(len(found.flipped))}; in Python, `flipped` of the result has all."
+    cut = f"The first {most_flipped} of {count(len(found.flipped))}; in Python, `flipped` of the result has all."
     note = cut if len(shown) < len(found.flipped) else ""
     return (Table.of("Questions whose answers changed", "gate-flipped", rows, columns, note=note),) if shown else ()

@@ -16,12 +16,6 @@ from itembank.pages.theme import percent, plural
 
 MOST_PARTS = 200
 """Answers are left out one by one up to so many; of more, in so many parts."""
-MOST_LISTED = 5000
-"""Answers that a page lists: the most surprising."""
-MOST_ENTRIES = 200
-"""Items that a page tells the text of, and who answered what."""
-LONGEST_TEXT = 1500
-"""Letters of such a text."""
 
 
 def left_out_expectations(
@@ -64,7 +58,8 @@ def answer_table(
     else:
         expected, what = bank.mean_responses[items], "the share of past models that are right"
     surprise = given - expected
-    order = np.argsort(-np.nan_to_num(np.abs(surprise), nan=-1.0), kind="stable")[:MOST_LISTED]
+    most_listed = 5000  # answers that a page lists: the most surprising
+    order = np.argsort(-np.nan_to_num(np.abs(surprise), nan=-1.0), kind="stable")[:most_listed]
     table = bank.responses.items
     rows = {
         "item": table["item_id"].gather(items[order]).to_list(),
@@ -94,7 +89,8 @@ def item_entries(
 
     `given` are the answers (n,) of new models by name, `beside` names past models whose answers are told, too.
     """
-    shown = items[:MOST_ENTRIES]
+    most_entries = 200  # items that a page tells the text of, and who answered what
+    shown = items[:most_entries]
     table = bank.responses.items[shown.tolist()]
     column = text_column(table)
     texts: list[str | None] = [None] * shown.size if column is None else table[column].to_list()
@@ -105,8 +101,9 @@ def item_entries(
 
     def pairs(place: int) -> Iterator[Pair]:
         text = texts[place]
+        longest_text = 1500  # letters of such a text
         if text is not None:
-            yield "Text", text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}…"
+            yield "Text", text if len(text) <= longest_text else f"{text[:longest_text]}…"
         yield from ((name, cell(float(values[place]), written)) for name, values in answers)
         yield "Past models right", percent(float(mean[place]), 0)
 

@@ -15,8 +15,6 @@ from typing import Any
 from itembank.pages.theme import CATEGORIES
 
 Spec = dict[str, Any]
-PANEL_WIDTH = 240
-"""Least pixels of a panel beside others; a narrow page puts fewer of them side by side."""
 MOST_COLOURS = len(CATEGORIES) - 1
 """Of things that a picture tells apart by colour; the last colour is that of text."""
 PRECISE = ".1%"
@@ -200,7 +198,8 @@ def panels(
         return picture(*layers, height=alone, **chosen)
     header = {"title": None, "labelLimit": 230, "labelAnchor": "start"}
     facet = {"field": field, "type": "nominal", "sort": {"field": place, "op": "min"}, "header": header}
-    one = {"widthOf": most, "least": PANEL_WIDTH, "labels": labels, "height": height, "layer": list(layers)}
+    # a narrow page puts fewer panels side by side, of 240 pixels at least
+    one = {"widthOf": most, "least": 240, "labels": labels, "height": height, "layer": list(layers)}
     return {"facet": facet, "columns": most, "spacing": 24, "spec": one, **chosen, **more}
 
 

@@ -21,9 +21,6 @@ from itembank.pages.theme import percent, points
 from itembank.readers.agreement import only_items
 from itembank.responses.responses import ResponseMatrix
 
-N_NEAREST = 3
-"""Past models of about the same score that a model is compared with, beside the best."""
-
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
@@ -106,7 +103,7 @@ def past_blocks(made: Estimated, row: int) -> tuple[Block, ...]:
 
 
 def past_rows(made: Estimated, row: int) -> IntArray:
-    """Rows of the past models that a new one is compared with by name: the best, then the nearest by score."""
+    """Rows of the past models that a new one is compared with by name: the best, then the three nearest by score."""
     model = made.model(row)
     if model.target not in made.past.targets or made.bank.published is not None:
         return np.zeros(0, dtype=np.int64)
@@ -115,7 +112,7 @@ def past_rows(made: Estimated, row: int) -> IntArray:
     known = np.flatnonzero(~np.isnan(scores) & ~is_itself)
     best = known[np.argsort(-scores[known], kind="stable")[:1]]
     near = known[np.argsort(np.abs(scores[known] - float(model.value[model.at])), kind="stable")]
-    return np.concatenate([best, near[~np.isin(near, best)][:N_NEAREST]])
+    return np.concatenate([best, near[~np.isin(near, best)][:3]])
 
 
 def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:

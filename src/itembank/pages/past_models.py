@@ -22,12 +22,8 @@ UNITS = {"cost_usd": "cost", "tokens": "tokens", "seconds": "time", "output_toke
 
 
 QUANTILES = {"tenth": 0.1, "lower": 0.25, "middle": 0.5, "upper": 0.75, "ninetieth": 0.9}
-MOST_ROWS = 60
-"""Scenarios that a chart shows; of more, those where the model is farthest from past ones."""
 UNNAMED = "not named"
 """In place of the names of past models whose scores alone are published."""
-MOST_TICKS = 2000
-"""Past models that are drawn one by one; of more, evenly many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +135,8 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     column = past.value[:, past.targets.index(model.target)]
     rows = np.flatnonzero(~np.isnan(column))
     chosen = rows[np.argsort(column[rows], kind="stable")]
-    chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, min(chosen.size, MOST_TICKS)).round().astype(np.int64))]
+    # up to 2,000 past models are drawn one by one; of more, evenly many
+    chosen = chosen[np.unique(np.linspace(0, chosen.size - 1, min(chosen.size, 2000)).round().astype(np.int64))]
     names = [past.model_ids[row] for row in chosen.tolist()]
     old = Data(f"{model.key}-past", {"row": ["Past models"] * len(names), "model": names, "score": column[chosen]})
     at = model.at
@@ -235,11 +232,12 @@ def _scenario_data(past: PastScores, model: OneModel, names: Sequence[str]) -> D
 
 def _drawn(data: Data) -> tuple[list[int], str]:
     """Rows that a chart shows, in their order, and which rule left the others out."""
-    if len(data) <= MOST_ROWS:
+    most_rows = 60  # scenarios that a chart shows; of more, those where the model is farthest from past ones
+    if len(data) <= most_rows:
         return list(range(len(data))), ""
     distance = np.abs(np.asarray(data.columns["below"], dtype=np.float64) - 0.5)
-    far = np.argsort(-np.nan_to_num(distance, nan=-1.0), kind="stable")[:MOST_ROWS]
-    return sorted(far.tolist()), f"Of {len(data)} scenarios the {MOST_ROWS} farthest from past models are drawn."
+    far = np.argsort(-np.nan_to_num(distance, nan=-1.0), kind="stable")[:most_rows]
+    return sorted(far.tolist()), f"Of {len(data)} scenarios the {most_rows} farthest from past models are drawn."
 
 
 def _scenario_words(data: Data) -> tuple[str, str]:

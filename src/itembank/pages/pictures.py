@@ -9,6 +9,7 @@ import struct
 import textwrap
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -22,8 +23,6 @@ from itembank.pages.theme import COLOURS, chart_config, shortened
 
 Columns = Mapping[str, Any]
 """Of a table: lists, numpy arrays or polars columns of equal length."""
-DIGITS = 5
-"""Significant digits of numbers in a page."""
 
 
 def plain_columns(columns: Columns) -> dict[str, list[Any]]:
@@ -50,7 +49,7 @@ def _short(value: Any) -> Any:
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
-        rounded = float(f"{value:.{DIGITS}g}")
+        rounded = float(f"{value:.5g}")
         return int(rounded) if rounded.is_integer() else rounded
     return visible(value) if isinstance(value, str) else value
 
@@ -58,9 +57,6 @@ def _short(value: Any) -> Any:
 PACKAGES = "jinja2 vl-convert-python"
 """What pages need, as pip knows it."""
 DRAWING = "vl-convert-python"
-LEVEL = 9
-MOST_BYTES = 10_000_000
-"""Of what is read from the cache."""
 LAST = "373b1f84072b31010f15ceb787be6b415c53936411aae267c8c2b2b6ccde46e7"
 DIGESTS = {
     "1.7.0": "b632ae0b65aa27fc22d8045458c2c0fe06694dc252b134fa415b52ef8a7a7220",
@@ -107,7 +103,9 @@ def chart_script() -> str:
     if script is None:
         script = library.javascript_bundle("window.vegaEmbed = vegaEmbed;")
         if made_by in DIGESTS:
-            _keep(kept, script)
+            # a cache that cannot be written costs time only
+            with suppress(OSError), replacing_file(kept) as temporary:
+                temporary.write_bytes(packed(script))
     return script
 
 
@@ -115,28 +113,20 @@ def _kept(path: Path, digest: str | None) -> str | None:
     """Read the script from the cache; None unless it is the one with this digest."""
     if digest is None:
         return None
+    most_bytes = 10_000_000
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > most_bytes:
             return None
         with gzip.open(path) as file:
-            script = file.read(MOST_BYTES)
+            script = file.read(most_bytes)
     except (OSError, EOFError, zlib.error):
         return None
     return script.decode() if hashlib.sha256(script).hexdigest() == digest else None
 
 
-def _keep(path: Path, script: str) -> None:
-    """Keep the script where that can be done; a cache that cannot be written costs time only."""
-    try:
-        with replacing_file(path) as temporary:
-            temporary.write_bytes(packed(script))
-    except OSError:
-        return
-
-
 def packed(text: str) -> bytes:
     """Return a text as gzip bytes that are the same at every time."""
-    return gzip.compress(text.encode(), LEVEL, mtime=0)
+    return gzip.compress(text.encode(), 9, mtime=0)
 
 
 FORMATS = ("png", "svg", "pdf")
@@ -144,11 +134,6 @@ WIDTH = 700
 """Pixels of a picture."""
 SHARPNESS = 1.5
 """Pixels of a PNG file for each of these."""
-TITLE_LETTERS, NOTE_LETTERS = 74, 110
-"""Letters of a line of the title and of the note below it."""
-MOST_LETTERS = 240
-"""Of a title: names in it come from strangers."""
-MARGIN = 8
 
 Tables = Mapping[str, Columns]
 """Columns of the data of a chart by their name, the chart's own first."""
@@ -176,8 +161,8 @@ def save_picture(spec: Mapping[str, Any], tables: Tables, path: str | Path, *, t
     menus = [one for one in spec.get("params", ()) if isinstance(one.get("value"), str)]
     chosen = [f"{one['name'].capitalize()}: {one['value']}." for one in menus]  # which a picture has not
     head = {
-        "text": _lines(shortened(title, MOST_LETTERS), TITLE_LETTERS),
-        "subtitle": _lines(" ".join((*chosen, note)), NOTE_LETTERS),
+        "text": _lines(shortened(title, 240), 74),  # names in a title come from strangers, and may be long
+        "subtitle": _lines(" ".join((*chosen, note)), 110),
         "anchor": "start",
         "frame": "bounds",
         "fontSize": 15,
@@ -186,7 +171,7 @@ def save_picture(spec: Mapping[str, Any], tables: Tables, path: str | Path, *, t
         "subtitlePadding": 6,
         "offset": 14,
     }
-    drawn = _drawn(_whole({**spec, "title": head, "padding": MARGIN}, tables), kind)
+    drawn = _drawn(_whole({**spec, "title": head, "padding": 8}, tables), kind)
     with replacing_file(path) as temporary:
         temporary.write_bytes(drawn)
     return path

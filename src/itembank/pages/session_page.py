@@ -67,8 +67,12 @@ def session_page(session: AdaptiveSession, bank: Bank, *, title: str = "", comma
     standing, typicality = standing_chart(past, model), float(scores.typicality.typicality[0])
     words = "" if np.isnan(typicality) else typicality_words(typicality)
     beside = (*(() if standing is None else (standing,)), *((Text(words),) if words else ()))
+    after: tuple[Block, ...] = (Text("Nothing was answered yet: the estimate is that of any new model."),)
+    if session.n_items:
+        data = steps_data(session)
+        after = (steps_chart(session, data), telling_table(session, data))
     sections = (
-        Section("After each answer", tuple(_step_blocks(session))),
+        Section("After each answer", after),
         Section("Compared with past models", (*beside, *(scenario_blocks(past, model) or ()))),
         Section("How it was asked", (Facts(tuple(_settings(session, scores))),)),
     )
@@ -127,15 +131,6 @@ def _budget_words(session: AdaptiveSession) -> Iterator[str]:
         if unit in (session.left or session.costs):
             name = unit_words(unit)
             yield f"The whole benchmark should cost {money(value, name)} ({money(low, '')} to {money(high, name)})."
-
-
-def _step_blocks(session: AdaptiveSession) -> Iterator[Block]:
-    if session.n_items == 0:
-        yield Text("Nothing was answered yet: the estimate is that of any new model.")
-        return
-    data = steps_data(session)
-    yield steps_chart(session, data)
-    yield telling_table(session, data)
 
 
 def _settings(session: AdaptiveSession, scores: ScoreEstimates) -> Iterator[Pair]:

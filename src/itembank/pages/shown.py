@@ -25,9 +25,6 @@ from itembank.planning.plan import Plan
 from itembank.responses.score_names import without_only_scenario
 from itembank.tabular import few_of_each
 
-MOST_ANSWERS = 4
-"""Models whose overall score stands above the table."""
-
 
 class Shown(NamedTuple):
     """The page of a result, and what a notebook shows of it: by default its table, as of results without a page."""
@@ -94,7 +91,8 @@ def beginning_of(page: Page) -> Page:
 
 def _estimates(estimates: ScoreEstimates) -> Page:
     rows = without_only_scenario(estimates.rows())
-    first = [row for row in rows if row["target"] == estimates.main_target][:MOST_ANSWERS]
+    most_answers = 4  # models whose overall score stands above the table
+    first = [row for row in rows if row["target"] == estimates.main_target][:most_answers]
     columns = (
         Column("model_id", "Model", "id"),
         Column("target", "Score"),

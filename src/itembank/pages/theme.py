@@ -84,8 +84,6 @@ COLOURS = {
 
 ATYPICAL_WORDS = "answered unlike past models"
 UNKNOWN = "unknown"
-LONGEST = 30
-"""Letters of a name beside a line; a longer one loses its middle."""
 
 
 def points(difference: float, *, is_signed: bool = False) -> str:
@@ -150,8 +148,8 @@ def compute(flops: float) -> str:
     return f"{flops:.2g} FLOP".replace("e+", "e")
 
 
-def shortened(name: str, longest: int = LONGEST) -> str:
-    """Take the middle out of a name that is too long for a label."""
+def shortened(name: str, longest: int = 30) -> str:
+    """Take the middle out of a name that is too long for a label, by default one beside a line."""
     if len(name) <= longest:
         return name
     half = (longest - 1) // 2

@@ -13,9 +13,6 @@ from itembank.pages.grammar import panels as small_pictures
 from itembank.pages.theme import ATYPICAL_WORDS, level_words, points
 from itembank.tabular import Compact
 
-FAR = 0.3
-"""How far beyond the points, in shares of their range, intervals are drawn."""
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PredictionPanel(Compact):
@@ -125,7 +122,7 @@ def _common_range(panels: Sequence[PredictionPanel]) -> tuple[float, float]:
         for names in (("true", "estimate"), ("low", "high"))
     )
     bottom, top = float(np.nanmin(shown)), float(np.nanmax(shown))
-    far = FAR * (top - bottom)
+    far = 0.3 * (top - bottom)
     ends = np.clip(ends, bottom - far, top + far)
     low, high = float(np.nanmin([bottom, *ends])), float(np.nanmax([top, *ends]))
     margin = 0.04 * (high - low) + 0.005

@@ -1,7 +1,6 @@
 """`itembank scaling pretrain`: what a larger training run would score."""
 
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from itembank.pages.blocks import Chart
-    from itembank.pages.render import Page
     from itembank.responses.responses import ResponseMatrix
     from itembank_scaling.pretraining.law_results import PretrainingLaw
 
@@ -176,11 +174,10 @@ def pretrain_command(
         if text:
             note(f"Note: {text}")
     _print(law, shown_law, show, output_format)
-    report_result(report, output_format, partial(_page, law, "" if is_auto else shown_law))
-
-
-def _page(law: "PretrainingLaw", shown_law: str, typed: str) -> "Page":
-    return itembank_scaling.pretraining_page(law, name=shown_law, command=typed)
+    name = "" if is_auto else shown_law
+    report_result(
+        *(report, output_format), lambda typed: itembank_scaling.pretraining_page(law, name=name, command=typed)
+    )
 
 
 def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[PretrainingSettings, bool]:
@@ -252,8 +249,15 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
 
 
 def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
-    """Print the forecasts of one law or of all, and the errors of laws."""
-    rows = _short(law)
+    """Print the forecasts of one law or of all, as far as a terminal has room for them, and the errors of laws."""
+    from itembank_scaling.pretraining.law_results import times_words  # noqa: PLC0415
+
+    rows = []
+    has_notes = any(row["note"] for row in law.rows())
+    for row in law.rows():
+        kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
+        kept |= {"level": law.level, "beyond": f"{times_words(row['beyond'])} x"}
+        rows.append({**kept, **({"note": row["note"]} if has_notes else {})})
     others = [name for name in law.names if name != shown_law]
     if is_summary:
         rows = _of_law(rows, shown_law)
@@ -274,16 +278,3 @@ def _of_law(rows: list[dict[str, Any]], shown_law: str) -> list[dict[str, Any]]:
         laws.setdefault(row["scenario"], []).append(row["law"])
     taken = {scenario: shown_law if shown_law in names else names[0] for scenario, names in laws.items()}
     return [row for row in rows if row["law"] == taken[row["scenario"]]]
-
-
-def _short(law: "PretrainingLaw") -> list[dict[str, Any]]:
-    """Return what a terminal has room for."""
-    from itembank_scaling.pretraining.law_results import times_words  # noqa: PLC0415
-
-    rows = []
-    has_notes = any(row["note"] for row in law.rows())
-    for row in law.rows():
-        kept = {name: row[name] for name in ("scenario", "recipe", "law", "score", "low", "high", "n_sizes")}
-        kept |= {"level": law.level, "beyond": f"{times_words(row['beyond'])} x"}
-        rows.append({**kept, **({"note": row["note"]} if has_notes else {})})
-    return rows

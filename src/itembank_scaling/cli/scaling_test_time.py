@@ -11,6 +11,7 @@ import itembank as ib
 import itembank_scaling
 from itembank.calibration.calibration_specs import Variational
 from itembank.cli.command import Command, gathered
+from itembank.cli.new_results import note_known_models
 from itembank.cli.options import (
     WholeNumbers,
     figure_option,
@@ -38,8 +39,6 @@ from itembank_scaling.cli.scaling_options import (
 from itembank_scaling.pass_at_k.specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.responses.responses import ResponseMatrix
     from itembank_scaling.pass_at_k.results import PassAtKLaw
 
 LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbiased")
@@ -105,29 +104,20 @@ def test_time_command(
     spec = PassAtKSpec(**{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": item_model})
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
-        bank = _bank(choices["bank"], matrix)
+        bank = None if choices["bank"] is None else ib.load_bank(choices["bank"])
+        if bank is not None:
+            note_known_models(bank, matrix.model_ids)
         models = choices["models"] or None
         with progress("test-time") as said:
             law = itembank_scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
         if figure is not None:
-            from itembank_scaling.pages.pass_at_k_charts import pass_at_k_chart  # noqa: PLC0415
+            from itembank_scaling.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
 
             write_figure(pass_at_k_chart(law), figure)
     for text in law.notes:
         note(f"Note: {text}.")
     _print(law, show or "curves", output_format, are_asked=bool(choices["methods"]))
     report_result(report, output_format, lambda typed: replace(ib.show(law), command=typed))
-
-
-def _bank(path: Path | None, matrix: "ResponseMatrix") -> "Bank | None":
-    """Load the bank, and name models that it was calibrated on."""
-    from itembank.cli.new_results import note_known_models  # noqa: PLC0415
-
-    if path is None:
-        return None
-    bank = ib.load_bank(path)
-    note_known_models(bank, matrix.model_ids)
-    return bank
 
 
 def _print(law: "PassAtKLaw", show: str, output_format: str, *, are_asked: bool) -> None:

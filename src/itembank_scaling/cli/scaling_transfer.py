@@ -150,8 +150,9 @@ def transfer_command(
             pair = (source, target) if source is not None and target is not None else None
             _show_validity(matrix, pair, options, figure, output_format)
             return
+        in_file = file_choices(spec_file, TransferSpec, {"item_model": (CALIBRATIONS, "name")})
         options |= {
-            "spec": _spec(spec_file, choices),
+            "spec": TransferSpec(**{**in_file, **typed(choices)}),
             "calibration": (calibration_models or None if bank is None else ib.load_bank(bank)),
         }
         with progress("transfer") as said:
@@ -162,12 +163,6 @@ def transfer_command(
             draw = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
             write_figure(draw(found), figure)
     _print(found, show, output_format, is_single=source is not None)
-
-
-def _spec(spec_file: Path | None, choices: Mapping[str, Any]) -> TransferSpec:
-    """Make the spec of the file and the options."""
-    found = file_choices(spec_file, TransferSpec, {"item_model": (CALIBRATIONS, "name")})
-    return TransferSpec(**{**found, **typed(choices)})
 
 
 def _transfers(

@@ -1,14 +1,126 @@
-"""The page of pass@k: how often at least one of k samples is right, with what is forecast first."""
+"""The page of pass@k and its chart: how often at least one of k samples is right, observed and forecast."""
 
 from functools import partial
 
 import numpy as np
 
-from itembank.pages.blocks import Column, Section, Table, Text
+from itembank.errors import ParameterError, shown
+from itembank.numerics.arrays import IntArray
+from itembank.pages.blocks import Chart, Column, Data, Section, Table, Text
+from itembank.pages.grammar import marks, menu, number, of, panels, span, tips
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, level_words, plural, points
-from itembank_scaling.pages.pass_at_k_charts import chosen_curves, middle_model, pass_at_k_chart
 from itembank_scaling.pass_at_k.results import PassAtKLaw
+
+MOST_CURVES = 1500
+"""Curves that a chart holds; of more, those from the lowest to the highest pass@1, evenly."""
+OBSERVED = "unbiased"
+METHOD_WORDS = {
+    "irsl": "the item response law",
+    "irsl-plug-in": "the item response law, plugged in",
+    "beta-binomial": "a beta-binomial for all items alike",
+    "jeffreys": "Jeffreys' prior for each item",
+    "plug-in": "pass rates plugged in",
+    "unbiased": "the unbiased estimate",
+}
+
+
+def chosen_curves(law: PassAtKLaw) -> IntArray:
+    """Return the curves that the chart holds: all, or some evenly from the lowest to the highest."""
+    n_curves = len(law.model_ids)
+    if n_curves <= MOST_CURVES:
+        return np.arange(n_curves)
+    first = np.nan_to_num(law.all_items.values[0, :, 0], nan=-1.0)
+    order = np.argsort(first, kind="stable")
+    return np.sort(order[np.linspace(0, n_curves - 1, MOST_CURVES).round().astype(int)])
+
+
+def pass_at_k_chart(law: PassAtKLaw, model: str = "") -> Chart:
+    """Draw the curves of one model, a panel a scenario, the model chosen from a menu (the data of IRSL Figure 7).
+
+    Parameters
+    ----------
+    law : PassAtKLaw
+    model : str
+        The first one drawn; one whose curves lie in the middle where it is empty.
+
+    Raises
+    ------
+    ParameterError
+        For a model that has no curve.
+    """
+    if model and model not in law.model_ids:
+        raise ParameterError(f"model must be one of {shown(list(dict.fromkeys(law.model_ids)))}, got {model!r}.")
+    chosen = chosen_curves(law)
+    if model:
+        chosen = np.union1d(chosen, [i for i, one in enumerate(law.model_ids) if one == model])
+    most_panels = 24
+    scenarios = list(dict.fromkeys(law.scenarios))[:most_panels]
+    rows = [i for i in chosen.tolist() if law.scenarios[i] in scenarios]
+    seen = law.all_items.truth
+    if seen is None:  # the unbiased estimate, where it was asked for, is what the samples give by themselves
+        seen = law.values(OBSERVED) if OBSERVED in law.methods else np.full(law.all_items.low.shape, np.nan)
+    n_k, fewest = law.k.size, law.fewest_samples
+    main = law.values(law.methods[0])
+    data = Data(
+        "curves",
+        {
+            "model_id": [law.model_ids[i] for i in rows for _ in range(n_k)],
+            "scenario": [law.scenarios[i] for i in rows for _ in range(n_k)],
+            "place": [scenarios.index(law.scenarios[i]) for i in rows for _ in range(n_k)],
+            "k": np.tile(law.k, len(rows)),
+            "value": 100.0 * main[rows].ravel(),
+            "low": 100.0 * law.all_items.low[rows].ravel(),
+            "high": 100.0 * law.all_items.high[rows].ravel(),
+            "observed": 100.0 * seen[rows].ravel(),
+            "is_forecast": (law.k > fewest[rows][:, None]).ravel(),
+        },
+    )
+    models = list(dict.fromkeys(law.model_ids[i] for i in rows))
+    first = model or middle_model(law)
+    x = number("k", "Samples k", "~s", log=True, tickCount=4)
+    y = number("value", "pass@k (points)", domain=[0.0, 100.0])
+    titles = {"value": "pass@k", "low": "From", "high": "To", "observed": "Observed"}
+    tip = tips(scenario="Scenario", k=("k", ",d"), **{name: (title, ".1f") for name, title in titles.items()})
+    own = "datum.model_id === model"
+    spec = panels(
+        "scenario",
+        "place",
+        marks("area", x, span(y), where=own, color="@main", opacity=0.18),
+        marks("line", x, y, tip=tip, where=own, color="@main", strokeDash=[5, 3]),
+        marks("line", x, y, where=(own, "!datum.is_forecast"), color="@main", strokeWidth=2.6),
+        marks("point", x, of(y, "observed"), tip=tip, where=own, color="@ink", size=34, opacity=1),
+        n=len(scenarios),
+        params=menu("model", models, first),
+    )
+    told = np.unique(np.linspace(0, n_k - 1, 4).round().astype(int))
+    words = "; ".join(
+        f"{law.scenarios[i]}: " + ", ".join(f"{points(main[i, j])} at k = {law.k[j]:,.0f}" for j in told)
+        for i in rows
+        if law.model_ids[i] == first
+    )
+    cut = (
+        f" {count(len(chosen))} of {count(len(law.model_ids))} curves are here."
+        if len(chosen) < len(law.model_ids)
+        else ""
+    )
+    band = f", the band its {level_words(law.level)} interval" if "irsl" in law.methods else ""
+    source = "all samples" if law.budget is not None else "the samples themselves (unbiased)"
+    return Chart(
+        "How often at least one of k samples is right",
+        spec,
+        (data,),
+        f"pass@k of {first}. {words}.",
+        note=f"The line is {METHOD_WORDS.get(law.methods[0], law.methods[0])}{band}; it is dashed where k exceeds the "
+        f"samples used, which makes it a forecast. Points are what {source} say.{cut}",
+    )
+
+
+def middle_model(law: PassAtKLaw) -> str:
+    """Return a model in the middle: it has curves that neither lie at 0 nor at 1."""
+    first = np.nan_to_num(law.all_items.values[0, :, 0], nan=-1.0)
+    chosen = chosen_curves(law)
+    return law.model_ids[int(chosen[np.argmin(np.abs(first[chosen] - 0.5))])]
 
 
 def pass_at_k_page(law: PassAtKLaw) -> Page:

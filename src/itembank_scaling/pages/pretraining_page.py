@@ -13,11 +13,8 @@ from itembank.pages.theme import compute, count, interval_words, level_words, pe
 from itembank_scaling.pages.pretraining_charts import LAW_WORDS, drawn_law, forecast_chart, held_out_chart
 from itembank_scaling.pretraining.law_results import HeldOutForecasts, PretrainingLaw, few_checked, times_words
 
-MOST_ANSWERS = 3
 Rows = list[dict[str, Any]]
 """Of `PretrainingLaw.rows`, which take a while to make."""
-TOO_NARROW = 0.03
-"""How far below its level coverage may be before a reader is told."""
 
 
 def pretraining_page(law: PretrainingLaw, *, name: str = "", title: str = "", command: str = "") -> Page:
@@ -65,7 +62,8 @@ def _cautions(law: PretrainingLaw, name: str, rows: Rows) -> Iterator[Caution]:
     if law.doubts(name):
         yield Caution(law.trust(name))
     worth = law.worth(name)
-    if worth is not None and worth["coverage"] < law.level - TOO_NARROW:
+    too_narrow = 0.03  # how far below its level coverage may be before a reader is told
+    if worth is not None and worth["coverage"] < law.level - too_narrow:
         yield Caution(
             f"{level_words(law.level)} intervals cover only {percent(worth['coverage'], 0)} of the scores of held-out "
             f"sizes. Those of the forecasts are therefore widened {worth['widening']:.1f} times."
@@ -95,7 +93,7 @@ def _lead(law: PretrainingLaw, name: str, leading: Rows) -> tuple[Block, ...]:
             f"Forecasts of the held-out largest sizes were off by {points(worth['error'])} on average"
             f"{f' ({few}: this says little)' if few else ''}."
         )
-    answers = [_answer(law, row) for row in leading[:MOST_ANSWERS]]
+    answers = [_answer(law, row) for row in leading[:3]]
     more = len(leading) - len(answers)
     note = f"The other {plural(more, 'scenario')} {'is' if more == 1 else 'are'} below." if more > 0 else ""
     return (Text(" ".join(words)), Answers(tuple(answers)), Text(note))

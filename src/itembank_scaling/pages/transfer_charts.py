@@ -35,9 +35,6 @@ TITLES = {
     "beyond_compute": "What is left when training compute is taken out",
 }
 MOST_PANELS = 24
-ALONE = 340
-MOST_WRITTEN = 16
-"""Names up to which each cell of a table of correlations states its number."""
 
 
 def _row(found: Transfer) -> dict[str, float]:
@@ -74,7 +71,7 @@ def agreement_chart(found: Sequence[Transfer]) -> Chart:
         marks("line", x, of(y, "actual"), color="@muted", strokeDash=[4, 3], strokeWidth=1),
         marks("point", x, y, tip=tip, size=26, color="@main", opacity=0.85),
         n=len(drawn),
-        alone=ALONE,
+        alone=340,
         height=200,
         resolve={"scale": {"x": "independent", "y": "independent"}},
     )
@@ -203,7 +200,7 @@ def correlations(
         ramp("value", "Correlation", domain=[-1, 1]),
         tip,
         step=(step, min(step, 30)),
-        form=".2f" if len(names) <= MOST_WRITTEN else "",
+        form=".2f" if len(names) <= 16 else "",  # cells of larger tables have no room for their numbers
         ink=when("datum.clear === 'clear' && datum.value > 0.7", "@paper", "@ink"),
         opacity=when("datum.clear === 'clear'", 1, 0.4),
     )

@@ -25,33 +25,9 @@ from itembank_scaling.pass_at_k.kernels import log_beta_failure
 SMALLEST_SHAPE = 1e-10
 """Shapes of the Beta are raised to at least this; a rate with so small a shape is zero for all purposes."""
 
-DEGREES_OF_FREEDOM = 6.0
-"""Of the t-distribution that draws come from. Its tails must be heavier than the posterior's, or a few draws far out
-would have nearly all the weight."""
-
-ENOUGH_DRAWS = 0.3
-"""Fraction of effective draws below which the proposal is fitted to the weighted draws and drawn from again."""
-
-MOST_ROUNDS = 4
-"""Of fitting the proposal. The first is enough as a rule: in simulations nine draws in ten are effective. After the
-last the draws stay as they are."""
 
 PHI_RANGE = (1e-3, 1e8)
 """Range in which precisions are sought: below it a rate is 0 or 1, above it no number of samples shows it to vary."""
-
-PHI_STEPS = 89
-"""Points of ``log phi`` at which the likelihood of models is computed, 0.29 apart: from a spline through them come the
-same precisions, to four digits, as from computing it at twenty times as many."""
-
-FINER = 5
-"""Points of that spline for each of `PHI_STEPS`, 0.06 apart. Where models answered 20,000 items and their precisions
-are alike, phi is then within 0.5 % of what eight times as many find; without them it was off by up to 9 %."""
-
-LEAST_SPREAD = 0.1
-"""Least standard deviation of ``log phi`` over models, however alike they look."""
-
-N_PRIOR_STEPS = 200
-"""Most steps of EM; 20 settle mean and spread to four digits in simulations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +60,8 @@ class Counts(NamedTuple):
 
 Point: TypeAlias = FloatArray
 """(theta, log phi), (n_dims + 1,)."""
+Problem: TypeAlias = tuple[ItemParameters, AbilityPrior, PrecisionPrior, Counts]
+"""Items, priors and samples behind one posterior."""
 
 
 def precision_prior(
@@ -97,21 +75,30 @@ def precision_prior(
     The likelihood of each model's ``log phi`` on a grid, and EM for mean and spread of their normal distribution.
     """
     low, high = np.log(PHI_RANGE[0]), np.log(PHI_RANGE[1])
-    coarse, grid = np.linspace(low, high, PHI_STEPS), np.linspace(low, high, (PHI_STEPS - 1) * FINER + 1)
+    # points of ``log phi`` at which the likelihood of models is computed, 0.29 apart: from a spline through them come
+    # the same precisions, to four digits, as from computing it at twenty times as many
+    phi_steps = 89
+    # points of that spline for each of those, 0.06 apart. Where models answered 20,000 items and their
+    # precisions are alike, phi is then within 0.5 % of what eight times as many find; without them it was off by up
+    # to 9 %
+    finer = 5
+    coarse, grid = np.linspace(low, high, phi_steps), np.linspace(low, high, (phi_steps - 1) * finer + 1)
     mean, complement = mean_rates(parameters, abilities)
     computed = [_log_evidence(mean, complement, n_trials, n_correct, step) for step in np.exp(coarse)]
     likelihood = scipy.interpolate.CubicSpline(coarse, computed)(grid)  # (n_steps, n_models)
     weights = np.exp(likelihood - likelihood.max(axis=0))
     # a start within the range for every spread: where the likelihoods of all models together have their middle
     centre, spread = float(np.average(grid, weights=weights.sum(axis=1))), 1.0
-    for _ in range(N_PRIOR_STEPS):
+    least_spread = 0.1  # least standard deviation of ``log phi`` over models, however alike they look
+    n_prior_steps = 200  # most steps of EM; 20 settle mean and spread to four digits in simulations
+    for _ in range(n_prior_steps):
         logs = likelihood - 0.5 * ((grid - centre) / spread)[:, None] ** 2
         # E step: posterior of each model's log phi on the grid; M step: mean and spread of all of them together
         posterior = np.exp(logs - logsumexp(logs, axis=0))
         means = grid @ posterior
         before = (centre, spread)
         centre = float(means.mean())
-        spread = max(float(np.sqrt(np.mean((grid[:, None] - centre) ** 2 * posterior) * len(grid))), LEAST_SPREAD)
+        spread = max(float(np.sqrt(np.mean((grid[:, None] - centre) ** 2 * posterior) * len(grid))), least_spread)
         if abs(centre - before[0]) + abs(spread - before[1]) < 1e-4:
             break
     return PrecisionPrior(centre, spread)
@@ -131,22 +118,24 @@ def cell_posterior(
     Draws of ``(theta, log phi)`` come from a t-distribution around the mode (scrambled Sobol points) and are weighted
     by the posterior density; where few of them count, the t-distribution is fitted to them and drawn from again.
     """
-    problem = _Problem(parameters, prior, precision, counts)
+    problem = (parameters, prior, precision, counts)
     mode, covariance = _mode(problem)
     centre = mode
-    for _ in range(MOST_ROUNDS):
+    # the first round is enough as a rule: in simulations nine draws in ten are effective. After the last the draws
+    # stay as they are
+    for _ in range(4):
         points, log_proposal = _draws(centre, covariance, n_draws, rng)
         logs = _log_densities(problem, points) - log_proposal
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()  # not by `logsumexp`: after many millions of trials they would not sum to one
         # effective sample size 1 / sum w^2 of importance sampling
-        if 1.0 / np.sum(weights**2) >= ENOUGH_DRAWS * n_draws:
+        if 1.0 / np.sum(weights**2) >= 0.3 * n_draws:
             break
         centre = weights @ points
         away = points - centre
         # the covariance of few effective draws may be singular; a twentieth of the old one keeps it positive definite
         covariance = (away * weights[:, None]).T @ away + 0.05 * covariance
-    mean, complement = mean_rates(problem.parameters, points[:, :-1])
+    mean, complement = mean_rates(parameters, points[:, :-1])
     phi = np.exp(points[:, -1:])
     alpha, beta = np.maximum(mean * phi, SMALLEST_SHAPE), np.maximum(complement * phi, SMALLEST_SHAPE)
     return CellPosterior(
@@ -166,15 +155,6 @@ def mean_rates(parameters: ItemParameters, theta: FloatArray) -> tuple[FloatArra
     return lower + (upper - lower) * rise, (1.0 - upper) + (upper - lower) * fall
 
 
-class _Problem(NamedTuple):
-    """Items, priors and samples behind one posterior."""
-
-    parameters: ItemParameters
-    prior: AbilityPrior
-    precision: PrecisionPrior
-    counts: Counts
-
-
 def _log_evidence(
     mean: FloatArray, complement: FloatArray, n_trials: IntArray, n_correct: IntArray, phi: FloatArray | float
 ) -> FloatArray:
@@ -186,20 +166,21 @@ def _log_evidence(
     return result
 
 
-def _log_densities(problem: _Problem, points: FloatArray) -> FloatArray:
+def _log_densities(problem: Problem, points: FloatArray) -> FloatArray:
     """Log posterior density of points up to a constant, (n_points,)."""
-    mean, complement = mean_rates(problem.parameters, points[:, :-1])
-    distance = points[:, :-1] - problem.prior.mean
-    scaled = np.linalg.solve(problem.prior.covariance, distance.T).T
-    away = (points[:, -1] - problem.precision.mean) / problem.precision.sd
-    likelihood = _log_evidence(mean, complement, *problem.counts, np.exp(points[:, -1:]))
+    parameters, prior, precision, counts = problem
+    mean, complement = mean_rates(parameters, points[:, :-1])
+    distance = points[:, :-1] - prior.mean
+    scaled = np.linalg.solve(prior.covariance, distance.T).T
+    away = (points[:, -1] - precision.mean) / precision.sd
+    likelihood = _log_evidence(mean, complement, *counts, np.exp(points[:, -1:]))
     result: FloatArray = likelihood - 0.5 * np.sum(distance * scaled, axis=1) - 0.5 * away**2
     return result
 
 
-def _objective(point: Point, problem: _Problem) -> tuple[float, FloatArray]:
+def _objective(point: Point, problem: Problem) -> tuple[float, FloatArray]:
     """Minus the log posterior density, and its gradient."""
-    parameters, (n_trials, n_correct) = problem.parameters, problem.counts
+    parameters, prior, precision, (n_trials, n_correct) = problem
     mean, complement = mean_rates(parameters, point[None, :-1])
     rise, fall = sigmoid_pair(parameters.loadings @ point[:-1] + parameters.intercept)
     phi = np.exp(point[-1])
@@ -212,22 +193,23 @@ def _objective(point: Point, problem: _Problem) -> tuple[float, FloatArray]:
     height = parameters.upper_asymptote - parameters.lower_asymptote
     # d alpha / d eta = -d beta / d eta = phi (u - g) s (1 - s), so that the common psi term cancels
     slope = phi * height * rise * fall * (by_alpha - by_beta)
-    prior_gradient = np.linalg.solve(problem.prior.covariance, point[:-1] - problem.prior.mean)
+    prior_gradient = np.linalg.solve(prior.covariance, point[:-1] - prior.mean)
     # d alpha / d log phi = alpha and d beta / d log phi = beta; mean, complement sum to one, so psi(phi) counts once
     of_phi = phi * float(np.sum(mean[0] * by_alpha + complement[0] * by_beta - by_phi))
-    of_phi -= (point[-1] - problem.precision.mean) / problem.precision.sd**2
+    of_phi -= (point[-1] - precision.mean) / precision.sd**2
     gradient = np.append(slope @ parameters.loadings - prior_gradient, of_phi)
     return -float(_log_densities(problem, point[None])[0]), -gradient
 
 
-def _mode(problem: _Problem) -> tuple[Point, FloatArray]:
+def _mode(problem: Problem) -> tuple[Point, FloatArray]:
     """Most probable (theta, log phi), and the inverse of the curvature there."""
-    start = np.append(problem.prior.mean, problem.precision.mean)
+    _, prior, precision, _ = problem
+    start = np.append(prior.mean, precision.mean)
     low, high = np.log(PHI_RANGE[0]), np.log(PHI_RANGE[1])
-    bounds = [(None, None)] * problem.prior.n_dims + [(low, high)]
+    bounds = [(None, None)] * prior.n_dims + [(low, high)]
     optimum = minimize(_objective, start, args=(problem,), jac=True, method="L-BFGS-B", bounds=bounds)
     # curvature by central differences of the gradient, in steps of 1e-4 prior standard deviations
-    step = 1e-4 * np.append(np.sqrt(np.diagonal(problem.prior.covariance)), problem.precision.sd)
+    step = 1e-4 * np.append(np.sqrt(np.diagonal(prior.covariance)), precision.sd)
     rows = [
         (_objective(optimum.x + step * unit, problem)[1] - _objective(optimum.x - step * unit, problem)[1])
         for unit in np.eye(start.size)
@@ -236,7 +218,7 @@ def _mode(problem: _Problem) -> tuple[Point, FloatArray]:
     values, vectors = np.linalg.eigh(0.5 * (curvature + curvature.T))
     # at a bound of log phi, or off the exact mode, an eigenvalue may be near zero or negative: the proposal would be
     # unbounded. The prior alone has at least the curvature 1 / its largest variance; a tenth of that is the floor.
-    least = 0.1 / max(float(np.linalg.eigvalsh(problem.prior.covariance)[-1]), problem.precision.sd**2)
+    least = 0.1 / max(float(np.linalg.eigvalsh(prior.covariance)[-1]), precision.sd**2)
     # the inverse of the curvature, with its eigenvalues raised to the floor
     return optimum.x, (vectors / np.maximum(values, least)) @ vectors.T
 
@@ -250,12 +232,15 @@ def _draws(
     size = centre.size
     # kept off 0 and 1, whose normal quantiles are infinite
     uniform = np.clip(qmc.Sobol(size + 1, rng=rng).random(n_draws), 1e-9, 1.0 - 1e-9)
+    # of the t-distribution that draws come from: its tails must be heavier than the posterior's, or a few draws far
+    # out would have nearly all the weight
+    degrees_of_freedom = 6.0
     # chi-squared / degrees by inversion, so that all coordinates of t = normal / sqrt(chi2 / df) are Sobol points
-    shrink = 2.0 * gammaincinv(DEGREES_OF_FREEDOM / 2.0, uniform[:, -1]) / DEGREES_OF_FREEDOM
+    shrink = 2.0 * gammaincinv(degrees_of_freedom / 2.0, uniform[:, -1]) / degrees_of_freedom
     standard = ndtri(uniform[:, :-1]) / np.sqrt(shrink)[:, None]
     points = centre + standard @ np.linalg.cholesky(covariance).T
     length = np.sum(standard**2, axis=1)
-    return points, -0.5 * (DEGREES_OF_FREEDOM + size) * np.log1p(length / DEGREES_OF_FREEDOM)
+    return points, -0.5 * (degrees_of_freedom + size) * np.log1p(length / degrees_of_freedom)
 
 
 def expected_failure(posterior: CellPosterior, k: FloatArray | IntArray) -> FloatArray:

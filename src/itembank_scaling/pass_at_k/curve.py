@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pkgutil import resolve_name
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,26 +20,9 @@ from itembank_scaling.pass_at_k.kernels import KnownAbove, plug_in_pass_at_k, un
 from itembank_scaling.pass_at_k.samples import SampledScenario, alike_items, plug_in_rates
 from itembank_scaling.pass_at_k.specs import FEWEST_DRAWS, METHODS, PassAtKSpec
 
-MOST_GUESSED = 0.002
-"""Of pass@k that the truth may leave to items sampled less than k times: a fifth of a point, which no figure shows."""
-
 FAR = 10
 """Times an item's samples from which on nothing they leave unsolved counts as solved: ten samples cannot tell never
 from once in a thousand."""
-
-_TINY = 1e-300
-"""The logarithm of a weight of zero is taken of this: it counts for nothing among the others."""
-_N_FEW = 64
-"""Draws that stand for a cut posterior: each costs incomplete beta functions of every item and k."""
-_NEGLIGIBLE = 1e-7
-"""Of a pass rate's posterior below the floor: a smaller share changes nothing."""
-
-
-class Draws(NamedTuple):
-    """How intervals are found: their level, and how many draws they rest on."""
-
-    level: float
-    n_draws: int
 
 
 class PosteriorCurves(NamedTuple):
@@ -81,8 +64,10 @@ def true_curves(n_trials: IntArray, n_correct: IntArray, k: FloatArray, sets: Bo
     is_beyond = k > n
     guessed = set_means(np.where(is_beyond, 1.0 - beyond, 0.0), sets)
     means = set_means(np.where(is_beyond, beyond, unbiased_pass_at_k(n, c, k)), sets)
+    # pass@k that the truth may leave to items sampled less than k times: a fifth of a point, which no figure shows
+    most_guessed = 0.002
     with np.errstate(invalid="ignore"):
-        return np.where(guessed <= MOST_GUESSED, means, np.nan)
+        return np.where(guessed <= most_guessed, means, np.nan)
 
 
 def set_means(values: FloatArray, sets: BoolArray) -> FloatArray:
@@ -98,18 +83,26 @@ def set_means(values: FloatArray, sets: BoolArray) -> FloatArray:
 def posterior_curves(
     posterior: CellPosterior,
     k: FloatArray,  # (n_k,)
-    draws: Draws,  # Of the intervals: equal tails of draws of all pass rates
+    *,
+    level: float,  # Of the intervals: equal tails of draws of all pass rates
+    n_draws: int,
     rng: np.random.Generator,
 ) -> PosteriorCurves:
     """Posterior mean of pass@k over all items in closed form, and intervals by draws."""
     failure = expected_failure(posterior, k)  # (n_items, n_k)
     equal = np.full(failure.shape[0], 1.0 / failure.shape[0])
-    drawn = draw_pass_at_k(posterior, k, equal, n_draws=draws.n_draws, rng=rng)
-    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, draws.level), failure[:, int(np.argmax(k))])
+    drawn = draw_pass_at_k(posterior, k, equal, n_draws=n_draws, rng=rng)
+    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, level), failure[:, int(np.argmax(k))])
 
 
 def curves_above(
-    posterior: CellPosterior, kept: KnownAbove, k: FloatArray, draws: Draws, rng: np.random.Generator
+    posterior: CellPosterior,
+    kept: KnownAbove,
+    k: FloatArray,
+    *,
+    level: float,
+    n_draws: int,
+    rng: np.random.Generator,
 ) -> PosteriorCurves:
     """As `posterior_curves`, given what is known of items that were not left out for low pass rates.
 
@@ -117,37 +110,40 @@ def curves_above(
     it holds, over S; draws of the posterior gain the product of S over items as a weight.
     """
     above = kept.share(posterior.alpha, posterior.beta)  # (n_draws, n_items)
+    tiny = 1e-300  # the logarithm of a weight of zero is taken of this: it counts for nothing among the others
     # in logs: the product of S over thousands of items underflows
-    log_weights = np.log(np.maximum(posterior.weights, _TINY)) + np.log(np.maximum(above, _TINY)).sum(axis=1)
+    log_weights = np.log(np.maximum(posterior.weights, tiny)) + np.log(np.maximum(above, tiny)).sum(axis=1)
     weights = np.exp(log_weights - log_weights.max())
     cut = _few_draws(replace(posterior, weights=weights / weights.sum()))
     above = kept.share(cut.alpha, cut.beta)
     failure = expected_failure(cut, k)
+    negligible = 1e-7  # of a pass rate's posterior below the floor: a smaller share changes nothing
     # only items for which the condition is not certain anyway need the corrected moments and new draws
-    at = np.flatnonzero(above.min(axis=0) < 1.0 - _NEGLIGIBLE)
+    at = np.flatnonzero(above.min(axis=0) < 1.0 - negligible)
     known, alpha, beta = kept.take(at), cut.alpha[:, at], cut.beta[:, at]
     for j, samples in enumerate(k):
         failure[at, j] = cut.weights @ known.failure(alpha, beta, samples, above[:, at])
-    chosen = chosen_draws(cut, draws.n_draws, rng)
+    chosen = chosen_draws(cut, n_draws, rng)
     rates = rng.beta(cut.alpha[chosen], cut.beta[chosen])
     rates[:, at] = known.redrawn(rates[:, at], alpha[chosen], beta[chosen], above[np.ix_(chosen, at)], rng)
     drawn = pass_at_k_of_rates(rates, k, np.full(failure.shape[0], 1.0 / failure.shape[0]))
-    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, draws.level), failure[:, int(np.argmax(k))])
+    return PosteriorCurves(1.0 - failure.mean(axis=0), *_interval(drawn, level), failure[:, int(np.argmax(k))])
 
 
 def _few_draws(posterior: CellPosterior) -> CellPosterior:
     """Replace a posterior by fewer draws of equal weight, evenly spread over its abilities: cut Betas are costly."""
-    if posterior.weights.size <= _N_FEW:
+    n_few = 64  # draws that stand for a cut posterior: each costs incomplete beta functions of every item and k
+    if posterior.weights.size <= n_few:
         return posterior
     order = np.argsort(posterior.theta[:, 0], kind="stable")
-    # the draws at the middles of _N_FEW equal parts of the weight, in order of ability (systematic resampling)
-    middles = (np.arange(_N_FEW) + 0.5) / _N_FEW
+    # the draws at the middles of equal parts of the weight, in order of ability (systematic resampling)
+    middles = (np.arange(n_few) + 0.5) / n_few
     chosen = order[np.searchsorted(np.cumsum(posterior.weights[order]), middles).clip(max=order.size - 1)]
     return replace(
         posterior,
         alpha=posterior.alpha[chosen],
         beta=posterior.beta[chosen],
-        weights=np.full(_N_FEW, 1.0 / _N_FEW),
+        weights=np.full(n_few, 1.0 / n_few),
         theta=posterior.theta[chosen],
         log_precision=posterior.log_precision[chosen],
     )
@@ -182,14 +178,6 @@ class Curve:
     ability_sd: float
 
 
-@dataclass(frozen=True, slots=True)
-class _ItemSets:
-    """All items and the kept ones, (n_sets, n_items), and what is known of the latter beyond the samples used."""
-
-    masks: BoolArray
-    known: KnownAbove | None
-
-
 def pass_at_k_curve(
     scenario: SampledScenario, row: int, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
 ) -> Curve:
@@ -199,22 +187,22 @@ def pass_at_k_curve(
         columns = columns[scenario.used.n_trials[row, columns] > 0]
     counts = Counts(scenario.used.n_trials[row, columns], scenario.used.n_correct[row, columns])
     all_counts = Counts(scenario.truth.n_trials[row, columns], scenario.truth.n_correct[row, columns])
-    sets = _item_sets(counts, all_counts, spec)
+    sets, kept = _item_sets(counts, all_counts, spec)
     values = np.full((len(spec.methods), N_SETS, k.size), np.nan)
     low, high = np.full((2, N_SETS, k.size), np.nan)
     failure, ability, ability_sd = np.full(columns.size, np.nan), np.nan, np.nan
     for m, method in enumerate(spec.methods):
         if method == "beta-binomial":
-            values[m] = _alike_curves(counts, sets, k=k, spec=spec, rng=rng)
+            values[m] = _alike_curves(counts, sets, kept, k=k, spec=spec, rng=rng)
         elif METHODS[method]:
-            values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets.masks)
+            values[m] = counted_curves(method, counts.n_trials, counts.n_correct, k, sets)
     known = scenario.item_model
     if known is not None:
         parameters = known.parameters.take(np.searchsorted(known.columns, columns))
         posterior = cell_posterior(parameters, known.prior, known.precision, counts, rng=rng)
         theta = posterior.weights @ posterior.theta  # (n_dims,)
-        plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets.masks)
-        curves = _set_curves(posterior, sets, k=k, spec=spec, rng=rng)
+        plugged = set_means(plug_in_pass_at_k(plug_in_rates(parameters, theta)[:, None], k), sets)
+        curves = _set_curves(posterior, sets, kept, k=k, spec=spec, rng=rng)
         for which, one in enumerate(curves):
             low[which], high[which] = one.low, one.high
             for m, method in enumerate(spec.methods):
@@ -225,12 +213,12 @@ def pass_at_k_curve(
         row,
         scenario.name,
         columns,
-        sets.masks.sum(axis=1),
+        sets.sum(axis=1),
         values,
         low,
         high,
-        true_curves(all_counts.n_trials, all_counts.n_correct, k, sets.masks),
-        set_means(_is_within_reach(counts, k), sets.masks),
+        true_curves(all_counts.n_trials, all_counts.n_correct, k, sets),
+        set_means(_is_within_reach(counts, k), sets),
         failure,
         ability,
         ability_sd,
@@ -246,7 +234,13 @@ def _is_within_reach(counts: Counts, k: FloatArray) -> FloatArray:
 
 
 def _alike_curves(
-    counts: Counts, sets: _ItemSets, *, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
+    counts: Counts,
+    sets: BoolArray,
+    kept: KnownAbove | None,
+    *,
+    k: FloatArray,
+    spec: PassAtKSpec,
+    rng: np.random.Generator,
 ) -> FloatArray:
     """Pass rates as a sample of one Beta, (n_sets, n_k); none for items without samples."""
     values = np.full((N_SETS, k.size), np.nan)
@@ -255,38 +249,43 @@ def _alike_curves(
         # one slope and one difficulty for all: the "ability" is the logit of the mean pass rate
         posterior = cell_posterior(alike.parameters, alike.prior, alike.precision, counts, rng=rng)
         few = replace(spec, n_draws=FEWEST_DRAWS)  # means need none
-        for which, curve in enumerate(_set_curves(posterior, sets, k=k, spec=few, rng=rng)):
+        for which, curve in enumerate(_set_curves(posterior, sets, kept, k=k, spec=few, rng=rng)):
             values[which] = curve.mean
     return values
 
 
 def _set_curves(
-    posterior: CellPosterior, sets: _ItemSets, *, k: FloatArray, spec: PassAtKSpec, rng: np.random.Generator
+    posterior: CellPosterior,
+    sets: BoolArray,
+    kept: KnownAbove | None,
+    *,
+    k: FloatArray,
+    spec: PassAtKSpec,
+    rng: np.random.Generator,
 ) -> list[PosteriorCurves]:
     """Curves over all items, and over the kept ones where there are any."""
-    draws = Draws(spec.level, spec.n_draws)
-    curves = [posterior_curves(posterior, k, draws, rng)]
-    is_solvable = sets.masks[1]
-    if is_solvable.all() and sets.known is None:
+    how: dict[str, Any] = {"level": spec.level, "n_draws": spec.n_draws, "rng": rng}
+    curves = [posterior_curves(posterior, k, **how)]
+    is_solvable = sets[1]
+    if is_solvable.all() and kept is None:
         curves.append(curves[0])
     elif is_solvable.any():
         part = replace(posterior, alpha=posterior.alpha[:, is_solvable], beta=posterior.beta[:, is_solvable])
-        curves.append(
-            posterior_curves(part, k, draws, rng)
-            if sets.known is None
-            else curves_above(part, sets.known, k, draws, rng)
-        )
+        curves.append(posterior_curves(part, k, **how) if kept is None else curves_above(part, kept, k, **how))
     return curves
 
 
-def _item_sets(used: Counts, every: Counts, spec: PassAtKSpec) -> _ItemSets:
-    """Find the kept items: those of at least the minimum pass rate in all samples, or without any."""
+def _item_sets(used: Counts, every: Counts, spec: PassAtKSpec) -> tuple[BoolArray, KnownAbove | None]:
+    """All items and the kept ones, (n_sets, n_items), and what is known of the latter beyond the samples used.
+
+    Kept are those of at least the minimum pass rate in all samples, or without any.
+    """
     with np.errstate(invalid="ignore", divide="ignore"):
         is_low = every.n_correct / every.n_trials < spec.minimum_pass_rate
     masks = np.stack([np.ones(is_low.size, dtype=bool), ~is_low])
     if spec.budget is None or spec.minimum_pass_rate == 0.0:
-        return _ItemSets(masks, None)  # the posterior has seen all that tells who is kept
+        return masks, None  # the posterior has seen all that tells who is kept
     needs_one = every.n_trials * spec.minimum_pass_rate <= 1.0
     unseen = np.where(used.n_correct > 0, 0, every.n_trials - used.n_trials)
     known = KnownAbove(spec.minimum_pass_rate, np.where(needs_one, unseen, np.nan))
-    return _ItemSets(masks, known.take(np.flatnonzero(masks[1])))
+    return masks, known.take(np.flatnonzero(masks[1]))

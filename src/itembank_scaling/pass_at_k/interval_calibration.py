@@ -18,44 +18,11 @@ from itembank_scaling.pass_at_k.curve import N_SETS, Curve, pass_at_k_curve
 from itembank_scaling.pass_at_k.samples import SampleCounts, SampledScenario, ScenarioItemModel, cut_down
 from itembank_scaling.pass_at_k.specs import PassAtKSpec
 
-MOST_TRIED = 60
-"""Of thirty factors the one asked for lies halfway between the two largest, and one odd model decides; of sixty it is
-the third largest."""
 FEWEST_TRIED = 5
 """Models on which intervals are tried; fewer than five are not enough for a quantile."""
 
-TIMES_AS_MANY = 2
-"""All samples of a model that is tried must be at least so many times those it is given."""
-
-MOST_CELLS = 15_000
-FEWEST_OF_MANY_ITEMS = 10
-"""Models times items that are tried, but ten models where items are many."""
-
-SHARE_GIVEN = 10
-"""A model asked about is tried with a tenth of its samples: then all of them say what comes far beyond these."""
-
-N_FOLDS = 5
-"""Parts of the models asked about that item models are fitted without."""
-
 REACH = 5
-REACH_WITHIN = 2
-"""All samples give the truth precisely up to k of a fifth of them, and up to a half where many more were hidden than
-given."""
-
-LEAST_WITHIN = 1.3
-GROWTH_WITHIN = 0.5
-"""Where the models asked about alone tell: the least factor, and by how much of it factors grow from k equal to the
-samples to ten times as many. Chosen so that every task of `bytelms-samples` holds 93 % (docs/test-time.md)."""
-
-N_K = 8
-N_NEAR = 3
-"""Numbers of samples that are tried, and neighbours on either side that a factor is pooled over."""
-
-N_DRAWS = 400
-"""Behind each interval that is tried."""
-
-CLOSEST = 1e-5
-"""pass@k nearer to 0 or 1 than this takes no part in the factors: it says nothing about widths."""
+"""All samples give the truth precisely up to k of a fifth of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +48,12 @@ class IntervalFactors:
         lines = np.array([np.interp(np.log(k), np.log(self.k), factors) for factors in self.factors])
         if self.n_samples is None:
             return np.where(np.isnan(lines), 1.0, lines)
-        growth = 1.0 + GROWTH_WITHIN * np.maximum(np.log10(k / self.n_samples), 0.0)
-        result: FloatArray = np.fmax(lines, LEAST_WITHIN) * growth
+        # where the models asked about alone tell: the least factor, and by how much of it factors grow from k equal
+        # to the samples to ten times as many. Chosen so that every task of `bytelms-samples` holds 93 % (docs/
+        # test-time.md)
+        least_within, growth_within = 1.3, 0.5
+        growth = 1.0 + growth_within * np.maximum(np.log10(k / self.n_samples), 0.0)
+        result: FloatArray = np.fmax(lines, least_within) * growth
         return result
 
 
@@ -102,7 +73,7 @@ def interval_factors(
     reach: int = REACH,  # The largest k that is tried is the samples over this
 ) -> IntervalFactors | None:
     """Find by what factor intervals must be wider; None when too few models can tell."""
-    n_draws = min(spec.n_draws, N_DRAWS)
+    n_draws = min(spec.n_draws, 400)  # behind each interval that is tried
     plain = replace(spec, methods=("irsl",), budget=budget, include_unsampled=False, n_draws=n_draws)
     found = _tried_curves(scenario, known, rows, spec=plain, rng=rng, refit=refit, reach=reach)
     if found is None:
@@ -127,15 +98,18 @@ def _tried_curves(
     budget = spec.budget or 1
     trials = known.n_trials[np.ix_(rows, scenario.columns)]
     fewest = np.where(trials > 0, trials, np.iinfo(np.int64).max).min(axis=1)
-    is_fit = (trials > 0).any(axis=1) & (fewest >= TIMES_AS_MANY * budget)
+    # all samples of a model that is tried must be at least twice those it is given
+    is_fit = (trials > 0).any(axis=1) & (fewest >= 2 * budget)
     fit = rows[is_fit]
-    most_tried = min(max(MOST_CELLS // scenario.columns.size, FEWEST_OF_MANY_ITEMS), MOST_TRIED)
+    # at most 15,000 cells, but ten models where items are many. Of thirty factors the one asked for lies halfway
+    # between the two largest, and one odd model decides; of sixty it is the third largest
+    most_tried = min(max(15_000 // scenario.columns.size, 10), 60)
     tried = fit if fit.size <= most_tried else np.sort(rng.choice(fit, most_tried, replace=False))
     if tried.size < FEWEST_TRIED:
         return None
     usual = float(np.median(trials[is_fit]))  # where samples do not reach, the truth is left out
     # even steps in log k, as curves of pass@k are smooth there; factors in between are interpolated
-    k = np.unique(np.geomspace(1.0, max(usual / reach, 2.0), N_K).astype(np.int64)).astype(np.float64)
+    k = np.unique(np.geomspace(1.0, max(usual / reach, 2.0), 8).astype(np.int64)).astype(np.float64)
     as_asked = replace(scenario, truth=known, used=cut_down(known, tried, budget, rng, columns=scenario.columns))
     curves = [
         pass_at_k_curve(part_scenario, row, k, spec, rng)
@@ -150,8 +124,9 @@ def _parts_without(
     scenario: SampledScenario, tried: IntArray, refit: Refit
 ) -> Iterator[tuple[SampledScenario, IntArray]]:
     """Give the models that are tried in parts, each with an item model that was fitted without them."""
-    for number in range(N_FOLDS):
-        part = tried[number::N_FOLDS]
+    n_folds = 5  # parts of the models asked about that item models are fitted without
+    for number in range(n_folds):
+        part = tried[number::n_folds]
         item_model = refit(part)
         if item_model is not None:
             columns = np.intersect1d(scenario.columns, item_model.columns)
@@ -172,10 +147,9 @@ def factors_within(
     They are given a tenth of their samples: all of them say what comes up to five times as far as these reach. What is
     found at so many times the samples given stands for as many times the samples there are.
     """
-    given = max(budget // SHARE_GIVEN, 1)
-    factors = interval_factors(
-        scenario, scenario.used, rows, budget=given, spec=spec, rng=rng, refit=refit, reach=REACH_WITHIN
-    )
+    given = max(budget // 10, 1)
+    # as many more samples were hidden than given, they give the truth up to k of a half of them
+    factors = interval_factors(scenario, scenario.used, rows, budget=given, spec=spec, rng=rng, refit=refit, reach=2)
     if factors is None:
         return IntervalFactors(np.ones(1), np.full((N_SETS, 1), np.nan), 0, budget)
     return replace(factors, k=factors.k * (budget / given), n_samples=budget)
@@ -223,12 +197,14 @@ def _factors(curves: list[Curve], which: int, level: float) -> FloatArray:
     edge = np.where(truth > middle, high, low)
     with np.errstate(divide="ignore", invalid="ignore"):
         away = (logit(truth) - logit(middle)) / (logit(edge) - logit(middle))
-    is_known = (middle > CLOSEST) & (middle < 1.0 - CLOSEST) & (truth > 0.0) & (truth < 1.0) & ~np.isnan(away)
+    closest = 1e-5  # pass@k nearer to 0 or 1 than this takes no part in the factors: it says nothing about widths
+    is_known = (middle > closest) & (middle < 1.0 - closest) & (truth > 0.0) & (truth < 1.0) & ~np.isnan(away)
     away = np.where(is_known, away, np.nan)  # where no sample of any item was right, nothing is known of a logit
     factors = np.full(middle.shape[1], np.nan)
     for j in range(factors.size):
-        # pooled, as neighbouring k have nearly the same factor, and the 95 % quantile of five models is their largest
-        near = away[:, max(j - N_NEAR, 0) : j + N_NEAR + 1]
+        # pooled over three neighbours on either side, as neighbouring k have nearly the same factor, and the 95 %
+        # quantile of five models is their largest
+        near = away[:, max(j - 3, 0) : j + 3 + 1]
         n_known = int(np.sum(~np.isnan(near).all(axis=1)))
         if n_known >= FEWEST_TRIED:
             factors[j] = max(np.nanquantile(near, share_within(n_known, level)), 1.0)

@@ -136,22 +136,15 @@ class KnownAbove:
         # a rate at which one of the m samples is right, drawn along with it, stays as it is
         fails = rng.random(at[0].size) < np.exp(log_plug_in_failure(rates[at], m[at]))
         at = tuple(indices[fails] for indices in at)
+        a, b, m = a[at], b[at], m[at]
+        # which of m samples is the first right one, given that one is: it is among j with (1 - E[(1-p)^j]) / S. The
+        # inverse of this distribution at a uniform number, by bisection: exact also where S is tiny
+        quantile = share[at] * rng.random(a.size)
+        low, high = np.zeros_like(m), m  # the first right one comes after `low` and not after `high`
+        for _ in range(int(m.max(initial=0.0)).bit_length()):
+            middle = np.floor((low + high) / 2.0)
+            is_among = -np.expm1(log_beta_failure(a, b, middle)) > quantile
+            low, high = np.where(is_among, low, middle), np.where(is_among, middle, high)
         # j - 1 wrong samples and then a right one leave Beta(a + 1, b + j - 1)
-        result[at] = rng.beta(a[at] + 1.0, b[at] + _first_right(a[at], b[at], m[at], share[at], rng) - 1.0)
+        result[at] = rng.beta(a + 1.0, b + high - 1.0)
         return result
-
-
-def _first_right(
-    a: FloatArray, b: FloatArray, m: FloatArray, share: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """Draw which of m samples is the first right one, given that one is: it is among j with ``(1 - E[(1-p)^j]) / S``.
-
-    The inverse of this distribution at a uniform number, by bisection: exact also where S is tiny.
-    """
-    quantile = share * rng.random(a.size)
-    low, high = np.zeros_like(m), m  # the first right one comes after `low` and not after `high`
-    for _ in range(int(m.max(initial=0.0)).bit_length()):
-        middle = np.floor((low + high) / 2.0)
-        is_among = -np.expm1(log_beta_failure(a, b, middle)) > quantile
-        low, high = np.where(is_among, low, middle), np.where(is_among, middle, high)
-    return high

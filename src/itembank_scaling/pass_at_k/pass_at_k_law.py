@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from itembank_scaling.pass_at_k.curve import FAR, Curve, pass_at_k_curve
 from itembank_scaling.pass_at_k.interval_calibration import (
     REACH,
     IntervalFactors,
-    Refit,
     factors_within,
     interval_factors,
     lowered,
@@ -141,18 +141,11 @@ def _factors(
     budget = int(np.median(trials[trials > 0]))
     if items.bank is None:  # all samples of those asked about stay unseen
         known, others = items.truth, np.setdiff1d(np.arange(items.responses.n_models), rows)
-        refit = _refit(items, scenario, spec)
     else:
-        known, others, refit = sample_counts(items.bank.responses), np.arange(items.bank.n_models), None
-    factors = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
-    return factors or factors_within(scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit)
+        known, others = sample_counts(items.bank.responses), np.arange(items.bank.n_models)
 
-
-def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) -> Refit:
-    """Return what fits the item model of a scenario without some models."""
-
-    def without(rows: IntArray) -> ScenarioItemModel | None:
-        left = np.setdiff1d(np.arange(items.responses.n_models), rows)
+    def refit(without: IntArray) -> ScenarioItemModel | None:
+        left = np.setdiff1d(np.arange(items.responses.n_models), without)
         responses, counts = items.responses.take(models=left), items.used.take(models=left)
         with warnings.catch_warnings():  # the fit to all models told what there is to tell
             warnings.simplefilter("ignore", ItembankWarning)
@@ -161,7 +154,10 @@ def _refit(items: SampledItems, scenario: SampledScenario, spec: PassAtKSpec) ->
             except DataError:
                 return None
 
-    return without
+    factors = interval_factors(scenario, known, others, budget=budget, spec=spec, rng=rng)
+    return factors or factors_within(
+        scenario, rows, budget=budget, spec=spec, rng=rng, refit=refit if items.bank is None else None
+    )
 
 
 def _interval_notes(calibrated: Mapping[str, IntervalFactors | None], k: FloatArray) -> list[str]:
@@ -200,7 +196,7 @@ def _check_unbiased(used: SampleCounts, spec: PassAtKSpec, responses: ResponseMa
 
 
 def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassAtKSpec, notes: list[str]) -> PassAtKLaw:
-    """Put curves together, with what a reader of their numbers should know."""
+    """Put curves together, and say what the numbers rest on where they do not say so themselves."""
     n_items, is_compared = len(items.item_ids), spec.budget is not None
     failure = np.full((len(curves), n_items), np.nan)
     n_trials, n_correct = np.zeros((2, len(curves), n_items), dtype=np.int64)
@@ -224,7 +220,21 @@ def _packed(items: SampledItems, curves: list[Curve], k: FloatArray, spec: PassA
         np.array([curve.ability_sd for curve in curves]),
         (),
     )
-    return law.with_notes((*notes, *_notes(law)))
+    said = list(notes)
+    if "unbiased" in law.methods and np.isnan(law.values("unbiased")).any():
+        said.append("the unbiased estimate has no value where k exceeds the samples of some item: these are empty")
+    if law.budget is not None:
+        said.append(
+            f"estimates use {law.budget} samples of each item, drawn without replacement. The truth is the unbiased "
+            "estimate from all samples, and is empty where k is larger than their number"
+        )
+    n_dropped = int(np.sum(law.all_items.n_items - law.kept_items.n_items))
+    if n_dropped:
+        said.append(
+            f"values of kept items leave out {n_dropped} of {int(law.all_items.n_items.sum())} pairs of model and item "
+            f"whose pass rate is below {law.minimum_pass_rate:g}. It takes all samples to know which they are"
+        )
+    return replace(law, notes=tuple(said))
 
 
 def _pass_curves(curves: list[Curve], which: int, *, has_truth: bool) -> PassCurves:
@@ -236,22 +246,3 @@ def _pass_curves(curves: list[Curve], which: int, *, has_truth: bool) -> PassCur
         np.stack([curve.truth[which] for curve in curves]) if has_truth else None,
         np.array([curve.n_items[which] for curve in curves]),
     )
-
-
-def _notes(law: PassAtKLaw) -> list[str]:
-    """Say what the numbers rest on where they do not say so themselves."""
-    notes = []
-    if "unbiased" in law.methods and np.isnan(law.values("unbiased")).any():
-        notes.append("the unbiased estimate has no value where k exceeds the samples of some item: these are empty")
-    if law.budget is not None:
-        notes.append(
-            f"estimates use {law.budget} samples of each item, drawn without replacement. The truth is the unbiased "
-            "estimate from all samples, and is empty where k is larger than their number"
-        )
-    n_dropped = int(np.sum(law.all_items.n_items - law.kept_items.n_items))
-    if n_dropped:
-        notes.append(
-            f"values of kept items leave out {n_dropped} of {int(law.all_items.n_items.sum())} pairs of model and item "
-            f"whose pass rate is below {law.minimum_pass_rate:g}. It takes all samples to know which they are"
-        )
-    return notes

@@ -1,6 +1,6 @@
 """`PassAtKLaw`: pass@k with intervals, and the items behind it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,6 @@ import numpy as np
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import rounded
 from itembank.tabular import Tabular
-
-_ROUNDING = 1e-9
-"""Where pass@k is one to all digits, so are both ends of its interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,46 +84,36 @@ class PassAtKLaw(Tabular):
         result: FloatArray = curves.values[self.methods.index(method)]
         return result
 
-    def with_notes(self, notes: tuple[str, ...]) -> "PassAtKLaw":
-        """Return the same law with these notes."""
-        return replace(self, notes=notes)
-
     def rows(self) -> list[dict[str, Any]]:
         """One record for each curve, k and method.
 
         With a minimum pass rate above zero, columns whose names begin with `kept_` are of items of at least that rate.
         """
-        return [
-            self._row(i, j, m)
-            for i in range(len(self.model_ids))
-            for j in range(self.k.size)
-            for m in range(len(self.methods))
-        ]
-
-    def _row(self, i: int, j: int, m: int) -> dict[str, Any]:
-        value = float(self.all_items.values[m, i, j])
-        has_interval = self.methods[m] == "irsl"
-        row: dict[str, Any] = {
-            "model_id": self.model_ids[i],
-            "scenario": self.scenarios[i],
-            "k": int(self.k[j]),
-            "method": self.methods[m],
-            "pass_at_k": value,
-            "low": float(self.all_items.low[i, j]) if has_interval else np.nan,
-            "high": float(self.all_items.high[i, j]) if has_interval else np.nan,
-            "negative_log": float(-np.log(value)) if value > 0.0 else np.inf if value == 0.0 else np.nan,
-            "is_forecast": bool(self.k[j] > self.fewest_samples[i]),
-            "n_items": int(self.all_items.n_items[i]),
-        }
-        if self.all_items.truth is not None:
-            row["truth"] = float(self.all_items.truth[i, j])
-        return row if self.minimum_pass_rate == 0.0 else {**row, **self._kept(i, j, m)}
-
-    def _kept(self, i: int, j: int, m: int) -> dict[str, Any]:
-        """Return the columns for the kept items in the row of a curve, k and method."""
-        kept = self.kept_items
-        values = {"kept_pass_at_k": float(kept.values[m, i, j]), "kept_n_items": int(kept.n_items[i])}
-        return values if kept.truth is None else {**values, "kept_truth": float(kept.truth[i, j])}
+        curves, kept, fewest = self.all_items, self.kept_items, self.fewest_samples
+        rows = []
+        for i, j, m in np.ndindex(len(self.model_ids), self.k.size, len(self.methods)):
+            value = float(curves.values[m, i, j])
+            has_interval = self.methods[m] == "irsl"
+            row: dict[str, Any] = {
+                "model_id": self.model_ids[i],
+                "scenario": self.scenarios[i],
+                "k": int(self.k[j]),
+                "method": self.methods[m],
+                "pass_at_k": value,
+                "low": float(curves.low[i, j]) if has_interval else np.nan,
+                "high": float(curves.high[i, j]) if has_interval else np.nan,
+                "negative_log": float(-np.log(value)) if value > 0.0 else np.inf if value == 0.0 else np.nan,
+                "is_forecast": bool(self.k[j] > fewest[i]),
+                "n_items": int(curves.n_items[i]),
+            }
+            if curves.truth is not None:
+                row["truth"] = float(curves.truth[i, j])
+            if self.minimum_pass_rate > 0.0:
+                row |= {"kept_pass_at_k": float(kept.values[m, i, j]), "kept_n_items": int(kept.n_items[i])}
+                if kept.truth is not None:
+                    row["kept_truth"] = float(kept.truth[i, j])
+            rows.append(row)
+        return rows
 
     def errors(self, *, kept: bool = False) -> list[dict[str, Any]]:
         """Mean errors of each method over all curves and k, against all samples; empty without a budget.
@@ -137,10 +124,11 @@ class PassAtKLaw(Tabular):
         curves = self.kept_items if kept else self.all_items
         if curves.truth is None:
             return []
+        rounding = 1e-9  # where pass@k is one to all digits, so are both ends of its interval
         with np.errstate(divide="ignore", invalid="ignore"):
             difference = np.abs(curves.values - curves.truth)
             of_logs = np.abs(np.log(curves.values) - np.log(curves.truth))
-            is_inside = (curves.truth >= curves.low - _ROUNDING) & (curves.truth <= curves.high + _ROUNDING)
+            is_inside = (curves.truth >= curves.low - rounding) & (curves.truth <= curves.high + rounding)
         is_known = ~np.isnan(curves.truth) & (curves.truth > 0.0)
         return [
             {

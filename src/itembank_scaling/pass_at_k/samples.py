@@ -9,7 +9,7 @@ from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.checks import check_whole
 from itembank.errors import DataError, DataWarning, ParameterError, warn
 from itembank.irt.parameters import AbilityPrior, ItemParameters
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.progress import ProgressCallback
 from itembank.responses.responses import ResponseMatrix, describe_cells
 from itembank_scaling.pass_at_k.cell_posterior import PrecisionPrior, precision_prior
@@ -55,7 +55,18 @@ def sample_counts(responses: ResponseMatrix) -> SampleCounts:
         )
     is_present = responses.observed
     n_trials = np.where(is_present, responses.n_trials, 0).astype(np.int64)
-    _check_trials(n_trials, is_present, responses)
+    is_empty = is_present & (n_trials < 1)
+    if is_empty.any():
+        where = describe_cells(is_empty, n_trials.astype(np.float64), responses.model_ids, responses.item_ids)
+        raise DataError(
+            f"n_trials must be at least 1 where there is a response, got {int(is_empty.sum())} cells without: "
+            f"{where}. Leave these rows out, or give their counts."
+        )
+    if n_trials.max() < 2:
+        raise DataError(
+            "pass@k needs repeated samples of some items, got one sample of each: how much pass rates differ beyond "
+            "the item model cannot be seen from these. Sample items at least twice."
+        )
     exact = np.where(is_present, responses.responses, 0.0).astype(np.float64) * n_trials
     n_correct = np.rint(exact).astype(np.int64)
     # a response kept in single precision is off by up to 6e-8 of itself
@@ -104,27 +115,6 @@ def with_counts(responses: ResponseMatrix, counts: SampleCounts) -> ResponseMatr
     return ResponseMatrix(counts.rates, responses.models, responses.items, counts.n_trials, responses.costs)
 
 
-def _check_trials(n_trials: IntArray, is_present: BoolArray, responses: ResponseMatrix) -> None:
-    """Refuse zero trials behind a response, and data with no repeated sample at all."""
-    is_empty = is_present & (n_trials < 1)
-    if is_empty.any():
-        where = describe_cells(is_empty, n_trials.astype(np.float64), responses.model_ids, responses.item_ids)
-        raise DataError(
-            f"n_trials must be at least 1 where there is a response, got {int(is_empty.sum())} cells without: "
-            f"{where}. Leave these rows out, or give their counts."
-        )
-    if n_trials.max() < 2:
-        raise DataError(
-            "pass@k needs repeated samples of some items, got one sample of each: how much pass rates differ beyond "
-            "the item model cannot be seen from these. Sample items at least twice."
-        )
-
-
-ALIKE_LOGIT_SD = 3.0
-ALIKE_LOG_PRECISION_SD = 2.0
-"""Priors of the mean and precision of one Beta for all items: wider than any benchmark is known to need."""
-
-
 @dataclass(frozen=True, slots=True)
 class ScenarioItemModel:
     """Item model of some items, with the priors that a model's samples are read with."""
@@ -168,8 +158,10 @@ def alike_items(n_items: int) -> ScenarioItemModel:
     Its mean takes the place of the ability, with a wide prior; so has its precision.
     """
     parameters = ItemParameters.create(np.ones((n_items, 1)), np.zeros(n_items))
-    prior = AbilityPrior(np.zeros(1), np.array([[ALIKE_LOGIT_SD**2]]))
-    return ScenarioItemModel(np.arange(n_items), parameters, prior, PrecisionPrior(0.0, ALIKE_LOG_PRECISION_SD))
+    # priors of the mean and precision of one Beta for all items: wider than any benchmark is known to need
+    alike_logit_sd, alike_log_precision_sd = 3.0, 2.0
+    prior = AbilityPrior(np.zeros(1), np.array([[alike_logit_sd**2]]))
+    return ScenarioItemModel(np.arange(n_items), parameters, prior, PrecisionPrior(0.0, alike_log_precision_sd))
 
 
 def plug_in_rates(parameters: ItemParameters, theta: FloatArray) -> FloatArray:

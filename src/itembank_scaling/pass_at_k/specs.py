@@ -25,11 +25,6 @@ FEWEST_DRAWS = 100
 NEED_ITEM_MODEL = frozenset({"irsl", "irsl-plug-in"})
 
 
-def default_item_model() -> CalibrationSpec:
-    """Return how items are calibrated unless asked otherwise."""
-    return Variational("2pl", family="beta-binomial")
-
-
 @dataclass(frozen=True, slots=True)
 class PassAtKSpec:
     """Which pass@k, by which methods, from how many samples.
@@ -72,7 +67,7 @@ class PassAtKSpec:
     minimum_pass_rate: float = 0.0
     include_unsampled: bool = False
     level: float = 0.95
-    item_model: CalibrationSpec = field(default_factory=default_item_model)
+    item_model: CalibrationSpec = field(default_factory=lambda: Variational("2pl", family="beta-binomial"))
     interval: Literal["calibrated", "model-based"] = "calibrated"
     n_draws: int = 1000
 

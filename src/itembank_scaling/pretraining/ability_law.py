@@ -33,35 +33,13 @@ from itembank_scaling.pretraining.measured_abilities import ScenarioAbilities, i
 
 N_COEFFICIENTS = 2
 """Height and slope of a line: what a recipe's sizes must exceed to leave residuals."""
-FEWEST_RECIPES_TO_POOL = 4
-"""Recipes from which the spread of lines between recipes can be told from few."""
 
 BENDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 """Values of k that are tried, in a unit of natural log FLOP: none that rises ever faster, which would run away."""
 
-BEND_SD = 0.2
-"""Standard deviation of the half-normal prior of k, where there is a bend. The largest that is tried is three
-of them away and gets 1 % of the weight of the smallest."""
 
-STRAIGHT = 0.5
-"""Prior probability that there is no bend."""
-
-LEAST_WEIGHT = 0.01
-"""Bends with a weight below this fraction of the largest are left out."""
-
-MAX_POOLING_STEPS = 300
-"""EM creeps where slopes hardly differ between recipes. After 300 steps simulated slopes were within 1e-4 of the end,
-and their errors 2 % too large; after 100 steps 7 %."""
-POOLING_TOLERANCE = 1e-5
-"""Change of the covariance between recipes in a step, against its diagonal."""
 SMALLEST_VARIANCE = 1e-12
 """Least variance of a measured ability: an ability given as exact would have infinite weight."""
-
-CLEAR_FALL = 2.0
-"""Standard errors by which an ability must fall from one size to the next to be called a fall."""
-
-SAME_SIZE = 1e-6
-"""Difference in the coordinate up to which two models count as one size: no slope can be told from them."""
 
 
 class Lines(NamedTuple):
@@ -224,11 +202,16 @@ def _weighed_bends(x: FloatArray, y: FloatArray, v: FloatArray) -> tuple[FloatAr
     bends = np.array(BENDS)
     # without pooling, whose prior would favour the bends that make recipes alike
     values = np.array([_lines(bent(x, bend), y, v, "none").log_likelihood for bend in BENDS])
-    prior = np.where(bends == 0.0, 0.0, np.exp(-0.5 * (bends / BEND_SD) ** 2))
-    prior = np.where(bends == 0.0, STRAIGHT, (1.0 - STRAIGHT) * prior / prior.sum())
+    # standard deviation of the half-normal prior of k, where there is a bend. The largest that is tried is three of
+    # them away and gets 1 % of the weight of the smallest
+    bend_sd = 0.2
+    prior = np.where(bends == 0.0, 0.0, np.exp(-0.5 * (bends / bend_sd) ** 2))
+    straight = 0.5  # prior probability that there is no bend
+    prior = np.where(bends == 0.0, straight, (1.0 - straight) * prior / prior.sum())
     values = np.where(np.isfinite(values), values, -np.inf)
     weights = prior * np.exp(values - values.max())
-    counts = weights >= LEAST_WEIGHT * weights.max()
+    least_weight = 0.01  # bends with a weight below this fraction of the largest are left out
+    counts = weights >= least_weight * weights.max()
     return bends[counts], weights[counts] / weights[counts].sum()
 
 
@@ -238,14 +221,17 @@ def _lines(x: FloatArray, y: FloatArray, v: FloatArray, pooling: Pooling, residu
     is_known = np.isfinite(y)
     highest = np.where(is_known, x, -np.inf).max(axis=1, initial=-np.inf)
     lowest = np.where(is_known, x, np.inf).min(axis=1, initial=np.inf)
+    # difference in the coordinate up to which two models count as one size: no slope can be told from them
+    same_size = 1e-6
     # several models of one compute have no slope
-    is_line = (n_sizes >= N_COEFFICIENTS) & (highest - lowest > SAME_SIZE)
+    is_line = (n_sizes >= N_COEFFICIENTS) & (highest - lowest > same_size)
     degrees = float(np.sum(n_sizes[is_line] - N_COEFFICIENTS))
     if residual is None:
         residual = _residual_variance(x[is_line], y[is_line], v[is_line], degrees)
     cross, moment = _sums(x, y, residual + v)
     value = _restricted_likelihood(x[is_line], y[is_line], residual + v[is_line])
-    if pooling == "partial" and int(is_line.sum()) >= FEWEST_RECIPES_TO_POOL:
+    fewest_recipes_to_pool = 4  # recipes from which the spread of lines between recipes can be told from few
+    if pooling == "partial" and int(is_line.sum()) >= fewest_recipes_to_pool:
         return Lines(*_pooled(cross, moment, n_sizes > 0, is_line), residual, value)
     if pooling == "none":  # all sizes alike, with the covariance where points have their own variances
         coefficients, inverse = _separate(*_sums(x, y, np.ones_like(v)), is_line)
@@ -310,7 +296,11 @@ def _pooled(
     floor = 1e-6 * np.diag(np.diagonal(separate_covariance[is_line], axis1=1, axis2=2).mean(axis=0))
     between = np.atleast_2d(np.cov(separate[is_line].T)) + floor
     used_cross, used_moment = cross[has_points], moment[has_points]
-    for _ in range(MAX_POOLING_STEPS):
+    # EM creeps where slopes hardly differ between recipes. After 300 steps simulated slopes were within 1e-4 of the
+    # end, and their errors 2 % too large; after 100 steps 7 %
+    max_pooling_steps = 300
+    pooling_tolerance = 1e-5  # change of the covariance between recipes in a step, against its diagonal
+    for _ in range(max_pooling_steps):
         # E step: posterior of each recipe's line; M step: mean and covariance of the lines
         prior = np.linalg.inv(between)
         spread = np.linalg.inv(used_cross + prior)
@@ -321,7 +311,7 @@ def _pooled(
         new_between = (spread.sum(axis=0) + apart.T @ apart * n_recipes / (n_recipes - 1.0)) / n_recipes + floor
         change = np.max(np.abs(new_between - between) / np.sqrt(np.outer(np.diag(between), np.diag(between))))
         mean, between = new_mean, new_between
-        if change < POOLING_TOLERANCE:
+        if change < pooling_tolerance:
             break
     prior = np.linalg.inv(between)
     spread = np.linalg.inv(cross + prior)
@@ -454,16 +444,17 @@ def carried_gaps(
 def ability_notes(laws: AbilityLaws, abilities: ScenarioAbilities, runs: Runs) -> tuple[str, ...]:
     """Say what is doubtful about every recipe's ability law, n_recipes texts."""
     theta, variance = runs.of_finals(abilities.theta), runs.of_finals(abilities.variance)
+    clear_fall = 2.0  # standard errors by which an ability must fall from one size to the next to be called a fall
     with np.errstate(invalid="ignore"):
         fall = -np.diff(theta, axis=1)
-        is_fall = fall > CLEAR_FALL * np.sqrt(variance[:, 1:] + variance[:, :-1] + 2.0 * laws.residual_variance)
+        is_fall = fall > clear_fall * np.sqrt(variance[:, 1:] + variance[:, :-1] + 2.0 * laws.residual_variance)
     notes = []
     for number in range(len(runs.recipes)):
         parts = [lacking_note(runs, number)]
         slope, error = laws.slope[number], laws.slope_error[number]
         if slope <= 0.0:
             parts.append(f"ability does not rise with compute (slope {slope:.3f}, standard error {error:.3f})")
-        elif slope < CLEAR_FALL * error:
+        elif slope < clear_fall * error:
             parts.append(f"whether ability rises with compute is open (slope {slope:.3f}, standard error {error:.3f})")
         if is_fall[number].any():
             parts.append(f"ability falls clearly at {int(is_fall[number].sum())} of {runs.n_sizes[number] - 1} steps")

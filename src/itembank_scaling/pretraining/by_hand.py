@@ -22,13 +22,6 @@ from itembank_scaling.pretraining.law_fitting import (
 )
 from itembank_scaling.pretraining.law_specs import LastLine, LastScore
 
-N_LAST = 3
-"""Sizes that the line goes through."""
-SMALLEST_SCORE = 0.005
-"""Scores are kept this far from 0 and 1, where logits would be infinite."""
-UNKNOWN = 1.0
-"""Variance of a forecast where nothing was ever forecast before: any score."""
-
 Predictions: TypeAlias = Callable[[FloatArray, FloatArray], CurvePredictions]
 """Of log FLOP and scores, each (n_curves, n_sizes)."""
 
@@ -80,8 +73,10 @@ def logit_lines(
     y: FloatArray,  # (n_curves, n_sizes)
 ) -> LogitLines:
     """Fit lines to the last three logits, or to as many as there are; level through one."""
-    at = _last(np.where(np.isfinite(y), x, np.nan), N_LAST)
-    z = logit(np.clip(_last(y, N_LAST), SMALLEST_SCORE, 1.0 - SMALLEST_SCORE))
+    n_last = 3  # sizes that the line goes through
+    at = _last(np.where(np.isfinite(y), x, np.nan), n_last)
+    smallest_score = 0.005  # scores are kept this far from 0 and 1, where logits would be infinite
+    z = logit(np.clip(_last(y, n_last), smallest_score, 1.0 - smallest_score))
     centre, height = np.nanmean(at, axis=1), np.nanmean(z, axis=1)
     apart = at - centre[:, None]
     spread = np.nansum(apart**2, axis=1)
@@ -111,12 +106,13 @@ def _by_hand(data: LawData, predictions: Predictions, fewest: int) -> LawFit:
     known = np.isfinite(errors)
     whole = fit(None)
     largest, residual = largest_and_residual(x, y, y - at_own(whole, x), runs)
+    unknown = 1.0  # variance of a forecast where nothing was ever forecast before: any score
     law = FittedCurveLaw(
         fits=whole,
         rows=np.flatnonzero(runs.is_enough),
         largest=largest,
         residual=residual,
-        residual_variance=0.0 if known.any() else UNKNOWN,
+        residual_variance=0.0 if known.any() else unknown,
         drift=score_error_growth(errors[known], distances[known], 0.0),
         degrees_of_freedom=float(known.sum()),
     )

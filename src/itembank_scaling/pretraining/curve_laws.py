@@ -25,15 +25,6 @@ from itembank_scaling.pretraining.law_fitting import (
 )
 from itembank_scaling.pretraining.law_specs import SigmoidLaw, TwoStep
 
-FIRST_DAMPING = 1e-2
-"""Share of the diagonal that is added to it. From 1e-4 to 100 nearly all starts of simulated sigmoids end alike."""
-LARGEST_DAMPING = 1e12
-"""A step is then 1e-12 of a gradient step: what is better nearby cannot be told from rounding."""
-SMALLEST_DAMPING = 1e-12
-"""A Gauss-Newton step to all digits; less would only take longer to raise again."""
-NO_MISFIT = 1e-12
-"""A cost up to this counts as zero: curves of four parameters go through three points in many ways."""
-
 Curve: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 """Of parameters (n, n_parameters) and x (n, n_points): values (n, n_points) and derivatives (n, n_points, ...)."""
 
@@ -50,7 +41,8 @@ class CurveFits:
     @property
     def best(self) -> FloatArray:
         """Parameters of the first start with the lowest cost, (n_curves, n_parameters)."""
-        which = first_smallest(np.maximum(self.cost, NO_MISFIT))
+        # so small a cost counts as zero: curves of four parameters go through three points in many ways
+        which = first_smallest(np.maximum(self.cost, 1e-12))
         return self.parameters[np.arange(len(which)), which]
 
 
@@ -82,10 +74,14 @@ def fit_curves(
     current = np.clip(starts.reshape(-1, n_parameters), lower, upper)
     cost = np.empty(len(current))
     converged = np.zeros(len(current), dtype=bool)
-    damping = np.full(len(current), FIRST_DAMPING)
+    # share of the diagonal that is added to it: from 1e-4 to 100 nearly all starts of simulated sigmoids end alike
+    damping = np.full(len(current), 1e-2)
     active = np.arange(len(current))
     values, slopes = curve(current, at)
     cost[:] = _loss(np.where(known, values - wanted, 0.0), huber_delta)
+    # a step is then 1e-12 of a gradient step: what is better nearby cannot be told from rounding
+    largest_damping = 1e12
+    smallest_damping = 1e-12  # a Gauss-Newton step to all digits; less would only take longer to raise again
     for _ in range(max_iterations):
         residual = np.where(known[active], values - wanted[active], 0.0)
         # <=, as clipping puts parameters on the bound itself
@@ -98,7 +94,7 @@ def fit_curves(
         fall = cost[active] - new_cost
         move = np.max(np.abs(tried - current[active]) / (1.0 + np.abs(current[active])), axis=1)
         is_done = (is_better & (fall <= tolerance * cost[active])) | (move <= tolerance)
-        is_done |= damping[active] >= LARGEST_DAMPING
+        is_done |= damping[active] >= largest_damping
         current[active[is_better]] = tried[is_better]
         cost[active[is_better]] = new_cost[is_better]
         values = np.where(is_better[:, None], new_values, values)
@@ -106,8 +102,8 @@ def fit_curves(
         damping[active] = np.where(
             is_better,
             # a good step moves towards Gauss-Newton, a bad one towards a short gradient step
-            np.maximum(damping[active] / 5.0, SMALLEST_DAMPING),
-            np.minimum(damping[active] * 4.0, LARGEST_DAMPING),
+            np.maximum(damping[active] / 5.0, smallest_damping),
+            np.minimum(damping[active] * 4.0, largest_damping),
         )
         converged[active[is_done]] = True
         active, values, slopes = active[~is_done], values[~is_done], slopes[~is_done]
@@ -164,12 +160,6 @@ def _step(
     return -np.linalg.solve(normal, (gradient * free)[..., None])[..., 0]
 
 
-N_PARAMETERS = 4
-"""k, x0, a and e."""
-STEEPEST = 6.0
-"""Slope of the logit in a natural logarithm of FLOP; a benchmark rises over a decade or more, never within a tenth."""
-
-
 @dataclass(frozen=True, slots=True)
 class SigmoidFits:
     """The direct law of n_curves recipes."""
@@ -201,10 +191,12 @@ def fit_sigmoid_law(
     # at least a factor of e in compute, so that sizes close together do not make the box of starts as narrow
     span = max(float(np.nanmax(x) - np.nanmin(x)), 1.0)
     lower = np.array([0.0, float(np.nanmin(x)) - 3.0 * span, 0.0, 0.0])
-    upper = np.array([STEEPEST, float(np.nanmax(x)) + 3.0 * span, 1.0, 1.0])
+    # slope of the logit in a natural logarithm of FLOP; a benchmark rises over a decade or more, never within a tenth
+    steepest = 6.0
+    upper = np.array([steepest, float(np.nanmax(x)) + 3.0 * span, 1.0, 1.0])
     # starts lie in a smaller box than the bounds: curves that rise within the data or one span above it
     box_low = np.array([0.3 / span, float(np.nanmin(x)), 0.1, 0.0])
-    box_high = np.array([min(8.0 / span, STEEPEST), float(np.nanmax(x)) + span, 1.0, 0.5])
+    box_high = np.array([min(8.0 / span, steepest), float(np.nanmax(x)) + span, 1.0, 0.5])
     starts = spread_points(box_low, box_high, spec.n_starts, rng)
     every = np.broadcast_to(starts, (len(x), *starts.shape))
     return SigmoidFits(fit_curves(sigmoid_curve, x, scores, every, lower=lower, upper=upper), centre)
@@ -212,28 +204,19 @@ def fit_sigmoid_law(
 
 def sigmoid_values(parameters: FloatArray, x: FloatArray) -> FloatArray:
     """``e + a sigmoid(k (x - x0))`` for parameters (..., 4) = (k, x0, a, e) at x (..., n_points)."""
-    k, x0, a, e = (parameters[..., i, None] for i in range(N_PARAMETERS))
+    k, x0, a, e = (parameters[..., i, None] for i in range(4))
     result: FloatArray = e + a * expit(k * (x - x0))
     return result
 
 
 def sigmoid_curve(parameters: FloatArray, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Values and derivatives of `sigmoid_values`, for `fit_curves`."""
-    k, x0, a, e = (parameters[..., i, None] for i in range(N_PARAMETERS))
+    k, x0, a, e = (parameters[..., i, None] for i in range(4))
     rise = expit(k * (x - x0))
     # with s = sigmoid(k (x - x0)): d/dk = a s (1 - s) (x - x0), d/dx0 = -a s (1 - s) k, d/da = s, d/de = 1
     slope = a * rise * (1.0 - rise)
     derivatives = np.stack([slope * (x - x0), -slope * k, rise, np.ones_like(rise)], axis=-1)
     return e + a * rise, derivatives
-
-
-STEEPEST_IN_LOSS = 60.0
-"""Slope of the logit in the loss (bits per byte): a score that falls by nine tenths of its range within 0.1 bits."""
-
-LARGEST_LOG_COEFFICIENT = 50.0
-"""A fence against overflow: exp(A) is about the loss at the mean compute, some bits."""
-SMALLEST_SPAN = 1e-3
-"""Of the losses, below which they count as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,20 +262,24 @@ def fit_two_step(
     exponent = np.broadcast_to(points[:, 0], floor.shape)
     # A such that the curve goes through the median loss at the mean compute; the floor lies below every loss
     starts = np.stack([np.log(np.maximum(middle - floor, 1e-6)), exponent, floor], axis=-1)
+    # a fence against overflow: exp(A) is about the loss at the mean compute, some bits
+    largest_log_coefficient = 50.0
     first = fit_curves(
         log_loss_curve,
         x,
         np.log(losses),
         starts,
-        lower=np.array([-LARGEST_LOG_COEFFICIENT, 0.0, 0.0]),
-        upper=np.array([LARGEST_LOG_COEFFICIENT, 1.0, float(np.nanmax(losses))]),
+        lower=np.array([-largest_log_coefficient, 0.0, 0.0]),
+        upper=np.array([largest_log_coefficient, 1.0, float(np.nanmax(losses))]),
         huber_delta=spec.huber_delta,
     )
     all_losses, scores = every
     low, high = float(np.nanmin(all_losses)), float(np.nanmax(all_losses))
-    span = max(high - low, SMALLEST_SPAN)
+    span = max(high - low, 1e-3)  # losses nearer to each other count as one
     box_low = np.array([1.0 / span, low - 0.5 * span, -1.0, 0.3])
-    box_high = np.minimum([15.0 / span, high, -0.1, 1.0], [STEEPEST_IN_LOSS, np.inf, np.inf, np.inf])
+    # slope of the logit in the loss (bits per byte): a score that falls by nine tenths of its range within 0.1 bits
+    steepest_in_loss = 60.0
+    box_high = np.minimum([15.0 / span, high, -0.1, 1.0], [steepest_in_loss, np.inf, np.inf, np.inf])
     starts = spread_points(box_low, box_high, spec.n_starts, rng)
     second = fit_curves(
         sigmoid_curve,
@@ -300,7 +287,7 @@ def fit_two_step(
         scores,
         np.broadcast_to(starts, (len(scores), *starts.shape)),
         lower=np.array([0.0, low - 3.0 * span, -1.0, 0.0]),
-        upper=np.array([STEEPEST_IN_LOSS, high + 3.0 * span, 0.0, 1.0]),
+        upper=np.array([steepest_in_loss, high + 3.0 * span, 0.0, 1.0]),
     )
     return TwoStepFits(first, second, centre)
 

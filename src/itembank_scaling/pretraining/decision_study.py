@@ -153,7 +153,17 @@ def decision_curves(
     """
     settings = settings or PretrainingSettings(fewest_sizes=2, n_items=50, n_checked=0)
     rng = as_generator(rng)
-    _check(responses, compute, methods, actual, n_calibration)
+    wanted = dict.fromkeys([actual, *(method.metric for method in methods.values())])
+    absent = [name for name in wanted if name not in responses]
+    if absent:
+        raise ParameterError(f"responses must hold every metric of the methods, got none for {shown(absent)}.")
+    if len(compute.recipes) - n_calibration < 2:
+        raise DataError(
+            f"two recipes at least must be left to order when {n_calibration} calibrate the items, got "
+            f"{len(compute.recipes)} in all."
+        )
+    for method in methods.values():
+        LAWS.resolve(method.law)
     parts = []
     steps = [(split, label) for split in range(n_splits) for label in methods]
     splits = [tuple(rng.permutation(compute.recipes)[:n_calibration].tolist()) for _ in range(n_splits)]
@@ -174,24 +184,3 @@ def decision_curves(
         parts.append(decisions.select(pl.lit(split).alias("split"), pl.all()).with_columns(**labels))
     progress("decisions", 1.0)
     return pl.concat(parts)
-
-
-def _check(
-    responses: Mapping[str, ResponseMatrix],
-    compute: TrainingCompute,
-    methods: Mapping[str, DecisionMethod],
-    actual: str,
-    n_calibration: int,
-) -> None:
-    """Check that every metric is there and recipes are left."""
-    wanted = dict.fromkeys([actual, *(method.metric for method in methods.values())])
-    absent = [name for name in wanted if name not in responses]
-    if absent:
-        raise ParameterError(f"responses must hold every metric of the methods, got none for {shown(absent)}.")
-    if len(compute.recipes) - n_calibration < 2:
-        raise DataError(
-            f"two recipes at least must be left to order when {n_calibration} calibrate the items, got "
-            f"{len(compute.recipes)} in all."
-        )
-    for method in methods.values():
-        LAWS.resolve(method.law)

@@ -11,9 +11,6 @@ from itembank.numerics.intervals import t_reach
 from itembank_scaling.pretraining.law_inputs import Runs
 from itembank_scaling.pretraining.measured_abilities import ScenarioAbilities
 
-FEWEST_DEGREES = 2.0
-"""Degrees of freedom taken at least: with one a t-interval is an admission of ignorance, not an interval."""
-
 
 class Forecast(NamedTuple):
     """Scores of n_recipes recipes at n_points computes, each (n_recipes, n_points)."""
@@ -77,7 +74,8 @@ class FittedCurveLaw:
 
 def interval_factor(level: float, degrees: float) -> float:
     """Student's t of an interval of this level; the normal one for many degrees of freedom."""
-    return t_reach(level, max(degrees, FEWEST_DEGREES))
+    # with one degree of freedom a t-interval is an admission of ignorance, not an interval: two are taken at least
+    return t_reach(level, max(degrees, 2.0))
 
 
 def score_error_growth(errors: FloatArray, distances: FloatArray, residual_variance: float) -> float:
@@ -87,8 +85,6 @@ def score_error_growth(errors: FloatArray, distances: FloatArray, residual_varia
 
 FEW_POINTS = 4
 """Parameters of both curve laws."""
-WIDE_STARTS = 0.02
-"""Standard deviation of a score over starts, at the largest fitted size's tenfold, that is worth a word."""
 
 
 def curve_notes(
@@ -99,6 +95,8 @@ def curve_notes(
     largest = law.largest[np.isfinite(law.largest)]
     spread = law.forecast(np.array([largest.max() + np.log(10.0)]), 0.95).spread[:, 0]
     notes = []
+    # standard deviation of a score over starts, at the largest fitted size's tenfold, that is worth a word
+    wide_starts = 0.02
     for number in range(len(runs.recipes)):
         parts = [lacking_note(runs, number)]
         known = values[number][np.isfinite(values[number])]
@@ -106,7 +104,7 @@ def curve_notes(
             parts.append(f"the score falls with compute, from {100.0 * known[0]:.1f} to {100.0 * known[-1]:.1f} points")
         if known.size and known.size < FEW_POINTS:
             parts.append(f"{known.size} sizes for {FEW_POINTS} parameters")
-        if spread[number] > WIDE_STARTS:
+        if spread[number] > wide_starts:
             apart = f"{100.0 * spread[number]:.1f} points (standard deviation)"
             parts.append(f"starts disagree by {apart} at ten times the largest size")
         if losses is not None:
@@ -129,13 +127,6 @@ def lacking_note(runs: Runs, number: int) -> str:
     """Say that a recipe has too few sizes; empty where it has enough."""
     count = int(runs.n_sizes[number])
     return "" if runs.is_enough[number] else f"no law: {count} sizes"
-
-
-FEWEST_POINTS = 4
-"""Sizes from which forecasts of the larger ones are tried, to learn what they miss: a curve has four parameters."""
-
-N_EARLIER = 3
-"""Earlier fits that are tried: those with far fewer sizes say little about the present one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +165,8 @@ def fit_curve_law(fit: CurveFit, x: FloatArray, y: FloatArray, runs: Runs) -> Fi
     degrees = float(np.maximum(n_points - FEW_POINTS, 0).sum())
     variance = float(np.nansum(residual**2) / max(degrees, 1.0))
     n_most = x.shape[1]
-    errors, distances = earlier_errors(fit, x, y, min(max(FEWEST_POINTS, n_most - N_EARLIER), n_most - 1))
+    # forecasts are tried of three earlier fits: those with far fewer sizes say little about the present one
+    errors, distances = earlier_errors(fit, x, y, min(max(FEW_POINTS, n_most - 3), n_most - 1))
     # x is natural log FLOP, here and in `FittedCurveLaw.forecast`
     drift = score_error_growth(errors, distances, variance)
     largest, rms = largest_and_residual(x, y, residual, runs)

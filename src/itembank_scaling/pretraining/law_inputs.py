@@ -24,12 +24,6 @@ from itembank_scaling.pretraining.measured_abilities import (
     scenario_scores,
 )
 
-ABSURD = 1e6
-"""Times the compute of the models fitted from which a target is refused."""
-
-BEYOND_BY_DEFAULT = 10.0
-"""Times the largest training compute for which scores are forecast unless a target is given."""
-
 SAME_SIZE = 0.01
 """Difference in log FLOP below which two finished models count as one size."""
 
@@ -117,14 +111,17 @@ def checked_target(target_flops: float | None, runs: Runs) -> tuple[float, str]:
     """Return the target, or ten times the largest compute that a line is fitted to, and what is doubtful about it."""
     flops = np.exp(runs.log_flops[runs.is_final])
     smallest, largest = float(flops.min()), float(flops.max())
+    # times the largest training compute for which scores are forecast unless a target is given
+    beyond_by_default = 10.0
     if target_flops is None:
-        return BEYOND_BY_DEFAULT * largest, ""
+        return beyond_by_default * largest, ""
     if not (np.isfinite(target_flops) and target_flops > 0.0):
         raise ParameterError(f"target_flops must be finite and > 0, got {target_flops}.")
     fitted = f"the models fitted ({smallest:.3g} to {largest:.3g} FLOP)"
-    if not smallest / ABSURD < target_flops < largest * ABSURD:
+    absurd = 1e6  # times the compute of the models fitted from which a target is refused
+    if not smallest / absurd < target_flops < largest * absurd:
         raise ParameterError(
-            f"target_flops must lie within a factor of {ABSURD:.0e} of {fitted}, got {target_flops:.3g}. Check "
+            f"target_flops must lie within a factor of {absurd:.0e} of {fitted}, got {target_flops:.3g}. Check "
             "the units: it and the models' compute are in FLOP."
         )
     if target_flops < smallest:

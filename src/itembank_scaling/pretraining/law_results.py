@@ -49,11 +49,7 @@ def decision_accuracy(predicted: FloatArray, actual: FloatArray) -> float:
             f"predicted and actual must be as long as each other, got shapes {predicted.shape} and {actual.shape}."
         )
     is_known = np.isfinite(predicted) & np.isfinite(actual)
-    return float(pairwise_agreement(predicted[is_known], actual[is_known]))
-
-
-def pairwise_agreement(predicted: FloatArray, actual: FloatArray) -> float:
-    """`decision_accuracy` of finite values."""
+    predicted, actual = predicted[is_known], actual[is_known]
     first, second = np.triu_indices(len(actual), k=1)
     wanted = np.sign(actual[first] - actual[second])
     got = np.sign(predicted[first] - predicted[second])
@@ -63,12 +59,6 @@ def pairwise_agreement(predicted: FloatArray, actual: FloatArray) -> float:
     agreement = np.where(got == 0.0, 0.5, got == wanted)
     return float(agreement[is_decided].mean())
 
-
-DEGREES_OF_FREEDOM = 4.0
-"""Of what a held-out check says of the next forecast: two for the scenario's own errors, two for those of all."""
-
-SMALLEST_HALF = 1e-6
-"""Half of an interval that errors are divided by at least."""
 
 FORECAST_COLUMNS = {
     "scenario": pl.String,
@@ -150,9 +140,8 @@ class HeldOutForecasts(Tabular):
         """
         error, score, square = pl.col("error"), pl.col("score"), pl.col("square")
         half = pl.when(error < 0.0).then(pl.col("high") - score).otherwise(score - pl.col("low"))
-        ratio = error.abs() / pl.max_horizontal(half, pl.lit(SMALLEST_HALF))
-        quantile = interval_factor(self.level, DEGREES_OF_FREEDOM)
-        factor = quantile * (0.5 * (square + square.mean().over("law"))).sqrt()
+        ratio = error.abs() / pl.max_horizontal(half, pl.lit(1e-6))
+        factor = interval_factor(self.level, 4.0) * (0.5 * (square + square.mean().over("law"))).sqrt()
         table = (
             self.table.with_columns(ratio=ratio)
             .with_columns(is_held=(pl.col("ratio") <= 1.0).mean().over("law") >= self.level)
@@ -185,12 +174,6 @@ class HeldOutForecasts(Tabular):
 
 FAR_BEYOND = 1e3
 """Times the compute of the largest model fitted from which a target is doubted."""
-
-FEW_FORECASTS = 10
-"""Fewer that were checked say little of the next."""
-
-ENOUGH_SCENARIOS = 5
-"""From here on the errors of a scenario count as one: recipes miss a skill together."""
 
 
 def closest_law(
@@ -249,7 +232,7 @@ def closer_by_hand(name: str, held_out: HeldOutForecasts | None) -> str:
 def few_checked(n_forecasts: int) -> str:
     """Say in a clause that so few forecasts were checked; empty where they are enough."""
     words = "1 forecast was" if n_forecasts == 1 else f"{n_forecasts} forecasts were"
-    return f"only {words} checked" if n_forecasts < FEW_FORECASTS else ""
+    return f"only {words} checked" if n_forecasts < 10 else ""
 
 
 def times_words(ratio: float) -> str:
@@ -264,7 +247,8 @@ def _pairs(held_out: HeldOutForecasts, first: str, other: str) -> FloatArray:
         [*key, "law"], keep="last", maintain_order=True
     )
     pairs = errors.filter(law=first).join(errors.filter(law=other), on=key, maintain_order="left")
-    if pairs["scenario"].n_unique() >= ENOUGH_SCENARIOS:
+    enough_scenarios = 5  # from here on the errors of a scenario count as one: recipes miss a skill together
+    if pairs["scenario"].n_unique() >= enough_scenarios:
         pairs = pairs.group_by("scenario", maintain_order=True).agg(pl.col("error", "error_right").mean())
     return pairs.select("error", "error_right").to_numpy()
 

@@ -1,12 +1,12 @@
 """Scores, abilities and losses of every model, scenario by scenario; items from a bank or from responses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from itembank.bank.banks import Bank
+from itembank.bank.banks import Bank, Calibration
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError, shown, warned_once
 from itembank.irt.bernoulli import probability
@@ -23,9 +23,6 @@ from itembank.responses.content_order import content_order
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.pretraining.law_specs import ItemResponseLaw
 from itembank_scaling.scenario_fits import fit_items
-
-WIDEST = 100.0
-"""Largest variance of a measured ability, in units of the prior's: next to no weight in a line, yet a finite one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +70,10 @@ def without_prior(mean: FloatArray, variance: FloatArray, prior: AbilityPrior) -
     prior's.
     """
     prior_mean, prior_variance = float(prior.mean[0]), float(prior.covariance[0, 0])
+    # largest variance of a measured ability, in units of the prior's: next to no weight in a line, yet a finite one
+    widest = 100.0
     # the difference of precisions is zero to rounding, or below, where responses hardly changed the prior
-    precision = np.maximum(1.0 / variance - 1.0 / prior_variance, 1.0 / (WIDEST * prior_variance))
+    precision = np.maximum(1.0 / variance - 1.0 / prior_variance, 1.0 / (widest * prior_variance))
     result: FloatArray = (mean / variance - prior_mean / prior_variance) / precision
     return np.where(np.isfinite(result), result, mean), 1.0 / precision
 
@@ -123,16 +122,6 @@ def score_gap(parameters: ItemParameters, responses: FloatArray, theta: FloatArr
     return np.where(count > 0, result, np.nan)
 
 
-START_SHARE = 0.2
-"""Share of the budget that spans the difficulties before anything is known of a model."""
-
-START_QUANTILES = (0.1, 0.9)
-N_NODES = 121
-"""A tenth of the prior's standard deviation apart, as the grid of `eap_abilities`."""
-WIDTH = 6.0
-"""Half-width of the grid of abilities in standard deviations of the prior."""
-
-
 def choose_within_budget(
     parameters: ItemParameters,  # One-dimensional
     responses: FloatArray,  # (n_models, n_items): Recorded answers; NaN where there is none, which is then not asked
@@ -151,8 +140,9 @@ def choose_within_budget(
     Returns (n_models, n_items): The answers to the items chosen; NaN elsewhere.
     """
     is_open = ~np.isnan(responses)
-    half = WIDTH * float(np.sqrt(prior.covariance[0, 0]))
-    nodes = np.linspace(prior.mean[0] - half, prior.mean[0] + half, N_NODES)
+    half = 6.0 * float(np.sqrt(prior.covariance[0, 0]))
+    n_nodes = 121  # a tenth of the prior's standard deviation apart, as the grid of `eap_abilities`
+    nodes = np.linspace(prior.mean[0] - half, prior.mean[0] + half, n_nodes)
     trials = None if n_trials is None else n_trials.astype(np.float64)
     x = nodes[:, None] * parameters.loadings[:, 0] + parameters.intercept
     usual = None if trials is None else np.broadcast_to(np.maximum(trials.mean(axis=0), 1.0), x.shape)
@@ -173,7 +163,7 @@ def choose_within_budget(
         else:
             # information at the node nearest to the posterior mean: one table of all nodes serves every model
             weights = np.exp(log_posterior - log_posterior.max(axis=1, keepdims=True))
-            mean = weights @ np.arange(N_NODES) / weights.sum(axis=1)
+            mean = weights @ np.arange(n_nodes) / weights.sum(axis=1)
             merit = information[np.rint(mean).astype(np.int64)]
         item = first_largest(np.where(is_open, merit, -np.inf))
         asks = is_open[rows, item]
@@ -187,18 +177,13 @@ def choose_within_budget(
 
 
 def start_difficulties(parameters: ItemParameters, n_items: int) -> FloatArray:
-    """Difficulties of the spanning start, (n_start,): quantiles 10 to 90 %, the middle first."""
-    n_start = max(1, round(START_SHARE * n_items))
-    low, high = START_QUANTILES
-    fractions = np.linspace(low, high, n_start) if n_start > 1 else np.array([0.5])
+    """Difficulties that a fifth of the budget spans before a model is known, (n_start,): 10 to 90 %, middle first."""
+    n_start = max(1, round(0.2 * n_items))
+    fractions = np.linspace(0.1, 0.9, n_start) if n_start > 1 else np.array([0.5])
     fractions = fractions[np.argsort(np.abs(fractions - 0.5), kind="stable")]
     difficulty = parameters.difficulty
     known = difficulty[np.isfinite(difficulty)]
     return np.quantile(known, fractions) if known.size else np.zeros(n_start)
-
-
-SMALLEST_PROBABILITY = 1e-6
-"""As Beta likelihoods clip (`beta_ends.EPSILON`): a probability of zero counts as 20 bits, not as infinitely many."""
 
 
 def checked_loss(loss: FloatArray, responses: ResponseMatrix) -> FloatArray:
@@ -226,17 +211,15 @@ def scenario_losses(
     Without a loss, ``-log2`` of probabilities does; right and wrong answers and counts have none.
     """
     note = ""
+    # as Beta likelihoods clip (`beta_ends.EPSILON`): a probability of zero counts as 20 bits, not as infinitely many
+    smallest_probability = 1e-6
     if loss is None:
         if responses.is_binary or responses.n_trials is not None:
             return None, "The two-step law needs a loss, which right or wrong answers and counts do not tell: left out."
-        loss = -np.log2(np.clip(responses.responses, SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY))
+        loss = -np.log2(np.clip(responses.responses, smallest_probability, 1.0 - smallest_probability))
         note = "No loss was given: the two-step law goes through the mean of -log2 of the probabilities."
     means = [mean_where_known(loss[:, scenario.sampled], axis=1) for scenario in scores]
     return np.stack(means, axis=1), note
-
-
-FEWEST_ITEMS = 2
-"""With one item any ability fits, and a curve of its score in compute says all there is."""
 
 
 def scenario_scores(
@@ -279,18 +262,20 @@ def measured_abilities(
         for number, scenario in enumerate(scenarios):
             progress(f"abilities in {scenario} ({number + 1} of {len(scenarios)})", number / len(scenarios))
             columns = np.flatnonzero(index == scenario)
+            known = None
             if bank is not None:
                 calibrated = _bank_items(responses, columns, bank)
             else:
                 try:
-                    calibrated = _fitted_items(scenario, responses, calibration, columns, law)
+                    columns, calibrated, known = _fitted_items(scenario, responses, calibration, columns, law)
                 except DataError as error:
                     notes.append(f"Scenario {scenario!r} has no item response law: {error}")
                     measured.append(None)
                     continue
             if calibrated.caution:
                 notes.append(f"Scenario {scenario!r}: {calibrated.caution}")
-            measured.append(_measured(scenario, responses, calibrated, n_items))
+            part = responses.take(items=columns)
+            measured.append(_measured(scenario, part, columns, calibrated, n_items=n_items, known=known))
     progress("abilities", 1.0)
     return measured, " ".join(notes)
 
@@ -304,24 +289,16 @@ def response_family(responses: ResponseMatrix, law: ItemResponseLaw) -> str:
     return "bernoulli" if responses.is_binary else "beta"
 
 
-class _Calibrated(NamedTuple):
-    """Items of one scenario; posterior mean and variance of every model's ability, where the calibration has them."""
-
-    columns: IntArray
-    parameters: ItemParameters
-    item_covariance: FloatArray
-    prior: AbilityPrior
-    thresholds: Mapping[str, float]
-    abilities: tuple[FloatArray, FloatArray] | None
-    caution: str = ""  # Whether abilities are no skill, as the calibration says
-
-
 def _fitted_items(
     scenario: str, responses: ResponseMatrix, others: ResponseMatrix | None, columns: IntArray, law: ItemResponseLaw
-) -> _Calibrated:
-    """Calibrate the items of a scenario on other models' responses, or on the responses themselves."""
-    if columns.size < FEWEST_ITEMS:
-        raise DataError(f"the number of items to measure an ability by must be at least {FEWEST_ITEMS}, got one.")
+) -> tuple[IntArray, Calibration, tuple[FloatArray, FloatArray] | None]:
+    """Calibrate the items of a scenario on other models' responses, or on the responses themselves.
+
+    Returns columns, calibration, known: Of the items that models answered; posterior mean and variance of every model's
+    ability, where the responses calibrated themselves.
+    """
+    if columns.size < 2:  # with one item any ability fits, and a curve of its score in compute says all there is
+        raise DataError("the number of items to measure an ability by must be at least 2, got one.")
     source = responses if others is None else others
     family: Any = response_family(source.take(items=columns), law)
     spec = Variational(
@@ -331,20 +308,10 @@ def _fitted_items(
         positive_discrimination=law.positive_discrimination,
     )
     fit = fit_items(scenario, source, columns, spec)
-    calibration = fit.calibration
-    abilities = (fit.theta, fit.standard_errors**2) if others is None else None
-    return _Calibrated(
-        fit.columns,
-        calibration.parameters,
-        calibration.item_covariance,
-        calibration.prior,
-        calibration.thresholds,
-        abilities,
-        calibration.caution,
-    )
+    return fit.columns, fit.calibration, (fit.theta, fit.standard_errors**2) if others is None else None
 
 
-def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> _Calibrated:
+def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> Calibration:
     """Find the items of a scenario in a bank."""
     if bank.parameters.n_dims != 1:
         raise ParameterError(
@@ -352,21 +319,23 @@ def _bank_items(responses: ResponseMatrix, columns: IntArray, bank: Bank) -> _Ca
             "'itembank calibrate --item-model 2pl'."
         )
     where = bank.responses.item_indices([responses.item_ids[column] for column in columns.tolist()])
-    calibration = bank.calibration
-    parameters, covariance = bank.parameters.take(where), calibration.item_covariance[where]
-    prior, thresholds = calibration.prior, calibration.thresholds
-    return _Calibrated(columns, parameters, covariance, prior, thresholds, None, calibration.caution)
+    covariance = bank.calibration.item_covariance[where]
+    return replace(bank.calibration, parameters=bank.parameters.take(where), item_covariance=covariance)
 
 
 def _measured(
-    scenario: str, responses: ResponseMatrix, calibrated: _Calibrated, n_items: int | None
+    scenario: str,
+    part: ResponseMatrix,
+    columns: IntArray,
+    calibration: Calibration,
+    *,
+    n_items: int | None,
+    known: tuple[FloatArray, FloatArray] | None,
 ) -> ScenarioAbilities:
-    """Abilities in one scenario."""
-    columns, parameters, covariance, prior, thresholds, known, _ = calibrated
-    part = responses.take(items=columns)
-    given = part.responses
-    if thresholds:
-        given = apply_thresholds(given, item_thresholds(thresholds, [scenario] * part.n_items))
+    """Abilities in one scenario, from the responses to its items, which stand at these columns."""
+    parameters, prior, given = calibration.parameters, calibration.prior, part.responses
+    if calibration.thresholds:
+        given = apply_thresholds(given, item_thresholds(calibration.thresholds, [scenario] * part.n_items))
     if n_items is not None:
         given = choose_within_budget(parameters, given, prior, n_items, n_trials=part.n_trials)
     if known is None or n_items is not None:
@@ -378,7 +347,7 @@ def _measured(
     return ScenarioAbilities(
         items=columns,
         parameters=parameters,
-        item_covariance=covariance,
+        item_covariance=calibration.item_covariance,
         theta=theta,
         variance=variance,
         gap=score_gap(parameters, np.where(np.isnan(given), np.nan, part.responses), theta),

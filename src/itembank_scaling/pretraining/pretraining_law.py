@@ -37,11 +37,17 @@ def fit_laws(
         losses = None if measured.losses is None else measured.losses[:, number]
         own_runs = runs.among(scores.is_present, settings.fewest_sizes)
         every.append(LawData(scores.observed, measured.abilities[number], losses, own_runs, seed))
-    joint = {LAWS.name_of(spec): _joint_fits(every, spec) for spec in specs if spec.is_joint}
+    # a joint law is fitted to all scenarios together that have a recipe with enough sizes
+    together = [number for number, data in enumerate(every) if data.runs.is_enough.any()]
+    joint: dict[str, dict[int, LawFit | None]] = {}
+    for spec in specs if together else ():
+        if spec.is_joint:
+            found = LAWS.kernel(spec)(tuple(every[number] for number in together), spec)
+            joint[LAWS.name_of(spec)] = dict(zip(together, found, strict=True))
     scenarios = []
     for number, (scores, data) in enumerate(zip(measured.scores, every, strict=True)):
         progress(f"laws of {scores.scenario} ({number + 1} of {len(measured.scores)})", number / len(measured.scores))
-        own = {name: fits[number] for name, fits in joint.items()}
+        own = {name: fits.get(number) for name, fits in joint.items()}
         scenarios.append(_scenario_laws(scores, data, specs, own))
     counts = [
         f"{scenario.scenario} ({int(np.sum(~scenario.is_present))})"
@@ -66,17 +72,6 @@ def fit_laws(
         level=settings.level,
         message=" ".join(text for text in texts if text),
     )
-
-
-def _joint_fits(every: list[LawData], spec: PretrainingLawSpec) -> list[LawFit | None]:
-    """Fit a law to all scenarios together that have a recipe with enough sizes; None for the others."""
-    places = [number for number, data in enumerate(every) if data.runs.is_enough.any()]
-    fits: list[LawFit | None] = [None] * len(every)
-    if places:
-        found = LAWS.kernel(spec)(tuple(every[number] for number in places), spec)
-        for number, fit in zip(places, found, strict=True):
-            fits[number] = fit
-    return fits
 
 
 def _scenario_laws(
@@ -234,10 +229,6 @@ def _compared(
             yield table.select(*FORECAST_COLUMNS).filter(np.isfinite(score) & np.isfinite(actual))
 
 
-OWN_SHARE = 0.3
-"""Share of the work that is the laws themselves; the rest is their check."""
-
-
 @one_blas_thread()
 def pretraining_law(
     responses: ResponseMatrix,
@@ -294,8 +285,9 @@ def pretraining_law(
     data = PretrainingData.create(responses, compute, settings, bank=bank, loss=loss, seed=seed)
     used, runs = data.runs(settings.largest_flops)
     target, doubt = checked_target(target_flops, runs)
-    measured = data.measured(used, progress=part_of(progress, 0.0, 0.5 * OWN_SHARE))
-    law = fit_laws(measured, runs, settings, target, seed, progress=part_of(progress, 0.5 * OWN_SHARE, OWN_SHARE))
+    own_share = 0.3  # share of the work that is the laws themselves; the rest is their check
+    measured = data.measured(used, progress=part_of(progress, 0.0, 0.5 * own_share))
+    law = fit_laws(measured, runs, settings, target, seed, progress=part_of(progress, 0.5 * own_share, own_share))
     law = replace(law, message=" ".join(text for text in (data.message, law.message, doubt) if text))
     if not law.names:
         raise DataError(f"a law needs a scenario that it can be fitted to, got none. {law.message}")
@@ -305,5 +297,5 @@ def pretraining_law(
     if not cuts:
         needed = f"A forecast is checked only if a recipe has at least {settings.fewest_sizes + 1} sizes."
         return replace(law, message=f"{law.message} {needed}".lstrip())
-    checked = held_out_forecasts(data, cuts, seed=seed, progress=part_of(progress, OWN_SHARE, 1.0))
+    checked = held_out_forecasts(data, cuts, seed=seed, progress=part_of(progress, own_share, 1.0))
     return replace(law, held_out=checked)

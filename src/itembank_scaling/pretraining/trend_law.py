@@ -24,7 +24,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, ndtr, softmax
 
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank_scaling.pretraining.law_fitting import Forecast, LawData, LawFit, lacking_notes, root_mean_square
 from itembank_scaling.pretraining.law_specs import TrendLaw
 
@@ -32,9 +32,6 @@ LEVEL_VARIANCE = 100.0
 """Prior variance of a scenario's level: any score is as likely beforehand."""
 SMALLEST_SCORE = 0.005
 """Scores are kept this far from 0 and 1, where logits would be infinite."""
-FLOOR_WIDTH = 0.03
-"""Distance in score over which the logit above a floor goes over into a straight line, so that scores below the floor
-have a place too: about the sampling error of a hundred answers."""
 N_SPREADS = 5
 """Slopes and wanderings of scenarios, and levels, slopes and wanderings of recipes."""
 
@@ -79,8 +76,11 @@ def above_floor(scores: FloatArray, floor: FloatArray) -> tuple[FloatArray, Floa
     ``log(w softplus((p - c) / w)) - log(1 - p)``, w the width of the floor: ``log((p - c) / (1 - p))`` well above c,
     and a straight line below, so that noise below the floor is not taken for infinitely bad.
     """
-    place = (scores - floor) / FLOOR_WIDTH
-    above = np.where(floor > 0.0, FLOOR_WIDTH * np.logaddexp(0.0, place), scores)
+    # distance in score over which the logit above a floor goes over into a straight line, so that scores below the
+    # floor have a place too: about the sampling error of a hundred answers
+    floor_width = 0.03
+    place = (scores - floor) / floor_width
+    above = np.where(floor > 0.0, floor_width * np.logaddexp(0.0, place), scores)
     rise = np.where(floor > 0.0, expit(place), 1.0)
     return np.log(above) - np.log1p(-scores), rise / above + 1.0 / (1.0 - scores)
 
@@ -96,25 +96,11 @@ LIVELINESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 NOISINESS = np.array([0.25, 0.5, 1.0, 2.0, 4.0])
 """Noise over that of all scenarios that is weighed for each: scenarios have few items or many, of one kind or of
 several. With one noise for all, the scatter of the noisiest is taken for growth."""
-NEGLIGIBLE = 1e-10
-"""Weight of a component in a scenario below which its derivatives are not worked out."""
 
-SPREADS = np.log([0.1, 0.05, 0.2, 0.1, 0.05])
-NOISE = float(np.log(0.13))
-SPREAD_SD = 1.5
-"""Log-normal priors of the spreads and of the noise, wide: a factor of 20 to either side within two of them."""
-MEAN_SLOPE, MEAN_SLOPE_SD = 0.1, 0.3
-LOG_LIVELINESS_SD, LOG_NOISINESS_SD = 0.0, float(np.log(0.5))
-"""Centres of the log-normal priors of how far liveliness and noise of scenarios differ. A scenario of four times as
-many items as another has half its noise."""
-DIFFERENCE_SD = 0.5
-"""Width of both."""
-PRIOR_MEAN = np.array([*SPREADS, NOISE, MEAN_SLOPE, LOG_LIVELINESS_SD, LOG_NOISINESS_SD])
-PRIOR_SD = np.array([*[SPREAD_SD] * (N_SPREADS + 1), MEAN_SLOPE_SD, DIFFERENCE_SD, DIFFERENCE_SD])
-"""Normal priors of `TrendSpreads`, each (N_SPREADS + 4,)."""
-
-JITTER = 1e-10
-"""Noise in the place of what rounding took, as a share of the largest variance."""
+PRIOR_MEAN = np.array([*np.log([0.1, 0.05, 0.2, 0.1, 0.05]), np.log(0.13), 0.1, 0.0, np.log(0.5)])
+PRIOR_SD = np.array([*[1.5] * (N_SPREADS + 1), 0.3, 0.5, 0.5])
+"""Normal priors of `TrendSpreads`, each (N_SPREADS + 4,). Those of spreads and of the noise are wide: a factor of 20 to
+either side within two standard deviations. A scenario of four times as many items as another has half its noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +234,10 @@ def log_posterior(
     weights = softmax(likelihoods, axis=0)
     slope = np.zeros_like(values)
     gathered, on_diagonal = np.zeros_like(components.inner), 0.0
+    negligible = 1e-10  # weight of a component in a scenario below which its derivatives are not worked out
     for number, weight in enumerate(weights):
         # most components have no weight in most scenarios, and inverses are most of the work
-        here = np.flatnonzero(weight > NEGLIGIBLE)
+        here = np.flatnonzero(weight > negligible)
         share, (inverse, lean) = weight[here], components.solved(number, here)
         lively = LIVELINESS[components.lively[number]]
         gathered[here] += (share * lively**2)[:, None, None] * (lean[:, :, None] * lean[:, None, :] - inverse)
@@ -280,11 +267,12 @@ def _slopes_of_priors(components: TrendComponents, weights: FloatArray) -> Float
 
 def cholesky(covariance: FloatArray) -> FloatArray:
     """Factor covariances (n_scenarios, n_points, n_points); with a little more noise where rounding leaves none."""
+    jitter = 1e-10  # noise in the place of what rounding took, as a share of the largest variance
     try:
         return np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         largest = np.einsum("snn->sn", covariance).max(axis=1)
-        return np.linalg.cholesky(covariance + JITTER * largest[:, None, None] * np.eye(covariance.shape[1]))
+        return np.linalg.cholesky(covariance + jitter * largest[:, None, None] * np.eye(covariance.shape[1]))
 
 
 def _log_normal(grid: FloatArray, log_sd: float) -> FloatArray:
@@ -296,18 +284,6 @@ def _log_normal(grid: FloatArray, log_sd: float) -> FloatArray:
 
 FLOOR_SHARES = np.array([0.0, 0.6, 0.85, 0.97])
 """Floors that are weighed for each scenario, as shares of the lowest mean score of a size."""
-MOST_SCENARIOS = 24
-"""Scenarios that spreads are learned from, evenly chosen: their number tells spreads well enough, and work grows."""
-MOST_MODELS = 150
-"""Models of a scenario that spreads are learned from, of evenly chosen recipes: work grows with the cube."""
-LEAST_WEIGHT = 0.01
-"""Components (a floor, a liveliness and a noise) of less weight are left out of forecasts."""
-BEFORE = 0.5
-"""Log FLOP by which the origin of slopes and wanderings lies below the smallest model."""
-
-N_NODES, WIDTH = 41, 4.0
-"""Nodes of the normal distributions that scores are averaged over, and how far they reach."""
-N_HALVINGS = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +331,7 @@ class TrendPosterior:
 
     def _spread_scores(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Scores at nodes of every normal z, (n_parts, n_points, n_nodes), and the weights of the nodes."""
-        nodes = np.linspace(-WIDTH, WIDTH, N_NODES)
+        nodes = np.linspace(-4.0, 4.0, 41)
         normal = np.exp(-0.5 * nodes**2)
         z = mean[..., None] + np.sqrt(variance)[..., None] * nodes
         return score_of(z, self.floors[:, None, None]), normal / normal.sum()
@@ -373,8 +349,12 @@ def fit_trends(
     """
     found = TrendScores.of(points, scores, lowest, FLOOR_SHARES)
     n_scenarios = len(scores)
-    chosen = np.unique(np.linspace(0, n_scenarios - 1, min(MOST_SCENARIOS, n_scenarios)).astype(np.int64))
-    learnt_from = fewer_models(points.take(chosen), scores[chosen], MOST_MODELS)
+    # scenarios that spreads are learned from, evenly chosen: their number tells spreads well enough, and work grows
+    most_scenarios = 24
+    chosen = np.unique(np.linspace(0, n_scenarios - 1, min(most_scenarios, n_scenarios)).astype(np.int64))
+    # models of a scenario that spreads are learned from, of evenly chosen recipes: work grows with the cube
+    most_models = 150
+    learnt_from = fewer_models(points.take(chosen), scores[chosen], most_models)
     part = TrendScores.of(*learnt_from, lowest[chosen], FLOOR_SHARES)
     parts = covariance_parts(part.points, part.points)
 
@@ -421,7 +401,8 @@ def _posterior(number: int, scores: TrendScores, parts: FloatArray, spreads: Tre
     )
     components = TrendComponents.of(own, spreads, parts[:, None])
     weights = softmax(components.likelihoods()[:, 0])
-    kept = np.flatnonzero(weights >= LEAST_WEIGHT * weights.max())
+    least_weight = 0.01  # components (a floor, a liveliness and a noise) of less weight are left out of forecasts
+    kept = np.flatnonzero(weights >= least_weight * weights.max())
     only = np.zeros(1, dtype=np.int64)
     inverses, leans = zip(*(components.solved(part, only) for part in kept.tolist()), strict=True)
     return TrendPosterior(
@@ -439,7 +420,7 @@ def _posterior(number: int, scores: TrendScores, parts: FloatArray, spreads: Tre
 def _where(rising: Callable[[FloatArray], FloatArray], probability: float, n_points: int) -> FloatArray:
     """Scores at which a rising function of them reaches a probability, (n_points,), from below 0 to above 1."""
     low, high = np.full(n_points, -1.0), np.full(n_points, 2.0)
-    for _ in range(N_HALVINGS):
+    for _ in range(25):
         middle = 0.5 * (low + high)
         is_below = rising(middle) < probability
         low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
@@ -480,10 +461,19 @@ def fit_trend_law(every: Sequence[LawData], spec: TrendLaw) -> tuple[LawFit, ...
     """Fit the trends of all scenarios to the scores of finished models."""
     finals = [(data.runs.of_finals(data.runs.log_flops), data.runs.of_finals(data.scores)) for data in every]
     # sizes without a single model are no lower than any other
-    lowest = np.array([_mean_of_sizes(y).min() for _, y in finals])
-    origin = min(float(np.nanmin(x)) for x, _ in finals) - BEFORE
-    points, scores = _gathered(finals, origin)
-    posteriors = fit_trends(points, scores, lowest)
+    lowest = np.array([np.nanmin(mean_where_known(y)) for _, y in finals])
+    before = 0.5  # log FLOP by which the origin of slopes and wanderings lies below the smallest model
+    origin = min(float(np.nanmin(x)) for x, _ in finals) - before
+    # the models of all scenarios in arrays of one width
+    places = [np.nonzero(np.isfinite(x) & np.isfinite(y)) for x, y in finals]
+    shape = (len(finals), max(rows.size for rows, _ in places))
+    above, scores, recipe = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
+    is_known = np.zeros(shape, dtype=bool)
+    for number, ((x, y), where) in enumerate(zip(finals, places, strict=True)):
+        here = number, slice(where[0].size)
+        above[here], scores[here], recipe[here] = x[where] - origin, y[where], where[0]
+        is_known[here] = True
+    posteriors = fit_trends(TrendPoints(above, recipe, is_known), scores, lowest)
     fits = []
     for data, posterior in zip(every, posteriors, strict=True):
         runs = data.runs
@@ -491,24 +481,3 @@ def fit_trend_law(every: Sequence[LawData], spec: TrendLaw) -> tuple[LawFit, ...
         missed = runs.of_finals(data.scores - law.own_scores(runs.recipe_index, runs.log_flops))
         fits.append(LawFit(replace(law, residual=root_mean_square(missed)), lacking_notes(runs)))
     return tuple(fits)
-
-
-def _mean_of_sizes(y: FloatArray) -> FloatArray:
-    """Mean over recipes of every size that has a model, (n_sizes,)."""
-    known = np.isfinite(y)
-    counts = known.sum(axis=0)
-    result: FloatArray = np.where(known, y, 0.0).sum(axis=0)[counts > 0] / counts[counts > 0]
-    return result
-
-
-def _gathered(finals: Sequence[tuple[FloatArray, FloatArray]], origin: float) -> tuple[TrendPoints, FloatArray]:
-    """Put the models of all scenarios into arrays of one width, and their scores."""
-    places = [np.nonzero(np.isfinite(x) & np.isfinite(y)) for x, y in finals]
-    shape = (len(finals), max(rows.size for rows, _ in places))
-    x, scores, recipe = np.zeros(shape), np.zeros(shape), np.zeros(shape, dtype=np.int64)
-    is_known = np.zeros(shape, dtype=bool)
-    for number, ((log_flops, y), where) in enumerate(zip(finals, places, strict=True)):
-        here = number, slice(where[0].size)
-        x[here], scores[here], recipe[here] = log_flops[where] - origin, y[where], where[0]
-        is_known[here] = True
-    return TrendPoints(x, recipe, is_known), scores

@@ -84,8 +84,21 @@ class ConvergentValidity(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record a pair of scenarios, the highest correlation first."""
-        first, second = np.triu_indices(len(self.scenarios), k=1)
-        rows = [self._row(i, j) for i, j in zip(first.tolist(), second.tolist(), strict=True)]
+        tables = {"": self.observed, "disattenuated": self.disattenuated, "beyond_compute": self.beyond_compute}
+        rows = []
+        for i, j in zip(*np.triu_indices(len(self.scenarios), k=1), strict=True):
+            row: dict[str, Any] = {
+                "first": self.scenarios[i],
+                "second": self.scenarios[j],
+                "n_models": int(self.n_models_of_pair[i, j]),
+            }
+            for name, table in tables.items():
+                if table is not None:
+                    prefix = f"{name}_" if name else ""
+                    row[name or "correlation"] = float(table.value[i, j])
+                    row[f"{prefix}lower"] = float(table.lower[i, j])
+                    row[f"{prefix}upper"] = float(table.upper[i, j])
+            rows.append(row)
         return sorted(rows, key=lambda row: -np.nan_to_num(row["correlation"], nan=-2.0))
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,29 +116,11 @@ class ConvergentValidity(Tabular):
             "message": self.message,
         }
 
-    def _row(self, i: int, j: int) -> dict[str, Any]:
-        row: dict[str, Any] = {
-            "first": self.scenarios[i],
-            "second": self.scenarios[j],
-            "n_models": int(self.n_models_of_pair[i, j]),
-        }
-        tables = {"correlation": self.observed, "disattenuated": self.disattenuated}
-        if self.beyond_compute is not None:
-            tables["beyond_compute"] = self.beyond_compute
-        for name, table in tables.items():
-            prefix = "" if name == "correlation" else f"{name}_"
-            row[name] = float(table.value[i, j])
-            row[f"{prefix}lower"] = float(table.lower[i, j])
-            row[f"{prefix}upper"] = float(table.upper[i, j])
-        return row
-
 
 Interval = Literal["auto", "fisher", "bootstrap"]
 
 MINIMUM_MODELS = 4
 """Fisher's z has no interval for fewer."""
-N_DRAWS = 2000
-"""Ends of a 95 % interval then vary from one seed to another by a fifteenth of a standard deviation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +133,13 @@ class CorrelationInterval:
         'auto' draws groups of models if groups are given, else takes Fisher's z.
     level : float
     n_draws : int
-        Draws of the bootstrap.
+        Draws of the bootstrap. Ends of a 95 % interval then vary from one seed to another by a fifteenth of a standard
+        deviation.
     """
 
     kind: Interval = "auto"
     level: float = 0.95
-    n_draws: int = N_DRAWS
+    n_draws: int = 2000
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -251,6 +247,15 @@ def correlate_abilities(
         residuals = kernel.residuals(theta, log_flops)
         beyond = _table(_with_interval(residuals, counts, weights, interval.level, n_covariates=1), n_scenarios)
     table = _table(observed, n_scenarios)
+    unusual = []
+    first, second = np.triu_indices(n_scenarios, k=1)
+    unclear = np.flatnonzero(~(table.lower[first, second] > 0.0))
+    if unclear.size:
+        names = [f"{scenarios[first[k]]} and {scenarios[second[k]]}" for k in unclear]
+        unusual.append(f"{unclear.size} of {first.size} correlations are not clearly above 0: {shown(names)}")
+    weak = [name for name, value in zip(scenarios, reliability, strict=True) if not value >= 0.8]
+    if weak:
+        unusual.append(f"abilities of {shown(weak)} are known poorly (reliability below 0.8)")
     return ConvergentValidity(
         scenarios=scenarios,
         model_ids=model_ids,
@@ -266,7 +271,7 @@ def correlate_abilities(
         level=interval.level,
         interval="fisher" if weights is None else "bootstrap",
         n_groups=None if weights is None or groups is None else len(set(groups)),
-        message=_message(scenarios, table, reliability),
+        message="; ".join(unusual) if unusual else "all correlations are clearly above 0",
     )
 
 
@@ -307,17 +312,3 @@ def _with_interval(
 def _table(parts: Sequence[FloatArray], n_scenarios: int) -> CorrelationTable:
     value, lower, upper = (kernel.square(part, n_scenarios) for part in parts)
     return CorrelationTable(value, lower, upper)
-
-
-def _message(scenarios: tuple[str, ...], table: CorrelationTable, reliability: FloatArray) -> str:
-    """Return a message on the unusual results."""
-    parts = []
-    first, second = np.triu_indices(len(scenarios), k=1)
-    unclear = np.flatnonzero(~(table.lower[first, second] > 0.0))
-    if unclear.size:
-        names = [f"{scenarios[first[k]]} and {scenarios[second[k]]}" for k in unclear]
-        parts.append(f"{unclear.size} of {first.size} correlations are not clearly above 0: {shown(names)}")
-    weak = [name for name, value in zip(scenarios, reliability, strict=True) if not value >= 0.8]
-    if weak:
-        parts.append(f"abilities of {shown(weak)} are known poorly (reliability below 0.8)")
-    return "; ".join(parts) if parts else "all correlations are clearly above 0"

@@ -8,12 +8,6 @@ import numpy as np
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
 
-SMALLEST_SHARE = 1e-12
-"""A draw of models whose variance is a smaller fraction of the column's variance has no correlation; it is rounding."""
-
-LEAST_RELIABILITY = 0.2
-"""The correlation of two scenarios known so poorly would be multiplied by five or more, and its error with it."""
-
 
 def pairs(n_columns: int) -> tuple[IntArray, IntArray]:
     """First and second column of every pair, each (n_pairs,)."""
@@ -41,12 +35,15 @@ def weighted_correlations(
     both = (known[:, first] & known[:, second]).astype(np.float64)
     x, y = centred[:, first] * both, centred[:, second] * both  # (n_models, n_pairs)
     n = weights @ both  # (n_draws, n_pairs)
+    # a draw of models whose variance is a smaller fraction of the column's variance has no correlation; it is
+    # rounding
+    smallest_share = 1e-12
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_x, mean_y = (weights @ x) / n, (weights @ y) / n
         variance_x = (weights @ x**2) / n - mean_x**2
         variance_y = (weights @ y**2) / n - mean_y**2
         covariance = (weights @ (x * y)) / n - mean_x * mean_y
-        floor = SMALLEST_SHARE * np.maximum((centred**2).sum(axis=0) / np.maximum(counts, 1), 1e-300)
+        floor = smallest_share * np.maximum((centred**2).sum(axis=0) / np.maximum(counts, 1), 1e-300)
         has_spread = (variance_x > floor[first]) & (variance_y > floor[second])
         result: FloatArray = covariance / np.sqrt(np.where(has_spread, variance_x * variance_y, np.nan))
     return np.clip(result, -1.0, 1.0)
@@ -119,10 +116,12 @@ def reliabilities(values: FloatArray, standard_errors: FloatArray) -> FloatArray
 def attenuation(reliability: FloatArray) -> FloatArray:
     """Factor by which errors of the abilities shrink the correlation of each pair, (n_pairs,) (Spearman 1904).
 
-    NaN where a reliability is below `LEAST_RELIABILITY`: dividing by a small reliability would only magnify noise.
+    NaN where a reliability is below 0.2: dividing by a small reliability would only magnify noise.
     """
     first, second = pairs(reliability.shape[0])
-    enough = np.where(reliability < LEAST_RELIABILITY, np.nan, reliability)
+    # the correlation of two scenarios known so poorly would be multiplied by five or more, and its error with it
+    least_reliability = 0.2
+    enough = np.where(reliability < least_reliability, np.nan, reliability)
     result: FloatArray = np.sqrt(enough[first] * enough[second])
     return result
 

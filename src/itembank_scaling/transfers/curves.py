@@ -19,16 +19,6 @@ MINIMUM_MODELS = 4
 
 NO_BOUNDS = (-np.inf, np.inf)
 
-MODELS_FOR_VARIANCE = 20
-"""With at least this many models the variance around a line may change along it."""
-N_ROUNDS = 5
-"""Alternations settle a simulated line to seven digits; three do to five."""
-PRIOR_MODELS = 10.0
-"""Models that the belief in an even variance counts for. With 25 models of even variance the slopes of its logarithm
-scatter by 0.38 with it and by 0.54 without."""
-MOST_RATIO = 100.0
-"""Largest ratio of the variances at both ends of a line."""
-
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -74,25 +64,20 @@ def fit_line(
     if counts.sum() < MINIMUM_MODELS:
         counts = np.ones_like(low)
     log_variance_slope = 0.0
+    models_for_variance = 20  # with at least this many models the variance around a line may change along it
+    n_rounds = 5  # alternations settle a simulated line to seven digits; three do to five
     # which censored targets count and how the variance changes both depend on the line: alternate a few times
-    for _ in range(N_ROUNDS):
+    for _ in range(n_rounds):
         weights = counts * np.exp(-log_variance_slope * (x - x.mean()))
         slope, intercept = _weighted_line(x, y, weights)
         fitted = intercept + slope * x
         counts = ~((low & (fitted <= bounds[0])) | (high & (fitted >= bounds[1])))
         if counts.sum() < MINIMUM_MODELS:
             counts = np.ones_like(low)
-        if counts.sum() >= MODELS_FOR_VARIANCE:
+        if counts.sum() >= models_for_variance:
             log_variance_slope = _log_variance_slope(x[counts], (y - fitted)[counts])
     weights = counts * np.exp(-log_variance_slope * (x - x.mean()))
     slope, intercept = _weighted_line(x, y, weights)
-    return _link(x, y, errors, weights, (slope, intercept, log_variance_slope))
-
-
-def _link(
-    x: FloatArray, y: FloatArray, errors: FloatArray, weights: FloatArray, line: tuple[float, float, float]
-) -> Link:
-    slope, intercept, log_variance_slope = line
     n_counted = int((weights > 0.0).sum())
     free = n_counted - 2
     centre = float((weights * x).sum() / weights.sum())
@@ -123,15 +108,19 @@ def _weighted_line(x: FloatArray, y: FloatArray, weights: FloatArray) -> tuple[f
 
 
 def _log_variance_slope(x: FloatArray, residual: FloatArray) -> float:
-    """Slope of log squared residuals on x, shrunk to 0 as by `PRIOR_MODELS` models, and within `MOST_RATIO` overall."""
+    """Slope of log squared residuals on x, shrunk towards 0 and bounded."""
     spread = ((x - x.mean()) ** 2).sum()
     if spread == 0.0 or not residual.any():
         return 0.0
     # the log of a residual that is zero by chance is minus infinity and would decide the slope alone
     # E log chi^2 is the same constant at every x, so it does not bias the slope (Harvey 1976)
     squares = np.log(np.maximum(residual**2, 1e-4 * (residual**2).mean()))
-    slope = ((x - x.mean()) * (squares - squares.mean())).sum() / (spread * (1.0 + PRIOR_MODELS / x.size))
-    most = np.log(MOST_RATIO) / (x.max() - x.min())
+    # models that the belief in an even variance counts for. With 25 models of even variance the slopes of its
+    # logarithm scatter by 0.38 with it and by 0.54 without
+    prior_models = 10.0
+    slope = ((x - x.mean()) * (squares - squares.mean())).sum() / (spread * (1.0 + prior_models / x.size))
+    most_ratio = 100.0  # largest ratio of the variances at both ends of a line
+    most = np.log(most_ratio) / (x.max() - x.min())
     return float(np.clip(slope, -most, most))
 
 
@@ -177,14 +166,6 @@ def quantiles(predictive: Predictive, level: float) -> tuple[FloatArray, FloatAr
     return predictive.centre, predictive.centre - reach, predictive.centre + reach
 
 
-TINY = 1e-12
-"""Means of a Beta distribution are kept this far from 0 and 1, where it has no density."""
-
-
-STEP = 1e-3
-"""Step in ability of the central differences for slopes: their error is of order STEP^2."""
-
-
 def item_curves(parameters: ItemParameters, theta: FloatArray, k: int) -> FloatArray:
     """Chance that at least one of k samples is right, (n_models, n_items), at abilities theta (n_models,).
 
@@ -196,7 +177,8 @@ def item_curves(parameters: ItemParameters, theta: FloatArray, k: int) -> FloatA
         return p
     if parameters.precision is None:
         return plug_in_pass_at_k(p, np.float64(k))
-    inside = np.clip(p, TINY, 1.0 - TINY)
+    tiny = 1e-12  # means of a Beta distribution are kept this far from 0 and 1, where it has no density
+    inside = np.clip(p, tiny, 1.0 - tiny)
     return beta_pass_at_k(inside * parameters.precision, (1.0 - inside) * parameters.precision, np.float64(k))
 
 
@@ -219,14 +201,12 @@ def logit_curves(
     parameters: ItemParameters, theta: FloatArray, k: tuple[int, ...], counted: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
     """Logit of `mean_curves`, and its slope in the ability, each (n_models, n_k)."""
-    below, at, above = (_logit(mean_curves(parameters, theta + step, k, counted)) for step in (-STEP, 0.0, STEP))
-    return at, (above - below) / (2.0 * STEP)
-
-
-def _logit(probability: FloatArray) -> FloatArray:
+    step = 1e-3  # of central differences, whose error is of order step^2
+    means = np.stack([mean_curves(parameters, theta + away, k, counted) for away in (-step, 0.0, step)])
     # log(p) and log(1 - p) stay finite; 1 - 1e-16 is the largest double below one
-    inside = np.clip(probability, 1e-300, 1.0 - 1e-16)
-    return np.log(inside) - np.log1p(-inside)
+    inside = np.clip(means, 1e-300, 1.0 - 1e-16)
+    below, at, above = np.log(inside) - np.log1p(-inside)
+    return at, (above - below) / (2.0 * step)
 
 
 @dataclass(frozen=True, slots=True)

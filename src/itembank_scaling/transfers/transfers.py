@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,12 +16,15 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
-from itembank_scaling.scenario_fits import ItemSetFit, fit_items, responses_and_spec
+from itembank_scaling.scenario_fits import fit_items, responses_and_spec
 from itembank_scaling.transfers.convergent import CorrelationInterval, correlate_abilities, log_flops_of
 from itembank_scaling.transfers.curves import CurvePrediction, actual_curves
 from itembank_scaling.transfers.parts import ItemSets, Part, bank_part, check_answers, folds, item_sets, named_part
 from itembank_scaling.transfers.transfer_methods import TransferData, score_items
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
+
+Scored: TypeAlias = tuple[FloatArray, FloatArray]
+"""Abilities and their standard errors, (n_models,) each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +54,30 @@ class FoldTransfer:
     predictions: Mapping[str, CurvePrediction]
 
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """Abilities of past models and of those asked, by one item model, each with standard errors."""
-
-    fit: ItemSetFit
-    calibration: FloatArray
-    calibration_errors: FloatArray
-    asked: FloatArray
-    asked_errors: FloatArray
-
-
 def transfer_part(
     part: Part, sets: ItemSets, spec: TransferSpec, item_model: CalibrationSpec, rng: np.random.Generator
 ) -> FoldTransfer:
     """Calibrate, check the convergent validity, and only then predict."""
-    source = _scored(part, sets.source, sets.source_name, item_model)
-    target = _scored(part, sets.target, sets.target_name, item_model)
-    validity = _validity(part, sets, (source, target), spec, rng)
+    source, (theta, standard_errors) = _scored(part, sets.source, sets.source_name, item_model)
+    target, _ = _scored(part, sets.target, sets.target_name, item_model)
+    found = correlate_abilities(
+        np.column_stack([source[0], target[0]]),
+        np.column_stack([source[1], target[1]]),
+        scenarios=(sets.source_name, sets.target_name),
+        model_ids=tuple(part.calibration.model_ids),
+        interval=CorrelationInterval(level=spec.level),
+        groups=part.calibration_groups,
+        rng=rng,
+    )
+    validity = PairValidity(
+        correlation=float(found.observed.value[0, 1]),
+        lower=float(found.observed.lower[0, 1]),
+        upper=float(found.observed.upper[0, 1]),
+        disattenuated=float(found.disattenuated.value[0, 1]),
+        source_reliability=float(found.reliability[0]),
+        target_reliability=float(found.reliability[1]),
+        n_models=int(found.n_models_of_pair[0, 1]),
+    )
     check_validity(validity, sets, spec)
     actual = actual_curves(part.asked, sets.target, spec.k)
     past = actual_curves(part.calibration, sets.target, spec.k)
@@ -78,8 +87,8 @@ def transfer_part(
         sets=sets,
         validity=validity,
         places=part.places,
-        theta=source.asked,
-        standard_errors=source.asked_errors,
+        theta=theta,
+        standard_errors=standard_errors,
         actual=actual,
         uninformed=np.broadcast_to(mean_where_known(past), actual.shape),
         predictions={name: kernel(data) for name, kernel in methods.items()},
@@ -103,8 +112,8 @@ def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -
     warn(f"{text} The transfer was forced.", DataWarning)
 
 
-def _scored(part: Part, columns: IntArray, name: str, item_model: CalibrationSpec) -> _Scored:
-    """Fit some items on the past models, and score everybody in the same way."""
+def _scored(part: Part, columns: IntArray, name: str, item_model: CalibrationSpec) -> tuple[Scored, Scored]:
+    """Fit some items on the past models, and score these and those asked in the same way."""
     try:
         fit = fit_items(name, part.calibration, columns, item_model)
     except DataError as error:
@@ -114,33 +123,7 @@ def _scored(part: Part, columns: IntArray, name: str, item_model: CalibrationSpe
             "a transfer predicts mean responses, so its item model must be of the responses as they are; this one "
             "makes them right or wrong by a threshold. Take the family 'beta' or 'binomial'."
         )
-    theta, errors = score_items(fit, part.calibration)
-    asked, asked_errors = score_items(fit, part.asked)
-    return _Scored(fit, theta, errors, asked, asked_errors)
-
-
-def _validity(
-    part: Part, sets: ItemSets, scored: tuple[_Scored, _Scored], spec: TransferSpec, rng: np.random.Generator
-) -> PairValidity:
-    source, target = scored
-    correlations = correlate_abilities(
-        np.column_stack([source.calibration, target.calibration]),
-        np.column_stack([source.calibration_errors, target.calibration_errors]),
-        scenarios=(sets.source_name, sets.target_name),
-        model_ids=tuple(part.calibration.model_ids),
-        interval=CorrelationInterval(level=spec.level),
-        groups=part.calibration_groups,
-        rng=rng,
-    )
-    return PairValidity(
-        correlation=float(correlations.observed.value[0, 1]),
-        lower=float(correlations.observed.lower[0, 1]),
-        upper=float(correlations.observed.upper[0, 1]),
-        disattenuated=float(correlations.disattenuated.value[0, 1]),
-        source_reliability=float(correlations.reliability[0]),
-        target_reliability=float(correlations.reliability[1]),
-        n_models=int(correlations.n_models_of_pair[0, 1]),
-    )
+    return score_items(fit, part.calibration), score_items(fit, part.asked)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -234,7 +217,25 @@ class Transfer(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each model and k."""
-        return [self._row(i, j) for i in range(len(self.model_ids)) for j in range(len(self.k))]
+        others = {f"predicted_{name}": one for name, one in self.predictions.items() if name != self.method}
+        rows = []
+        for i, j in np.ndindex(self.actual.shape):
+            row: dict[str, Any] = {"model_id": self.model_ids[i]}
+            if self.groups is not None:
+                row["group"] = self.groups[i]
+            if self.flops is not None:
+                row["flops"] = float(self.flops[i])
+            row |= {
+                "ability": float(self.theta[i]),
+                "standard_error": float(self.standard_errors[i]),
+                "k": self.k[j],
+                "predicted": float(self.prediction.value[i, j]),
+                "lower": float(self.prediction.lower[i, j]),
+                "upper": float(self.prediction.upper[i, j]),
+                "actual": float(self.actual[i, j]),
+            }
+            rows.append(row | {name: float(one.value[i, j]) for name, one in others.items()})
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the rows; the validity comes first."""
@@ -261,10 +262,15 @@ class Transfer(Tabular):
         error = prediction.value - self.actual
         inside = (self.actual >= prediction.lower) & (self.actual <= prediction.upper)
         known = np.isfinite(self.actual) & np.isfinite(prediction.lower)
+        # the standard error of the mean error is over groups where there are any, else over models
+        by_model = mean_where_known(np.abs(error), axis=1)
+        names = np.asarray(self.model_ids if self.groups is None else self.groups)
+        means = np.array([_mean(by_model[names == one]) for one in dict.fromkeys(names.tolist())])
+        means = means[np.isfinite(means)]
         row: dict[str, Any] = {
             "method": name,
             "error": _mean(np.abs(error)),
-            "error_standard_error": self._standard_error(np.abs(error)),
+            "error_standard_error": float(means.std(ddof=1) / np.sqrt(means.size)) if means.size > 1 else float("nan"),
             "bias": _mean(error),
             "correlation": _correlation(prediction.value[:, 0], self.actual[:, 0]),
             "coverage": float(inside[known].mean()) if known.any() else float("nan"),
@@ -273,34 +279,6 @@ class Transfer(Tabular):
         if len(self.k) > 1:
             row["log_error"] = _mean(np.abs(_minus_log(prediction.value) - _minus_log(self.actual)))
         return row
-
-    def _standard_error(self, errors: FloatArray) -> float:
-        """Of the mean error, over groups where there are any, else over models."""
-        by_model = mean_where_known(errors, axis=1)
-        names = np.asarray(self.model_ids if self.groups is None else self.groups)
-        means = np.array([_mean(by_model[names == name]) for name in dict.fromkeys(names.tolist())])
-        means = means[np.isfinite(means)]
-        return float(means.std(ddof=1) / np.sqrt(means.size)) if means.size > 1 else float("nan")
-
-    def _row(self, i: int, j: int) -> dict[str, Any]:
-        row: dict[str, Any] = {"model_id": self.model_ids[i]}
-        if self.groups is not None:
-            row["group"] = self.groups[i]
-        if self.flops is not None:
-            row["flops"] = float(self.flops[i])
-        row |= {
-            "ability": float(self.theta[i]),
-            "standard_error": float(self.standard_errors[i]),
-            "k": self.k[j],
-            "predicted": float(self.prediction.value[i, j]),
-            "lower": float(self.prediction.lower[i, j]),
-            "upper": float(self.prediction.upper[i, j]),
-            "actual": float(self.actual[i, j]),
-        }
-        others = {
-            name: float(prediction.value[i, j]) for name, prediction in self.predictions.items() if name != self.method
-        }
-        return row | {f"predicted_{name}": value for name, value in others.items()}
 
 
 def _minus_log(values: FloatArray) -> FloatArray:

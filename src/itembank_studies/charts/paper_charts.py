@@ -36,21 +36,6 @@ from itembank_studies.papers.scenario_homogeneity import Homogeneity, ScenarioHo
 from itembank_studies.papers.selection_weights import SelectionWeights
 from itembank_studies.papers.task_overview import TaskOverview
 
-N_SCREE = 20
-ZOOM = 8
-"""Eigenvalues against shuffled ones, from the second on: next to the first the others cannot be told apart."""
-MOST_ROWS = 8
-"""Scenarios whose items one picture has room for."""
-N_BINS = 30
-REACH = 3.0
-"""How far histograms reach from the median, in distances of the 16th from the 84th percentile."""
-COLOUR_QUANTILES = (0.02, 0.98)
-"""Of all responses, between which colours change: two extreme items leave the others their colours."""
-MOST_PANELS = 16
-N_CELLS = 30
-"""Squares along each axis of a density."""
-TALLEST = 0.22
-"""Share of a panel's height that the tallest bar of a histogram takes."""
 MOST_PARTS = 60
 """Scenarios and subscenarios of which weights are drawn: tinyBenchmarks' Figure 10 has 57."""
 MOST_BARS = 80
@@ -62,15 +47,15 @@ def dimensionality_chart(found: Dimensionality) -> Chart:
 
     WILD Figures 5 and 8. Without models left out there is no third panel.
     """
-    n_values = found.shares[:N_SCREE].size
     columns = {"share": found.shares, "eigenvalue": found.eigenvalues, "threshold": found.thresholds}
-    cut = {name: values[:N_SCREE] for name, values in columns.items()}
+    cut = {name: values[:20] for name, values in columns.items()}
+    n_values = cut["share"].size
     data = [Data("eigenvalues", {"component": np.arange(1, n_values + 1), **cut})]
     has_errors = len(found.candidates) > 1
     width = 170 if has_errors else 280
     x = number("component", "Component", tickMinStep=1)
     share, value = number("share", "Share of variance (%)", "%"), number("eigenvalue", "Eigenvalue")
-    zoom = f"datum.component > 1 && datum.component <= {ZOOM}"
+    zoom = "datum.component > 1 && datum.component <= 8"  # next to the first the others cannot be told apart
     chance = marks("line", x, of(value, "threshold"), where=zoom, color="@muted", strokeDash=[5, 3])
     second = (marks("line", x, value, where=zoom), marks("point", x, value, where=zoom), chance)
     parts = [
@@ -117,15 +102,17 @@ def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> C
     """
     known = [one.scenario for one in found.scenarios]
     absent = [name for name in scenarios if name not in known]
-    if absent or len(scenarios) > MOST_ROWS:
+    most_rows = 8  # scenarios whose items one picture has room for
+    if absent or len(scenarios) > most_rows:
         raise ParameterError(
-            f"a homogeneity figure takes at most {MOST_ROWS} of the scenarios {', '.join(known)}, got "
+            f"a homogeneity figure takes at most {most_rows} of the scenarios {', '.join(known)}, got "
             f"{', '.join(scenarios)}."
         )
-    by_need = sorted(found.scenarios, key=lambda one: one.is_fit)[:MOST_ROWS]
+    by_need = sorted(found.scenarios, key=lambda one: one.is_fit)[:most_rows]
     drawn = [found.scenarios[known.index(name)] for name in scenarios] or by_need
     values = np.concatenate([one.pattern.ravel() for one in drawn])
-    low, high = (float(end) for end in np.nanquantile(values, COLOUR_QUANTILES))
+    # between which colours change: two extreme items leave the others their colours
+    low, high = (float(end) for end in np.nanquantile(values, (0.02, 0.98)))
     rows = [_homogeneity_row(k, one, [low, high], is_last=k == len(drawn) - 1) for k, one in enumerate(drawn)]
     unfit = [one.scenario for one in found.scenarios if not one.is_fit]
     words = (
@@ -181,10 +168,10 @@ def _bins(values: FloatArray) -> tuple[dict[str, Any], str]:
     """Count items within a few spreads of the median; say how many lie beyond."""
     known = values[np.isfinite(values)]
     lower, middle, upper = np.quantile(known, (0.16, 0.5, 0.84))
-    reach = REACH * max(float(upper - lower), 1e-6)
+    reach = 3.0 * max(float(upper - lower), 1e-6)
     low, high = max(float(known.min()), middle - reach), min(float(known.max()), middle + reach)
     room = max(high - low, 1e-6)
-    counts, edges = np.histogram(known, np.linspace(low - 0.01 * room, high + 0.01 * room, N_BINS + 1))
+    counts, edges = np.histogram(known, np.linspace(low - 0.01 * room, high + 0.01 * room, 31))
     below, above = int((known < edges[0]).sum()), int((known > edges[-1]).sum())
     beyond = f"{f' ‹ {below}' if below else ''}{f' › {above}' if above else ''}"
     return {"low": edges[:-1], "high": edges[1:], "n": counts}, beyond
@@ -208,12 +195,13 @@ def item_predictions_chart(found: ItemPredictions, *, scenarios: Sequence[str] =
         For a scenario that is not there, or too many.
     """
     known = [one.scenario for one in found.scenarios]
-    if any(name not in known for name in scenarios) or len(scenarios) > MOST_PANELS:
+    most_panels = 16
+    if any(name not in known for name in scenarios) or len(scenarios) > most_panels:
         raise ParameterError(
-            f"a figure of predictions takes at most {MOST_PANELS} of the scenarios {shown(known)}, got "
+            f"a figure of predictions takes at most {most_panels} of the scenarios {shown(known)}, got "
             f"{shown(list(scenarios))}."
         )
-    drawn = [found.scenarios[known.index(name)] for name in scenarios] or list(found.scenarios)[:MOST_PANELS]
+    drawn = [found.scenarios[known.index(name)] for name in scenarios] or list(found.scenarios)[:most_panels]
     titles = [f"{shortened(one.scenario, 24)}, r = {one.association.correlation:.2f}" for one in drawn]
     # panels share one table: what only cells or only bins have is unknown (None) in the other
     rows = [
@@ -260,11 +248,12 @@ def _is_graded(one: ScenarioPredictions) -> bool:
 
 def _cells(one: ScenarioPredictions) -> dict[str, FloatArray]:
     """Count responses in the squares of a panel; right and wrong ones by prediction alone."""
-    edges = np.linspace(0.0, 1.0, N_CELLS + 1)
+    edges = np.linspace(0.0, 1.0, 31)  # thirty squares along each axis
+    tallest = 0.22  # share of a panel's height that the tallest bar of a histogram takes
     if not _is_graded(one):
         counts = np.histogram(one.predicted, edges)[0]
         (held,) = np.nonzero(counts)
-        heights = TALLEST * counts[held] / counts.max()
+        heights = tallest * counts[held] / counts.max()
         return {"x": edges[held], "x_end": edges[held + 1], "y": 0.0 * heights, "y_end": heights, "n": counts[held]}
     counts = np.histogram2d(one.predicted, one.observed, bins=(edges, edges))[0]
     i, j = np.nonzero(counts)

@@ -26,7 +26,6 @@ from itembank_studies.results import PredictionResult, assessors_by_dims, percen
 
 WORDS = {"interpolation": "tasks that were asked", "extrapolation": "tasks that were not asked"}
 KINDS = ("items", "cost", "tasks", "models", "dims")
-TWO_ERRORS = 2.0
 MOST_BARS = 80
 """Tasks or models of which two assessors are compared; of more, those with the largest differences."""
 
@@ -126,7 +125,7 @@ def best_words(best: pl.DataFrame) -> str:
     first = best.row(0, named=True)
     gap = best["mae"] - first["mae"]
     error = (best["mae_se"].fill_nan(0.0) ** 2 + np.nan_to_num(first["mae_se"]) ** 2).sqrt()
-    near = best.filter(gap <= TWO_ERRORS * error)["assessor"].to_list()[1:]
+    near = best.filter(gap <= 2.0 * error)["assessor"].to_list()[1:]
     tied = f"; {plural(len(near), 'other')} within two standard errors of it" if near else ""
     return (
         f"With {plural(first['budget'], 'item')} of {plural(first['n_calibration_tasks'], 'task')}, "

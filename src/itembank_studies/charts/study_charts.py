@@ -14,8 +14,6 @@ from itembank.pages.theme import level_words, percent, share_interval_words
 from itembank.responses.score_names import OVERALL
 from itembank_studies.results import StudyResult
 
-USUAL_SIZE = 100.0
-"""Items that the answer is given for, where the study has them, or the size nearest to them."""
 IN_COLOUR = 6
 """Methods that pictures of many show in colours of their own."""
 OTHERS = "other methods"
@@ -55,7 +53,9 @@ class StudyNumbers:
         estimates = result.estimates.filter(target=target).with_columns(method=METHOD)
         sizes = summary["budget"].unique().sort().to_numpy()
         is_items = not result.budget_unit
-        size = sizes[np.argmin(np.abs(np.log(sizes / USUAL_SIZE)))] if is_items else sizes[sizes.size // 2]
+        # items that the answer is given for, where the study has them, or the size nearest to them
+        usual_size = 100.0
+        size = sizes[np.argmin(np.abs(np.log(sizes / usual_size)))] if is_items else sizes[sizes.size // 2]
         return cls(
             summary,
             estimates,
@@ -130,10 +130,6 @@ def by_relative_error(table: pl.DataFrame, column: str, panel: str) -> tuple[str
 KINDS = ("error", "rank", "coverage", "width", "spread")
 MOST_SPREAD = 400
 """Models of a split whose errors are drawn."""
-WIDE_RANGE = 8.0
-"""Of sizes, from which their axis is logarithmic."""
-MOST_ABOVE = 1.6
-"""How far above the largest error of the methods in colour a picture of errors reaches."""
 
 
 def size_words(numbers: StudyNumbers, size: float) -> str:
@@ -148,7 +144,8 @@ def _by_split(numbers: StudyNumbers, parts: Sequence[Spec], *, height: int) -> S
 
 def size_axis(sizes: Sequence[float], title: str) -> Spec:
     """Return the axis of sizes, with a tick at each."""
-    is_wide = len(sizes) > 1 and sizes[-1] >= WIDE_RANGE * sizes[0]
+    wide_range = 8.0  # of sizes, from which their axis is logarithmic
+    is_wide = len(sizes) > 1 and sizes[-1] >= wide_range * sizes[0]
     scale = {"type": "log"} if is_wide else {"zero": False, "padding": 12}
     return number("size", title, "~s", scale=scale, values=list(sizes), labelOverlap=True)
 
@@ -178,7 +175,8 @@ def curves(x: Spec, y: Spec, color: Spec, bars: str = "", *, panel: str = "") ->
 def errors_up_to(errors: Data) -> tuple[Spec, str]:
     """Return the scale of errors, cut where methods in grey would squeeze the others, and words on that."""
     known = [row for row in zip(errors.columns["error"], errors.columns["shade"], strict=True) if np.isfinite(row[0])]
-    top = MOST_ABOVE * max((value for value, tone in known if tone != OTHERS), default=0.0)
+    most_above = 1.6  # how far above the largest error of the methods in colour a picture of errors reaches
+    top = most_above * max((value for value, tone in known if tone != OTHERS), default=0.0)
     if not top or max(value for value, _ in known) <= top:
         return {"zero": True}, ""
     return {"domain": [0.0, top]}, f" Errors above {top:.0f} points are not drawn; the table has them."

@@ -11,7 +11,6 @@ import itembank_studies
 from itembank.cli.command import Command, gathered
 from itembank.cli.options import format_option, option, output_option, seed_option
 from itembank.cli.render import note, print_rows, warnings_as_notes
-from itembank_studies.simulation.simulation_results import Simulated
 from itembank_studies.simulation.simulation_specs import SimulationSpec
 
 
@@ -44,7 +43,7 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
     """  # noqa: D301
     from itembank.files.atomic import check_destination  # noqa: PLC0415
     from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
-    from itembank_studies.simulation.simulation_results import save_truth, truth_path  # noqa: PLC0415
+    from itembank_studies.simulation.simulate import save_truth, truth_path  # noqa: PLC0415
 
     check_response_destination(output)
     check_destination(truth_path(output))
@@ -53,21 +52,16 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
         made = itembank_studies.simulate(spec, seed)
         ib.write_responses(made.responses, output)
     save_truth(made.truth, truth_path(output))
-    print_rows([_summary(output, truth_path(output), made)], output_format, "simulate")
-    note(f"Next: itembank calibrate {output} -o bank")
-
-
-def _summary(output: Path, truth: Path, made: "Simulated") -> dict[str, Any]:
-    """Say in one row what was made."""
-    responses = made.responses
-    return {
+    summary = {
         "file": str(output),
-        "truth": str(truth),
-        "n_models": responses.n_models,
-        "n_items": responses.n_items,
+        "truth": str(truth_path(output)),
+        "n_models": made.responses.n_models,
+        "n_items": made.responses.n_items,
         "n_tasks": len(made.truth.task_names),
         "n_dims": made.truth.parameters.n_dims,
-        "n_missing": int((~responses.observed).sum()),
+        "n_missing": int((~made.responses.observed).sum()),
         "mean_task_score": float(made.truth.task_scores.mean()),
-        "costs": sorted(responses.costs),
+        "costs": sorted(made.responses.costs),
     }
+    print_rows([summary], output_format, "simulate")
+    note(f"Next: itembank calibrate {output} -o bank")

@@ -127,25 +127,20 @@ def homogeneity_command(
             from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
 
             write_figure(charts.homogeneity_chart(found, scenarios=scenarios), figure)
+    rows = found.rows()
+    for row in rows if output_format == "table" else ():  # a terminal has room for each spread and interval in one cell
+        for name in ("difficulty", "discrimination"):
+            row[name] = f"{row[f'{name}_sd']:.2f} ({row[f'{name}_sd_lower']:.2f} to {row[f'{name}_sd_upper']:.2f})"
     print_record(
         found.to_dict(),
         "scenarios",
-        [_with_spreads(row) for row in found.rows()] if output_format == "table" else found.rows(),
+        rows,
         output_format,
         "homogeneity",
         title="Homogeneity (spread with its interval; CSV and JSON have more)",
         columns=HOMOGENEITY_COLUMNS,
         least=("n_models", "n_items", "items_for_90", "reliability"),
     )
-
-
-def _with_spreads(row: dict[str, Any]) -> dict[str, Any]:
-    """Add each spread with its interval in one cell, which a terminal has room for."""
-    told = {
-        name: f"{row[f'{name}_sd']:.2f} ({row[f'{name}_sd_lower']:.2f} to {row[f'{name}_sd_upper']:.2f})"
-        for name in ("difficulty", "discrimination")
-    }
-    return {**row, **told}
 
 
 PREDICTIONS_LEAST = (

@@ -30,9 +30,6 @@ from itembank.responses.responses import ResponseMatrix, check_enough_models, ch
 from itembank.tabular import Tabular
 from itembank_studies.papers.task_overview import task_means, tasks_of
 
-N_LISTED = 10
-"""Eigenvalues that a summary lists."""
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Dimensionality(Tabular):
@@ -110,6 +107,7 @@ class Dimensionality(Tabular):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the rows; the first ten eigenvalues."""
+        n_listed = 10  # eigenvalues that a summary lists
         return {
             "n_dims": self.n_dims,
             "n_dims_parallel": self.n_dims_parallel,
@@ -117,9 +115,9 @@ class Dimensionality(Tabular):
             "n_items": self.n_items,
             "n_items_used": self.n_items_used,
             "share_missing": self.share_missing,
-            "eigenvalues": self.eigenvalues[:N_LISTED].tolist(),
-            "thresholds": self.thresholds[:N_LISTED].tolist(),
-            "shares": self.shares[:N_LISTED].tolist(),
+            "eigenvalues": self.eigenvalues[:n_listed].tolist(),
+            "thresholds": self.thresholds[:n_listed].tolist(),
+            "shares": self.shares[:n_listed].tolist(),
             "message": self.message,
         }
 
@@ -128,12 +126,6 @@ CANDIDATES = (1, 2, 3, 4, 5, 8)
 """Every small number, among them the three that WILD chooses, and a larger one to show whether errors still fall."""
 N_SHOWN = (16, 64, 256)
 """By factors of four up to half of the items: a short test can make use of fewer abilities than a long one."""
-N_FOLDS = 5
-"""A fifth of the models at a time, as in tinyBenchmarks; each candidate costs so many fits."""
-N_SHUFFLES = 50
-"""Their 95th percentile is known to 0.3 standard deviations of an eigenvalue; that of 20 to 0.4, of 200 to 0.15."""
-MINIMUM_MODELS = 3
-"""Centred, two models have one eigenvalue, which explains everything whatever they answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +193,8 @@ def dimensionality(
     rng = as_generator(rng)
     if n_shown and min(n_shown) < 1:
         raise ParameterError(f"a number of shown items must be at least 1, got {n_shown}.")
-    check_enough_models(responses.n_models, MINIMUM_MODELS, "counting dimensions")
+    # centred, two models have one eigenvalue, which explains everything whatever they answered
+    check_enough_models(responses.n_models, 3, "counting dimensions")
     check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
     if not (np.nanmax(responses.responses, axis=0) > np.nanmin(responses.responses, axis=0)).any():
         raise DataError(
@@ -213,7 +206,8 @@ def dimensionality(
     if by:
         names, index = tasks_of(responses.items, by)
         values = task_means(values, index, len(names))
-    parallel = parallel_analysis(values, rng, n_shuffles=N_SHUFFLES)
+    # their 95th percentile is known to 0.3 standard deviations of an eigenvalue; that of 20 to 0.4, of 200 to 0.15
+    parallel = parallel_analysis(values, rng, n_shuffles=50)
     used, _ = thinned(responses)
     held_out = None
     if responses.n_models >= MINIMUM_TO_CHOOSE:
@@ -234,7 +228,8 @@ def held_out_errors(
     # a fit to compare predictions need not be as exact as one to keep
     spec = replace(spec, tolerance=max(TOLERANCE_OF_FOLDS, spec.tolerance))
     by_score = np.argsort(np.nanmean(responses.responses, axis=1), kind="stable")
-    splits = splits_of(dealt_out(by_score, N_FOLDS, rng))
+    n_folds = 5  # a fifth of the models at a time, as in tinyBenchmarks; each candidate costs so many fits
+    splits = splits_of(dealt_out(by_score, n_folds, rng))
     parts = [leave_out(responses, split) for split in splits]
     tried = feasible(candidates, min(part.n_calibration for part in parts), spec)
     n_even = min(int(part.is_even.sum()) for part in parts)
@@ -244,7 +239,7 @@ def held_out_errors(
     for number, (split, part) in enumerate(zip(splits, parts, strict=True)):
         showing = [_draw(part, size, rng) for size in sizes[:-1]]
         for k, n_dims in enumerate(tried):
-            progress(f"trying {n_dims}", (number + k / len(tried)) / N_FOLDS)
+            progress(f"trying {n_dims}", (number + k / len(tried)) / n_folds)
             fitted = fit_candidate(part, spec, n_dims)
             spec = replace(spec, family=fitted.parameters.family)  # log-likelihoods compare within one family
             for j, is_shown in enumerate([*showing, part.is_even]):

@@ -301,9 +301,6 @@ def _cells(
     return Cells(expected[known], observed[known], item_mean[known[1]], known[0], items[known[1]])
 
 
-N_PARTS = 2
-"""Parts of the items: the ability that predicts the responses to one comes from the others."""
-
 ALL_ITEMS = "all items"
 """Stands in the place of a scenario's name for all of them together."""
 
@@ -348,8 +345,8 @@ def item_predictions(
             f"predictions are compared with responses of models that a fit has not seen: {reason}. Take a bank of more "
             "models, with their responses."
         )
-    part = as_generator(rng).permutation(bank.n_items) % N_PARTS
-    found = [cells for fold in folds(bank, progress=progress) for cells in _of_fold(bank, fold, part)]
+    half = as_generator(rng).permutation(bank.n_items) % 2
+    found = [cells for fold in folds(bank, progress=progress) for cells in _of_fold(bank, fold, half)]
     cells = Cells(*(np.concatenate(column) for column in zip(*found, strict=True)))
     scenario = bank.targets.scenario_index[cells.item]
     parts = {
@@ -360,14 +357,14 @@ def item_predictions(
     return ItemPredictions(by_scenario(parts), bank.parameters.family, bank.bank_id)
 
 
-def _of_fold(bank: Bank, fold: Fold, part: IntArray) -> Iterator[Cells]:
-    """Predict each part of the items for the models that the fold left out."""
+def _of_fold(bank: Bank, fold: Fold, half: IntArray) -> Iterator[Cells]:
+    """Predict each half of the items for the models that the fold left out, by their abilities on the other."""
     responses = bank.responses.take(models=fold.held_out)
     known, past = answered_responses(fold.bank, fold.bank.responses)
     item_mean = np.full(bank.n_items, np.nan)
     item_mean[known] = mean_where_known(past)
-    for number in range(N_PARTS):
-        asked, others = np.flatnonzero(part == number), np.flatnonzero(part != number)
+    for number in range(2):
+        asked, others = np.flatnonzero(half == number), np.flatnonzero(half != number)
         theta = estimate_abilities(fold.bank, responses.take(items=others)).theta
         expected = probability(fold.bank.parameters.take(asked), theta)
         columns, observed = answered_responses(fold.bank, responses.take(items=asked))

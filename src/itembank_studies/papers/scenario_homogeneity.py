@@ -126,30 +126,12 @@ class Homogeneity(Tabular):
         }
 
 
-BUDGET = 50
-"""Items that a law of IRSL rests on."""
-N_DRAWS = 400
-"""Ends of a 95 % interval are then known to 0.13 of its standard deviation."""
-N_GRID = 201
-"""Points of the curves drawn, and of the mean reliability over the range; odd, so that one is the middle."""
-N_BLOCKS = 300
-"""Rows and columns of the picture of responses at most."""
-PERCENTILES = (5.0, 95.0)
-"""The range of abilities that IRSL marks beside the test information (App. C)."""
-NARROW_DIFFICULTY = 0.5
-"""In standard deviations of ability. IRSL reports 0.19 and 0.29 where laws fail, 0.55 where they work."""
-NARROW_DISCRIMINATION = 0.4
-"""As a share of the mean discrimination. IRSL's spreads are 0.14 and 0.30 where laws fail, 0.61 where they work."""
-LEAST_RELIABILITY = 0.8
-"""At this 85 % of all pairs of models are ordered rightly (`share_ordered`)."""
-
-
 @one_blas_thread()
 def homogeneity(
     source: Bank | GivenResponses,
     *,
     spec: CalibrationSpec | None = None,
-    budget: int = BUDGET,
+    budget: int = 50,
     level: float = 0.95,
     rng: np.random.Generator | int | None = 0,
     progress: ProgressCallback = silent,
@@ -165,7 +147,7 @@ def homogeneity(
     spec : CalibrationSpec, optional
         An item model with one dimension. By default '2pl', with the family that the responses are of.
     budget : int
-        Items that a law is to be made from.
+        Items that a law is to be made from; IRSL's rest on 50.
     level : float
         Of the intervals of the spreads.
     rng : Generator, int or None
@@ -235,7 +217,8 @@ def parameter_draws(
     # Cholesky factor of each 2 x 2 covariance: (slope_sd, 0; common, remaining)
     common = np.divide(covariance[:, 0, 1], slope_sd, out=np.zeros_like(slope_sd), where=slope_sd > 0.0)
     remaining = np.sqrt(np.maximum(covariance[:, 1, 1] - common**2, 0.0))
-    first, second = rng.standard_normal((2, N_DRAWS, items.size))
+    n_draws = 400  # ends of a 95 % interval are then known to 0.13 of its standard deviation
+    first, second = rng.standard_normal((2, n_draws, items.size))
     slope = parameters.loadings[items, 0] + slope_sd * first
     intercept = parameters.intercept[items] + common * first + remaining * second
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -271,11 +254,14 @@ def _scenario(
     parameters = calibration.parameters.take(used)
     difficulty, slope = parameter_draws(calibration, used, rng)
     abilities = calibration.abilities[:, 0]
-    low, high = (float(end) for end in np.percentile(abilities, PERCENTILES))
+    # the range that IRSL marks beside the test information (App. C)
+    low, high = (float(end) for end in np.percentile(abilities, (5.0, 95.0)))
     # at least where a standard normal has 99.7 % of its mass, and never less than the models there are
     reach = max(3.0, float(np.abs(abilities).max()))
-    grid = np.linspace(-reach, reach, N_GRID)
-    inside = np.linspace(low, high, N_GRID)
+    # points of the curves drawn, and of the mean reliability over the range; odd, so that one is the middle
+    n_grid = 201
+    grid = np.linspace(-reach, reach, n_grid)
+    inside = np.linspace(low, high, n_grid)
     n_trials = _usual_trials(responses, fit.columns[used])
     information = information_of(parameters, inside, n_trials)
     per_item = information / used.size
@@ -297,7 +283,7 @@ def _scenario(
         range=(low, high),
         grid=grid,
         information=information_of(parameters, grid, n_trials),
-        standard_errors=tuple(float(1.0 / np.sqrt(information[place])) for place in (0, N_GRID // 2, N_GRID - 1)),
+        standard_errors=tuple(float(1.0 / np.sqrt(information[place])) for place in (0, n_grid // 2, n_grid - 1)),
         reliability=reliability,
         share_ordered=share_ordered(reliability),
         # I / (1 + I) = 0.9 at I = 9
@@ -327,15 +313,20 @@ def warnings_of(
     """Return the reasons why a law may fail on a scenario."""
     warnings = []
     relative = discrimination.value / mean_discrimination if mean_discrimination > 0.0 else np.inf
-    if difficulty.value < NARROW_DIFFICULTY and relative < NARROW_DISCRIMINATION:
+    # in standard deviations of ability. IRSL reports 0.19 and 0.29 where laws fail, 0.55 where they work
+    narrow_difficulty = 0.5
+    # as a share of the mean discrimination. IRSL's spreads are 0.14 and 0.30 where laws fail, 0.61 where they work
+    narrow_discrimination = 0.4
+    if difficulty.value < narrow_difficulty and relative < narrow_discrimination:
         warnings.append(
-            f"items are alike (spread of difficulty {difficulty.value:.2f}, below {NARROW_DIFFICULTY:g}; of "
-            f"discrimination {relative:.2f} of its mean, below {NARROW_DISCRIMINATION:g}): an item model says little "
+            f"items are alike (spread of difficulty {difficulty.value:.2f}, below {narrow_difficulty:g}; of "
+            f"discrimination {relative:.2f} of its mean, below {narrow_discrimination:g}): an item model says little "
             "that the mean does not"
         )
-    if reliability < LEAST_RELIABILITY:
+    least_reliability = 0.8  # at this 85 % of all pairs of models are ordered rightly (`share_ordered`)
+    if reliability < least_reliability:
         warnings.append(
-            f"{budget} items measure ability poorly (reliability {reliability:.2f}, below {LEAST_RELIABILITY:g}): they "
+            f"{budget} items measure ability poorly (reliability {reliability:.2f}, below {least_reliability:g}): they "
             f"order {100.0 * share_ordered(reliability):.0f} % of pairs of models correctly"
         )
     return tuple(warnings)
@@ -356,4 +347,4 @@ def _pattern(fit: ItemSetFit, responses: ResponseMatrix) -> FloatArray:
     mean = np.where(known, values, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
     difficulty = np.nan_to_num(fit.calibration.parameters.difficulty, nan=np.inf)
     ordered = values[np.argsort(mean, kind="stable")][:, np.argsort(difficulty, kind="stable")]
-    return block_means(ordered, N_BLOCKS)
+    return block_means(ordered, 300)

@@ -157,30 +157,24 @@ def selection_weights(bank: GivenBank, selections: GivenSelection | Mapping[str,
     chosen = {name: one for name, path in given.items() if (one := as_whole_selection(path)) is not None}
     if not chosen:
         raise ParameterError("selections must name at least one selection, got none.")
-    parts = _parts(bank)
-    members = np.stack(list(parts.values()))
-    return SelectionWeights(
-        bank.bank_id,
-        tuple(scenario for scenario, _ in parts),
-        tuple(subscenario for _, subscenario in parts),
-        members.sum(axis=1),
-        members @ bank.targets.overall_weights,
-        tuple(_chosen(bank, name or one.method, one, members) for name, one in chosen.items()),
-    )
-
-
-def _parts(bank: Bank) -> dict[tuple[str, str], BoolArray]:
-    """Which items (n_items,) belong to each part, by scenario and subscenario."""
     targets = bank.targets
-    subscenario = np.array(bank.responses.items["subscenario"].fill_null(NO_SUBSCENARIO).to_list(), dtype=object)
-    parts = {(OVERALL, ""): np.ones(bank.n_items, dtype=bool)}
+    named = np.array(bank.responses.items["subscenario"].fill_null(NO_SUBSCENARIO).to_list(), dtype=object)
+    parts = {(OVERALL, ""): np.ones(bank.n_items, dtype=bool)}  # which items belong to each, (n_items,)
     for j, scenario in enumerate(targets.scenarios):
         is_inside = targets.scenario_index == j
         parts[scenario, ""] = is_inside
-        names = sorted(set(subscenario[is_inside]))
-        if len(names) > 1:
-            parts |= {(scenario, name): is_inside & (subscenario == name) for name in names}
-    return parts
+        subscenarios = sorted(set(named[is_inside]))
+        if len(subscenarios) > 1:
+            parts |= {(scenario, name): is_inside & (named == name) for name in subscenarios}
+    members = np.stack(list(parts.values()))
+    return SelectionWeights(
+        bank.bank_id,
+        tuple(name for name, _ in parts),
+        tuple(name for _, name in parts),
+        members.sum(axis=1),
+        members @ targets.overall_weights,
+        tuple(_chosen(bank, name or one.method, one, members) for name, one in chosen.items()),
+    )
 
 
 def _chosen(bank: Bank, name: str, selection: Selection, members: BoolArray) -> ChosenWeights:

@@ -63,12 +63,31 @@ class TaskOverview(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row a task, neighbours alike: items, models, scores, cost, and the task that is most like it."""
-        return [self._row(place) for place in self.order.tolist()]
+        rows = []
+        for place in self.order.tolist():
+            row: dict[str, Any] = {
+                "task": self.tasks[place],
+                "n_items": int(self.n_items[place]),
+                "n_models": int(self.n_models[place]),
+                "score": float(self.score[place]),
+                "spread": float(self.spread[place]),
+            }
+            if self.unit:
+                row |= {"cost": float(self.cost[place]), "cost_of_task": float(self.cost[place] * self.n_items[place])}
+            others = np.where(np.arange(len(self.tasks)) == place, np.nan, self.correlation[place])
+            nearest = None if np.isnan(others).all() else int(np.nanargmax(others))
+            row["most_alike"] = None if nearest is None else self.tasks[nearest]
+            row["correlation"] = float("nan") if nearest is None else float(others[nearest])
+            rows.append(row)
+        return rows
 
     def pairs(self) -> list[dict[str, Any]]:
-        """One row a pair of tasks, the most alike first: correlation, its interval, and how many models have both."""
+        """One row a pair of tasks, the most alike first: correlation, its interval, and how many models have both.
+
+        Pairs of an unknown correlation come last.
+        """
         first, second = np.triu_indices(len(self.tasks), k=1)
-        pairs = [
+        pairs: list[dict[str, Any]] = [
             {
                 "task": self.tasks[i],
                 "other_task": self.tasks[j],
@@ -79,28 +98,7 @@ class TaskOverview(Tabular):
             }
             for i, j in zip(first.tolist(), second.tolist(), strict=True)
         ]
-        return sorted(pairs, key=_unlikeness)
-
-    def _row(self, place: int) -> dict[str, Any]:
-        others = np.where(np.arange(len(self.tasks)) == place, np.nan, self.correlation[place])
-        nearest = None if np.isnan(others).all() else int(np.nanargmax(others))
-        row: dict[str, Any] = {
-            "task": self.tasks[place],
-            "n_items": int(self.n_items[place]),
-            "n_models": int(self.n_models[place]),
-            "score": float(self.score[place]),
-            "spread": float(self.spread[place]),
-        }
-        if self.unit:
-            row |= {"cost": float(self.cost[place]), "cost_of_task": float(self.cost[place] * self.n_items[place])}
-        alike = float("nan") if nearest is None else float(others[nearest])
-        return row | {"most_alike": None if nearest is None else self.tasks[nearest], "correlation": alike}
-
-
-def _unlikeness(pair: dict[str, Any]) -> float:
-    """Rise as the correlation of a pair falls; an unknown one comes last."""
-    value = float(pair["correlation"])
-    return 2.0 if np.isnan(value) else -value
+        return sorted(pairs, key=lambda pair: float(np.nan_to_num(-pair["correlation"], nan=2.0)))
 
 
 def task_overview(

@@ -164,18 +164,6 @@ def choose_adaptively(
     Returns mapping of budget to (n_test, n): Columns in the order of asking; -1 where a session ended before.
     """
     most = min(max(budgets), pool.items.size)
-    sessions, columns = session_pool(assessor, known, pool, most), pool.items
-    n_trials = None if new.n_trials is None else new.n_trials[:, columns]
-    recorded = Recorded(new.model_ids, np.arange(columns.size), new.responses[:, columns], n_trials, costs={})
-    asked = np.full((len(new.model_ids), most), -1, dtype=np.int64)
-    for row in range(len(new.model_ids)):
-        places = answered_in_turn(AdaptiveSession(sessions), recorded, row, most)
-        asked[row, : places.size] = columns[places]
-    return {n: asked[:, :n] for n in budgets}
-
-
-def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> SessionPool:
-    """Lay out what the sessions of all test models share."""
     spec = SessionSpec(
         criterion_of(assessor.selector, per_cost=assessor.per_cost),
         cost=CostUnit(STUDY_COST) if assessor.per_cost else None,
@@ -183,8 +171,17 @@ def session_pool(assessor: Assessor, known: Known, pool: Pool, most: int) -> Ses
         n_start=0,
         interval="model-based",
     )
-    sessions = SessionPool.create(known.bank(assessor.design_model, pool.items), spec)
-    return replace(sessions, goal=fixed_goal(assessor, known, pool))
+    columns = pool.items
+    # what the sessions of all test models share
+    sessions = SessionPool.create(known.bank(assessor.design_model, columns), spec)
+    sessions = replace(sessions, goal=fixed_goal(assessor, known, pool))
+    n_trials = None if new.n_trials is None else new.n_trials[:, columns]
+    recorded = Recorded(new.model_ids, np.arange(columns.size), new.responses[:, columns], n_trials, costs={})
+    asked = np.full((len(new.model_ids), most), -1, dtype=np.int64)
+    for row in range(len(new.model_ids)):
+        places = answered_in_turn(AdaptiveSession(sessions), recorded, row, most)
+        asked[row, : places.size] = columns[places]
+    return {n: asked[:, :n] for n in budgets}
 
 
 def answered_in_turn(session: AdaptiveSession, recorded: Recorded, row: int, most: int) -> IntArray:

@@ -4,8 +4,8 @@ Standard errors are over partitions: what other divisions of the same models and
 by the jackknife.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -216,36 +216,36 @@ def errors_at_cost(errors: pl.DataFrame, spec: PredictionSpec) -> pl.DataFrame:
         "mae_se": pl.Float64,
     }
     rows = []
-    for panel in _panels(errors, spec) if spec.cost else ():
-        for budget, place in panel.budgets:
+    for key, whole, left_out, budgets in _panels(errors, spec) if spec.cost else ():
+        for budget, place in budgets:
             for one in spec.assessors:
 
                 def number(points: Points, name: str = one.name, place: int = place) -> float:
                     return mae_at(*points[name], float(points[spec.reference_name][1][place]))
 
-                cost = float(panel.whole[spec.reference_name][1][place])
-                rows.append((*panel.key, budget, cost, one.name, *_with_error(panel, number)))
+                cost = float(whole[spec.reference_name][1][place])
+                rows.append((*key, budget, cost, one.name, *_with_error(whole, left_out, number)))
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _reached(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[tuple[Any, ...]]:
-    for panel in _panels(errors, spec):
+    for key, whole, left_out, budgets in _panels(errors, spec):
         levels: list[tuple[str, Callable[[Points], float]]] = [
             (f"{100.0 * level:g} points", partial(_fixed_level, level)) for level in spec.levels
         ]
-        for budget, place in panel.budgets:
+        for budget, place in budgets:
             levels.append((f"reference at {budget}", partial(_level_of, spec.reference_name, place)))
         for label, level_of in levels:
             for one in spec.assessors:
                 reference = "" if one.name == spec.reference_name else spec.reference_name
                 pairs = [
-                    _with_error(panel, partial(_cost_of, level_of, one.name, other))
+                    _with_error(whole, left_out, partial(_cost_of, level_of, one.name, other))
                     for other in (None, _plain_twin(spec, one), reference)
                 ]
                 yield (
-                    *panel.key,
+                    *key,
                     label,
-                    level_of(panel.whole),
+                    level_of(whole),
                     one.name,
                     *(number for pair in pairs for number in pair),
                 )
@@ -255,17 +255,15 @@ Points: TypeAlias = dict[str, tuple[FloatArray, FloatArray]]
 """Error and cost at each budget, by assessor."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
-    """Curves of all assessors for one number of calibration tasks and set."""
-
-    key: tuple[Any, ...]  # (n_calibration_tasks, set)
-    whole: Points  # Of all partitions
-    left_out: list[Points]  # Without one partition after the other; empty where there is one
-    budgets: list[tuple[int, int]]  # list of (budget, place): Of the reference, and where they are on its curve
+Panel: TypeAlias = tuple[tuple[Any, ...], Points, list[Points], list[tuple[int, int]]]
 
 
-def _panels(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[_Panel]:
+def _panels(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[Panel]:
+    """Yield the curves of all assessors for each number of calibration tasks and set, which are its key.
+
+    Yields key, whole, left_out, budgets: Curves of all partitions, and without one after the other (none where there is
+    one); budgets of the reference, each with its place on the reference's curve.
+    """
     for key, part in errors.group_by("n_calibration_tasks", "set", maintain_order=True):
         sums = {assessor.name: _sums(part.filter(pl.col("assessor") == assessor.name)) for assessor in spec.assessors}
         every = part.filter(pl.col("assessor") == spec.reference_name)["budget"].unique().sort().to_list()
@@ -275,7 +273,7 @@ def _panels(errors: pl.DataFrame, spec: PredictionSpec) -> Iterator[_Panel]:
             _points({name: np.delete(one, partition, axis=1) for name, one in sums.items()})
             for partition in range(n_partitions if n_partitions > 1 else 0)
         ]
-        yield _Panel(key, _points(sums), left_out, chosen)
+        yield key, _points(sums), left_out, chosen
 
 
 def _sums(part: pl.DataFrame) -> FloatArray:
@@ -323,11 +321,11 @@ def _cost_of(level_of: Callable[[Points], float], name: str, other: str | None, 
     return cost if other is None else cost / cost_at(*points[other], level)
 
 
-def _with_error(panel: _Panel, number: Callable[[Points], float]) -> tuple[float, float]:
+def _with_error(whole: Points, left_out: Sequence[Points], number: Callable[[Points], float]) -> tuple[float, float]:
     """Return a number made of curves, with its standard error by the jackknife over partitions."""
-    values = np.array([number(points) for points in panel.left_out])
+    values = np.array([number(points) for points in left_out])
     error = float(np.sqrt((values.size - 1) * np.var(values))) if values.size else float("nan")
-    return number(panel.whole), error
+    return number(whole), error
 
 
 def _plain_twin(spec: PredictionSpec, assessor: Assessor) -> str:

@@ -96,7 +96,6 @@ class Assessor:
         return kind, self.selector, self.per_cost, self.design_model
 
 
-MOST_PARTITIONS = 10_000
 BUDGETS = tuple(2**power for power in range(11))
 
 
@@ -219,8 +218,9 @@ def _check_numbers(spec: PredictionSpec) -> None:
         counts.append(("n_train", spec.n_train, 3))
     for name, value, least in counts:
         check_whole(name, value, least=least)
-    if spec.n_partitions > MOST_PARTITIONS:
-        raise ParameterError(f"n_partitions must be at most {MOST_PARTITIONS:,}, got {spec.n_partitions}.")
+    most_partitions = 10_000
+    if spec.n_partitions > most_partitions:
+        raise ParameterError(f"n_partitions must be at most {most_partitions:,}, got {spec.n_partitions}.")
     if list(spec.n_items) != sorted(set(spec.n_items)):
         raise ParameterError(f"n_items must rise, got {shown(spec.n_items)}.")
     if len(set(spec.n_calibration_tasks)) < len(spec.n_calibration_tasks):

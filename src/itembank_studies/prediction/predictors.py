@@ -10,9 +10,6 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 
-EB_STRENGTH = 5.0
-"""WILD's lambda of eq. 15."""
-
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:

@@ -31,12 +31,7 @@ from itembank_studies.engine import (
 from itembank_studies.prediction.designs import Pool, choose_adaptively, choose_static, make_pool
 from itembank_studies.prediction.error_curves import costs_to_reach, errors_at_cost, sum_errors, summarise_curves
 from itembank_studies.prediction.prediction_spec import Assessor, PredictionSpec
-from itembank_studies.prediction.predictors import (
-    EB_STRENGTH,
-    predict_item_model,
-    predict_ridge_tasks,
-    predict_task_mean,
-)
+from itembank_studies.prediction.predictors import predict_item_model, predict_ridge_tasks, predict_task_mean
 from itembank_studies.prediction.prepared import (
     Known,
     Partition,
@@ -142,7 +137,8 @@ def _predict(prepared: Prepared, assessor: Assessor, items: IntArray) -> FloatAr
         case "task-mean":
             return predict_task_mean(_tasks_of(known, items), answers, prepared.train_means)
         case "task-mean-eb":
-            return predict_task_mean(_tasks_of(known, items), answers, prepared.train_means, strength=EB_STRENGTH)
+            # WILD's lambda of eq. 15
+            return predict_task_mean(_tasks_of(known, items), answers, prepared.train_means, strength=5.0)
         case "ridge":
             return predict_ridge_tasks(items, answers, known.responses, prepared.train_means)
         case name:

@@ -4,7 +4,6 @@ from scipy.stats import beta
 
 from itembank_scaling.pass_at_k.cell_posterior import CellPosterior, expected_failure
 from itembank_scaling.pass_at_k.curve import (
-    Draws,
     counted_curves,
     curves_above,
     posterior_curves,
@@ -14,7 +13,7 @@ from itembank_scaling.pass_at_k.curve import (
 from itembank_scaling.pass_at_k.kernels import KnownAbove
 
 K = np.array([1.0, 10.0, 100.0])
-DRAWS = Draws(0.9, 4000)
+DRAWS = {"level": 0.9, "n_draws": 4000}
 
 
 def mixture(alpha, beta_, weights):
@@ -79,7 +78,7 @@ def test_a_fifth_of_a_percent_may_rest_on_a_guess():
 
 
 def test_posterior_mean_and_interval_are_those_of_plain_draws():
-    found = posterior_curves(POSTERIOR, K, DRAWS, np.random.default_rng(0))
+    found = posterior_curves(POSTERIOR, K, **DRAWS, rng=np.random.default_rng(0))
     rates = sampled_rates(POSTERIOR, 200_000, np.random.default_rng(1))
     means = np.stack([(1 - (1 - rates) ** k).mean(axis=1) for k in K], axis=1)
     np.testing.assert_allclose(found.mean, means.mean(axis=0), atol=4 * means.std(axis=0).max() / 200_000**0.5)
@@ -95,7 +94,7 @@ def test_expected_failure_of_one_beta_is_its_moment():
 
 def check_given(known, holds, k=K):
     """Compare with the plain draws of all pass rates for which `holds`, (n_draws,)."""
-    found = curves_above(POSTERIOR, known, k, DRAWS, np.random.default_rng(0))
+    found = curves_above(POSTERIOR, known, k, **DRAWS, rng=np.random.default_rng(0))
     rng = np.random.default_rng(1)
     rates = sampled_rates(POSTERIOR, 1_000_000, rng)
     rates = rates[holds(rates, rng)]
@@ -127,7 +126,7 @@ def test_both_kinds_of_knowledge_go_together():
 
 def test_a_floor_above_all_mass_gives_the_floor():
     far = mixture([[1.0, 5.0]], [[1e7, 5.0]], [1.0])
-    found = curves_above(far, KnownAbove(0.01, np.full(2, np.nan)), K, DRAWS, np.random.default_rng(0))
+    found = curves_above(far, KnownAbove(0.01, np.full(2, np.nan)), K, **DRAWS, rng=np.random.default_rng(0))
     known = beta(5.0, 5.0).expect(lambda p: 1 - (1 - p) ** 10)
     assert found.mean[1] == pytest.approx(0.5 * (1 - 0.99**10) + 0.5 * known, rel=1e-6)
 
@@ -135,7 +134,7 @@ def test_a_floor_above_all_mass_gives_the_floor():
 def test_one_right_sample_of_an_item_that_hardly_has_any():
     """The rate is then that of a Beta with one more success."""
     rare = mixture([[1e-6]], [[50.0]], [1.0])
-    found = curves_above(rare, KnownAbove(0.005, np.array([10.0])), K, DRAWS, np.random.default_rng(0))
+    found = curves_above(rare, KnownAbove(0.005, np.array([10.0])), K, **DRAWS, rng=np.random.default_rng(0))
     np.testing.assert_allclose(
         found.mean, [beta(1.0, 59.0).expect(lambda p, k=k: 1 - (1 - p) ** k) for k in K], rtol=1e-1
     )
@@ -144,6 +143,6 @@ def test_one_right_sample_of_an_item_that_hardly_has_any():
 
 @pytest.mark.parametrize("known", [KnownAbove(1e-300, np.full(3, np.nan)), KnownAbove(0.1, np.zeros(3))])
 def test_knowing_nothing_changes_nothing(known):
-    plain = posterior_curves(POSTERIOR, K, DRAWS, np.random.default_rng(3))
-    found = curves_above(POSTERIOR, known, K, DRAWS, np.random.default_rng(3))
+    plain = posterior_curves(POSTERIOR, K, **DRAWS, rng=np.random.default_rng(3))
+    found = curves_above(POSTERIOR, known, K, **DRAWS, rng=np.random.default_rng(3))
     np.testing.assert_allclose(found.mean, plain.mean, rtol=1e-6)

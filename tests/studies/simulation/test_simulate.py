@@ -7,7 +7,6 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank_studies.simulation.simulate import (
     draw_answers,
-    draw_cost_parts,
     draw_costs,
     draw_items,
     draw_missing,
@@ -38,16 +37,16 @@ def test_sizes_are_those_of_the_published_table():
 def test_items_have_the_moments_of_the_spec():
     spec = SimulationSpec(n_items=200_000, n_tasks=400)
     tasks = draw_tasks(spec, np.random.default_rng(0))
-    items = draw_items(spec, tasks, np.random.default_rng(1))
-    slope = items.parameters.loadings[:, 0]
-    specific = items.parameters.loadings[:, 1:] / slope[:, None] - tasks.profile[tasks.of_item]
-    difficulty = -items.parameters.intercept / slope - tasks.difficulty[tasks.of_item]
+    parameters, relative_difficulty = draw_items(spec, tasks, np.random.default_rng(1))
+    slope = parameters.loadings[:, 0]
+    specific = parameters.loadings[:, 1:] / slope[:, None] - tasks.profile[tasks.of_item]
+    difficulty = -parameters.intercept / slope - tasks.difficulty[tasks.of_item]
     # tolerances are five standard errors of each moment
     assert np.mean(np.log(slope)) == pytest.approx(0.0, abs=5 * 0.5 / np.sqrt(200_000))
     assert np.std(np.log(slope)) == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(400_000))
     assert np.std(specific) == pytest.approx(0.3, abs=5 * 0.3 / np.sqrt(1_200_000))
     assert np.std(difficulty) == pytest.approx(1.5, abs=5 * 1.5 / np.sqrt(400_000))
-    np.testing.assert_allclose(difficulty, items.relative_difficulty, atol=1e-12)
+    np.testing.assert_allclose(difficulty, relative_difficulty, atol=1e-12)
     assert tasks.difficulty.mean() == pytest.approx(-0.6, abs=5 / np.sqrt(400))
     assert tasks.difficulty.std() == pytest.approx(1.0, abs=5 / np.sqrt(800))
     assert tasks.profile.std() == pytest.approx(0.45, abs=5 * 0.45 / np.sqrt(2400))
@@ -62,7 +61,7 @@ def test_items_stand_task_by_task():
 
 def test_without_specific_abilities_one_dimension_is_left():
     spec = SimulationSpec(n_items=50, n_tasks=2, n_dims=0, guessing=0.25)
-    parameters = draw_items(spec, draw_tasks(spec, np.random.default_rng(0)), np.random.default_rng(1)).parameters
+    parameters, _ = draw_items(spec, draw_tasks(spec, np.random.default_rng(0)), np.random.default_rng(1))
     assert parameters.loadings.shape == (50, 1)
     assert (parameters.lower_asymptote == 0.25).all()
 
@@ -114,9 +113,9 @@ def test_every_model_and_item_keeps_a_response():
 
 def drawn(spec, seed=0):
     tasks = draw_tasks(spec, np.random.default_rng(seed))
-    items = draw_items(spec, tasks, np.random.default_rng(seed + 1))
-    parts = draw_cost_parts(spec, tasks, items, np.random.default_rng(seed + 2))
-    return tasks, items, parts, draw_costs(spec, parts, np.random.default_rng(seed + 3))
+    _, relative_difficulty = draw_items(spec, tasks, np.random.default_rng(seed + 1))
+    costs = draw_costs(spec, tasks, relative_difficulty, np.random.default_rng(seed + 2))
+    return tasks, relative_difficulty, costs
 
 
 def test_the_dearest_task_takes_sixty_times_the_cheapest():
@@ -127,7 +126,7 @@ def test_the_dearest_task_takes_sixty_times_the_cheapest():
 
 
 def test_tokens_are_whole_and_at_least_one():
-    _, _, _, costs = drawn(SimulationSpec(n_models=5, n_items=400, n_tasks=8, cheapest_task_tokens=1.0))
+    _, _, costs = drawn(SimulationSpec(n_models=5, n_items=400, n_tasks=8, cheapest_task_tokens=1.0))
     for tokens in costs.values():
         np.testing.assert_array_equal(tokens, np.rint(tokens))
         assert tokens.min() == 1.0
@@ -136,24 +135,24 @@ def test_tokens_are_whole_and_at_least_one():
 def test_task_means_are_the_levels_that_were_drawn():
     """Every factor has mean 1, so tasks of many items and many models come out at their level."""
     spec = SimulationSpec(n_models=200, n_items=60_000, n_tasks=6, size_spread=0.0)
-    tasks, _, _, costs = drawn(spec)
+    tasks, _, costs = drawn(spec)
     total = (costs["input_tokens"] + costs["output_tokens"]).mean(axis=0)
     means = np.array([total[tasks.of_item == task].mean() for task in range(6)])
-    levels = task_levels(spec, np.random.default_rng(2).spawn(3)[0])
+    levels = task_levels(spec, np.random.default_rng(2).spawn(2)[0].spawn(3)[0])
     np.testing.assert_allclose(means / levels, 1.0, atol=0.12)  # 200 models of verbosity 0.5: standard error 0.04
 
 
 def test_spreads_and_difficulty_are_those_of_the_spec():
     spec = SimulationSpec(n_models=400, n_items=3000, n_tasks=1, cheapest_task_tokens=1e6)
-    _, items, _, costs = drawn(spec)
+    _, relative_difficulty, costs = drawn(spec)
     log_output = np.log(costs["output_tokens"])
     by_model, by_item = log_output.mean(axis=1), log_output.mean(axis=0)
     rest = log_output - by_model[:, None] - by_item + log_output.mean()
-    slope, _ = np.polyfit(items.relative_difficulty, by_item, 1)
+    slope, _ = np.polyfit(relative_difficulty, by_item, 1)
     assert by_model.std() == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(800))
     assert rest.std() == pytest.approx(0.4, abs=0.005)
     assert slope == pytest.approx(0.25, abs=5 * 0.5 / np.sqrt(3000) / 1.5)
-    assert np.std(by_item - slope * items.relative_difficulty) == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(6000))
+    assert np.std(by_item - slope * relative_difficulty) == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(6000))
     log_input = np.log(costs["input_tokens"])
     assert log_input.mean(axis=0).std() == pytest.approx(0.5, abs=5 * 0.5 / np.sqrt(6000))
     assert log_input.mean(axis=1).std() == pytest.approx(0.1, abs=5 * 0.1 / np.sqrt(800))

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError
-from itembank_studies.simulation.simulate import simulate
-from itembank_studies.simulation.simulation_results import load_truth, save_truth, truth_path
+from itembank_studies.simulation.simulate import load_truth, save_truth, simulate, truth_path
 from itembank_studies.simulation.simulation_specs import SimulationSpec
 
 

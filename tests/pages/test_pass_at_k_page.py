@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from itembank.pages.shown import show
-from itembank_scaling.pages import pass_at_k_charts
-from itembank_scaling.pages.pass_at_k_charts import middle_model
+from itembank_scaling.pages import pass_at_k_page
+from itembank_scaling.pages.pass_at_k_page import middle_model
 from itembank_scaling.pass_at_k.pass_at_k_law import pass_at_k_law
 from itembank_scaling.pass_at_k.specs import PassAtKSpec
 from tests.pages.reading import check_charts, column, lead_text
@@ -54,7 +54,7 @@ def test_without_the_item_response_law_there_is_no_interval(samples):
 
 
 def test_many_curves_are_taken_evenly_from_the_lowest_to_the_highest(law, monkeypatch):
-    monkeypatch.setattr(pass_at_k_charts, "MOST_CURVES", 3)
+    monkeypatch.setattr(pass_at_k_page, "MOST_CURVES", 3)
     data = show(law).charts[0].data[0].columns
     drawn, first = np.asarray(data["value"])[np.asarray(data["k"]) == 1], 100.0 * law.values("irsl")[:, 0]
     np.testing.assert_allclose([drawn.min(), drawn.max()], [first.min(), first.max()])
