@@ -58,8 +58,7 @@ $(HARNESSES)/.oldest: $(HARNESSES)/.made
 test-harnesses: export OMP_NUM_THREADS = 1
 test-harnesses: export OPENBLAS_NUM_THREADS = 1
 test-harnesses: $(HARNESSES)/.oldest
-	$(HARNESSES)/bin/python -m pytest -m harness --ignore tests/docs $(TESTS)
-	$(HARNESSES)/bin/python -m pytest -m harness tests/docs  # apart: a page that ran Inspect leaves it in another state
+	$(HARNESSES)/bin/python -m pytest -m harness $(TESTS)
 	PYTHONPATH=$(HARNESSES)/oldest $(HARNESSES)/bin/python -m pytest -p tests.harnesses.lm_eval.without_torch \
 		tests/harnesses/lm_eval/test_same_prompts.py tests/harnesses/lm_eval/test_run_command.py \
 		tests/harnesses/lm_eval/test_bank_prompts.py \

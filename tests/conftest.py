@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import json
 import os
 import sys
 import uuid
@@ -117,23 +118,40 @@ class Outcome:
     out: str
     err: str
 
+    @property
+    def json(self):
+        """What is on standard output, read as JSON."""
+        return json.loads(self.out)
 
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Run the command line in this process, as its entry point does."""
 
-    def run_command(*arguments):
-        monkeypatch.setattr(sys, "argv", ["itembank", *map(str, arguments)])
-        capsys.readouterr()
+class Runner:
+    """The command line in this process, called as its entry point is."""
+
+    def __init__(self, capsys, monkeypatch):
+        self._capsys, self._monkeypatch = capsys, monkeypatch
+
+    def __call__(self, *arguments):
+        self._monkeypatch.setattr(sys, "argv", ["itembank", *map(str, arguments)])
+        self._capsys.readouterr()
         code = 0
         try:
             main()
         except SystemExit as stop:
             code = stop.code or 0
-        captured = capsys.readouterr()
+        captured = self._capsys.readouterr()
         return Outcome(code, captured.out, captured.err)
 
-    return run_command
+    def ok(self, *arguments):
+        """Run a command that must succeed."""
+        outcome = self(*arguments)
+        assert outcome.code == 0, outcome.err
+        return outcome
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run the command line: `run(...)` whatever becomes of it, `run.ok(...)` where it must succeed."""
+    return Runner(capsys, monkeypatch)
 
 
 @pytest.fixture

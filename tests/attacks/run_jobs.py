@@ -36,7 +36,7 @@ def make_run_workplace(folder: Path) -> None:
     (folder / "toy.py").write_text(toy.replace(line, noted, 1), encoding="utf-8")
     numbers = [(37 * k % 89, 53 * k % 97) for k in range(1, 121)]
     hashes = [content_hash(f"What is {a} + {b}?", str(a + b)) for a, b in numbers]
-    bank = simulated_bank(hashes, [f"sum-{a}-{b}" for a, b in numbers])
+    bank = simulated_bank(hashes, [f"sum-{a}-{b}" for a, b in numbers], task="toy")
     save_bank(bank, folder / "toy-bank")
     write_responses(bank.responses.take(models=np.array([20])), folder / "toy-base.parquet")
     for line in (

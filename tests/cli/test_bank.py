@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
@@ -17,11 +15,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_ids_come_from_files_and_from_the_command_line(run, folder):
-    outcome = run(
+    outcome = run.ok(
         "bank", "retire", "bank", "bad.txt", "bad.csv", "law/5", "--reason", "key", "-o", "new", "--format", "json"
     )
-    assert outcome.code == 0, outcome.err
-    (row,) = json.loads(outcome.out)["rows"]
+    (row,) = outcome.json["rows"]
     assert (row["version"], row["target_id"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
     assert not {"math/0", "code/1", "law/2", "law/5"} & set(load_bank(folder / "new").item_ids)
     assert load_bank(folder / "bank").n_items == 30
@@ -38,7 +35,7 @@ def test_unknown_ids_and_files_are_named(run, folder):
 
 
 def test_a_bank_may_take_the_place_of_the_one_before(run, folder):
-    assert run("bank", "retire", "bank", "bad.txt", "--reason", "key", "-o", "bank", "--force").code == 0
+    run.ok("bank", "retire", "bank", "bad.txt", "--reason", "key", "-o", "bank", "--force")
     assert load_bank(folder / "bank").n_items == 28
 
 
@@ -47,7 +44,7 @@ def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "--label", "clean", "-o", "new")
     outcome = run("info", "new", "--log")
     assert "quiz 2.0.0" in outcome.out
-    first, last = json.loads(run("info", "new", "--log", "--format", "json").out)["rows"]
+    first, last = run("info", "new", "--log", "--format", "json").json["rows"]
     assert (first["operation"], first["note"]) == ("note", "as it was")
     assert (last["operation"], last["note"], last["target_id"]) == ("retire", "wrong key", "quiz@1-clean")
     assert last["items_dropped"]["first"] == ["code/1", "math/0"]
@@ -58,7 +55,7 @@ def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
 
 def test_info_says_which_version_it_is(run, folder):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
-    about = json.loads(run("info", "new", "--format", "json").out)
+    about = run("info", "new", "--format", "json").json
     parent = load_bank(folder / "bank").bank_id
     assert (about["name"], about["version"], about["parent"]) == ("quiz", "2.0.0", parent)
     assert (about["target_id"], about["n_items_aside"]) == ("quiz@2", 2)
@@ -72,9 +69,9 @@ def test_both_scores_are_estimated_with_their_intervals(run, folder):
         "model_id,item_id,response\n" + "".join(f"m,{item},{k % 2}\n" for k, item in enumerate(ids)), encoding="utf-8"
     )
     fast = ("--method", "p-irt", "--interval", "model-based", "--format", "json")
-    before = json.loads(run("estimate", "bank", "one.csv", *fast).out)["rows"]
-    of_old = json.loads(run("estimate", "new", "one.csv", "--target", "quiz@1", *fast).out)["rows"]
-    of_new = json.loads(run("estimate", "new", "one.csv", *fast).out)["rows"]
+    before = run("estimate", "bank", "one.csv", *fast).json["rows"]
+    of_old = run("estimate", "new", "one.csv", "--target", "quiz@1", *fast).json["rows"]
+    of_new = run("estimate", "new", "one.csv", *fast).json["rows"]
     assert of_old == before
     assert {row["target_id"] for row in of_new} == {"quiz@2"}
     assert of_new[-1]["n_total"] == 28
@@ -86,7 +83,7 @@ def test_both_scores_are_estimated_with_their_intervals(run, folder):
 @pytest.mark.usefixtures("folder")
 def test_banks_are_compared(run):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
-    found = json.loads(run("info", "bank", "new", "--format", "json").out)
+    found = run("info", "bank", "new", "--format", "json").json
     assert found["is_same_score"] is False
     assert [row["what"] for row in found["differences"]] == ["items with another status"]
     named = run("bank", "note", "bank", "text", "--name", "../x", "-o", "other")

@@ -1,7 +1,5 @@
 """`itembank bank add-items | add-models | recalibrate`; what they do with models and items, see tests/banks."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -29,7 +27,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_link_is_shown_and_nothing_written(folder, run):
     shown = run("bank", "add-items", "bank", "late.parquet", "--dry-run", "--format", "json")
-    found = json.loads(shown.out)
+    found = shown.json
     assert (found["linking_models"], len(found["items"])) == (6, 12)
     assert found["linking_error"] > 0.0
     assert "run these past models on the new items" in shown.err
@@ -38,22 +36,21 @@ def test_a_link_is_shown_and_nothing_written(folder, run):
 
 
 def test_items_and_models_join_and_the_bank_learns(folder, run):
-    made = run("bank", "add-items", "bank", "late.parquet", "--note", "May", "-o", "bank-2")
-    assert made.code == 0
+    made = run.ok("bank", "add-items", "bank", "late.parquet", "--note", "May", "-o", "bank-2")
     assert "points to scores" in made.err
-    assert run("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3").code == 0
-    assert run("bank", "recalibrate", "bank-3", "-o", "bank-4").code == 0
-    log = pl.DataFrame(json.loads(run("info", "bank-4", "--log", "--format", "json").out)["rows"])
+    run.ok("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3")
+    run.ok("bank", "recalibrate", "bank-3", "-o", "bank-4")
+    log = pl.DataFrame(run("info", "bank-4", "--log", "--format", "json").json["rows"])
     assert log["operation"].to_list() == ["note", "add-items", "add-models", "recalibrate"]
     assert load_bank("bank-4").n_models == 34
 
 
 def test_answers_of_a_session_join_from_its_journal(folder, run):
-    assert run("session", "start", "bank", "-o", "s.jsonl", "--model-id", "tested", *FAST).code == 0
+    run.ok("session", "start", "bank", "-o", "s.jsonl", "--model-id", "tested", *FAST)
     for number in range(4):
-        asked = json.loads(run("session", "ask", "s.jsonl").out)["items"][0]["item_id"]
-        assert run("session", "tell", "s.jsonl", asked, "--response", number % 2).code == 0
-    assert run("bank", "add-models", "bank", "s.jsonl", "-o", "bank-2").code == 0
+        asked = run("session", "ask", "s.jsonl").json["items"][0]["item_id"]
+        run.ok("session", "tell", "s.jsonl", asked, "--response", number % 2)
+    run.ok("bank", "add-models", "bank", "s.jsonl", "-o", "bank-2")
     models = load_bank("bank-2").responses.models
     assert models.filter(model_id="tested")["answered_how"].to_list() == ["adaptive"]
     assert run("bank", "add-models", "bank", "s.jsonl", "--how", "random", "-o", "bank-3").code == 2
@@ -63,28 +60,27 @@ def test_answers_of_a_session_join_from_its_journal(folder, run):
 
 
 def test_a_session_begun_before_items_were_retired_joins_and_is_examined(folder, run):
-    assert run("session", "start", "bank", "-o", "s.jsonl", "--model-id", "new", *FAST).code == 0
+    run.ok("session", "start", "bank", "-o", "s.jsonl", "--model-id", "new", *FAST)
     asked = []
     for number in range(12):
-        asked.append(json.loads(run("session", "ask", "s.jsonl").out)["items"][0]["item_id"])
+        asked.append(run("session", "ask", "s.jsonl").json["items"][0]["item_id"])
         run("session", "tell", "s.jsonl", asked[-1], "--response", number % 2)
     (folder / "wrong.txt").write_text("\n".join(asked[:3]))
-    assert run("bank", "retire", "bank", "wrong.txt", "--reason", "wrong key", "-o", "clean").code == 0
-    added = run("bank", "add-models", "clean", "s.jsonl", "-o", "grown")
-    assert added.code == 0
+    run.ok("bank", "retire", "bank", "wrong.txt", "--reason", "wrong key", "-o", "clean")
+    added = run.ok("bank", "add-models", "clean", "s.jsonl", "-o", "grown")
     assert "3 of 12 items that were asked no longer count in the score" in added.err
     grown = load_bank("grown")
     assert np.sum(~np.isnan(grown.responses.responses[-1])) == 9
     assert np.sum(~np.isnan(whole_bank(grown).responses.responses[-1])) == 12
     checked = run("check", "clean", "s.jsonl", "--only", "fit", "--format", "json")
     assert "started for quiz@1: they are checked on its items" in checked.err
-    assert json.loads(checked.out)["fit"][0]["n_items"] == 12
+    assert checked.json["fit"][0]["n_items"] == 12
 
 
 def test_the_log_shows_what_new_results_were_run_with(folder, run):
     (folder / "about.csv").write_text("model_id,harness_version\n" + "".join(f"late-{k},7.1\n" for k in range(8)))
-    assert run("import", "models.parquet", "--models", "about.csv", "-o", "told.parquet").code == 0
-    assert run("bank", "add-models", "bank", "told.parquet", "-o", "bank-2").code == 0
+    run.ok("import", "models.parquet", "--models", "about.csv", "-o", "told.parquet")
+    run.ok("bank", "add-models", "bank", "told.parquet", "-o", "bank-2")
     assert "harness_version 7.1" in run("info", "bank-2", "--log").out
     assert "run with" not in run("info", "bank", "--log").out
 
@@ -92,11 +88,10 @@ def test_the_log_shows_what_new_results_were_run_with(folder, run):
 def test_a_selection_says_how_items_were_chosen(folder, run):
     chosen = ("select", "bank", "-n", 10, "-o", "selection.json", "--method")
     for method, way in (("random", "random"), ("v-optimal", "fixed")):
-        assert run(*chosen, method).code == 0
-        added = run(
+        run.ok(*chosen, method)
+        run.ok(
             "bank", "add-models", "bank", "models.parquet", "--selection", "selection.json", "-o", "grown", "--force"
         )
-        assert added.code == 0
         ways = load_bank("grown").responses.models["answered_how"].to_list()
         assert ways[-1] in {way, "complete"}
         assert way in ways

@@ -9,12 +9,6 @@ from itembank.cli.command import SESSION, Command, gathered, headed, under_headi
 from itembank.cli.options import WholeNumbers, option, typed
 
 
-def test_a_wrong_name_is_refused_with_the_nearest(run):
-    outcome = run("info", "bank", "--forma", "csv")
-    assert (outcome.code, outcome.out) == (2, "")
-    assert "--format" in outcome.err
-
-
 def test_an_option_of_reading_leads_to_import(run, tmp_path):
     outcome = run("estimate", tmp_path, "new.csv", "--metric", "acc")
     assert outcome.code == 2

@@ -52,8 +52,7 @@ def place(tmp_path_factory):
 @pytest.mark.filterwarnings("ignore:of the 10 items")
 def test_what_is_not_known_is_not_printed_as_a_number(run, place, monkeypatch, words):
     monkeypatch.chdir(place)
-    outcome = run(*words)
-    assert outcome.code == 0, outcome.err
+    outcome = run.ok(*words)
     assert not re.search(r"\bnan\b|\binf\b|\bslice\b", outcome.out + outcome.err)
 
 

@@ -1,7 +1,5 @@
 """From logs of the harness to an estimate from a run of the selected items alone."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -30,23 +28,20 @@ def bank(run, tmp_path):
     for k in range(24):
         tasks = {task: answers(rng, rng.normal(), task, range(n)) for task, n in N_ITEMS.items()}
         write_run(tmp_path / "logs", f"org/m{k}", tasks)
-    imported = run("import", tmp_path / "logs", "-o", tmp_path / "r.parquet", "--metric", "acc_norm")
-    assert imported.code == 0
-    calibrated = run("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank", *QUICK)
-    assert calibrated.code == 0
+    run.ok("import", tmp_path / "logs", "-o", tmp_path / "r.parquet", "--metric", "acc_norm")
+    run.ok("calibrate", tmp_path / "r.parquet", "-o", tmp_path / "bank", *QUICK)
     return tmp_path / "bank"
 
 
 def test_a_run_of_the_selected_items_is_estimated_with_the_metric_of_the_bank(run, bank, tmp_path):
-    assert run("select", bank, "-n", 12, "-o", tmp_path / "selection.json").code == 0
+    run.ok("select", bank, "-n", 12, "-o", tmp_path / "selection.json")
     chosen = chosen_documents(Selection.load(tmp_path / "selection.json").item_ids)
     tasks = {task: answers(np.random.default_rng(1), 0.5, task, ids) for task, ids in chosen.items()}
     log = write_run(tmp_path / "new", "org/new", tasks, sizes=N_ITEMS)
-    outcome = run(
+    outcome = run.ok(
         "estimate", bank, log, "--selection", tmp_path / "selection.json", "--method", "mean", "--format", "json"
     )
-    assert outcome.code == 0
-    rows = {row["target"]: row for row in json.loads(outcome.out)["rows"]}
+    rows = {row["target"]: row for row in outcome.json["rows"]}
     for task, samples in tasks.items():
         assert rows[task]["n_items"] == len(samples)
         assert rows[task]["estimate"] == pytest.approx(np.mean([row["acc_norm"] for row in samples]))
@@ -62,7 +57,6 @@ def test_a_run_of_changed_items_is_refused(run, bank, tmp_path):
 
 def test_a_wide_table_of_the_items_that_were_run_is_estimated(run, bank, tmp_path):
     (tmp_path / "new.csv").write_text("model_id,arc/0,arc/1,arc/2,gsm8k/0\nnew,1,,0,1\n")
-    outcome = run("estimate", bank, tmp_path / "new.csv", "--method", "mean", "--format", "json")
-    assert outcome.code == 0
-    rows = {row["target"]: row for row in json.loads(outcome.out)["rows"]}
+    outcome = run.ok("estimate", bank, tmp_path / "new.csv", "--method", "mean", "--format", "json")
+    rows = {row["target"]: row for row in outcome.json["rows"]}
     assert (rows["arc"]["estimate"], rows["arc"]["n_items"]) == (0.5, 2)

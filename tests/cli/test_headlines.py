@@ -1,7 +1,5 @@
 """Mean win rates and external scores on the command line; what is estimated is tested in tests/estimation."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -38,7 +36,7 @@ def bank_with_board(folder, fitted_bank):
 
 def rows_of(outcome):
     assert outcome.code == 0, outcome.err
-    return json.loads(outcome.out)["rows"]
+    return outcome.json["rows"]
 
 
 @pytest.mark.parametrize("target", ["board", "mean_win_rate"])
@@ -55,8 +53,7 @@ def test_a_score_takes_the_place_of_the_overall_one(run, folder, bank_with_board
 
 def test_tables_and_pages_name_the_score(run, folder, bank_with_board):
     page = folder / "page.html"
-    shown = run("estimate", bank_with_board, folder / "new.parquet", "--target", "board", "--report", page)
-    assert shown.code == 0, shown.err
+    shown = run.ok("estimate", bank_with_board, folder / "new.parquet", "--target", "board", "--report", page)
     assert "board" in shown.out
     text = page.read_text(encoding="utf-8")
     assert "of 12 past models (" in text
@@ -65,8 +62,7 @@ def test_tables_and_pages_name_the_score(run, folder, bank_with_board):
 
 
 def test_selections_name_the_score_that_they_were_tried_on(run, folder, bank_with_board):
-    outcome = run("select", bank_with_board, "-n", 9, "--target", "board", "-o", folder / "s.json")
-    assert outcome.code == 0, outcome.err
+    outcome = run.ok("select", bank_with_board, "-n", 9, "--target", "board", "-o", folder / "s.json")
     assert "Cross-validated mean error of 'board'" in outcome.err
     refused = run("select", bank_with_board, "-n", 9, "--target", "board", "--method", "random")
     assert refused.code == 2
@@ -74,8 +70,8 @@ def test_selections_name_the_score_that_they_were_tried_on(run, folder, bank_wit
 
 
 def test_a_bank_says_which_external_scores_it_keeps(run, bank_with_board, fitted_bank):
-    assert json.loads(run("info", bank_with_board, "--format", "json").out)["external_scores"] == ["board"]
-    assert "external_scores" not in json.loads(run("info", fitted_bank, "--format", "json").out)
+    assert run("info", bank_with_board, "--format", "json").json["external_scores"] == ["board"]
+    assert "external_scores" not in run("info", fitted_bank, "--format", "json").json
 
 
 def test_unknown_names_are_told_what_there_is(run, folder, bank_with_board):

@@ -23,6 +23,7 @@ FITTING = READING | {"scipy.optimize", "scipy.interpolate", "scipy.spatial", "sc
 COMMANDS = (
     ("session --help", set()),
     ("bank list", set()),
+    ("import --help", set()),
     ("run lm-eval --help", set()),
     ("run inspect --help", set()),
     ("info bank", SHOWING),
@@ -63,8 +64,7 @@ def loaded(run, fitted_bank, tmp_path):
     write_responses(
         ResponseMatrix.create(past.responses[:1], model_ids=["new"], items=past.items), tmp_path / "new.parquet"
     )
-    begun = run("session", "start", fitted_bank, "-o", tmp_path / "run.jsonl", "--model-id", "new", *LIMIT)
-    assert begun.code == 0, begun.err
+    run.ok("session", "start", fitted_bank, "-o", tmp_path / "run.jsonl", "--model-id", "new", *LIMIT)
     program = PROGRAM.format(commands=[words for words, _ in COMMANDS], heavy=HEAVY)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

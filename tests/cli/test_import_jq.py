@@ -108,8 +108,7 @@ def test_the_page_has_an_example_of_each_tool():
 def imported(run, folder, name, *words):
     """Run the page's command for these files, and return the responses."""
     command = COMMANDS[name]
-    outcome = run(command[1], *sorted(folder.glob(command[2])), *command[3:], *words)
-    assert outcome.code == 0, outcome.err
+    run.ok(command[1], *sorted(folder.glob(command[2])), *command[3:], *words)
     return read_responses(folder / "responses.parquet")
 
 
@@ -157,7 +156,7 @@ def test_the_examples_of_the_page_read_what_people_reported(name, shared_dir, tm
     files = sorted((shared_dir / "inputs").glob(pattern))
     if not files:
         pytest.skip(f"no {pattern} among the reference data")
-    assert run(command[1], *files, *command[3:]).code == 0
+    run.ok(command[1], *files, *command[3:])
     found = read_responses(tmp_path / "responses.parquet")
     trials = np.ones_like(found.responses) if found.n_trials is None else np.maximum(found.n_trials, 1)
     right = np.nansum(found.responses * trials, axis=1)
@@ -172,7 +171,7 @@ def test_a_program_may_be_in_a_file_and_in_that_of_spec(folder, run):
     (folder / "rows.jq").write_text(f"# rows\n{program}\n")
     (folder / "spec.toml").write_text(f"jq = '''{program}'''\n")
     for number, words in enumerate((("--jq", program), ("--jq", "@rows.jq"), ("--spec", "spec.toml"))):
-        assert run("import", "promptfoo.json", *words, "-o", f"{number}.parquet").code == 0
+        run.ok("import", "promptfoo.json", *words, "-o", f"{number}.parquet")
         assert read_responses(f"{number}.parquet").responses.tolist() == [[1.0, 1.0]]
 
 

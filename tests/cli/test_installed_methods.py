@@ -1,6 +1,5 @@
 """A package that itembank does not know brings ways to estimate, to select and to calibrate."""
 
-import json
 import sys
 
 import numpy as np
@@ -98,9 +97,8 @@ def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run,
     found = estimate(bank, matrix, method="shrunk")
     expected = 0.5 * estimate(bank, matrix, method="weighted").value[:, 0] + 0.25
     np.testing.assert_allclose(found.value[:, 0], expected)
-    printed = run("estimate", fitted_bank, path, "--method", "shrunk", "--format", "json")
-    assert printed.code == 0, printed.err
-    assert [row["estimate"] for row in json.loads(printed.out)["rows"]] == found.value.ravel().tolist()
+    printed = run.ok("estimate", fitted_bank, path, "--method", "shrunk", "--format", "json")
+    assert [row["estimate"] for row in printed.json["rows"]] == found.value.ravel().tolist()
     shrunk = ESTIMATORS.resolve("shrunk")
     assert ESTIMATORS.label(type(shrunk)(0.9)) == "shrunk (weight 0.9)"
     assert np.isfinite(estimate(bank, matrix, method=Stacked((Weighted(), shrunk))).value[:, 0]).all()
@@ -108,9 +106,8 @@ def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run,
 
 def test_an_installed_selector_selects_and_its_recipe_is_followed(run, fitted_bank, tmp_path):
     chosen = select(load_bank(fitted_bank), 6, method="first", rng=0)
-    printed = run("select", fitted_bank, "-n", 6, "--method", "first", "-o", tmp_path / "s.json", "--format", "json")
-    assert printed.code == 0, printed.err
-    assert [item["item_id"] for item in json.loads(printed.out)["items"]] == list(chosen.item_ids)
+    printed = run.ok("select", fitted_bank, "-n", 6, "--method", "first", "-o", tmp_path / "s.json", "--format", "json")
+    assert [item["item_id"] for item in printed.json["items"]] == list(chosen.item_ids)
     assert chosen.method == "first"
     assert read_recipe(chosen).n_items == 6
 
@@ -119,10 +116,9 @@ def test_an_installed_calibration_makes_banks_that_can_be_read(run, tmp_path):
     responses = make_bank().responses
     assert calibrate(responses, "rough").message == "rough"
     write_responses(responses, tmp_path / "past.parquet")
-    done = run(
+    run.ok(
         "calibrate", tmp_path / "past.parquet", "-o", tmp_path / "bank", "--method", "rough", "--dims", 1, "--no-folds"
     )
-    assert done.code == 0, done.err
     assert load_bank(tmp_path / "bank").calibration.method == "rough"
 
 
@@ -138,5 +134,5 @@ def test_help_does_not_look_for_packages(run, monkeypatch):
 
     monkeypatch.setattr("itembank.methods.entry_points_of", asked)
     for command in ("estimate", "select", "calibrate", "compare", "plan"):
-        assert run(command, "--help").code == 0
+        run.ok(command, "--help")
     assert cli.list_commands(None)

@@ -544,8 +544,7 @@ def test_what_a_message_advises_gives_the_right_numbers(run, tmp_path, case):
     options = advised(first.err)
     assert options == shlex.split(case.advice), first.err
     options = [case.in_place_of.get(one, one) for one in options]
-    again = run("import", *paths, "-o", output, *shlex.split(case.words), *options)
-    assert again.code == 0, again.err
+    run.ok("import", *paths, "-o", output, *shlex.split(case.words), *options)
     matrix = read_responses(output)
     expected = np.array(list(case.answers.values()), dtype=np.float64)
     found = matrix.responses[[matrix.model_ids.index(name) for name in case.answers]]
@@ -564,7 +563,7 @@ ELSEWHERE = {
     "--items": "tables of their own, test_known.py",
     "--jq": "nested JSON, test_import_jq.py",
     "--limit": "an option of lm_eval",
-    "--spec": "empty = 'drop' in a file, test_import.py",
+    "--spec": "empty = 'drop' in a file, test_table.py",
     "--errors": "what lost answers count as, wherever they are read",
     "--scenario": "goes with prefix_scenario, test_long_table.py",
     "--allow-mixed-prompts": "test_judges.py",

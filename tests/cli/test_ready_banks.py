@@ -1,7 +1,5 @@
 """Ready banks on the command line: built from a folder, listed, and taken where a bank's path is."""
 
-import json
-
 import pytest
 
 from tests.bank.banks import make_bank
@@ -46,22 +44,20 @@ def test_a_bank_is_built_listed_and_taken_by_its_name(run, recipe, tmp_path):
     missing = run("bank", "build", recipe)
     assert missing.code == 1
     assert "--from FOLDER" in words_of(missing.err)
-    built = run("bank", "build", recipe, "--from", tmp_path / "files", "--format", "json")
-    assert built.code == 0, built.err
-    (row,) = json.loads(built.out)["rows"]
+    built = run.ok("bank", "build", recipe, "--from", tmp_path / "files", "--format", "json")
+    (row,) = built.json["rows"]
     assert (row["name"], row["n_models"], row["n_items"], row["n_items_to_run"]) == ("bank:ours", 14, 24, [8])
     assert "itembank estimate bank:ours" in built.err
     refused = run("bank", "build", recipe, "--from", tmp_path / "files", "--into", tmp_path)
     assert (refused.code, "--into goes with" in words_of(refused.err)) == (2, True)
     again = run("bank", "build", recipe, "--from", tmp_path / "files")
     assert (again.code, "--force" in words_of(again.err)) == (1, True)
-    assert run("bank", "build", recipe, "--from", tmp_path / "files", "--force").code == 0
-    rows = {one["name"]: one for one in json.loads(run("bank", "list", "--format", "json").out)["rows"]}
+    run.ok("bank", "build", recipe, "--from", tmp_path / "files", "--force")
+    rows = {one["name"]: one for one in run("bank", "list", "--format", "json").json["rows"]}
     assert (rows["bank:ours"]["status"], rows["bank:ours"]["licence"]) == ("built", "MIT")
     assert (rows["bank:swebench-verified"]["status"], rows["bank:bfcl"]["status"]) == ("package", "recipe")
-    estimates = run("estimate", "bank:ours", tmp_path / "new.csv", "--format", "json")
-    assert estimates.code == 0, estimates.err
-    assert {one["model_id"] for one in json.loads(estimates.out)["rows"]} == {"new"}
+    estimates = run.ok("estimate", "bank:ours", tmp_path / "new.csv", "--format", "json")
+    assert {one["model_id"] for one in estimates.json["rows"]} == {"new"}
     assert "A bank of 14 past models and 24 items" in run("info", "bank:ours").out
 
 

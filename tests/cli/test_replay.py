@@ -1,7 +1,5 @@
 """`itembank replay`: the numbers of sessions driven from a shell, all models at once."""
 
-import csv
-import io
 import json
 import shlex
 import shutil
@@ -18,7 +16,7 @@ from itembank.irt.bernoulli import probability
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
-from tests.cli.session.loops import FAST, session_file
+from tests.cli.session.loops import FAST
 
 N_MODELS = 3
 QUICK = FAST
@@ -43,7 +41,7 @@ def data(tmp_path):
 
 def replayed(run, data, *options):
     outcome = run("replay", data / "bank", data / "new.parquet", *options, "--format", "json")
-    return outcome, json.loads(outcome.out)["rows"]
+    return outcome, outcome.json["rows"]
 
 
 def answers(data):
@@ -53,42 +51,6 @@ def answers(data):
 
 
 SAME = ("target", "estimate", "low", "high", "standard_error", "n_items", "n_total")
-
-
-@pytest.mark.parametrize(
-    ("options", "rare"),
-    [
-        (("--max-items", 7), None),
-        (("--cost", "tokens", "--max-cost", "tokens=300"), ""),
-        (("--max-items", 5, "--seed", 3), 'criterion = "random"'),
-        (("--half-width", 0.1, "--max-items", 8), "constraints.at_least = 1"),
-    ],
-)
-def test_a_loop_of_ask_and_tell_ends_with_the_numbers_of_replay(run, data, options, rare):
-    known = answers(data)
-    options = options if rare is None else (*options, *session_file(data, rare))
-    outcome, rows = replayed(run, data, *options)
-    codes = set()
-    for model in ("new-0", "new-1", "new-2"):
-        journal = data / f"{model}.jsonl"
-        assert run("session", "start", data / "bank", "-o", journal, "--model-id", model, *options).code == 0
-        while items := run("session", "ask", journal, "--format", "ids").out.splitlines():
-            for item in items:
-                one = known[model, item]
-                cost = f"output_tokens={one['output_tokens']}"
-                run("session", "tell", journal, item, "--response", one["response"], "--cost", cost)
-        status = run("session", "status", journal, "--format", "json")
-        told = json.loads(status.out)
-        codes.add(status.code)
-        mine = [row for row in rows if row["model_id"] == model]
-        assert [{name: row[name] for name in SAME} for row in mine] == [
-            {name: row[name] for name in SAME} for row in told["scores"]
-        ]
-        assert mine[0]["reason_stopped"] == told["reason_stopped"]
-        assert mine[0]["is_precise"] == told["is_precise"]
-        if "--cost" in options:
-            assert mine[0]["cost"] == told["costs"]["output_tokens"]
-    assert outcome.code == max(codes)
 
 
 SCRIPT = """
@@ -134,14 +96,11 @@ def test_the_exit_code_says_whether_every_model_was_precise(run, data):
 def test_rows_are_those_of_estimate_and_say_how_the_session_went(run, data):
     outcome, rows = replayed(run, data, "--max-items", 5, "--cost", "output_tokens", *QUICK)
     assert outcome.code == 0
-    estimated = json.loads(run("estimate", data / "bank", data / "new.parquet", "--format", "json").out)["rows"]
+    estimated = run("estimate", data / "bank", data / "new.parquet", "--format", "json").json["rows"]
     assert len(rows) == len(estimated) == N_MODELS * 4
     own = {"n_answered", "n_failed", "cost", "cost_unit", "reason_stopped", "is_precise"}
     assert set(rows[0]) == set(estimated[0]) | own
-    spent = {row["model_id"]: row["cost"] for row in rows}
     command = ("replay", data / "bank", data / "new.parquet", "--max-items", 5, "--cost", "output_tokens", *QUICK)
-    table = csv.DictReader(io.StringIO(run(*command, "--format", "csv").out))
-    assert {row["model_id"]: float(row["cost"]) for row in table} == spent
     text = run(*command).out
     assert "cost (output_tokens)" in text
     assert text.count("budget: 5 items") == N_MODELS

@@ -31,8 +31,7 @@ def test_measures_nothing_when_told_so(run, bank_folder, tmp_path, monkeypatch):
     monkeypatch.setattr("itembank.planning.accuracy._measured", lambda *_: pytest.fail("measured"))
     folder = tmp_path / "other"
     save_bank(make_bank(seed=5), folder)
-    outcome = run("report", folder, "-o", tmp_path / "bank.html", "--no-accuracy")
-    assert outcome.code == 0, outcome.err
+    outcome = run.ok("report", folder, "-o", tmp_path / "bank.html", "--no-accuracy")
     assert "The page does not say how good estimates are: --no-accuracy was given." in outcome.err
     few = tmp_path / "few"
     save_bank(start(make_bank().responses.items), few)
@@ -46,8 +45,7 @@ def test_a_bank_that_cannot_be_measured_has_a_page_all_the_same(run, tmp_path, m
         raise DataError("no item is left.")
 
     monkeypatch.setattr("itembank.planning.accuracy.accuracy", refuse)
-    outcome = run("report", tmp_path / "bank", "-o", tmp_path / "bank.html")
-    assert outcome.code == 0
+    outcome = run.ok("report", tmp_path / "bank", "-o", tmp_path / "bank.html")
     assert "The page does not say how good estimates are: no item is left." in outcome.err
     assert (tmp_path / "bank.html").is_file()
 

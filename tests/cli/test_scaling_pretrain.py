@@ -56,19 +56,6 @@ def test_json_has_forecasts_and_what_they_are_worth(files):
     assert len(content["held-out"]) == 3 * 2 * 4  # the law, and two by hand
 
 
-@pytest.mark.parametrize(
-    ("show", "column", "n_checked"),
-    [("forecasts", "slope", 0), ("decisions", "share_of_target", 1), ("curves", "low", 0)],
-)
-def test_csv_has_one_table(files, show, column, n_checked):
-    result = run_with_bank(files, "--law", "irsl", *checked(files, n_checked), "--show", show, "--format", "csv")
-    assert result.exit_code == 0, result.output
-    rows = list(csv.DictReader(io.StringIO(result.stdout)))
-    assert column in rows[0]
-    by_hand = {"last-score", "last-line"} if show == "decisions" else set()
-    assert {row["law"] for row in rows} == {"irsl"} | by_hand
-
-
 def test_csv_has_the_law_that_the_table_shows_unless_all_are_asked_for(files):
     def laws(*options):
         both = ("--law", "sigmoid", "--law", "trend", *checked(files, 0), "--format", "csv", *options)

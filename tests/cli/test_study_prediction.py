@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from itembank.responses.response_files import write_responses
@@ -26,8 +24,7 @@ def test_it_tells_how_far_it_is_and_goes_on(run, workplace, made, study, tmp_pat
     assert "2 of 2 partitions" in made.stderr
     assert "Next: itembank study table" in made.stderr
     page = tmp_path / "prediction.html"
-    shown = run("report", study, "-o", page)
-    assert shown.code == 0, shown.err
+    run.ok("report", study, "-o", page)
     assert "tasks that were not asked" in page.read_text(encoding="utf-8")
     again = run("study", "run", workplace / "study.toml", "-o", study, "--jobs", 1, "--no-resume")
     assert again.code == 1
@@ -35,8 +32,7 @@ def test_it_tells_how_far_it_is_and_goes_on(run, workplace, made, study, tmp_pat
 
 
 def test_a_table_has_errors_costs_and_what_errors_cost(run, study):
-    outcome = run("study", "table", study, "--set", "extrapolation", "--tasks", 3)
-    assert outcome.code == 0, outcome.err
+    outcome = run.ok("study", "table", study, "--set", "extrapolation", "--tasks", 3)
     curves = PredictionResult.load(study).curves.filter(
         set="extrapolation", n_calibration_tasks=3, assessor="2pl, adaptive v-optimal", budget=12
     )
@@ -50,7 +46,7 @@ def test_a_table_has_errors_costs_and_what_errors_cost(run, study):
 
 def test_parts_can_be_asked_for(run, study):
     outcome = run("study", "table", study, "--show", "reach", "--format", "json")
-    assert len(json.loads(outcome.out)["reach"]) == PredictionResult.load(study).costs.height
+    assert len(outcome.json["reach"]) == PredictionResult.load(study).costs.height
     outcome = run("study", "table", study, "--show", "at-cost")
     assert "at the cost of the reference" in outcome.out
     assert "held out" not in outcome.out
@@ -59,9 +55,8 @@ def test_parts_can_be_asked_for(run, study):
 
 
 def test_a_table_has_differences_to_one_assessor(run, study):
-    outcome = run("study", "table", study, "--against", "2pl, random", "--format", "json")
-    assert outcome.code == 0, outcome.err
-    rows = json.loads(outcome.out)["rows"]
+    outcome = run.ok("study", "table", study, "--against", "2pl, random", "--format", "json")
+    rows = outcome.json["rows"]
     assert len(rows) == 5 * 2 * 2 * 3
     assert {"difference", "difference_se", "ratio", "ratio_se"} <= set(rows[0])
     shown = run("study", "table", study, "--against", "2pl, random")
@@ -69,8 +64,7 @@ def test_a_table_has_differences_to_one_assessor(run, study):
 
 
 def test_a_figure_is_drawn(run, study, tmp_path):
-    outcome = run("study", "table", study, "--figure", tmp_path / "items.png")
-    assert outcome.code == 0, outcome.err
+    run.ok("study", "table", study, "--figure", tmp_path / "items.png")
     assert (tmp_path / "items.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -1,6 +1,5 @@
 """Answers that models lost: what differences and rankings make of them."""
 
-import json
 import warnings
 
 import numpy as np
@@ -123,7 +122,6 @@ def test_the_command_line(run, tmp_path, monkeypatch) -> None:
     assert "high lost 50 answers (50 time-outs), middle lost 20" in plain.err
     assert "--errors wrong or bounds" in plain.err
     wrong = run("compare", "middle.parquet", "high.parquet", "--errors", "wrong", "--format", "json")
-    assert json.loads(wrong.out)["rows"][0]["errors"] == "wrong"
-    bounds = run("compare", *(f"{name}.parquet" for name in NAMES), "--errors", "bounds", "--ranking")
-    assert bounds.code == 0
+    assert wrong.json["rows"][0]["errors"] == "wrong"
+    bounds = run.ok("compare", *(f"{name}.parquet" for name in NAMES), "--errors", "bounds", "--ranking")
     assert "The intervals hold whichever of them were right" in bounds.err

@@ -1,6 +1,5 @@
 """The README's commands and Python run one after the other as they are printed, and give what it shows."""
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -28,8 +27,7 @@ def test_what_is_printed_is_what_comes_of_commands_and_of_python(run, tmp_path, 
     monkeypatch.setenv("COLUMNS", "100")
     (commands,), (shown,), (code,) = of_language("sh"), of_language("text"), of_language("python")
     for line in commands.splitlines():
-        outcome = run(*shlex.split(line, comments=True)[1:])
-        assert outcome.code == 0, outcome.err
+        outcome = run.ok(*shlex.split(line, comments=True)[1:])
     printed, shown = (BANK.sub("bank", text) for text in (outcome.out, shown))
     assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", shown).split()
     numbers = zip(NUMBER.findall(printed), NUMBER.findall(shown), strict=True)
@@ -40,7 +38,7 @@ def test_what_is_printed_is_what_comes_of_commands_and_of_python(run, tmp_path, 
     assert (tmp_path / "my-bank").is_dir()
     chosen = Selection.load(tmp_path / "selection.json").to_dict()
     assert namespace["selection"].to_dict() == chosen
-    assert namespace["estimates"].rows() == json.loads(again.out)["rows"]  # to the last digit
+    assert namespace["estimates"].rows() == again.json["rows"]  # to the last digit
 
 
 def test_the_true_score_is_the_one_it_names():

@@ -14,7 +14,6 @@ from itembank.estimation.estimator_specs import (
     Factor,
     Ridge,
     Stacked,
-    TaskMean,
     TaskMeanEB,
 )
 from itembank.estimation.point_methods import estimated_factor, gp_irt, sample_share, weighted_means
@@ -160,12 +159,6 @@ def test_weighted_means_are_over_what_was_answered():
     responses = np.array([[1.0, 0.0, 0.5], [1.0, np.nan, 0.0], [np.nan, np.nan, 1.0], [np.nan] * 3])
     found = weighted_means(responses, np.array([1.0, 3.0, 0.0]))
     np.testing.assert_array_equal(found, [0.25, 1.0, np.nan, np.nan])
-
-
-def test_every_spec_has_defaults():
-    assert TaskMeanEB().strength == 5.0
-    for kind in (TaskMean, Ridge, Factor):
-        assert kind() == kind()
 
 
 UNSTACKED = [(), (PIRT(),), (PIRT(), Stacked()), (PIRT(), Auto()), (PIRT(), "gp-irt")]

@@ -30,31 +30,24 @@ NESTED = "[" * 100_000
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("read", "text", "message"),
     [
-        (NESTED, "cannot be read as JSON: it is nested too deeply"),
-        ('{"a": "\\ud800"}', r"holds half a character, \\ud800"),
-        ("{", "cannot be read as JSON: Expecting"),
-        ("1" * 5000, "cannot be read as JSON: Exceeds the limit"),
+        (read_json, NESTED, "cannot be read as JSON: it is nested too deeply"),
+        (read_json, '{"a": "\\ud800"}', r"holds half a character, \\ud800"),
+        (read_json, "{", "cannot be read as JSON: Expecting"),
+        (read_json, "1" * 5000, "cannot be read as JSON: Exceeds the limit"),
+        (read_toml, "a = " + NESTED, "nested too deeply"),
+        (read_toml, "a =", "cannot be read as TOML: Invalid value"),
     ],
 )
-def test_json_that_cannot_be(tmp_path, text, message):
+def test_documents_that_cannot_be(tmp_path, read, text, message):
     (tmp_path / "file").write_text(text)
     with pytest.raises(DataError, match=message):
-        read_json(tmp_path / "file")
+        read(tmp_path / "file")
 
 
 def test_whole_characters_in_escapes_are_read():
     assert parse_json('["\\ud83d\\ude00", "\\\\ud800"]') == ["\U0001f600", "\\ud800"]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"), [("a = " + NESTED, "nested too deeply"), ("a =", "cannot be read as TOML: Invalid value")]
-)
-def test_toml_that_cannot_be(tmp_path, text, message):
-    (tmp_path / "file").write_text(text)
-    with pytest.raises(DataError, match=message):
-        read_toml(tmp_path / "file")
 
 
 def test_only_ordinary_files_of_a_sane_size_are_read(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """A verdict for CI systems, read back as these read it: an XML parser, GitHub's workflow commands, CommonMark."""
 
-import json
 import re
 from xml.etree import ElementTree
 
@@ -147,12 +146,12 @@ def test_each_output_keeps_the_exit_code_and_what_programs_read(run, files, verd
     if form != "table":
         assert told.out == plain.out
     if form == "json":
-        assert json.loads(told.out)["verdict"] == verdict
+        assert told.json["verdict"] == verdict
 
 
 def test_items_to_run_are_all_that_stands_on_standard_output(run, files):
     folder = files / "gate"
-    assert run("gate", "start", files / "old.parquet", "-o", folder).code == 0
+    run.ok("gate", "start", files / "old.parquet", "-o", folder)
     plan = GatePlan.load(folder)
     asked = answers("new", 34).take(items=answers("new").item_indices(plan.next_items()))
     write_responses(asked, files / "new.parquet")

@@ -1,6 +1,5 @@
 """Answers that the baseline or the candidate lost: what they count as, and what they do to a verdict."""
 
-import json
 import shutil
 
 import numpy as np
@@ -179,20 +178,20 @@ def test_a_command_that_fails_counts_by_the_policy(run, tmp_path, monkeypatch) -
     items = [f"item-{k}" for k in range(200)]
     pl.DataFrame({"model_id": ["old"] * 200, "item_id": items, "response": [1] * 200}).write_csv("base.csv")
     (tmp_path / "agent.sh").write_text(AGENT)
-    assert run("gate", "start", "base.csv", "--margin", 0.08, "-o", "gate").code == 0
+    run.ok("gate", "start", "base.csv", "--margin", 0.08, "-o", "gate")
     how = ("gate", "next", "gate", "--command", "sh agent.sh {item_id}", "--model-id", "new", "--retries", 0)
     plain = run(*how)
     assert plain.code == 1
     assert "To count what was lost: --errors wrong or bounds" in plain.err
     wrong = run(*how, "--errors", "wrong", "--format", "json")
-    found = json.loads(wrong.out)
+    found = wrong.json
     assert (wrong.code, found["verdict"], found["errors"]) == (1, "fail", "wrong")
     assert found["n_lost_candidate"] > 0
     shutil.rmtree("gate")
     run("gate", "start", "base.csv", "--margin", 0.08, "-o", "gate", "--errors", "bounds")
     bounds = run(*how, "--format", "json")
     assert bounds.code == 3
-    assert "they decide" in json.loads(bounds.out)["sentence"]
+    assert "they decide" in bounds.json["sentence"]
 
 
 def test_the_command_line_refuses_what_results_cannot_tell(run, tmp_path, monkeypatch) -> None:

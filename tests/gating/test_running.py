@@ -1,6 +1,5 @@
 """`itembank gate next --command`: any program runs the stages of a gate, and none of its answers is paid for twice."""
 
-import json
 import subprocess
 import sys
 
@@ -29,7 +28,7 @@ def gate(run, tmp_path, monkeypatch):
     table = {"model_id": "base", "item_id": ids, "scenario": "s", "response": baseline}
     pl.DataFrame(table).write_csv("base.csv")
     (tmp_path / "agent.sh").write_text(AGENT)
-    assert run("gate", "start", "base.csv", "--margin", 0.08, "-o", "gate").code == 0
+    run.ok("gate", "start", "base.csv", "--margin", 0.08, "-o", "gate")
     return tmp_path
 
 
@@ -48,13 +47,13 @@ def by_hand(run, folder, name):
     ran = dict.fromkeys(begun(folder))
     table = {"model_id": f"org/{name}", "item_id": list(ran), "response": [int(told[item]) for item in ran]}
     pl.DataFrame(table).write_csv("ran.csv")
-    return json.loads(run("gate", "next", "gate", "ran.csv", "--format", "json").out)
+    return run("gate", "next", "gate", "ran.csv", "--format", "json").json
 
 
 @pytest.mark.parametrize(("name", "verdict", "code"), [("good", "pass", 0), ("bad", "fail", 1)])
 def test_stops_as_soon_as_the_verdict_stands_which_is_that_of_results_by_hand(run, gate, name, verdict, code):
     done = run(*words(name, "--jobs", 3))
-    found = json.loads(done.out)
+    found = done.json
     assert (done.code, found["verdict"]) == (code, verdict), done.err
     assert len(begun(gate)) == len(set(begun(gate))) == found["n_items"] < N_ITEMS
     assert found == by_hand(run, gate, name)
@@ -67,16 +66,15 @@ def test_goes_on_after_a_kill_and_runs_no_answered_item_again(run, gate):
     (gate / "deadly").touch()
     killed = subprocess.run([sys.executable, "-m", "itembank", *map(str, words("good"))], check=False)
     assert killed.returncode == -9
-    done = run(*words("good"))
-    assert done.code == 0
+    done = run.ok(*words("good"))
     assert "Continuing: 29 items are answered" in done.err
     ran = begun(gate)
     assert [item for item in set(ran) if ran.count(item) > 1] == [ran[29]]  # which nobody had answered
-    assert json.loads(done.out) == by_hand(run, gate, "good")
+    assert done.json == by_hand(run, gate, "good")
 
 
 def test_an_item_that_stays_failed_keeps_the_gate_from_looking_until_it_is_mended(run, gate):
-    first = json.loads(run("gate", "start", "base.csv", "--margin", 0.08, "-o", "again", "--format", "json").out)
+    first = run("gate", "start", "base.csv", "--margin", 0.08, "-o", "again", "--format", "json").json
     item = first["next_items"][7]
     (gate / "failing").write_text(item)
     done = run(*words("good", "--retries", 1))
@@ -84,7 +82,7 @@ def test_an_item_that_stays_failed_keeps_the_gate_from_looking_until_it_is_mende
     assert f"all 50 items of a stage are answered, and 1 are not: '{item}' (Exit status 3. no luck)" in done.err
     assert (len(begun(gate)), begun(gate).count(item)) == (51, 2)
     (gate / "failing").unlink()
-    assert run(*words("good")).code == 0
+    run.ok(*words("good"))
     assert begun(gate)[51] == item
     assert len(set(begun(gate))) == len(begun(gate)) - 2
 
@@ -111,7 +109,7 @@ def test_refuses_before_anything_is_run(run, gate, more, message):
 def test_answers_for_another_gate_are_refused(run, gate):
     assert run(*words("bad")).code == 1
     n_run = len(begun(gate))
-    assert run("gate", "start", "base.csv", "--margin", 0.08, "--seed", 1, "-o", "gate").code == 0
+    run.ok("gate", "start", "base.csv", "--margin", 0.08, "--seed", 1, "-o", "gate")
     done = run(*words("bad"))
     assert (done.code, "holds answers for another gate" in done.err) == (1, True)
     assert len(begun(gate)) == n_run

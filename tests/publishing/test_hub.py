@@ -87,16 +87,15 @@ def test_questions_are_refused_before_anything_is_sent(hub):
 
 def test_pull_writes_ordinary_files_of_the_bank_alone(hub, folder, tmp_path, run):
     hub.put("me/bank", folder, **{"README.md": b"# hello", "score.py": b"raise SystemExit", "evil/x.sh": b"rm"})
-    outcome = run("pull", "hf:me/bank", "-o", tmp_path / "mine", "--format", "json")
-    assert outcome.code == 0, outcome.err
-    assert json.loads(outcome.out)["rows"][0]["name"] == f"hf:me/bank@{hub.commit_of('me/bank', 'main')[1]}"
+    outcome = run.ok("pull", "hf:me/bank", "-o", tmp_path / "mine", "--format", "json")
+    assert outcome.json["rows"][0]["name"] == f"hf:me/bank@{hub.commit_of('me/bank', 'main')[1]}"
     mine = [path for path in (tmp_path / "mine").rglob("*") if path.is_file()]
     assert {path.name for path in mine} == FILES
     assert not any(path.is_symlink() for path in mine)
     hub.close()
     assert load_bank(tmp_path / "mine").bank_id == load_bank(folder).bank_id
     assert run("pull", "hf:me/bank", "-o", tmp_path / "mine").code == 1
-    assert run("pull", "hf:me/bank", "-o", tmp_path / "mine", "--force").code == 0
+    run.ok("pull", "hf:me/bank", "-o", tmp_path / "mine", "--force")
 
 
 def test_a_damaged_bank_is_not_pulled(hub, folder, tmp_path, run):
@@ -166,5 +165,5 @@ def test_commands_take_names_and_are_quiet_when_asked(hub, folder, run):
     hub.put("me/bank", folder)
     outcome = run("--quiet", "info", "hf:me/bank", "--format", "json")
     assert (outcome.code, outcome.err) == (0, "")
-    assert json.loads(outcome.out)["bank"] == load_bank(folder).bank_id
-    assert run("select", "hf:me/bank@main", "-n", 9, "--method", "random").code == 0
+    assert outcome.json["bank"] == load_bank(folder).bank_id
+    run.ok("select", "hf:me/bank@main", "-n", 9, "--method", "random")

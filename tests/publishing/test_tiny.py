@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -76,11 +74,10 @@ def test_the_tables_hold_the_items_and_their_parameters(tiny):
 def test_the_command_publishes_given_items_and_replaces_when_asked(run, whole, tmp_path):
     ib.select(whole, 9, method="random", rng=0).save(tmp_path / "nine.json")
     words = ("publish-tiny", whole, "--selection", tmp_path / "nine.json", "-o", tmp_path / "tiny", "--format", "json")
-    outcome = run(*words)
-    assert outcome.code == 0, outcome.err
-    assert json.loads(outcome.out)["rows"][0]["items"] == 9
+    outcome = run.ok(*words)
+    assert outcome.json["rows"][0]["items"] == 9
     assert run(*words).code == 1
-    assert run(*words, "--force").code == 0
+    run.ok(*words, "--force")
     assert run(*words, "-n", 5).code == 2
 
 

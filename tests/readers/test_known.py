@@ -48,18 +48,14 @@ def test_items_that_are_not_in_the_table_have_empty_columns_with_a_warning(resul
 
 
 def test_a_table_of_other_models_is_refused(results, tmp_path):
-    with pytest.raises(
-        DataError, match=r"none of the 2 models of .*results.csv is in the table of models, which has 'c'"
-    ):
+    with pytest.raises(DataError, match=r"none of the 2 models of .*results.csv is in .*, which has 'c'"):
         read_responses(results, models=write(tmp_path, "models.csv", "model_id\nc\n"))
 
 
 def test_what_stands_with_the_responses_wins_with_a_warning_and_gaps_are_filled(tmp_path):
     path = write(tmp_path, "r.csv", "model_id,item_id,response,scenario\na,x,1,math\na,y,1,\na,z,1,law\n")
     items = write(tmp_path, "items.csv", "item_id,scenario\nx,maths\ny,code\nz,law\n")
-    with pytest.warns(
-        DataWarning, match=r"scenario of 1 items differs .*'math' for 'x'\) and the table of items \('maths'\)"
-    ):
+    with pytest.warns(DataWarning, match=r"of 1 items differs .*'math' for 'x'\) and the table of items \('maths'\)"):
         assert read_responses(path, items=items).items["scenario"].to_list() == ["math", "code", "law"]
 
 
@@ -104,9 +100,7 @@ def test_wrong_tables(results, tmp_path, name, text, message):
 def test_ids_of_two_types_between_table_and_responses(tmp_path):
     pl.DataFrame({"model_id": [1], "item_id": ["x"], "response": [1]}).write_parquet(tmp_path / "r.parquet")
     pl.DataFrame({"model_id": ["1"]}).write_parquet(tmp_path / "models.parquet")
-    with pytest.raises(
-        DataError, match=r"model_id must have one type, got whole numbers in .* and text in the table of models"
-    ):
+    with pytest.raises(DataError, match=r"model_id must have one type, got whole numbers in .* and text in the"):
         read_responses(tmp_path / "r.parquet", models=tmp_path / "models.parquet")
     models = write(tmp_path, "models.csv", "model_id,size\n1,7\n")  # a CSV has no types
     assert read_responses(tmp_path / "r.parquet", models=models).models.rows() == [("1", 7)]

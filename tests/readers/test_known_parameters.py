@@ -105,9 +105,7 @@ def test_tiny_benchmarks_are_read_as_their_own_code_reads_them(tmp_path, protoco
     np.testing.assert_allclose(
         items.group_by("scenario", "subscenario").agg(pl.sum("weight"))["weight"].sort(), [15, 15, 20, 20]
     )
-    with pytest.raises(
-        ParameterError, match=r"must be named .*got 'arc'. There are 'lb' \(scenarios 'truthfulqa', 'arc'\); 'mmlu'"
-    ):
+    with pytest.raises(ParameterError, match=r"got 'arc'. There are 'lb' \(scenarios 'truthfulqa', 'arc'\); 'mmlu'"):
         read_known_parameters(path, "arc")
 
 

@@ -69,16 +69,12 @@ def test_the_probability_per_character_leaves_out_the_delimiter():
 def test_one_option_has_a_probability_per_character_but_nothing_to_compare_with():
     made = read(LOG, "last_word", response="probability-per-character")
     assert 0.0 < made.responses.min() < made.responses.max() < 1.0
-    with pytest.raises(
-        DataError, match=r"'last_word': metric 'choice_probability' compares options.*\n.*metric=\('last_word=acc',\)"
-    ):
+    with pytest.raises(DataError, match=r"'last_word': .* compares options.*\n.*metric=\('last_word=acc',\)"):
         read(LOG, "last_word", response="probability")
 
 
 def test_generated_text_has_no_options_and_the_message_says_what_it_has():
-    with pytest.raises(
-        DataError, match=r"24 of 24 samples do not hold \(generated text.*\n.*metric=\('majority=exact_match',\)"
-    ):
+    with pytest.raises(DataError, match=r"do not hold \(generated text.*\n.*metric=\('majority=exact_match',\)"):
         read(LOG, "majority", response="probability")
 
 

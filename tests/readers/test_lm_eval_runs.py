@@ -33,18 +33,14 @@ def test_content_that_differs_from_that_of_a_response_file_is_refused(tmp_path):
     old = write_run(tmp_path / "old", "org/a", {"arc": answers(1, 0)})
     write_responses(read_responses(old), tmp_path / "old.parquet")
     new = write_run(tmp_path / "new", "org/b", {"arc": [sample(1, doc="new", acc=1.0)]})
-    with pytest.raises(
-        DataError, match="content of an item must be the same for all models, got two for 1 items: 'arc/1'"
-    ):
+    with pytest.raises(DataError, match="must be the same for all models, got two for 1 items: 'arc/1'"):
         read_responses([tmp_path / "old.parquet", new])
 
 
 def test_a_part_of_a_task_is_flagged(tmp_path):
     write_run(tmp_path, "org/a", {"arc": answers(1, 0)}, sizes={"arc": 100})
     write_run(tmp_path, "org/b", {"arc": answers(1, 0)}, sizes={"arc": 2})
-    with pytest.warns(
-        DataWarning, match=r"1 models were run on a part of their tasks only: 'org/a' \(2 of 100 items\)"
-    ):
+    with pytest.warns(DataWarning, match=r"1 models were run on a part .*: 'org/a' \(2 of 100 items\)"):
         matrix = read_responses(tmp_path)
     assert matrix.models.select("is_partial", "n_items_run", "n_items_full").rows() == [(True, 2, 100), (False, 2, 2)]
 

@@ -162,9 +162,7 @@ def test_copies_of_one_attempt_count_once_and_contradictions_are_refused():
 
 
 def test_scores_between_right_and_wrong_are_no_counts():
-    with pytest.raises(
-        DataError, match=r"must be right or wrong .* got 2 others: 'a' item 'x' = 0\.5, 'a' item 'x' = 0\.3"
-    ):
+    with pytest.raises(DataError, match=r"must be right or wrong .* got 2 .*'a' item 'x' = 0\.5, 'a' item 'x' = 0\.3"):
         responses_from_frame(table(response=[1, 0.5, 0.3], seed=[1, 2, 3]), spec=COUNT)
 
 

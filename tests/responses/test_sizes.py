@@ -1,7 +1,6 @@
 """Scores of many questions that came without the number of these."""
 
 import dataclasses
-import json
 
 import numpy as np
 import polars as pl
@@ -64,7 +63,7 @@ def test_a_bank_says_what_it_assumed_in_its_files_and_on_its_page(bank, tmp_path
     assert assumed_questions(read.responses.items) == ASSUMED_QUESTIONS
     assert "count as 100 each, an assumption" in bank_page(read).html()
     about = run("info", tmp_path / "bank", "--format", "json")
-    assert json.loads(about.out)["assumed_questions"] == ASSUMED_QUESTIONS
+    assert about.json["assumed_questions"] == ASSUMED_QUESTIONS
 
 
 def test_calibrate_and_estimate_say_so_on_the_command_line(board, tmp_path, run):
@@ -77,10 +76,10 @@ def test_calibrate_and_estimate_say_so_on_the_command_line(board, tmp_path, run)
     ]
     pl.DataFrame(rows).write_csv(tmp_path / "scores.csv")
     made = run("calibrate", tmp_path / "scores.csv", "-o", tmp_path / "bank", "--dims", 1, "--format", "json")
-    assert json.loads(made.out)["rows"][0]["assumed_questions"] == ASSUMED_QUESTIONS
+    assert made.json["rows"][0]["assumed_questions"] == ASSUMED_QUESTIONS
     assert "count as 100 each, an assumption" in made.err
     found = run("estimate", tmp_path / "bank", tmp_path / "scores.csv", "--format", "json")
-    assert all("count as 100 each" in one["note"] for one in json.loads(found.out)["rows"])
+    assert all("count as 100 each" in one["note"] for one in found.json["rows"])
 
 
 @pytest.mark.filterwarnings("ignore:items of .* are not skill")

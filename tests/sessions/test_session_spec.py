@@ -106,9 +106,7 @@ def test_impossible_limits_are_refused(make):
 
 
 def test_points_given_for_a_half_width_are_refused_with_the_scale():
-    with pytest.raises(
-        ParameterError, match=r"above 0 and below 1, got 3\. Scores run from 0 to 1: 3 points are 0\.03"
-    ):
+    with pytest.raises(ParameterError, match=r"below 1, got 3\. Scores run from 0 to 1: 3 points are 0\.03"):
         Stopping(half_width={"overall": 3})
 
 

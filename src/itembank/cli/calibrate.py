@@ -186,16 +186,12 @@ def calibrate_command(
 
 def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
     """Return the choices that were given and that the method and the item model have; refuse the others."""
-    having = {name: [one for one in METHODS.builtin_names if name in _fields(one)] for name in choices}
-    rules = [(name, name in _fields(method), f"--method {' or '.join(having[name])}") for name in choices]
+    known = {one: {field.name for field in fields(METHODS.kinds[one])} for one in {*METHODS.builtin_names, method}}
+    having = {name: [one for one in METHODS.builtin_names if name in known[one]] for name in choices}
+    rules = [(name, name in known[method], f"--method {' or '.join(having[name])}") for name in choices]
     refuse_unused(*rules)
     idle = {name for name, has_say, _ in rules if not has_say}
     return {name: value for name, value in typed(choices).items() if name not in idle}
-
-
-def _fields(method: str) -> set[str]:
-    """Names of a method's choices."""
-    return {one.name for one in fields(METHODS.kinds[method])}
 
 
 def _spec(
@@ -296,7 +292,18 @@ def _begin(
     ib.save_bank(bank, output, overwrite=force)
     n_items = min(100, bank.n_items)
     plan = None if bank.calibration.is_fitted else plan_models(bank, n_items)
-    print_rows([_about_start(bank, plan)], output_format, "calibrate", title=f"Bank {output}")
+    row = {
+        "bank": bank.bank_id,
+        "n_models": bank.n_models,
+        "n_items": bank.n_items,
+        "n_scenarios": bank.targets.n_scenarios,
+        "method": bank.calibration.method,
+    }
+    if plan is not None:  # intervals will rest on the draw of items
+        now, *later = plan.rows()
+        widths = {f"half_width_{one['n_models']}_models": one["half_width"] for one in later}
+        row |= {"n_items_to_run": plan.n_items, "half_width": now["half_width"], **widths}
+    print_rows([row], output_format, "calibrate", title=f"Bank {output}")
     if plan is not None:
         _say_what_to_expect(bank, plan)
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -315,22 +322,6 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_f
         note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
     else:
         note(f"Items to run: {own.n_items}, in {output / 'selection.json'}. Next: itembank estimate {output} RESULTS")
-
-
-def _about_start(bank: "Bank", plan: "MoreModels | None") -> dict[str, Any]:
-    """One row on the bank, and how wide intervals will be if they rest on the draw of items."""
-    row = {
-        "bank": bank.bank_id,
-        "n_models": bank.n_models,
-        "n_items": bank.n_items,
-        "n_scenarios": bank.targets.n_scenarios,
-        "method": bank.calibration.method,
-    }
-    if plan is None:
-        return row
-    now, *later = plan.rows()
-    widths = {f"half_width_{one['n_models']}_models": one["half_width"] for one in later}
-    return {**row, "n_items_to_run": plan.n_items, "half_width": now["half_width"], **widths}
 
 
 def _say_what_to_expect(bank: "Bank", plan: "MoreModels") -> None:

@@ -213,9 +213,15 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str)
         print_record(facts, "items", chosen.to_dicts(), output_format, "check-items")
         return
     told = {"n_models": facts["n_models"]}
-    told |= {name: f"{count}: {_meaning(name)}" for name, count in audit.counts.items() if count}
+    for name, count in audit.counts.items():
+        if count:
+            told[name] = f"{count}: {REASONS[name]}"
+            told[name] += f"; not flagged: --reason {name}" if name in SAME_FOR_ALL else ""
+    if audit.labels is not None:  # how well known bad items are found
+        first = "".join(f", {100.0 * share:.0f} % of the first {n} flagged" for n, share in audit.labels.first.items())
+        told["known to be bad"] = f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"
     print_record(
-        told | _known_words(audit),
+        told,
         "items",
         [_audit_row(row) for row in chosen.to_dicts()],
         "table",
@@ -229,19 +235,6 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str)
         _print_groups(audit.differential)
     for caution in audit.cautions:
         note(f"Note: {visible(caution)}")
-
-
-def _meaning(reason: str) -> str:
-    """Say what a reason means, and how to see items that are only counted."""
-    return f"{REASONS[reason]}; not flagged: --reason {reason}" if reason in SAME_FOR_ALL else REASONS[reason]
-
-
-def _known_words(audit: "ItemAudit") -> dict[str, str]:
-    """Say how well known bad items are found."""
-    if audit.labels is None:
-        return {}
-    first = "".join(f", {100.0 * share:.0f} % of the first {n} flagged" for n, share in audit.labels.first.items())
-    return {"known to be bad": f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"}
 
 
 def _audit_row(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """How `itembank check` prints what it found: as sections below each other, one JSON object, or one CSV table."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -48,9 +48,23 @@ class Checks:
 
 
 def print_checks(checks: Checks, output_format: str) -> None:
-    """Print what was found."""
+    """Print what was found: one JSON object, one table of CSV, or one section below the other."""
     if output_format == "json":
-        print_object(_as_record(checks), "check")
+        record: dict[str, Any] = {
+            "bank": checks.bank_id,
+            "suits": checks.suits,
+            "changes": list(checks.changes),
+            "verdicts": [sentence for one in checks.parts for sentence in one.verdicts],
+            "hints": checks.hints,
+        }
+        if checks.fit is not None:
+            record |= {"fit": checks.fit.rows(), "groups": checks.fit.group_rows()}
+        if checks.drift is not None:
+            drifted = [one.to_dict() for one in checks.drift.drifted]
+            record["drift"] = {**checks.drift.to_dict(), "items": drifted}
+        if checks.accuracy is not None:
+            record |= {"level": checks.accuracy.level, "scores": checks.accuracy.rows()}
+        print_object(record, "check")
     elif output_format == "csv":
         tables = [one for one in (checks.accuracy, checks.fit, checks.drift) if one is not None]
         print_rows(tables[0].rows() if tables else [], output_format, "check")
@@ -58,26 +72,10 @@ def print_checks(checks: Checks, output_format: str) -> None:
         _print_sections(checks)
 
 
-def _as_record(checks: Checks) -> dict[str, Any]:
-    record: dict[str, Any] = {
-        "bank": checks.bank_id,
-        "suits": checks.suits,
-        "changes": list(checks.changes),
-        "verdicts": [sentence for one in checks.parts for sentence in one.verdicts],
-        "hints": checks.hints,
-    }
-    if checks.fit is not None:
-        record |= {"fit": checks.fit.rows(), "groups": checks.fit.group_rows()}
-    if checks.drift is not None:
-        drifted = [one.to_dict() for one in checks.drift.drifted]
-        record["drift"] = {**checks.drift.to_dict(), "items": drifted}
-    if checks.accuracy is not None:
-        record |= {"level": checks.accuracy.level, "scores": checks.accuracy.rows()}
-    return record
-
-
 def _print_sections(checks: Checks) -> None:
     """Print one section below the other, with an empty line between them."""
+    from itembank.auditing.person_fit import ONE_RUN, SHIFT  # noqa: PLC0415
+
     sections: list[Callable[[], None]] = []
     if checks.changes:
         sections.append(lambda: _say([f"Changed: {sentence}" for sentence in checks.changes]))
@@ -91,8 +89,6 @@ def _print_sections(checks: Checks) -> None:
         if number:
             click.echo()
         show()
-    from itembank.auditing.person_fit import ONE_RUN, SHIFT  # noqa: PLC0415
-
     for hint in checks.hints:
         (detail if hint in {ONE_RUN, SHIFT} else note)(visible(hint))  # these two are true of every check
 
@@ -109,24 +105,20 @@ def _print_fit(fit: "FitCheck") -> None:
     columns = ("model_id", "items", *names[1:])
     title = f"Fit of each model, compared with past models, bank {fit.bank_id}"
     print_rows(rows, "table", "check", title=title, columns=columns, least=("misfit", "items"))
-    named = list(_named_rows(fit))
+    named = [
+        {
+            "model_id": row["model_id"],
+            "group": row["group"],
+            "items": row["n_items"],
+            "others": row["n_reference"],
+            **{name: row[name] for name in ("mean", "expected", "difference", "p_value", "verdict")},
+        }
+        for row in fit.group_rows()
+        if row["kind"] == "named"
+    ]
     if named:
         title = "Suspected items: score in points, and what the other answers suggest"
         print_rows(named, "table", "check", title=title, least=("items", "others"))
-
-
-def _named_rows(fit: "FitCheck") -> Iterator[dict[str, Any]]:
-    for row in fit.group_rows():
-        if row["kind"] == "named":
-            yield {
-                "model_id": row["model_id"],
-                "group": row["group"],
-                "items": row["n_items"],
-                "others": row["n_reference"],
-                **{name: row[name] for name in ("mean", "expected", "difference")},
-                "p_value": row["p_value"],
-                "verdict": row["verdict"],
-            }
 
 
 def _print_drift(drift: "ItemDrift") -> None:

@@ -40,7 +40,7 @@ from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, REP
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from itembank.comparison.comparisons import Comparison
     from itembank.pages.render import Page
@@ -110,6 +110,7 @@ def compare_command(
     """  # noqa: D301
     from itembank.comparison.compared_models import bank_and_targets  # noqa: PLC0415
     from itembank.comparison.without_bank import joined  # noqa: PLC0415
+    from itembank.errors import DataWarning  # noqa: PLC0415
     from itembank.readers.read import read_matrix  # noqa: PLC0415
     from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
 
@@ -146,23 +147,16 @@ def compare_command(
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
     def page(typed: str) -> "Page":
-        every = _on_every_score(compared, comparison)
+        every = comparison
+        if len(comparison.targets) == 1 and len(comparison.model_ids) == 2:  # every score of two models
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataWarning)  # given before
+                every = compared(method=comparison.method, target="all")
         if loaded is None:
             return ib.pages.comparison_page(comparison, by_scenario=every, command=typed)
         return ib.pages.comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
 
     report_result(report, output_format, page)
-
-
-def _on_every_score(compared: "Callable[..., Comparison]", comparison: "Comparison") -> "Comparison":
-    """Compare the same two models on every score, by the method that was taken; of more, as they were."""
-    from itembank.errors import DataWarning  # noqa: PLC0415
-
-    if len(comparison.targets) > 1 or len(comparison.model_ids) > 2:
-        return comparison
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)  # given before
-        return compared(method=comparison.method, target="all")
 
 
 def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:

@@ -32,7 +32,6 @@ from itembank.readers.sources import SOURCES
 if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
     from itembank.readers.collecting import Found
-    from itembank.readers.public.read_public import PublishedCheck
     from itembank.readers.rows import ResponseRows
     from itembank.responses.responses import ResponseMatrix
 
@@ -197,12 +196,6 @@ def _spec(form: str | None, reading: dict[str, Any], spec_file: Path | None) -> 
     return ReadingSpec(**found)
 
 
-def _refuse_unread(kinds: set[str]) -> None:
-    """Refuse options that were typed and that none of these kinds of results is read by."""
-    if kinds:
-        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
-
-
 def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
     """Read, write, and say what was read, and from folders what each format has and what is ignored."""
     from itembank.files.memory import allowing  # noqa: PLC0415
@@ -212,7 +205,8 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
 
     with allowing(spec.max_memory):
         found = find_sources(given["paths"], spec)  # a look at every file, which is not taken twice
-    _refuse_unread(source_kinds(found))
+    if kinds := source_kinds(found):
+        refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
     are_told = len(found.paths) > 1 or any(path.is_dir() for path in given["paths"])
 
     def read(**known: Any) -> "ResponseMatrix":
@@ -392,7 +386,20 @@ def download_command(*, is_list: bool, **given: Any) -> None:
     if is_list:
         _list_sources(given["output_format"])
         return
-    folder = _folder(given)
+    from itembank.readers.public.fetch import fetch_public  # noqa: PLC0415
+    from itembank.readers.public.sources import public_source  # noqa: PLC0415
+
+    name, folder = given["name"], given["folder"]
+    if not name or given["output"] is None:
+        raise click.UsageError("needs a NAME (see --list) and -o/--output.")
+    public_source(name)
+    if folder is not None:
+        fetched = "results that are fetched, not with --from"
+        refuse_unused(*((option, False, fetched) for option in ("into", "models_wanted", "only")))
+    else:
+        wanted, only = given["models_wanted"], given["only"]
+        with warnings_as_notes(), progress("download") as report:
+            folder = fetch_public(name, given["into"], models=wanted, only=only, progress=report)
     finish_import(given, lambda **known: _read(given, folder, known))
 
 
@@ -430,25 +437,6 @@ def _list_sources(output_format: str) -> None:
     )
 
 
-def _folder(given: dict[str, Any]) -> Path:
-    """Check the call, fetch what is to be fetched, and return where it is."""
-    from itembank.cli.render import progress, warnings_as_notes  # noqa: PLC0415
-    from itembank.readers.public.fetch import fetch_public  # noqa: PLC0415
-    from itembank.readers.public.sources import public_source  # noqa: PLC0415
-
-    if not given["name"] or given["output"] is None:
-        raise click.UsageError("needs a NAME (see --list) and -o/--output.")
-    public_source(given["name"])
-    if given["folder"] is not None:
-        fetched = "results that are fetched, not with --from"
-        refuse_unused(*((name, False, fetched) for name in ("into", "models_wanted", "only")))
-        return Path(given["folder"])
-    with warnings_as_notes(), progress("download") as report:
-        return fetch_public(
-            given["name"], given["into"], models=given["models_wanted"], only=given["only"], progress=report
-        )
-
-
 def _read(given: dict[str, Any], folder: Path, known: dict[str, Any]) -> Any:
     """Read, and say how the scores compare with the published ones."""
     from itembank.readers.public.read_public import read_public  # noqa: PLC0415
@@ -456,16 +444,12 @@ def _read(given: dict[str, Any], folder: Path, known: dict[str, Any]) -> Any:
 
     chosen = {**public_source(given["name"]).choices, **file_choices(given["spec_file"], ReadingSpec)}
     found = read_public(given["name"], folder, spec=ReadingSpec(**chosen), **known)
-    if found.check is not None:
-        note(_words(found.check))
+    check = found.check
+    if check is not None and check.n_compared:
+        note(
+            f"Published scores: {check.n_compared} compared, {len(check.differing)} differ; largest difference "
+            f"{check.largest:.2g}."
+        )
+    elif check is not None:
+        note("The folder has no published scores to compare with.")
     return found.responses
-
-
-def _words(check: "PublishedCheck") -> str:
-    """Say in a line what the comparison found."""
-    if not check.n_compared:
-        return "The folder has no published scores to compare with."
-    return (
-        f"Published scores: {check.n_compared} compared, {len(check.differing)} differ; largest difference "
-        f"{check.largest:.2g}."
-    )

@@ -27,10 +27,8 @@ from itembank.errors import shown, visible
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
     from itembank.bank.banks import Bank
-    from itembank.numerics.arrays import FloatArray
     from itembank.pages.render import Page
     from itembank.planning.accuracy import Accuracy
-    from itembank.responses.responses import ResponseMatrix
 
 OUTLOOK = (
     "What the item model expects of better models: their score, and the share of it on items that tell them apart "
@@ -45,18 +43,9 @@ WORDS = {
 }
 """What numbers count, in a few words."""
 FACTS = (
-    *(
-        "bank",
-        "version",
-        "title",
-        "licence",
-        "harnesses",
-        "without_responses_of",
-        "items_to_run",
-        "measured",
-        "external_scores",
-    ),
-    *("newest_model", "n_degenerate_items", "assumed_questions", "n_negative_items", "n_never_solved", "costs"),
+    *("bank", "version", "title", "licence", "harnesses", "without_responses_of", "items_to_run", "measured"),
+    *("external_scores", "newest_model", "n_degenerate_items", "assumed_questions", "n_negative_items"),
+    *("n_never_solved", "costs"),
 )
 """Of a bank, without --verbose."""
 
@@ -200,7 +189,11 @@ def _show_responses(path: Path, output_format: str) -> None:
     with warnings_as_notes():
         responses = ib.read_responses(path)
     about = about_responses(responses, path)
-    about["responses"], rows = _kind(responses, is_binary=about.pop("is_binary")), scenario_rows(responses)
+    about["responses"] = "right or wrong (family bernoulli)" if about["is_binary"] else "from 0 to 1 (family beta)"
+    if any(part.n_trials is not None and part.n_trials.max() > 1 for part in responses.parts()):
+        about["responses"] = "shares of several attempts (family binomial or beta-binomial)"
+    del about["is_binary"]
+    rows = scenario_rows(responses)
     print_record(
         {**about, "density": f"{about['density']:.4g} ({WORDS['density']})"} if output_format == "table" else about,
         "scenarios",
@@ -212,13 +205,6 @@ def _show_responses(path: Path, output_format: str) -> None:
         heading="Scenarios; responses in points",
     )
     note_means(about, rows)
-
-
-def _kind(responses: "ResponseMatrix", *, is_binary: bool) -> str:
-    """Say what responses are, and the family that an item model takes for such."""
-    if any(part.n_trials is not None and part.n_trials.max() > 1 for part in responses.parts()):
-        return "shares of several attempts (family binomial or beta-binomial)"
-    return "right or wrong (family bernoulli)" if is_binary else "from 0 to 1 (family beta)"
 
 
 def _about(bank: "Bank") -> dict[str, Any]:
@@ -322,45 +308,28 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
     return rows
 
 
-def _precision_by_target(bank: "Bank") -> list[float] | None:
-    """Geometric mean of the items' precision in each scenario and over all; None if the family has none."""
-    import numpy as np  # noqa: PLC0415
-
-    if bank.parameters.precision is None:
-        return None
-    logs = np.log(bank.parameters.precision)
-    counts = np.bincount(bank.targets.scenario_index)
-    means = np.bincount(bank.targets.scenario_index, logs) / counts
-    return [*np.exp(means).tolist(), float(np.exp(logs.mean()))]
-
-
-def _range(scores: "FloatArray") -> dict[str, float]:
-    """Mean and range of past models' scores; NaN if none is known."""
-    import numpy as np  # noqa: PLC0415
-
-    known = scores[~np.isnan(scores)]
-    values = (known.mean(), known.min(), known.max()) if known.size else (np.nan,) * 3
-    return dict(zip(("mean_score", "lowest_score", "highest_score"), map(float, values), strict=True))
-
-
 def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
-    """One row a scenario, and one for the overall score."""
-    scores = bank.best_known_scores
-    sizes = [*bank.targets.scenario_sizes.tolist(), bank.n_total]
-    weights = [*bank.targets.scenario_weights.tolist(), 1.0]
+    """One row a scenario, and one for the overall score; a score is NaN if that of no past model is known."""
+    import numpy as np  # noqa: PLC0415
+
+    targets, scores = bank.targets, bank.best_known_scores
+    sizes = [*targets.scenario_sizes.tolist(), bank.n_total]
+    weights = [*targets.scenario_weights.tolist(), 1.0]
     biases = [*bank.item_model_bias.tolist(), float("nan")]
-    precision = _precision_by_target(bank)
-    return [
-        {
-            "target": name,
-            "n_items": sizes[j],
-            "weight": weights[j],
-            **(_range(scores[:, j]) if bank.n_models else {}),
-            "item_model_bias": biases[j],
-            **({} if precision is None else {"precision": precision[j]}),
-        }
-        for j, name in enumerate(bank.targets.names)
-    ]
+    rows = []
+    for j, name in enumerate(targets.names):
+        row = {"target": name, "n_items": sizes[j], "weight": weights[j]}
+        if bank.n_models:
+            known = scores[~np.isnan(scores[:, j]), j]
+            values = (known.mean(), known.min(), known.max()) if known.size else (np.nan,) * 3
+            row |= zip(("mean_score", "lowest_score", "highest_score"), map(float, values), strict=True)
+        rows.append({**row, "item_model_bias": biases[j]})
+    if bank.parameters.precision is not None:  # of items together by the geometric mean
+        logs = np.log(bank.parameters.precision)
+        means = np.bincount(targets.scenario_index, logs) / np.bincount(targets.scenario_index)
+        for row, precision in zip(rows, [*np.exp(means).tolist(), float(np.exp(logs.mean()))], strict=True):
+            row["precision"] = precision
+    return rows
 
 
 @click.command("report", cls=Command)
@@ -399,10 +368,12 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
     Dates, sizes and makers of models come from columns of the model table with usual names (release_date, params, org,
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
     """  # noqa: D301
+    from itembank.methods import entry_points_of  # noqa: PLC0415
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
     is_session = source.is_file() and is_journal(source)
-    made = _of_others(source) if source.is_dir() else None
+    others = entry_points_of("itembank.reports").values() if source.is_dir() else ()
+    made: Page | None = next((page for entry in others if (page := entry.load()(source)) is not None), None)
     if source.is_file() and not is_session:
         raise click.UsageError(f"{source} must be a bank's folder or the journal of a session.")
     refuse_unused(
@@ -418,14 +389,6 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
         else:
             page = _of_bank(source, known, measures=accuracy)
     write_report(page, output)
-
-
-def _of_others(folder: Path) -> "Page | None":
-    """Return the page of a folder that an installed package knows."""
-    from itembank.methods import entry_points_of  # noqa: PLC0415
-
-    pages = (entry.load()(folder) for entry in entry_points_of("itembank.reports").values())
-    return next((page for page in pages if page is not None), None)
 
 
 def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":

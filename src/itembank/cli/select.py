@@ -134,7 +134,11 @@ def select_command(
             chosen = _first(loaded, int(n_items or 0), method=spec, **choices)
     if chosen.explanation:
         note(f"Chosen by {visible(chosen.explanation)}")
-    text = None if ids is None else _id_text(ids, chosen, loaded)
+    text = None
+    if ids is not None:
+        from itembank.harnesses.id_forms import id_text  # noqa: PLC0415 (which other selections need not load)
+
+        text = id_text(ids, chosen.item_ids, loaded.responses.items)
     if output is not None:
         chosen.save(output)
         note(f"{chosen.n_items} of {loaded.n_total} items by {chosen.method} written to {output}.")
@@ -146,13 +150,6 @@ def select_command(
     elif output is None or output_format == "csv":
         title = f"{chosen.n_items} of {loaded.n_total} items of bank {loaded.bank_id} by {chosen.method}"
         print_rows(chosen.to_dict()["items"], output_format, "selection", title=title, is_read_back=True)
-
-
-def _id_text(form: str, selection: "Selection", bank: "Bank") -> str:
-    """Return the ids in the form of a tool."""
-    from itembank.harnesses.id_forms import id_text  # noqa: PLC0415 (which other selections need not load)
-
-    return id_text(form, selection.item_ids, bank.responses.items)
 
 
 def _asked_for(bank: "Bank", method: str, target: str | None) -> "Bank":

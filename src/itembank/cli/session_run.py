@@ -6,7 +6,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,33 +109,24 @@ def run(
     ):
         try:
             with warned_once():
-                ib.harnesses.drive(session, items, **running, after_answer=_teller(), on_interrupt=items.interrupt)
+                ib.harnesses.drive(session, items, **running, after_answer=_say_how_far, on_interrupt=items.interrupt)
         except KeyboardInterrupt:
             note(f"Stopped with {session.n_items} answers, all kept. The same command continues from here.")
             raise
     print_session(journal, loaded, output_format)
 
 
-def _teller() -> Callable[["AdaptiveSession", "Answer"], None]:
-    """Make what reports on standard error, after each answer, how well the score is known and what it has cost."""
+def _say_how_far(session: "AdaptiveSession", answer: "Answer") -> None:
+    """Say on standard error, after an answer, how well the score is known and what it has cost."""
+    from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
 
-    def tell(session: "AdaptiveSession", answer: "Answer") -> None:
-        if answer.failed:
-            note_failure(answer)
-            return
-        from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
-
-        target = session.pool.spec.target
-        name = target if isinstance(target, str) else CUSTOM
-        row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
-        parts = [
-            f"{session.n_items} answered",
-            f"{name} {points_text(row)}",
-            *cost_words(session),
-        ]
-        note("  ".join(parts))
-
-    return tell
+    if answer.failed:
+        note_failure(answer)
+        return
+    target = session.pool.spec.target
+    name = target if isinstance(target, str) else CUSTOM
+    row = next(row for row in session.estimate().scores.rows() if row["target"] == name)
+    note("  ".join([f"{session.n_items} answered", f"{name} {points_text(row)}", *cost_words(session)]))
 
 
 def note_failure(answer: "Answer") -> None:
@@ -252,15 +243,19 @@ def _check_depth(request: Mapping[str, Any]) -> None:
 
 
 def _found(session: "AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:
-    """Do what a request says."""
-    from itembank.sessions.answers import tell_all  # noqa: PLC0415
+    """Do what a request says: choose items, or give those again that wait for their answers; tell; or estimate."""
+    from itembank.checks import check_whole  # noqa: PLC0415
+    from itembank.errors import DataError  # noqa: PLC0415
+    from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
 
     if request["request"] == "ask":
-        return {"items": _asked(session, request)}
+        n, only_new = request.get("n", 1), request.get("only_new", False)
+        check_whole("n", n, least=1)
+        if not isinstance(only_new, bool):
+            raise DataError(f"only_new must be true or false, got {only_new!r}.")
+        items, is_new = next_items(session, n, only_new=only_new)
+        return {"items": item_rows(session, items, is_new=is_new)}
     if request["request"] == "tell":
-        from itembank.errors import DataError  # noqa: PLC0415
-        from itembank.sessions.answers import parse_answers  # noqa: PLC0415
-
         given = request.get("answers")
         if not isinstance(given, list):
             raise DataError(f"answers must be a list of objects, got {given!r}.")
@@ -268,16 +263,3 @@ def _found(session: "AdaptiveSession", request: Mapping[str, Any], *, new_units:
         tell_all(session, answers, new_units=new_units)
         return {"told": [answer.item_id for answer in answers]}
     return {"scores": session.estimate().scores.rows()}
-
-
-def _asked(session: "AdaptiveSession", request: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Choose items, or give those again that wait for their answers."""
-    from itembank.checks import check_whole  # noqa: PLC0415
-    from itembank.errors import DataError  # noqa: PLC0415
-
-    n, only_new = request.get("n", 1), request.get("only_new", False)
-    check_whole("n", n, least=1)
-    if not isinstance(only_new, bool):
-        raise DataError(f"only_new must be true or false, got {only_new!r}.")
-    items, is_new = next_items(session, n, only_new=only_new)
-    return item_rows(session, items, is_new=is_new)

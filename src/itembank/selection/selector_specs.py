@@ -289,9 +289,9 @@ def _check_importance(target: str | Mapping[str, float]) -> None:
 METHODS: MethodTable[SelectionSpec] = MethodTable(
     "selection",
     {
+        "drawn": Method(Drawn, "itembank.selection.drawn:choose_drawn"),
         "random": Method(Random, "itembank.selection.random_items:at_random"),
         "stratified": Method(Stratified, "itembank.selection.random_items:from_strata"),
-        "drawn": Method(Drawn, "itembank.selection.drawn:choose_drawn"),
         "anchor-correctness": Method(AnchorCorrectness, "itembank.selection.anchors:anchors_on_correctness"),
         "anchor-irt": Method(AnchorIRT, "itembank.selection.anchors:anchors_on_parameters"),
         "v-optimal": Method(VOptimal, "itembank.selection.v_optimal:choose_v_optimal"),

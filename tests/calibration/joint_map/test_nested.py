@@ -255,14 +255,10 @@ def test_weight_on_the_general_logit_draws_items_to_it():
     assert general[0] < general[1] < general[2]
 
 
-def test_one_dimension_is_no_nested_model():
-    with pytest.raises(ParameterError, match="'nested' needs n_dims of 2 or more"):
-        JointMAP("nested")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"n_dims": 1}, "'nested' needs n_dims of 2 or more"),
         ({"general_weight": -0.1}, "general_weight must be a finite number >= 0"),
         ({"general_weight": float("nan")}, "general_weight"),
         ({"slope_sd": 0.0}, "slope_sd must be a finite number > 0"),
@@ -271,7 +267,7 @@ def test_one_dimension_is_no_nested_model():
 )
 def test_choices_that_cannot_be_are_refused(options, message):
     with pytest.raises(ParameterError, match=message):
-        JointMAP("nested", n_dims=3, **options)
+        JointMAP("nested", **{"n_dims": 3, **options})
 
 
 @pytest.mark.slow

@@ -75,11 +75,11 @@ def test_each_kind_of_note_is_told_at_every_door(run, folder, bank, kind, model,
 
     command = ("estimate", folder / bank, new, "--ignore-unknown")
     printed = run(*command, "--format", "json")
-    assert json.loads(printed.out)["rows"] == json.loads(json.dumps(found.rows()))
+    assert printed.json["rows"] == json.loads(json.dumps(found.rows()))
     assert whole in printed.err
     table = list(csv.DictReader(io.StringIO(run(*command, "--format", "csv").out)))
     assert [row["note"] for row in table] == [row["note"] for row in found.rows()]
-    assert run(*command, "--report", folder / "page.html").code == 0
+    run.ok(*command, "--report", folder / "page.html")
     assert whole in seen((folder / "page.html").read_text(encoding="utf-8"))
 
 

@@ -1,7 +1,5 @@
 """A command and the verb of the same name, both without choices, give the same to the last digit."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -34,14 +32,14 @@ def bank(folder):
 def calibrated(run, folder):
     """The bank as the command writes it."""
     if not (folder / "bank").exists():
-        assert run("calibrate", folder / "past.parquet", "-o", folder / "bank").code == 0
+        run.ok("calibrate", folder / "past.parquet", "-o", folder / "bank")
     return folder / "bank"
 
 
 def rows(run, *arguments, name="rows"):
     done = run(*arguments, "--format", "json")
     assert done.code in {0, 3}, done.err
-    return json.loads(done.out)[name]
+    return done.json[name]
 
 
 def test_banks(bank, calibrated):
@@ -53,7 +51,7 @@ def test_banks(bank, calibrated):
 @pytest.mark.parametrize("method", ["auto", "random", "anchor-irt"])
 def test_selections(run, bank, calibrated, method):
     done = run("select", calibrated, "-n", 20, "--method", method, "--format", "json")
-    assert json.loads(done.out)["items"] == ib.select(bank, 20, method=method).to_dict()["items"]
+    assert done.json["items"] == ib.select(bank, 20, method=method).to_dict()["items"]
 
 
 def test_estimates(run, folder, bank, calibrated):
@@ -73,7 +71,7 @@ def test_checks(run, folder, bank, calibrated):
 
 
 def test_sessions(run, tmp_path, bank, calibrated):
-    assert run("session", "start", calibrated, "-o", tmp_path / "a.jsonl", "--model-id", "new").code == 0
+    run.ok("session", "start", calibrated, "-o", tmp_path / "a.jsonl", "--model-id", "new")
     asked = rows(run, "session", "ask", tmp_path / "a.jsonl", "-n", 9, name="items")
     with ib.start_session(tmp_path / "b.jsonl", bank, model_id="new") as session:
         assert [row["item_id"] for row in asked] == list(session.ask(9))
@@ -93,13 +91,13 @@ def test_sessions_of_a_bank_that_was_published_with_its_items(run, tmp_path, ban
 
 def test_banks_with_items_retired(run, tmp_path, bank, calibrated):
     command = ("bank", "retire", calibrated, bank.item_ids[3], "--reason", "wrong key", "-o", tmp_path / "bank")
-    assert run(*command).code == 0
+    run.ok(*command)
     retired = ib.banks.retire(bank, [bank.item_ids[3]], reason="wrong key")
     assert ib.load_bank(tmp_path / "bank").bank_id == retired.bank_id
 
 
 def test_small_subsets(run, tmp_path, bank, calibrated):
-    assert run("publish-tiny", calibrated, "-n", 20, "-o", tmp_path / "a").code == 0
+    run.ok("publish-tiny", calibrated, "-n", 20, "-o", tmp_path / "a")
     ib.publishing.publish_tiny(bank, tmp_path / "b", 20)
     first, second = (ib.load_bank(tmp_path / name) for name in "ab")
     assert first.bank_id == second.bank_id
@@ -108,6 +106,6 @@ def test_small_subsets(run, tmp_path, bank, calibrated):
 
 def test_simulations(run, tmp_path):
     shape = ("--n-models", 5, "--n-items", 40, "--n-tasks", 2)
-    assert run("simulate", "-o", tmp_path / "made.parquet", *shape).code == 0
+    run.ok("simulate", "-o", tmp_path / "made.parquet", *shape)
     made = itembank_studies.simulate(itembank_studies.SimulationSpec(n_models=5, n_items=40, n_tasks=2)).responses
     np.testing.assert_array_equal(ib.read_responses(tmp_path / "made.parquet").responses, made.responses)

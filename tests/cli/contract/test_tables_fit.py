@@ -1,5 +1,8 @@
 """What every command prints: its tables at three widths, and the keys of its JSON, all of them documented."""
 
+import csv
+import io
+import json
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -158,6 +161,15 @@ class Table:
         return tables.table_lines(self.columns, width, self.least)
 
 
+@dataclass(frozen=True)
+class Printed:
+    """What one call printed: tables, the JSON object, the rows of CSV."""
+
+    tables: tuple
+    content: dict | None
+    rows: list
+
+
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory, few_folds):
     """The tables of every command, with long ids of models."""
@@ -179,15 +191,28 @@ def printed(tmp_path_factory, few_folds):
         patch.setattr(render, "table_lines", remembered)
         result = {}
         for command, calls in CALLS.items():
-            for words in calls:
-                prepare(f"{command} {words}")
-            result[command], found[:] = tuple(found), []
-        can_be_json = [one for one in CALLS if "--format" in options_of(commands()[one])]
-        for words in (*JSON_ALONE, *(f"{command} {words}" for command in can_be_json for words in CALLS[command])):
-            code, _, err = run(f"{words.replace('-o made', '-o again')} --format json")
-            assert code in {0, 3} or "Leave it out" in err, f"{words}: {err}"
+            option = options_of(commands()[command]).get("--format")
+            forms = [one for one in ("json", "csv") if option is not None and one in option.type.choices]
+            made = [_printed(f"{command} {words}", forms, found) for words in calls]
+            result[command] = made
+        for words in JSON_ALONE:
+            _printed(words, ["json"], found)
         run("session serve asked.jsonl", SERVED)
     return result
+
+
+def _printed(words, forms, found):
+    """Call a command for its tables, which `found` collects, and in other forms, which write into other places."""
+    code, _, err = run(words)
+    assert code in {0, 3}, f"{words}: {err}"
+    tables_of, texts = tuple(found), {}
+    found.clear()
+    for form in forms:
+        code, out, err = run(f"{words.replace('-o made', f'-o {form}-made')} --format {form}")
+        texts[form] = out.replace(f"{form}-made", "made")
+        assert code in {0, 3} or "Leave it out" in err, f"{words}: {err}"
+    content = json.loads(texts["json"]) if texts.get("json") else None
+    return Printed(tables_of, content, list(csv.DictReader(io.StringIO(texts.get("csv", "")))))
 
 
 def _with_long_ids(column):
@@ -221,10 +246,85 @@ def test_every_command_is_here():
 
 @pytest.mark.parametrize("command", CALLS)
 def test_a_table_fits(printed, command):
-    assert printed[command]
-    for table in printed[command]:
+    found = [table for one in printed[command] for table in one.tables]
+    assert found
+    for table in found:
         for width in WIDTHS:
             check_fits(table, width)
+
+
+def rows_in(content):
+    """All objects that are in a JSON object, and lists of such, each as a list of rows."""
+    if isinstance(content, dict):
+        yield [content]
+        for one in content.values():
+            yield from rows_in(one)
+    elif content and isinstance(content, list) and all(isinstance(one, dict) for one in content):
+        yield content
+        for row in content:
+            for one in row.values():
+                yield from rows_in(one)
+
+
+def in_csv(value):
+    """What a value of JSON is in CSV."""
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+    return "" if value is None else text
+
+
+NUMBER = re.compile(r"([+-]?\d+(?:\.(\d+))?(?:e[+-]?\d+)?)(?: %| points| \(.*\))?")
+
+
+def is_shown(cell, value):
+    """Whether a cell of a table shows a value of JSON: texts and counts as they are, scores in points, all rounded."""
+    if isinstance(value, str):
+        return cell in {value, LONG.format(value)} or not value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return True
+    number = NUMBER.fullmatch(cell)
+    if number is None:
+        return False
+    near = 0.005 * abs(float(number[1])) if "e" in cell else 0.5 * 10.0 ** -len(number[2] or "")
+    return any(abs(float(number[1]) - scale * value) <= near * (1.0 + 1e-6) for scale in (1.0, 100.0))
+
+
+OTHER_ROWS = {
+    "scaling transfer": "of a pair of scenarios, CSV has the pair beside each of its rows",
+    "gate verdict": "CSV has both kinds of flips, which JSON has by scenario, beside the verdict",
+    "bank list": "the table has sizes of one bank in words",
+    "plan": "the table has a dash where a way is compared with itself",
+    "session tell": "the table has a line for each fact",
+    "study table": "the table has means over rows",
+}
+"""Commands whose rows differ between the forms, and why."""
+
+
+@pytest.mark.parametrize("command", [one for one in CALLS if one not in OTHER_ROWS])
+def test_csv_and_tables_have_the_rows_and_numbers_of_json(printed, command):
+    for one in printed[command]:
+        known = list(rows_in(one.content))
+        cells = [{name.removeprefix("'"): cell.removeprefix("'") for name, cell in row.items()} for row in one.rows]
+        if not known:  # the option of a table goes with no JSON
+            continue
+        assert not cells or any(have_same(cells, rows) for rows in known), cells[0]
+        for table in one.tables:
+            for place in range(len(table.columns[0].cells)):
+                shown = {column.name: column.cells[place] for column in table.columns}
+                assert any(
+                    len(shown.keys() & row.keys()) >= min(len(shown), 2)
+                    and all(is_shown(cell, row[name]) for name, cell in shown.items() if name in row)
+                    for rows in known
+                    for row in rows
+                ), shown
+
+
+def have_same(cells, rows):
+    """Whether rows of CSV have the values of JSON in every column."""
+    return len(cells) == len(rows) and all(
+        name in row and cell == in_csv(row[name])
+        for one, row in zip(cells, rows, strict=True)
+        for name, cell in one.items()
+    )
 
 
 def test_a_narrow_terminal_shows_less_and_says_so(capsys, monkeypatch):

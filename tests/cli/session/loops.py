@@ -37,12 +37,12 @@ def play(run, journal, *options, respond=response_to):
         if asked.code or not asked.out:
             return asked.code
         for item in asked.out.splitlines():
-            assert run("session", "tell", journal, item, "--response", respond(item)).code == 0
+            run.ok("session", "tell", journal, item, "--response", respond(item))
 
 
 def read_responses_of(run, journal):
     answers = journal.parent / "answers-of-loop.parquet"
-    assert run("import", journal, "-o", answers).code == 0
+    run.ok("import", journal, "-o", answers)
     responses = read_responses(answers)
     return [
         {"item_id": item, "response": value}

@@ -1,6 +1,5 @@
 """`itembank session run`: programs answer a session's items, whatever ends them or the command."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -34,28 +33,26 @@ def test_gives_what_the_loop_of_the_documentation_gives(run, journal, answers, t
     other = tmp_path / "other.jsonl"
     other.write_bytes(journal.read_bytes())
     play(run, other)
-    outcome = run("session", "run", journal, "--command", answers, "--shell", "--format", "json")
-    assert outcome.code == 0, outcome.err
+    outcome = run.ok("session", "run", journal, "--command", answers, "--shell", "--format", "json")
     driven, by_hand = read_session(journal), read_session(other)
     assert driven.history == by_hand.history
-    record = json.loads(outcome.out)
+    record = outcome.json
     assert record["scores"] == by_hand.estimate().scores.rows()
-    assert json.loads(run("session", "status", journal, "--format", "json").out) == record
+    assert run("session", "status", journal, "--format", "json").json == record
     lines = [line for line in outcome.err.splitlines() if " answered  overall " in line]
     assert len(lines) == 6
 
 
 def test_says_what_was_spent_and_what_everything_would_cost(run, bank_folder, tmp_path):
     start = ("session", "start", bank_folder, "-o", tmp_path / "j", "--model-id", "m", *FAST)
-    assert run(*start, "--max-cost", "output_tokens=200").code == 0
+    run.ok(*start, "--max-cost", "output_tokens=200")
     command = """echo '{"response": 1, "costs": {"output_tokens": 60}}'"""
-    outcome = run("session", "run", tmp_path / "j", "--command", command, "--shell", "--jobs", 1)
-    assert outcome.code == 0
+    outcome = run.ok("session", "run", tmp_path / "j", "--command", command, "--shell", "--jobs", 1)
     assert "3 answered" in outcome.err
     # 60 items of 1 to 98, of which those asked cost more than expected
     assert "180 output_tokens spent, 20 left, the whole benchmark about 3," in outcome.err
     assert "Stopped by the budget of 200 output_tokens: no precision was asked for" in outcome.out
-    told = json.loads(run("session", "status", tmp_path / "j", "--format", "json").out)
+    told = run("session", "status", tmp_path / "j", "--format", "json").json
     assert told["conclusion"] in " ".join(outcome.out.split())
     assert 3000.0 < told["whole_costs"]["output_tokens"] < 4000.0
     for noise in ("target_id", "last_event", "n_unasked", "ability"):
@@ -68,9 +65,8 @@ def test_answers_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_fold
     begun = run(*start, "--max-cost", "output_tokens=200")
     assert f"Next: itembank session run {tmp_path / 'j'} --command" in begun.err
     assert f"itembank session ask {tmp_path / 'j'}" in begun.err
-    outcome = run("session", "run", tmp_path / "j", "--command", "echo resolved", "--shell")
-    assert outcome.code == 0
-    n = json.loads(run("session", "status", tmp_path / "j", "--format", "json").out)["n_items"]
+    outcome = run.ok("session", "run", tmp_path / "j", "--command", "echo resolved", "--shell")
+    n = run("session", "status", tmp_path / "j", "--format", "json").json["n_items"]
     assert f"{n} of {n} answers told no output_tokens:" in " ".join(outcome.out.split())
     assert " was assumed for each" in " ".join(outcome.out.split())
 
@@ -120,7 +116,7 @@ def test_whatever_ends_it_no_item_that_was_told_runs_twice(run, bank_folder, tmp
     """Killed, interrupted once or twice, or asked to end at random moments, again and again."""
     journal, count, told = tmp_path / "run.jsonl", tmp_path / "count", {}
     start = ("session", "start", bank_folder, "-o", journal, "--model-id", "m", *FAST, "--max-items", 24)
-    assert run(*start).code == 0
+    run.ok(*start)
     rng, n_ended = np.random.default_rng(seed), 0
     while True:
         process = started(journal, tmp_path)
@@ -171,11 +167,10 @@ def test_the_toy_agent_answers_a_session(run, tmp_path, monkeypatch):
     agent = Path(__file__).parents[3] / "examples" / "toy_agent.py"
     past = subprocess.run([sys.executable, agent, "--models", "12", "--items", "30"], check=True, capture_output=True)
     (tmp_path / "past.csv").write_bytes(past.stdout)
-    assert run("calibrate", "past.csv", "-o", "bank").code == 0
+    run.ok("calibrate", "past.csv", "-o", "bank")
     start = ("session", "start", "bank", "-o", "j", "--model-id", "my-model", *FAST)
-    assert run(*start, "--max-cost", "cost_usd=0.05").code == 0
-    outcome = run("session", "run", "j", "--command", f"{sys.executable} {agent} {{item_id}}", "--jobs", 2)
-    assert outcome.code == 0, outcome.err
+    run.ok(*start, "--max-cost", "cost_usd=0.05")
+    run.ok("session", "run", "j", "--command", f"{sys.executable} {agent} {{item_id}}", "--jobs", 2)
     session = read_session("j")
     assert session.n_items >= 3
     assert 0 < session.costs["cost_usd"] <= 0.06

@@ -16,7 +16,7 @@ def served(run, stdin, journal, *requests):
 def test_requests_do_what_the_commands_do(run, stdin, journal, bank_folder, tmp_path):
     (asked,), _ = served(run, stdin, journal, {"request": "ask", "n": 2, "id": 7})
     assert asked["id"] == 7
-    again = json.loads(run("session", "ask", journal, "-n", "2").out)
+    again = run("session", "ask", journal, "-n", "2").json
     assert [one["item_id"] for one in again["items"]] == [one["item_id"] for one in asked["items"]]
 
     first, second = (one["item_id"] for one in asked["items"])
@@ -24,14 +24,14 @@ def test_requests_do_what_the_commands_do(run, stdin, journal, bank_folder, tmp_
     (told, scores), _ = served(run, stdin, journal, {"request": "tell", "answers": answers}, {"request": "scores"})
     assert told["told"] == [first, second]
     assert told["n_items"] == 2
-    status = json.loads(run("session", "status", journal, "--format", "json").out)
+    status = run("session", "status", journal, "--format", "json").json
     assert scores["scores"] == status["scores"]
 
     other = tmp_path / "other.jsonl"
     run("session", "start", bank_folder, "-o", other, "--model-id", "new/model", *LIMIT)
     stdin("\n".join(json.dumps(one) for one in answers))
     run("session", "tell", other, "-")
-    kept = json.loads(run("session", "status", other, "--format", "json").out)
+    kept = run("session", "status", other, "--format", "json").json
     assert [one["estimate"] for one in kept["scores"]] == [one["estimate"] for one in scores["scores"]]
 
 

@@ -51,7 +51,7 @@ def test_tells_responses_counts_costs_failures_and_corrections(run, journal):
 def test_tells_many_at_once(run, journal, stdin):
     asked = ids(run, journal, "-n", 3)
     stdin("\n".join(json.dumps({"item_id": item, "response": 1, "costs": {"seconds": 2}}) for item in asked))
-    content = json.loads(run("session", "tell", journal, "-").out)
+    content = run("session", "tell", journal, "-").json
     assert (content["told"], content["n_items"], content["n_pending"]) == (asked, 3, 0)
     assert content["costs"] == {"seconds": 6.0}
 
@@ -107,4 +107,4 @@ def test_a_slip_in_a_unit_of_cost_is_refused_with_a_way_out_that_works(run, jour
     refused = tell()
     assert (refused.code, refused.out, journal.read_bytes()) == (1, "", before)
     assert "Did you mean 'output_tokens'? A unit that is meant to be new needs --new-units." in refused.err
-    assert json.loads(tell("--new-units").out)["costs"] == {"output_token": 3.0}
+    assert tell("--new-units").json["costs"] == {"output_token": 3.0}

@@ -1,4 +1,4 @@
-"""A bank of the toy task, made from simulated past models."""
+"""A bank of the task `quiz`, made from simulated past models."""
 
 import gc
 
@@ -19,8 +19,8 @@ def no_streams_left():
     gc.collect()
 
 
-def simulated_bank(contents, ids=None):
-    """Bank of a Rasch family over samples of these content hashes, numbered from 1 unless they have ids."""
+def simulated_bank(contents, ids=None, task="quiz"):
+    """Bank of a Rasch family over a task's samples of these content hashes, numbered from 1 unless they have ids."""
     rng = np.random.default_rng(7)
     n_items, n_models = len(contents), 30
     skill, difficulty = rng.normal(size=(n_models, 1)), np.linspace(-1.5, 1.5, n_items)
@@ -28,9 +28,9 @@ def simulated_bank(contents, ids=None):
     ids = ids or [str(number) for number in range(1, n_items + 1)]
     items = pl.DataFrame(
         {
-            "item_id": [f"toy/{one}" for one in ids],
-            "scenario": ["toy"] * n_items,
-            "task": ["toy"] * n_items,
+            "item_id": [f"{task}/{one}" for one in ids],
+            "scenario": [task] * n_items,
+            "task": [task] * n_items,
             "sample_id": ids,
             "metric": ["match"] * n_items,
             "content_hash": contents,

@@ -30,7 +30,7 @@ N_ITEMS = 8
 def whole(bank_path, tmp_path_factory):
     """Run that nothing interrupts, and the samples that it paid for."""
     Calls.reset(wrong=WRONG)
-    log = run(adaptive("toy", str(bank_path), max_items=N_ITEMS, batch=3), tmp_path_factory.mktemp("whole"))
+    log = run(adaptive("quiz", str(bank_path), max_items=N_ITEMS, batch=3), tmp_path_factory.mktemp("whole"))
     assert log.status == "success", log.error
     assert len(Calls.made) == N_ITEMS
     return log, sorted(Calls.made)
@@ -40,7 +40,7 @@ def whole(bank_path, tmp_path_factory):
 def test_no_sample_is_paid_twice_whenever_the_provider_goes_down(whole, bank_path, tmp_path, dies_after):
     uninterrupted, paid = whole
     Calls.reset(wrong=WRONG, most=dies_after)
-    log = run(adaptive("toy", str(bank_path), max_items=N_ITEMS, batch=3), tmp_path)
+    log = run(adaptive("quiz", str(bank_path), max_items=N_ITEMS, batch=3), tmp_path)
     assert len(Calls.made) == dies_after
     assert log.status == ("success" if dies_after == N_ITEMS else "error")
     if dies_after < N_ITEMS:
@@ -52,7 +52,7 @@ def test_no_sample_is_paid_twice_whenever_the_provider_goes_down(whole, bank_pat
     assert metrics(log) == metrics(uninterrupted)
     with pytest.warns(DataWarning, match=f"{N_ITEMS} of {N_SAMPLES} items"):
         responses = read_inspect(tmp_path)
-    assert sorted(responses.items["item_id"]) == sorted(f"toy/{number}" for number in paid)
+    assert sorted(responses.items["item_id"]) == sorted(f"quiz/{number}" for number in paid)
     right = [float(int(item.split("/")[1]) not in WRONG) for item in responses.items["item_id"]]
     assert responses.responses[0].tolist() == right
 
@@ -60,7 +60,7 @@ def test_no_sample_is_paid_twice_whenever_the_provider_goes_down(whole, bank_pat
 def test_a_log_says_what_was_run_and_what_was_known_when(whole, bank_path):
     log, _ = whole
     about, bank = ours(log), load_bank(bank_path)
-    assert (about["task"], about["bank"], about["n_items_full"]) == ("toy", bank.bank_id, bank.n_items)
+    assert (about["task"], about["bank"], about["n_items_full"]) == ("quiz", bank.bank_id, bank.n_items)
     assert SessionSpec.from_dict(about["session"]).budget.n_items == N_ITEMS
     assert [one["n_items"] for one in about["trace"]] == [3, 6, 8]
     last = about["trace"][-1]
@@ -72,7 +72,7 @@ def test_a_log_says_what_was_run_and_what_was_known_when(whole, bank_path):
 
 def test_a_run_of_all_samples_has_the_true_score(bank_path, tmp_path):
     Calls.reset(wrong=WRONG)
-    log = run(adaptive("toy", str(bank_path), max_items=N_SAMPLES, batch=8), tmp_path)
+    log = run(adaptive("quiz", str(bank_path), max_items=N_SAMPLES, batch=8), tmp_path)
     found, truth = metrics(log), 1 - len(WRONG) / N_SAMPLES
     assert [found[name] for name in ("overall", "overall_low", "overall_high")] == pytest.approx([truth] * 3, abs=1e-12)
 
@@ -80,7 +80,7 @@ def test_a_run_of_all_samples_has_the_true_score(bank_path, tmp_path):
 def test_an_error_is_no_wrong_answer(bank_path, tmp_path):
     failing = (10, 12, 15)
     Calls.reset(failing=failing)
-    log = run(adaptive("toy", str(bank_path), max_items=N_SAMPLES, batch=8), tmp_path, fail_on_error=False)
+    log = run(adaptive("quiz", str(bank_path), max_items=N_SAMPLES, batch=8), tmp_path, fail_on_error=False)
     assert log.status == "success"
     assert metrics(log)["n_items"] == N_SAMPLES - len(failing)
     assert metrics(log)["overall"] > 0.9  # every answer that there is is right
@@ -91,7 +91,7 @@ def test_an_error_is_no_wrong_answer(bank_path, tmp_path):
 
 def test_epochs_are_trials(bank_path, tmp_path):
     Calls.reset(wrong=WRONG)
-    log = run(adaptive("toy", str(bank_path), max_items=4, batch=2), tmp_path, epochs=3)
+    log = run(adaptive("quiz", str(bank_path), max_items=4, batch=2), tmp_path, epochs=3)
     assert len(Calls.made) == 12
     assert [one["n_items"] for one in ours(log)["trace"]] == [2, 4]
     assert metrics(log)["overall"] == pytest.approx(ours(log)["trace"][-1]["estimate"])
@@ -102,7 +102,7 @@ def test_epochs_are_trials(bank_path, tmp_path):
 
 def test_metrics_of_no_scores_are_the_prior(bank_path):
     spec = json.dumps(SessionSpec().to_dict())
-    prior = estimated_metrics([], bank=str(bank_path), task="toy", session=spec)
+    prior = estimated_metrics([], bank=str(bank_path), task="quiz", session=spec)
     assert prior["n_items"] == 0
     assert prior["overall_low"] < prior["overall"] < prior["overall_high"]
     assert prior["overall"] == pytest.approx(load_bank(bank_path).responses.responses.mean(), abs=0.05)
@@ -111,15 +111,15 @@ def test_metrics_of_no_scores_are_the_prior(bank_path):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"max_items": 4, "task_args": {"size": 20}}, IntegrityError, r"4 of 24 that are in none: 'toy/21', 'toy/22'"),
-        ({"max_items": 4, "task_args": {"changed": 2}}, IntegrityError, r"with another content: 'toy/1'"),
+        ({"max_items": 4, "task_args": {"size": 20}}, IntegrityError, r"4 of 24 that are in none: 'quiz/21', 'quiz"),
+        ({"max_items": 4, "task_args": {"changed": 2}}, IntegrityError, r"with another content: 'quiz/1'"),
         ({}, ParameterError, "half_width or max_items must be given"),
     ],
 )
 def test_what_cannot_be_is_refused_before_the_first_call(bank_path, arguments, error, message):
     Calls.reset()
     with pytest.raises(error, match=message):
-        adaptive("toy", str(bank_path), **arguments)
+        adaptive("quiz", str(bank_path), **arguments)
     assert not Calls.made
 
 
@@ -130,13 +130,13 @@ def test_a_gate_goes_on_after_the_provider_went_down_and_asks_nothing_twice(bank
     plan = start_gate(baseline, spec=GateSpec(margin=0.4, first_look=4))
     plan.save(tmp_path / "gate")
     Calls.reset(wrong=range(1, N_SAMPLES + 1, 3), most=dies_after)
-    log = run(gated("toy", str(bank_path), str(tmp_path / "gate")), tmp_path)
+    log = run(gated("quiz", str(bank_path), str(tmp_path / "gate")), tmp_path)
     assert (log.status, len(Calls.made)) == ("error", dies_after)
     Calls.most = N_SAMPLES
     (log,) = inspect_ai.eval_retry(log, log_dir=str(tmp_path), display="none")
     n_items = ours(log)["trace"][-1]["n_items"]
     assert n_items in plan.sizes
-    assert sorted(f"toy/{number}" for number in Calls.made) == sorted(plan.order[:n_items])
+    assert sorted(f"quiz/{number}" for number in Calls.made) == sorted(plan.order[:n_items])
     responses = ResponseMatrix.create(
         np.array([[float(int(item.split("/")[1]) not in Calls.wrong) for item in plan.order[:n_items]]]),
         model_ids=["new"],

@@ -87,8 +87,7 @@ WAYS = {"selection": ("-n", 5), "adaptive": ("--adaptive", "--max-items", 5)}
 def test_a_task_that_asks_as_the_bank_s_runs_did_is_taken(run, place, monkeypatch, way, tmp_path):
     monkeypatch.chdir(place)
     words = ("run", "inspect", "bank", "asking.py", *WAYS[way], *RIGHT, "--dry-run", "-o", tmp_path)
-    done = run(*words)
-    assert done.code == 0, done.err
+    done = run.ok(*words)
     assert "5" in done.out
 
 
@@ -103,6 +102,5 @@ def test_a_task_that_asks_otherwise_is_refused(run, place, monkeypatch, tmp_path
     assert "prompts differ for 20 of 20 items: the bank's runs had" in done.err
     assert re.search(told, done.err), done.err
     assert not list(tmp_path.rglob("*.eval"))
-    ignored = run(*words, "--ignore-prompts", "--dry-run", "--", *arguments)
-    assert ignored.code == 0, ignored.err
+    ignored = run.ok(*words, "--ignore-prompts", "--dry-run", "--", *arguments)
     assert "The run goes on with these prompts" in ignored.err

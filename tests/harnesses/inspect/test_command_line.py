@@ -32,7 +32,7 @@ def place(tmp_path_factory, few_folds):
     (folder / TOY).write_bytes((REPOSITORY / "examples" / TOY).read_bytes())
     numbers = [(37 * k % 89, 53 * k % 97) for k in range(1, 121)]
     hashes = [content_hash(f"What is {a} + {b}?", str(a + b)) for a, b in numbers]
-    bank = simulated_bank(hashes, [f"sum-{a}-{b}" for a, b in numbers])
+    bank = simulated_bank(hashes, [f"sum-{a}-{b}" for a, b in numbers], task="toy")
     save_bank(bank, folder / "bank")
     select(bank, 12).save(folder / "selection.json")
     return folder
@@ -115,8 +115,8 @@ def test_a_gate_runs_until_its_verdict_stands(environment, place, run, monkeypat
     baseline = ("--model", "mockllm/skill-1.5", "--display", "none")
     done = called(environment, place, "eval", TOY, *baseline, "--log-dir", "full", module="inspect_ai")
     assert done.returncode == 0, done.stderr
-    assert run("calibrate", "full", "-o", "own").code == 0
-    assert run("gate", "start", "full", "--margin", "0.15", "-o", "gate").code == 0
+    run.ok("calibrate", "full", "-o", "own")
+    run.ok("gate", "start", "full", "--margin", "0.15", "-o", "gate")
     words = ("run", "inspect", "own", TOY, "--gate", "gate", "--format", "json")
     (row,) = json.loads(called(environment, place, *words, "--dry-run", "-o", "twin", "--", *baseline).stdout)["rows"]
     assert (row["n_items_first"], row["n_items"], (place / "twin").exists()) == (50, 120, False)
@@ -127,6 +127,6 @@ def test_a_gate_runs_until_its_verdict_stands(environment, place, run, monkeypat
         (path,) = (place / folder).glob("*.eval")
         assert len(read_log(path).samples) == found["n_items"]
         by_hand = run("gate", "next", "gate", folder, "--format", "json")
-        assert json.loads(by_hand.out) == {**found, "notes": []}
+        assert by_hand.json == {**found, "notes": []}
     again = called(environment, place, *words, "-o", "broken", "--", *MODEL)
     assert (again.stdout, len(list((place / "broken").glob("*.eval")))) == (done.stdout, 1)

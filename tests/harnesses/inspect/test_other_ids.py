@@ -60,9 +60,8 @@ def test_samples_are_found_and_the_log_has_the_bank_s_ids(place, run, tmp_path, 
     assert sorted(str(sample.id) for sample in log.samples) == sorted(one["item_id"] for one in chosen)
     assert sorted(IDS[number - 1] for number in Calls.made) == sorted(one["item_id"] for one in chosen)
     words = ("estimate", place / "bank", tmp_path, "--selection", place / "chosen.json", "--format", "json")
-    read = run(*words)
-    assert read.code == 0, read.err
-    assert json.loads(read.out)["rows"][-1]["estimate"] == pytest.approx(metrics(log)["overall"])
+    read = run.ok(*words)
+    assert read.json["rows"][-1]["estimate"] == pytest.approx(metrics(log)["overall"])
     if way == "ids":
         with pytest.raises(IntegrityError, match=r"with another content: 'org__repo-"):
             subset("swe_bench_mini", str(place / "bank"), str(place / "chosen.json"), task_args={"changed": 24})

@@ -36,29 +36,29 @@ def samples(n_samples=12, text="Question"):
 
 
 def test_a_task_is_found_by_its_name_or_as_the_only_one(bank):
-    assert task_items(bank, "toy").items["3"] == "toy/3"
-    assert task_items(bank, "pack/T_oy").task == task_items(bank, "toy_mini").task == "toy"
+    assert task_items(bank, "quiz").items["3"] == "quiz/3"
+    assert task_items(bank, "pack/Q_uiz").task == task_items(bank, "quiz_mini").task == "quiz"
     names = pl.when(pl.col("sample_id") == "3").then(pl.lit("joy")).otherwise("task").alias("task")
     two = replace(bank, responses=bank.responses.with_tables(items=bank.responses.items.with_columns(names)))
-    with pytest.raises(DataError, match=r"of the task 'toys', got the tasks 'toy', 'joy'.*Did you mean 'toy'"):
-        task_items(two, "toys")
+    with pytest.raises(DataError, match=r"of the task 'quizz', got the tasks 'quiz', 'joy'.*Did you mean 'quiz'"):
+        task_items(two, "quizz")
 
 
 def test_a_task_that_was_renamed_at_import_is_found_by_its_own_name(bank):
     names = pl.lit(settings_text({TASK_NAME: "pack/old"})).alias(PROMPT_SETTINGS)
     responses = replace(bank.responses, items=bank.responses.items.with_columns(names))
     renamed = replace(bank, responses=responses)
-    assert task_items(renamed, "old").task == task_items(renamed, "pack/old").task == "toy"
+    assert task_items(renamed, "old").task == task_items(renamed, "pack/old").task == "quiz"
 
 
 def test_samples_without_ids_are_numbered_as_inspect_does(bank):
-    known = task_items(bank, "toy")
-    found = samples_by_item(bank, known, samples(), ["toy/2", "toy/12"])
-    assert [(item, one.id) for item, one in found.items()] == [("toy/2", 2), ("toy/12", 12)]
-    with pytest.raises(IntegrityError, match="1 of 2 that are in none: 'toy/12'"):
-        samples_by_item(bank, known, samples(11), ["toy/2", "toy/12"])
-    with pytest.raises(IntegrityError, match="1 of 1 of task 'toy' with another content: 'toy/2'"):
-        samples_by_item(bank, known, samples(text="Query"), ["toy/2"])
+    known = task_items(bank, "quiz")
+    found = samples_by_item(bank, known, samples(), ["quiz/2", "quiz/12"])
+    assert [(item, one.id) for item, one in found.items()] == [("quiz/2", 2), ("quiz/12", 12)]
+    with pytest.raises(IntegrityError, match="1 of 2 that are in none: 'quiz/12'"):
+        samples_by_item(bank, known, samples(11), ["quiz/2", "quiz/12"])
+    with pytest.raises(IntegrityError, match="1 of 1 of task 'quiz' with another content: 'quiz/2'"):
+        samples_by_item(bank, known, samples(text="Query"), ["quiz/2"])
 
 
 def epoch(failure=0, **costs):
@@ -77,12 +77,12 @@ def epoch(failure=0, **costs):
     ],
 )
 def test_epochs_make_one_answer(responses, expected):
-    answer = answer_of("toy/1", [epoch(2) for _ in responses], responses)
+    answer = answer_of("quiz/1", [epoch(2) for _ in responses], responses)
     assert (answer.response, answer.n_correct, answer.n_trials, answer.failed) == expected
 
 
 def test_costs_are_those_of_all_epochs_and_unknown_where_one_is():
-    answer = answer_of("toy/1", [epoch(output_tokens=5.0, seconds=1.0), epoch(output_tokens=7.0)], [1.0, 0.0])
+    answer = answer_of("quiz/1", [epoch(output_tokens=5.0, seconds=1.0), epoch(output_tokens=7.0)], [1.0, 0.0])
     assert answer.costs == {"output_tokens": 12.0}
 
 
@@ -92,14 +92,14 @@ def long_bank(few_folds):
 
 
 def test_epochs_are_counts_of_trials(long_bank):
-    matrix = matrix_of(long_bank, {"toy/1": [1.0, 0.0, 1.0], "toy/2": [0.0]}, "m")
+    matrix = matrix_of(long_bank, {"quiz/1": [1.0, 0.0, 1.0], "quiz/2": [0.0]}, "m")
     assert matrix.n_trials.tolist() == [[3, 1]]
     assert matrix.responses[0] == pytest.approx([2 / 3, 0.0])
 
 
 def test_epochs_without_a_score_are_lost(long_bank):
-    answers = {"toy/1": [1.0, math.nan], "toy/2": [math.nan], "toy/3": [0.0]}
-    matrix = matrix_of(long_bank, answers, "m", {"toy/2": KINDS.index("time-out")})
+    answers = {"quiz/1": [1.0, math.nan], "quiz/2": [math.nan], "quiz/3": [0.0]}
+    matrix = matrix_of(long_bank, answers, "m", {"quiz/2": KINDS.index("time-out")})
     assert matrix.lost.n.tolist() == [[1, 1, 0]]
     assert matrix.lost.in_words == "1 without a response, 1 time-out"
     assert matrix.with_errors("wrong").responses[0] == pytest.approx([0.5, 0.0, 0.0])

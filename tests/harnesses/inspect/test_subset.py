@@ -18,7 +18,7 @@ from itembank.planning.select import select
 from itembank.readers.read import read_inspect
 from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
 from tests.harnesses.inspect.running import OF_INSPECT, metrics, run
-from tests.harnesses.inspect.toys import Calls, toy
+from tests.harnesses.inspect.toys import Calls, quiz
 
 pytestmark = OF_INSPECT
 WRONG = (3, 5, 8, 13, 14, 17, 20, 21, 22, 24)
@@ -35,7 +35,7 @@ def selection(bank_path):
 @pytest.fixture(scope="module")
 def log(bank_path, selection, tmp_path_factory):
     Calls.reset(wrong=WRONG)
-    done = run(subset("toy", str(bank_path), selection[1]), tmp_path_factory.mktemp("subset"))
+    done = run(subset("quiz", str(bank_path), selection[1]), tmp_path_factory.mktemp("subset"))
     assert done.status == "success", done.error
     return done
 
@@ -49,21 +49,21 @@ def estimated(bank_path, selection, folder):
 
 def test_the_log_holds_the_estimate_of_the_library(log, bank_path, selection):
     expected, found = estimated(bank_path, selection[0], log.location), metrics(log)
-    for target in ("toy", "overall"):
+    for target in ("quiz", "overall"):
         assert [found[f"{target}{end}"] for end in ("", "_low", "_high")] == pytest.approx(expected[target])
 
 
 def test_the_chosen_samples_are_run_and_no_others(log, selection):
-    assert sorted(f"toy/{sample.id}" for sample in log.samples) == sorted(selection[0].item_ids)
+    assert sorted(f"quiz/{sample.id}" for sample in log.samples) == sorted(selection[0].item_ids)
 
 
 def test_a_task_that_was_renamed_at_import_is_run_by_its_own_name(bank_path, log, selection, tmp_path):
     bank = load_bank(bank_path)
-    names = pl.lit(settings_text({TASK_NAME: "toy"}), dtype=pl.String).alias(PROMPT_SETTINGS)
+    names = pl.lit(settings_text({TASK_NAME: "quiz"}), dtype=pl.String).alias(PROMPT_SETTINGS)
     renamed = bank.responses.items.with_columns(pl.lit("game").alias("task"), names)
     save_bank(replace(bank, responses=replace(bank.responses, items=renamed)), tmp_path / "bank")
     Calls.reset(wrong=WRONG)
-    done = run(subset("toy", str(tmp_path / "bank"), selection[1]), tmp_path / "logs")
+    done = run(subset("quiz", str(tmp_path / "bank"), selection[1]), tmp_path / "logs")
     assert done.status == "success", done.error
     assert metrics(done) == metrics(log)
     with pytest.warns(DataWarning, match="part of their tasks"):
@@ -71,34 +71,34 @@ def test_a_task_that_was_renamed_at_import_is_run_by_its_own_name(bank_path, log
 
 
 def test_scoring_a_log_again_gives_the_same_estimate(log, bank_path):
-    again = score(log, estimating(str(bank_path), "toy"), action="append", display="none")
+    again = score(log, estimating(str(bank_path), "quiz"), action="append", display="none")
     names = [one.name for one in again.results.scores]
     assert len(names) == 3
     assert "itembank" in names
     every = estimated_metrics(
-        [(one.id, one.scores["itembank"].as_float()) for one in log.samples], bank=str(bank_path), task="toy"
+        [(one.id, one.scores["itembank"].as_float()) for one in log.samples], bank=str(bank_path), task="quiz"
     )
     assert {name: one.value for name, one in again.results.scores[-1].metrics.items()} == pytest.approx(every)
 
 
 def test_the_chosen_scorer_is_the_one_of_the_bank(bank_path, selection, tmp_path):
     Calls.reset(wrong=WRONG)
-    found = metrics(run(subset("toy", str(bank_path), selection[1], task_args={"several": True}), tmp_path))
+    found = metrics(run(subset("quiz", str(bank_path), selection[1], task_args={"several": True}), tmp_path))
     Calls.reset(wrong=WRONG)
-    assert found == metrics(run(subset("toy", str(bank_path), selection[1]), tmp_path))
+    assert found == metrics(run(subset("quiz", str(bank_path), selection[1]), tmp_path))
 
 
 def test_a_full_run_with_our_scorer_has_the_true_score(bank_path, tmp_path):
     Calls.reset(wrong=WRONG)
-    task = toy()
-    task.scorer = [*task.scorer, estimating(str(bank_path), "toy", scorer_name="match")]
+    task = quiz()
+    task.scorer = [*task.scorer, estimating(str(bank_path), "quiz", scorer_name="match")]
     found = metrics(run(task, tmp_path))
     assert found["overall"] == pytest.approx(metrics_accuracy := 1 - len(WRONG) / 24, abs=1e-12)
     assert found["overall_low"] == found["overall_high"] == pytest.approx(metrics_accuracy, abs=1e-12)
 
 
 def test_metrics_of_no_scores_are_unknown(bank_path, selection):
-    found = estimated_metrics([(1, math.nan)], bank=str(bank_path), task="toy", selection=selection[1])
+    found = estimated_metrics([(1, math.nan)], bank=str(bank_path), task="quiz", selection=selection[1])
     assert found["n_items"] == 0
     assert all(math.isnan(value) for name, value in found.items() if name != "n_items")
 
@@ -107,6 +107,6 @@ def test_items_of_other_banks_and_tasks_are_refused(bank_path, selection, tmp_pa
     path = tmp_path / "other.json"
     replace(selection[0], item_ids=tuple(f"joy/{number}" for number in range(10))).save(path)
     with pytest.raises(DataError, match="must be in the bank, got 10 that are not"):
-        subset("toy", str(bank_path), str(path))
-    with pytest.raises(IntegrityError, match=r"documents of 'toy', got .* that are in none"):
-        subset("toy", str(bank_path), selection[1], task_args={"size": 3})
+        subset("quiz", str(bank_path), str(path))
+    with pytest.raises(IntegrityError, match=r"documents of 'quiz', got .* that are in none"):
+        subset("quiz", str(bank_path), selection[1], task_args={"size": 3})

@@ -56,6 +56,6 @@ def length():
 
 
 @task
-def toy(several: bool = False, changed: int = 0, size: int = N_SAMPLES) -> Task:
+def quiz(several: bool = False, changed: int = 0, size: int = N_SAMPLES) -> Task:
     scorers = [length(), match()] if several else [match()]
     return Task(dataset=MemoryDataset(samples(range(1, changed + 1))[:size]), solver=generate(), scorer=scorers)

@@ -100,8 +100,7 @@ def prompts_in(folder):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("more", [(), ("--tasks", "exam")], ids=["by the tasks", "by the group"])
 def test_without_arguments_prompts_are_those_of_the_bank(run, place, bank_of_runs, way, more):
-    done = run(*LM_EVAL, "bank", *WAYS[way], "-o", "out", "--", *RUN, *more)
-    assert done.code == 0, done.err
+    run.ok(*LM_EVAL, "bank", *WAYS[way], "-o", "out", "--", *RUN, *more)
     full, asked = prompts_in(bank_of_runs() / "logs"), prompts_in(place / "out")
     assert asked
     assert any(item.startswith("sums") for item in asked)
@@ -143,8 +142,7 @@ def test_a_changed_task_is_refused(run, place):
 
 def test_prompts_that_differ_are_run_when_that_is_meant(run, place):
     words = (*LM_EVAL, "bank", "-n", 9, "--ignore-prompts", "-o", "out", "--", *RUN, "--num_fewshot", 0)
-    done = run(*words)
-    assert done.code == 0, done.err
+    done = run.ok(*words)
     assert done.err.count("The run goes on with these prompts") == 1
     assert done.err.count("prompts differ for 9 of 9 items") == 2  # before the run, and in the notes of its estimates
     assert len(prompts_in(place / "out")) == 9
@@ -161,19 +159,16 @@ def test_a_bank_that_does_not_tell_prompts_says_so(run, place, bank_of):
     bank = load_bank("bank")
     responses = replace(bank.responses, items=bank.responses.items.drop(PROMPT_HASH, PROMPT_SETTINGS))
     save_bank(replace(bank, responses=responses), "untold")
-    done = run(*LM_EVAL, "untold", "-n", 4, "--dry-run", "-o", "out", "--", *RUN, "--num_fewshot", 0)
-    assert done.code == 0, done.err
+    done = run.ok(*LM_EVAL, "untold", "-n", 4, "--dry-run", "-o", "out", "--", *RUN, "--num_fewshot", 0)
     assert "does not say how its items were asked" in done.err
 
 
 def test_chat_templates_and_seeds_of_the_bank_are_used(run, place, bank_of_runs):
     folder = bank_of_runs(apply_chat_template=True, fewshot_as_multiturn=True, fewshot_random_seed=7)
-    done = run(*LM_EVAL, folder / "bank", "-n", 9, "-o", "out", "--", *RUN)
-    assert done.code == 0, done.err
+    run.ok(*LM_EVAL, folder / "bank", "-n", 9, "-o", "out", "--", *RUN)
     full, asked = prompts_in(folder / "logs"), prompts_in(place / "out")
     assert asked == {item: full[item] for item in asked}
-    dry = run(*LM_EVAL, folder / "bank", "-n", 9, "--dry-run", "-o", "dry", "--", *RUN)
-    assert dry.code == 0, dry.err
+    dry = run.ok(*LM_EVAL, folder / "bank", "-n", 9, "--dry-run", "-o", "dry", "--", *RUN)
     assert "the settings of prompts were compared" in dry.err
 
 
@@ -183,7 +178,7 @@ def test_a_system_prompt_must_be_given(run, place, bank_of_runs):
     assert refused.code == 4
     assert "knows a digest of the system prompt only" in refused.err
     words = ("--", *RUN, "--system_instruction", "Answer with a number.")
-    assert run(*LM_EVAL, folder / "bank", "-n", 9, "-o", "out", *words).code == 0
+    run.ok(*LM_EVAL, folder / "bank", "-n", 9, "-o", "out", *words)
 
 
 def test_in_python_too(bank_of_runs, chatty, manager):

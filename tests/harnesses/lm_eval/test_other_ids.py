@@ -103,10 +103,8 @@ GIVEN = ("--", *ARGS, "--include_path", "tasks", "--tasks", "my_copy")
 )
 def test_every_item_is_found_and_results_come_back_under_the_bank_s_ids(run, place, bank_path, way, match):
     words = ("run", "lm-eval", bank_path, *WAYS[way], *match, "-o", "out", "--format", "json")
-    dry = run(*words, "--dry-run", *GIVEN)
-    assert dry.code == 0, dry.err
-    done = run(*words, *GIVEN)
-    assert done.code == 0, done.err
+    run.ok(*words, "--dry-run", *GIVEN)
+    done = run.ok(*words, *GIVEN)
     found = asked(place / "out")
     bank = load_bank(bank_path)
     is_session = way == "adaptive"
@@ -117,17 +115,16 @@ def test_every_item_is_found_and_results_come_back_under_the_bank_s_ids(run, pla
     again = run(*words, *GIVEN)
     assert (again.code, again.out) == (0, done.out), again.err
     selection = () if way == "adaptive" else ("--selection", "out/selection.json")
-    read = run("estimate", bank_path, "out", *selection, *match, "--format", "json")
-    assert read.code == 0, read.err
-    rows = json.loads(read.out)["rows"]
+    read = run.ok("estimate", bank_path, "out", *selection, *match, "--format", "json")
+    rows = read.json["rows"]
     assert rows[-1]["n_items"] == len(chosen)
     if way == "selection":
-        assert [row["estimate"] for row in rows] == [row["estimate"] for row in json.loads(done.out)["scores"]]
+        assert [row["estimate"] for row in rows] == [row["estimate"] for row in done.json["scores"]]
 
 
 def test_a_changed_question_is_refused_before_a_request_and_in_logs(run, place, bank_path, simulated):
     words = ("run", "lm-eval", bank_path, "--selection", "chosen.json", "--import", "simulated_lm", "-o")
-    assert run("select", bank_path, "-n", 10, "--method", "random", "-o", "chosen.json").code == 0
+    run.ok("select", bank_path, "-n", 10, "--method", "random", "-o", "chosen.json")
     changed, *_ = Selection.load("chosen.json").item_ids
     rows = questions()
     rows[(int(changed) - 70) // 3]["question"] = "What is 1 + 1? Answer:"
@@ -137,7 +134,7 @@ def test_a_changed_question_is_refused_before_a_request_and_in_logs(run, place, 
     assert (done.code, told in done.err) == (4, True), done.err
     assert not list(place.rglob("samples_*"))
     write_tasks(place / "tasks", questions(), np.random.default_rng(4))
-    assert run(*words, "out", *GIVEN).code == 0
+    run.ok(*words, "out", *GIVEN)
     question = json.dumps(questions()[(int(changed) - 70) // 3]["question"])
     for log in (place / "out").rglob("samples_*.jsonl"):
         log.write_text(log.read_text().replace(question, '"another"'))

@@ -78,15 +78,14 @@ def test_a_bank_of_logs_with_a_token_is_pushed_without_it(bank, tmp_path):
 @pytest.mark.usefixtures("own_tasks_only")
 def test_a_published_bank_is_run_with_its_own_items_by_folder_and_by_name(run, bank, tasks, hub, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run("publish-tiny", bank, "-n", 40, "-o", "tiny").code == 0
+    run.ok("publish-tiny", bank, "-n", 40, "-o", "tiny")
     chosen = set(Selection.load("tiny/selection.json").item_ids)
     hub.put("me/tiny", Path("tiny"))
     sys.path.insert(0, str(tasks))
     try:
         for place, output in (("tiny", "one"), ("hf:me/tiny", "two")):
             words = ("run", "lm-eval", place, "-o", output, "--format", "json", "--import")
-            done = run(*words, "simulated_lm", "--", *NEW, "--include_path", tasks, "--tasks", "exam")
-            assert done.code == 0, done.err
+            done = run.ok(*words, "simulated_lm", "--", *NEW, "--include_path", tasks, "--tasks", "exam")
             assert "Running the 40 items that the bank was published with." in done.err
             assert {f"{task}/{number}" for task, number, _ in read_logs(Path(output))} == chosen
     finally:

@@ -73,30 +73,27 @@ def items_of(rows):
 
 
 def test_a_selection(run, place, full):
-    selected = run("select", "bank", "-n", 12, "-o", "selection.json")
-    assert selected.code == 0
+    run.ok("select", "bank", "-n", 12, "-o", "selection.json")
     words = ("--selection", "selection.json", "-o", "out", "--import", "simulated_lm")
-    done = run("run", "lm-eval", "bank", *words, "--format", "json", "--", *ARGS, "--include_path", "tasks")
-    assert done.code == 0, done.err
+    done = run.ok("run", "lm-eval", "bank", *words, "--format", "json", "--", *ARGS, "--include_path", "tasks")
     logs = read_logs(place / "out")
     assert items_of(logs) == set(Selection.load("selection.json").item_ids)
     assert all(row == full[key] for key, row in logs.items())
-    result = json.loads(done.out)
+    result = done.json
     assert result["overall_is"] == "macro"
     assert result["scores"][-1]["n_items"] == 12
     assert "that weigh by size" in done.err
     (results,) = (place / "out").rglob("results_*.json")
     assert all(set(one) == {"alias", "name"} for one in json.loads(results.read_text())["results"].values())
     again = run("estimate", "bank", "out", "--selection", "selection.json", "--format", "json")
-    assert [(row["target"], row["estimate"], row["low"]) for row in json.loads(again.out)["rows"]] == [
+    assert [(row["target"], row["estimate"], row["low"]) for row in again.json["rows"]] == [
         (row["target"], row["estimate"], row["low"]) for row in result["scores"]
     ]
 
 
 def test_a_number_of_items_by_the_group(run, place, full):
     words = ("-n", 6, "-o", "out", "--import", "simulated_lm", "--format", "csv")
-    done = run("run", "lm-eval", "bank", *words, "--", "run", *ARGS, "--include_path", "tasks", "--tasks", "quiz")
-    assert done.code == 0, done.err
+    run.ok("run", "lm-eval", "bank", *words, "--", "run", *ARGS, "--include_path", "tasks", "--tasks", "quiz")
     logs = read_logs(place / "out")
     assert items_of(logs) == set(Selection.load("out/selection.json").item_ids)
     assert all(row == full[key] for key, row in logs.items())
@@ -105,8 +102,7 @@ def test_a_number_of_items_by_the_group(run, place, full):
 def test_a_session_goes_on_and_then_says_the_same_again(run, place, full):
     words = ("run", "lm-eval", "bank", *FAST, "-o", "out", "--format", "json")
     arguments = ("--", *ARGS, "--include_path", "tasks")
-    done = run(*words, *arguments)
-    assert done.code == 0, done.err
+    done = run.ok(*words, *arguments)
     logs = read_logs(place / "out")
     assert len(items_of(logs)) == 8
     assert all(row == full[key] for key, row in logs.items())
@@ -125,19 +121,18 @@ def test_a_session_goes_on_and_then_says_the_same_again(run, place, full):
     assert other.code == 1
     assert "goes on with the prompts that it was started with" in other.err
     estimated = run("estimate", "bank", "out", "--method", "p-irt", "--interval", "model-based", "--format", "json")
-    values = {row["target"]: row["estimate"] for row in json.loads(estimated.out)["rows"]}
-    assert values == {row["target"]: pytest.approx(row["estimate"]) for row in json.loads(done.out)["scores"]}
+    values = {row["target"]: row["estimate"] for row in estimated.json["rows"]}
+    assert values == {row["target"]: pytest.approx(row["estimate"]) for row in done.json["scores"]}
 
 
 def test_a_session_that_is_over_goes_on_with_a_larger_budget(run, place):
     words = ("run", "lm-eval", "bank", *FAST, "-o", "out", "--format", "json")
     arguments = ("--", *ARGS, "--include_path")
-    assert run(*words, *arguments, "tasks").code == 0
+    run.ok(*words, *arguments, "tasks")
     first = items_of(read_logs(place / "out"))
     more = [12 if word == 8 else word for word in words]
-    done = run(*more, *arguments, "tasks")
-    assert done.code == 0, done.err
-    assert json.loads(done.out)["scores"][-1]["n_items"] == 12
+    done = run.ok(*more, *arguments, "tasks")
+    assert done.json["scores"][-1]["n_items"] == 12
     assert first < items_of(read_logs(place / "out"))
     refused = run(*more, "--half-width", 0.1, *arguments, "tasks")
     assert (refused.code, "got another stopping" in refused.err) == (1, True)
@@ -158,18 +153,15 @@ WAYS = {
 def test_tasks_that_were_renamed_at_import_are_run_by_their_own_names(run, place, full, bank_of, way, more):
     words = ("run", "lm-eval", bank_of(OTHER_NAMES), *WAYS[way], "-o", "out", "--format", "json")
     arguments = ("--", *ARGS, "--include_path", "tasks", *more)
-    dry = run(*words, "--dry-run", *arguments)
-    assert dry.code == 0, dry.err
-    done = run(*words, *arguments)
-    assert done.code == 0, done.err
+    run.ok(*words, "--dry-run", *arguments)
+    done = run.ok(*words, *arguments)
     own = {"times": "products", "sums": "words", "words": "sums"}
     logs = read_logs(place / "out")
     assert {task for task, _, _ in logs} <= set(own)
     assert logs == {(task, *rest): full[own[task], *rest] for task, *rest in logs}
     again = run(*words, *arguments)
     assert (again.code, again.out) == (0, done.out)
-    estimated = run("estimate", bank_of(OTHER_NAMES), "out", "--interval", "model-based", "--format", "json")
-    assert estimated.code == 0, estimated.err
+    run.ok("estimate", bank_of(OTHER_NAMES), "out", "--interval", "model-based", "--format", "json")
 
 
 def stopped_after(monkeypatch, n_items):
@@ -203,8 +195,7 @@ def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, ful
     other = "model=new,seed=99,base_url=http://localhost,skill=0.6,calls=calls.txt"
     again = ("--model_args", other, "--batch_size", 2, "--device", "cpu")
     again = ("--", "--include_path", "tasks", *again, "--model", "simulated")
-    done = run(*words, *again)
-    assert done.code == 0, done.err
+    done = run.ok(*words, *again)
     calls = (place / "calls.txt").read_text().splitlines()
     assert len(calls) == len(set(calls)) > len(before) > 0
     logs = read_logs(place / "out")
@@ -221,13 +212,13 @@ def test_a_selection_goes_on_after_a_stop_and_asks_nothing_twice(run, place, ful
 
 def test_stages_are_run_one_after_the_other(run, place):
     arguments = ("--import", "simulated_lm", "--format", "json", "--", *ARGS, "--include_path", "tasks")
-    assert run("select", "bank", "-n", 15, "--stages", 2, "-o", "stage1.json").code == 0
-    assert run("run", "lm-eval", "bank", "--selection", "stage1.json", "-o", "one", *arguments).code == 0
-    assert run("select", "bank", "--after", "one", "--selection", "stage1.json", "-o", "stage2.json").code == 0
+    run.ok("select", "bank", "-n", 15, "--stages", 2, "-o", "stage1.json")
+    run.ok("run", "lm-eval", "bank", "--selection", "stage1.json", "-o", "one", *arguments)
+    run.ok("select", "bank", "--after", "one", "--selection", "stage1.json", "-o", "stage2.json")
     second = run("run", "lm-eval", "bank", "--selection", "stage2.json", "-o", "two", *arguments)
     assert "itembank estimate BANK EARLIER_RESULTS two --selection" in second.err
     estimated = run("estimate", "bank", "one", "two", "--selection", "stage2.json", "--format", "json")
-    assert json.loads(estimated.out)["rows"][-1]["n_items"] == 15
+    assert estimated.json["rows"][-1]["n_items"] == 15
 
 
 def test_a_session_that_is_not_precise_enough_exits_with_3(run, place):
@@ -239,9 +230,8 @@ def test_a_session_that_is_not_precise_enough_exits_with_3(run, place):
 def test_a_dry_run_counts_and_runs_nothing(run, place, items):
     arguments = ("--", "--model", "hf", "--model_args", "pretrained=org/m", "--include_path", "tasks")
     words = (*items, "-o", "out", "--import", "simulated_lm", "--dry-run", "--format", "json")
-    done = run("run", "lm-eval", "bank", *words, *arguments)
-    assert done.code == 0, done.err
-    (row,) = json.loads(done.out)["rows"]
+    done = run.ok("run", "lm-eval", "bank", *words, *arguments)
+    (row,) = done.json["rows"]
     assert row["n_items"] == 6
     assert 6 <= row["n_requests"] <= 24
     assert row["input_tokens"] > 6 * 10
@@ -266,8 +256,8 @@ def gated(tmp_path, simulated, stock, run, monkeypatch):
     simulated.write_tasks(tmp_path / "tasks", {"sums": 150, "products": 80, "words": 30})
     monkeypatch.chdir(tmp_path)
     stock(*ARGS, "--include_path", "tasks", "--tasks", "quiz", "--log_samples", "--output_path", "full")
-    assert run("calibrate", "full", "-o", "bank").code == 0
-    assert run("gate", "start", "full", "--margin", 0.06, "-o", "gate").code == 0
+    run.ok("calibrate", "full", "-o", "bank")
+    run.ok("gate", "start", "full", "--margin", 0.06, "-o", "gate")
     return tmp_path
 
 
@@ -278,15 +268,14 @@ def gate_run(skill, *more, bank="bank"):
 
 
 def test_a_gate_stops_when_the_verdict_stands_and_goes_on_after_a_stop(run, gated, monkeypatch):
-    (dry,) = json.loads(run("run", "lm-eval", "--dry-run", *gate_run(0.6)[2:]).out)["rows"]
+    (dry,) = run("run", "lm-eval", "--dry-run", *gate_run(0.6)[2:]).json["rows"]
     assert (dry["n_items_first"], dry["n_items"]) == (50, 260)
     assert not (gated / "out").exists()
     stopped_after(monkeypatch, 50)
     stopped = run(*gate_run(0.6))
     assert (stopped.code, "The same command continues from here" in stopped.err) == (1, True)
-    done = run(*gate_run(0.6))
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
+    done = run.ok(*gate_run(0.6))
+    found = done.json
     assert (found["verdict"], found["difference"], 50 < found["n_items"] < 130) == ("pass", 0.0, True)
     calls = (gated / "calls.txt").read_text().splitlines()
     assert len(calls) == len(set(calls))
@@ -295,13 +284,13 @@ def test_a_gate_stops_when_the_verdict_stands_and_goes_on_after_a_stop(run, gate
     assert all(row == full[key] for key, row in logs.items())
     assert run(*gate_run(0.6)).out == done.out
     assert (gated / "calls.txt").read_text().splitlines() == calls
-    by_hand = json.loads(run("gate", "next", "gate", "out", "--format", "json").out)
+    by_hand = run("gate", "next", "gate", "out", "--format", "json").json
     assert {**found, "notes": []} == by_hand
 
 
 def test_a_broken_candidate_fails_at_the_first_stages(run, gated):
     done = run(*gate_run(-2.5))
-    found = json.loads(done.out)
+    found = done.json
     assert (done.code, found["verdict"], found["n_items"] < 100) == (1, "fail", True)
 
 
@@ -318,6 +307,6 @@ def test_a_gate_of_other_items_or_prompts_is_refused_before_the_first_request(ru
 
 def test_a_gate_looks_at_probabilities_also_after_it_went_on(run, gated, stock):
     stock(*ARGS, "--include_path", "tasks", "--tasks", "calculating", "--log_samples", "--output_path", "choices")
-    assert run("gate", "start", "choices", "--margin", 0.08, "-o", "gate").code == 0
+    run.ok("gate", "start", "choices", "--margin", 0.08, "-o", "gate")
     first, again = run(*gate_run(0.5)), run(*gate_run(0.5))
-    assert (json.loads(first.out)["method"], first.out) == ("probabilities", again.out)
+    assert (first.json["method"], first.out) == ("probabilities", again.out)

@@ -195,9 +195,7 @@ def test_a_target_far_from_the_models_is_doubted(suite, compute, times, text):
 
 @pytest.mark.parametrize("target", [1e3, 1e60])
 def test_an_absurd_target_is_refused(suite, compute, target):
-    with pytest.raises(
-        ParameterError, match=r"within a factor of 1e\+06 of the models fitted .* got 1e\+.*Check the units"
-    ):
+    with pytest.raises(ParameterError, match=r"within a factor of 1e\+06 .* got 1e\+.*Check the units"):
         pretraining_law(suite.probability, compute, target_flops=target, settings=SIGMOID)
 
 
