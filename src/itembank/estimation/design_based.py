@@ -167,7 +167,8 @@ def _check_answered(observations: Observations, model_ids: Sequence[str]) -> Non
 def _has_too_few(observations: Observations) -> BoolArray:
     """Whether models answered so few of the drawn items that their spread says nothing, (n_models,)."""
     n_answered = np.sum(~np.isnan(observations.responses), axis=1)
-    return n_answered < min(2, observations.selected.size)
+    result: BoolArray = n_answered < min(2, observations.selected.size)
+    return result
 
 
 def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:

@@ -56,8 +56,10 @@ def predicted_answers(
     n_factors, apart = factors_that_serve(bank, positions[columns], correction[columns])
     model = truncated(fitted_factor_model(bank), n_factors)
     by_factors = _by_factors(model, bank, positions, observations.responses)
-    both = zip((fitted, left_out, unseen), by_factors, strict=True)
-    return Predicted(*((one + other) / 2.0 for one, other in both), apart)
+    fitted, left_out, unseen = (
+        (one + other) / 2.0 for one, other in zip((fitted, left_out, unseen), by_factors, strict=True)
+    )
+    return Predicted(fitted, left_out, unseen, apart)
 
 
 def _without_their_fold(known: Known) -> FloatArray:
@@ -92,7 +94,8 @@ def means_elsewhere(
     total = scenario_sums(np.nan_to_num(residuals) * weights, scenario_index, n_scenarios)
     mass = scenario_sums(weights, scenario_index, n_scenarios)
     others = [one.sum(axis=1, keepdims=True) - one for one in (total, mass)]
-    return np.divide(others[0], others[1], out=np.zeros(total.shape), where=others[1] > 1e-12)
+    result: FloatArray = np.divide(others[0], others[1], out=np.zeros(total.shape), where=others[1] > 1e-12)
+    return result
 
 
 def truncated(model: FactorModel, n_factors: int) -> FactorModel:

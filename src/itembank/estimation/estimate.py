@@ -46,10 +46,9 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.error_kinds import Errors
 from itembank.responses.model_features import model_dates, months_between
 from itembank.responses.responses import ResponseMatrix
+from itembank.selection.selector_specs import DRAWN
 from itembank.tabular import Note
 
-DRAWN = "drawn"
-"""Name of the selection's method whose intervals rest on the draw unless another interval is asked for."""
 MOST_KEPT = 8
 """Sets of answered items of a file whose trials on past models are kept; those of others are made anew each time."""
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from itembank.bank.bank_factors import fitted_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.intervals import t_reach
 from itembank.responses.siblings import order_by_answers
 from itembank.selection.pools import Choice, ItemPools
 from itembank.selection.random_items import expected_counts
@@ -68,6 +70,21 @@ def expected_answers(bank: Bank) -> tuple[FloatArray, FloatArray]:
     return mean, np.sqrt((residual + spread) / 2.0)
 
 
+def expected_half_width(bank: Bank, selection: Selection, *, level: float) -> float:
+    """Half of the interval of the overall score that these drawn items will typically give; NaN of items chosen else.
+
+    ``t sqrt(sum_S (1 - pi) (w / pi)^2 s^2)``, s by `expected_answers`: what the draw itself leaves of the chance in it.
+    """
+    probabilities = selection.inclusion_probabilities
+    if probabilities is None or selection.n_items < 2:
+        return np.nan
+    targets, items = bank.targets, bank.responses.item_indices(selection.item_ids)
+    weights = targets.scenario_weights[targets.scenario_index[items]] * targets.weights[items]
+    size = expected_answers(bank)[1][items]
+    variance = float(np.sum((1.0 - probabilities) * (weights / probabilities * size) ** 2))
+    return float(t_reach(level, selection.n_items - 1.0) * np.sqrt(variance))
+
+
 def _right_of_thirds(bank: Bank) -> FloatArray:
     """Mean answers of the weakest third of past models, of the strongest and of all, (3, n_items).
 
@@ -103,7 +120,7 @@ def inclusion_probabilities(
     is_free = ~certain & (shares > 0.0)
     capacity, n_certain = (np.bincount(group[one], minlength=n_groups) for one in (is_free, certain))
     if counts is None:
-        total = np.bincount(group, weights=shares * is_free, minlength=n_groups)
+        total = np.bincount(group, weights=shares * is_free, minlength=n_groups).astype(np.float64)
         left = n_items - int(certain.sum())
         least = ((capacity > 0) & (n_certain == 0)).astype(np.float64)
         least *= least.sum() <= left
@@ -111,7 +128,7 @@ def inclusion_probabilities(
         is_least = np.zeros(n_groups, dtype=bool)
         while True:  # a scenario that would get less than one gets one, and the others share the rest
             others = ~is_least & (capacity > 0)
-            expected[others] = expected_counts(left - least[is_least].sum(), total[others], capacity[others])
+            expected[others] = expected_counts(float(left - least[is_least].sum()), total[others], capacity[others])
             expected[is_least] = least[is_least]
             below = others & (expected < least)
             if not below.any():

@@ -286,10 +286,13 @@ def _check_importance(target: str | Mapping[str, float]) -> None:
         raise ParameterError(f"importance of the targets must be finite numbers >= 0, not all zero, got {target!r}.")
 
 
+DRAWN = "drawn"
+"""Name of the method whose intervals rest on the draw, unless others are asked for."""
+
 METHODS: MethodTable[SelectionSpec] = MethodTable(
     "selection",
     {
-        "drawn": Method(Drawn, "itembank.selection.drawn:choose_drawn"),
+        DRAWN: Method(Drawn, "itembank.selection.drawn:choose_drawn"),
         "random": Method(Random, "itembank.selection.random_items:at_random"),
         "stratified": Method(Stratified, "itembank.selection.random_items:from_strata"),
         "anchor-correctness": Method(AnchorCorrectness, "itembank.selection.anchors:anchors_on_correctness"),
