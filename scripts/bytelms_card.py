@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 from scipy.stats import spearmanr
 
-from itembank.readers.builtin import builtin_sample_probabilities, load_builtin
+from itembank.readers.builtin import load_builtin
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling import builtin_sample_probabilities
 
 K = 100
 

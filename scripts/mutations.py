@@ -34,9 +34,10 @@ CPU_SECONDS = 240
 ALWAYS = ("numerics/intervals.py", "1.1", "1.0")
 """The allowance of the intervals: in every sample."""
 EQUIVALENT = {
-    "src/itembank/irt/beta_binomial.py: STEP = 1e-2: 1e-2 -> 0.005": "a step of differences: "
+    "src/itembank/irt/beta_binomial.py: step = 1e-2: 1e-2 -> 0.005": "a step of differences: "
     "their error grows with the fourth power and is far too small to matter at either",
-    "src/itembank/calibration/variational/ascent.py: LEAST_CURVATURE = 1e-3: 1e-3 -> 0.0005": "when conjugate "
+    "src/itembank/calibration/variational/ascent.py: if curvature <= 1e-3 * float(np.sum(direction * alone)):: "
+    "1e-3 -> 0.0005": "when conjugate "
     "gradients stop short of a direction that is nearly straight: the next sweep goes on from there",
     "src/itembank/calibration/marginal_ml/posterior.py: curve_spacing = float(np.diff(grid.curve_nodes[:2, -1])[0]) "
     "if has_own_curves else 0.0: 2 -> 3": "only the first difference is taken, whatever nodes follow",
@@ -47,7 +48,7 @@ EQUIVALENT = {
     "total): 1e-6 -> 5e-07": "stands for nothing at all, and must not be zero",
     "src/itembank/irt/families.py: terms = mean_terms(logit + node * spread, asymptotes): "
     "+ -> -": "nodes and weights are symmetric about zero",
-    "src/itembank/numerics/newton.py: result: FloatArray = precision + RIDGE * largest[:, None, None] * "
+    "src/itembank/numerics/newton.py: result: FloatArray = precision + ridge * largest[:, None, None] * "
     "np.eye(precision.shape[1]): 1 -> 2": "precisions are square",
     "src/itembank/irt/answers.py: n_trials = np.where(is_answered, n_trials, 0.0): 0.0 -> 1.0": "terms of cells "
     "without a response are left out afterwards; only NaN would harm",

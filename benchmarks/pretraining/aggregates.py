@@ -11,9 +11,9 @@ import polars as pl
 from itembank.errors import ItembankWarning
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.readers.compute import TrainingCompute, training_compute
 from itembank.readers.read import read_responses
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import TrainingCompute, training_compute
 from itembank_scaling.pretraining.law_fitting import Forecast
 from itembank_scaling.pretraining.law_results import PretrainingLaw
 from itembank_scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings

@@ -22,8 +22,8 @@ from scipy.special import expit
 
 from itembank.errors import ItembankWarning
 from itembank.numerics.arrays import FloatArray
-from itembank.readers.compute import TrainingCompute, training_compute
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import TrainingCompute, training_compute
 from itembank_scaling.pretraining.decision_study import ACCURACY, PROBABILITY, DecisionMethod
 from itembank_scaling.pretraining.law_results import decision_accuracy
 from itembank_scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings, TwoStep

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import polars as pl
 
-from itembank.readers.builtin import builtin_bits_per_byte, load_builtin
-from itembank.readers.compute import training_compute
+from itembank.readers.builtin import load_builtin
+from itembank_scaling.compute import training_compute
+from itembank_scaling.inputs import builtin_bits_per_byte
 from itembank_scaling.pages.pretraining_charts import decision_chart
 from itembank_scaling.pretraining.decision_study import EVERY_METHOD, decision_curves, mean_over_splits
 

@@ -14,8 +14,9 @@ from pathlib import Path
 import polars as pl
 
 from itembank.errors import ItembankWarning
-from itembank.readers.builtin import builtin_bits_per_byte, load_builtin
-from itembank.readers.compute import training_compute
+from itembank.readers.builtin import load_builtin
+from itembank_scaling.compute import training_compute
+from itembank_scaling.inputs import builtin_bits_per_byte
 from itembank_scaling.pretraining.law_specs import LAWS, PretrainingSettings
 from itembank_scaling.pretraining.pretraining_law import held_out_coverage
 

@@ -16,9 +16,6 @@ Result = TypeVar("Result")
 N_SHOWN = 5
 MOST_SHOWN = 100
 """Characters of an id or value that a message shows."""
-CLOSE_ENOUGH = 0.7
-"""Likeness of two names, of `difflib`, from which on one may be a slip of the other."""
-SHORTEST_PART = 3
 
 _is_command_line: ContextVar[bool] = ContextVar("is_command_line", default=False)
 
@@ -134,8 +131,8 @@ def _near(name: str, known: dict[str, str]) -> str | None:
     """Return the known name that is most like another, by its spelling in lower case; None when none is."""
     if name in known:
         return known[name]
-    close = get_close_matches(name, known, n=1, cutoff=CLOSE_ENOUGH)
-    if not close and len(name) >= SHORTEST_PART:
+    close = get_close_matches(name, known, n=1, cutoff=0.7)
+    if not close and len(name) >= 3:  # a shorter part is in many
         close = sorted((one for one in known if name in one), key=len)
     return known[close[0]] if close else None
 
@@ -178,8 +175,8 @@ def says_instead(**meant: str) -> Callable[[Callable[Given, Result]], Callable[G
 def warn(message: str, category: type[ItembankWarning]) -> None:
     """Give a warning that points at the line outside this package that led to it."""
     frame, level = inspect.currentframe(), 1
-    # contextlib stands between a decorated function and its caller
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in {"itembank", "contextlib"}:
+    # wings are named as the core is, and contextlib stands between a decorated function and its caller
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(("itembank", "contextlib")):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
 

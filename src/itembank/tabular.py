@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
 MOST_LINES, WIDTH = 20, 100
 """Of what a console shows of an object."""
-FEWEST_LINES = 8
-"""Of a table, however much is said below it."""
-MOST_ROWS = 100
-"""Of what a notebook shows."""
 EXPLANATION = "explanation"
 """Field of an object that says in sentences how it came about."""
 TELLING = ("notes", "verdicts", "cautions", "hints")
@@ -60,11 +56,6 @@ class Note:
     def alone(self) -> str:
         """The text where the model is known already."""
         return f"{self.text[:1].upper()}{self.text[1:]}" if self.models else self.text
-
-
-def _note_of(kind: str, text: str) -> Note:
-    """Make a note of a text, which need not be a whole sentence."""
-    return Note(kind, text if text.endswith(".") else f"{text}.")
 
 
 def joined_notes(parts: Iterable[Note]) -> tuple[Note, ...]:
@@ -156,7 +147,8 @@ class Tabular:
         made = columns_of(rows[: MOST_LINES - 4], names, schema=self.schema)
         lines, left_out = table_lines(made, WIDTH, [one.name for one in made[:0:-1]])
         title += f"; not shown: {', '.join(map(visible, left_out))}" if left_out else ""
-        return "\n".join([*_few([title, *lines], max(MOST_LINES - len(said), FEWEST_LINES)), *said])
+        most = max(MOST_LINES - len(said), 8)  # a table has some lines, however much is said below it
+        return "\n".join([*_few([title, *lines], most), *said])
 
     def _repr_html_(self) -> str:
         """Show a result in a notebook as its page begins, or its first records as a table; everything is escaped."""
@@ -165,10 +157,11 @@ class Tabular:
             return pieces
         rows = self.rows()
         names = column_names(rows)
-        made = columns_of(rows[:MOST_ROWS], names, schema=self.schema)
+        most = 100
+        made = columns_of(rows[:most], names, schema=self.schema)
         head = _html_row("th", [one.name for one in made])
         body = "".join(_html_row("td", cells) for cells in zip(*(one.cells for one in made), strict=True))
-        shown = f"{min(len(rows), MOST_ROWS)} of {len(rows)} rows"
+        shown = f"{min(len(rows), most)} of {len(rows)} rows"
         caption = f"{type(self).__name__}: {shown}{self._in_points(names)}"
         said = "".join(f"<p>{html.escape(one)}</p>" for one in self._told())
         return f"<table><caption>{html.escape(caption)}</caption>{head}{body}</table>{said}"
@@ -176,7 +169,11 @@ class Tabular:
     def _told(self) -> list[str]:
         """Return what a reader must know, as far as the result's verb says so."""
         said = [(kind, one) for kind in TELLING for one in getattr(self, kind, ())]
-        return few_of_each([one if isinstance(one, Note) else _note_of(kind, one) for kind, one in said])
+        notes = [
+            one if isinstance(one, Note) else Note(kind, f"{one.removesuffix('.')}.")  # which need not be a sentence
+            for kind, one in said
+        ]
+        return few_of_each(notes)
 
     def _in_points(self, names: Sequence[str]) -> str:
         return "; scores in points" if has_points(names, self.schema) else ""

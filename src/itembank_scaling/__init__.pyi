@@ -1,12 +1,12 @@
+from .compute import TrainingCompute as TrainingCompute
+from .compute import read_model_table as read_model_table
+from .compute import training_compute as training_compute
 from .inputs import ChoiceLogLikelihoods as ChoiceLogLikelihoods
-from .inputs import TrainingCompute as TrainingCompute
 from .inputs import builtin_bits_per_byte as builtin_bits_per_byte
 from .inputs import builtin_choices as builtin_choices
 from .inputs import builtin_sample_probabilities as builtin_sample_probabilities
 from .inputs import read_choice_scores as read_choice_scores
 from .inputs import read_losses as read_losses
-from .inputs import read_model_table as read_model_table
-from .inputs import training_compute as training_compute
 from .pages.pass_at_k_page import pass_at_k_chart as pass_at_k_chart
 from .pages.pretraining_charts import ability_chart as ability_chart
 from .pages.pretraining_charts import decision_chart as decision_chart

@@ -10,8 +10,14 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from itembank.auditing.drift_statistics import PastResiduals, find_drift, leverages, standardised_sums, surest_variance
-from itembank.auditing.item_drift import item_drift
+from itembank.auditing.item_drift import (
+    PastResiduals,
+    find_drift,
+    item_drift,
+    leverages,
+    standardised_sums,
+    surest_variance,
+)
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import FactorModel

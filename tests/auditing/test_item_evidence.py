@@ -12,7 +12,8 @@ from itembank.auditing.item_evidence import (
     _log_weights,
     _weighed,
     best_models,
-    fit_defect_model,
+    defect_probability,
+    fit_defect_weights,
     item_evidence,
     item_rest_correlations,
     item_worth,
@@ -149,9 +150,9 @@ def test_one_group_of_items_against_another_gives_the_difference_of_log_odds():
     # 300 of 1,000 against 100 of 1,000: log(3 / 7) - log(1 / 9) = 1.350; the prior draws it in by less than 0.02
     mark = np.repeat([1.0, 0.0], 1000)[:, None]
     is_bad = np.concatenate([np.arange(1000) < 300, np.arange(1000) < 100])
-    model = fit_defect_model(mark, is_bad)
-    assert model.weights[0] == pytest.approx(np.log(27 / 7), abs=0.02)
-    assert model.probability(mark)[[0, 1500]] == pytest.approx([0.3, 0.1], abs=0.002)
+    weights = fit_defect_weights(mark, is_bad)
+    assert weights[1] == pytest.approx(np.log(27 / 7), abs=0.02)
+    assert defect_probability(mark, weights)[[0, 1500]] == pytest.approx([0.3, 0.1], abs=0.002)
 
 
 def test_probabilities_out_of_fold_do_not_see_the_labels_of_their_fold():

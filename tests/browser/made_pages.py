@@ -22,12 +22,12 @@ from itembank.pages.gate_page import gate_page
 from itembank.pages.render import Page
 from itembank.pages.session_page import session_page
 from itembank.pages.shown import show
-from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.limits import Budget
 from itembank.sessions.preparation import prepare_sessions
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
+from itembank_scaling.compute import training_compute
 from itembank_scaling.pages.pretraining_page import pretraining_page
 from itembank_scaling.pass_at_k.pass_at_k_law import pass_at_k_law
 from itembank_scaling.pass_at_k.specs import PassAtKSpec

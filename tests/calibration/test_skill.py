@@ -8,10 +8,9 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.calibration.build import build_bank
-from itembank.calibration.calibrate import calibrate
+from itembank.calibration.calibrate import calibrate, score_correlation
 from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.calibration.fits import FitData
-from itembank.calibration.skill import score_correlation
 from itembank.errors import DataWarning
 from itembank.pages.bank_page import bank_page
 from itembank.responses.responses import ResponseMatrix

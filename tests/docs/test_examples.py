@@ -66,7 +66,7 @@ NO_SKILL = pytest.mark.filterwarnings("ignore:items of 'pronouns'.* are not skil
 @pytest.fixture
 def small(monkeypatch, page):
     """Give pages no more items and models of built-in data, and fits without some models, than they need."""
-    bits = builtin.builtin_bits_per_byte
+    bits = itembank_scaling.builtin_bits_per_byte
     chosen = [pl.col(name).is_in(values) for name, values in FEW_LANGUAGE_MODELS.items()]
     is_kept = load_few("bytelms").models.select(pl.all_horizontal(chosen)).to_series().to_numpy()
     every_item, every_model = STEPS.get(page.name, (7, 1))

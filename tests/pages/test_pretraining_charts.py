@@ -4,7 +4,7 @@ import pytest
 
 from itembank.errors import ParameterError
 from itembank.pages import theme
-from itembank.readers.compute import training_compute
+from itembank_scaling.compute import training_compute
 from itembank_scaling.pages.pretraining_charts import (
     LAW_WORDS,
     ability_chart,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.pages.blocks import Chart
-from itembank.readers.compute import training_compute
+from itembank_scaling.compute import training_compute
 from itembank_scaling.pages.pretraining_charts import MOST_PANELS
 from itembank_scaling.pages.pretraining_page import pretraining_page
 from itembank_scaling.pretraining.law_specs import PretrainingSettings, SigmoidLaw

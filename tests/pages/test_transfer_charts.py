@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.pages.shown import show
-from itembank.readers.compute import training_compute
+from itembank_scaling.compute import training_compute
 from itembank_scaling.pages.transfer_charts import agreement_chart
 from itembank_scaling.transfers.convergent import convergent_validity
 from itembank_scaling.transfers.transfer_specs import TransferSpec

@@ -11,10 +11,10 @@ import pytest
 
 from itembank.errors import DataError
 from itembank.files import memory
-from itembank.readers.compute import read_model_table
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.opening import zstandard
+from itembank_scaling.compute import read_model_table
 from tests.readers import test_evalscope, test_every_eval_ever, test_helm, test_opencompass
 
 ROW = b"model-1,item-1,1\n"

@@ -5,8 +5,9 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from itembank.readers.builtin import builtin_bits_per_byte, builtin_choices, builtin_sample_probabilities, load_builtin
-from itembank.readers.compute import training_compute
+from itembank.readers.builtin import builtin_choices, load_builtin
+from itembank_scaling.compute import training_compute
+from itembank_scaling.inputs import builtin_bits_per_byte, builtin_sample_probabilities
 
 
 @pytest.fixture(scope="module")

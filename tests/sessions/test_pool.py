@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.past_errors import Past
-from itembank.sessions.pool import LEAST_NOISE, LEAST_SPREAD, NOISE, SPREAD, PastPrices, PastSessions
+from itembank.sessions.pool import PastPrices, PastSessions
 
 
 def simulated(rng, *, spread, noise, n_models, n_items=200):
@@ -64,10 +64,12 @@ def test_a_level_follows_the_ratio_the_more_the_more_answers_there_are():
 
 def test_few_models_and_models_that_cost_alike_leave_room_for_others():
     alike = PastPrices.of_costs(np.ones((10, 5)))
-    assert (alike.spread, alike.noise) == (LEAST_SPREAD, LEAST_NOISE)
+    assert (alike.spread, alike.noise) == (0.04, 0.04)
     one = PastPrices.of_costs(np.ones((1, 5)))
-    assert (one.spread, one.noise) == (SPREAD, NOISE)
-    assert 2.0 * norm.sf(1.0 / np.sqrt([SPREAD, NOISE])) == pytest.approx(1.0 / 3.0, abs=0.02)  # beyond a factor of e
+    assert (one.spread, one.noise) == (1.0, 1.0)
+    assert 2.0 * norm.sf(1.0 / np.sqrt([one.spread, one.noise])) == pytest.approx(
+        1.0 / 3.0, abs=0.02
+    )  # beyond a factor of e
     free = PastPrices.of_costs(np.ones((10, 5))).level(np.arange(5), np.zeros(5))
     assert 0.0 < free.value < 0.5
     holes = np.ones((10, 5))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from scipy.special import bdtrc
@@ -26,11 +26,6 @@ from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.tabular import Tabular
-
-RARE: Final = 0.05
-"""So seldom chance alone leaves as many scores outside their intervals, where a check says that the bank does."""
-ROUNDING: Final = 1e-9
-SIZES = (30, 100, 300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,7 @@ class CheckedScore:
     @property
     def is_covered(self) -> bool:
         """Whether the interval covers the truth."""
-        return self.low - ROUNDING <= self.truth <= self.high + ROUNDING
+        return self.low - 1e-9 <= self.truth <= self.high + 1e-9
 
     @property
     def verdict(self) -> str:
@@ -138,12 +133,13 @@ class BankCheck(Tabular):
 
         False, too, for a single model outside its interval, which happens by chance one time in twenty (at level 0.95).
         """
+        rare = 0.05  # so seldom chance alone leaves as many outside, where a check says that the bank does
         for size in {one.n_chosen for one in self.scores}:
             scores = [one for one in self._overall() if one.n_chosen == size]
             n_outside = sum(not one.is_covered for one in scores)
             # the binomial probability of so many misses or more
-            by_chance = bdtrc(n_outside - 1, len(scores), max(1.0 - self.level, RARE)) if n_outside else 1.0
-            if by_chance <= RARE + ROUNDING:
+            by_chance = bdtrc(n_outside - 1, len(scores), max(1.0 - self.level, rare)) if n_outside else 1.0
+            if by_chance <= rare + 1e-9:
                 return False
         return True
 
@@ -222,7 +218,7 @@ def check_bank(
         )
     given = as_selection(selection)
     least = bank.targets.n_scenarios
-    usual = [size for size in SIZES if least <= size < bank.n_items] or [max(least, bank.n_items // 2)]
+    usual = [size for size in (30, 100, 300) if least <= size < bank.n_items] or [max(least, bank.n_items // 2)]
     wanted = [given.n_items] if given is not None else list(sizes) or usual
     scores: list[CheckedScore] = []
     for number, size in enumerate(wanted):

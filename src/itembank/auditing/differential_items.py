@@ -1,29 +1,32 @@
-"""Items that behave differently for a group of equally able models: the verb `differential_items` and its result."""
+"""Items that behave differently for a group of equally able models: the verb `differential_items`, its result, kernels.
 
-from collections.abc import Iterator
+The score test asks whether a group's log-odds of being right differ once ability is accounted for. It needs one fit of
+each item without the group (Rao 1948; for differential items Swaminathan & Rogers 1990), and that for all items at
+once. The effect size of testing programmes beside it is the delta of Mantel and Haenszel (Holland & Thayer 1988):
+``-2.35 log(odds ratio)`` pooled over strata of ability.
+"""
+
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.special import expit, stdtr
 
-from itembank.auditing.differential import ability_strata, benjamini_hochberg, mantel_haenszel_delta, score_test
 from itembank.auditing.panel import Panel, panel_of, without_items
 from itembank.bank.arguments import GivenResponses, as_bank_or_responses
 from itembank.bank.banks import Bank
 from itembank.checks import check_fraction
 from itembank.errors import DataError, did_you_mean, shown
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import standardised
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
-LEAST_IN_GROUP = 8
-"""Models that a group, and all others together, must have."""
-CLASS_B, CLASS_C = 1.0, 1.5
-"""Absolute deltas from which ETS calls a difference moderate and large; C must also exceed 1 beyond chance."""
+RIDGE = 0.01
+"""Precision of the prior of an item's curve in ability, so that items which nobody gets right have one."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -162,7 +165,16 @@ def differential_of(
         flagged_effect=pl.col("effect").filter(is_flagged).sum() / pl.len(),
     )
     per_score = pl.concat(scores).join(flagged_effects, on=["scenario", "group"], maintain_order="left")
-    return DifferentialItems(column, level, table, per_score, tuple(_notes(table, compared, clusters)))
+    notes = []
+    if clusters is None and any(one.is_group for one in compared):
+        notes.append(
+            "Models of one group may be copies of each other: p-values take all models as independent and describe "
+            "these models only. Name the column of base models to count each once."
+        )
+    unknown = table.filter(pl.col("p_value").is_nan())["group"].unique().sort().to_list()
+    if unknown:
+        notes.append(f"{shown(unknown)}: fewer than three clusters, so effects are described and nothing is flagged.")
+    return DifferentialItems(column, level, table, per_score, tuple(notes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +190,28 @@ class Comparison:
 def compared_models(
     responses: ResponseMatrix, column: str, clusters: str | None
 ) -> tuple[list[Comparison], pl.Series | None]:
-    """Return what is compared with what, and the cluster of each model where one column tells it."""
-    compared = list(_comparisons(_column(responses, column)))
+    """Return what is compared with what, and the cluster of each model where one column tells it.
+
+    Every group of enough models is compared with enough others; a column of numbers is one covariate.
+    """
+    least = 8  # models that a group, and all others together, must have
+    values = _column(responses, column)
+    known = values.is_not_null().to_numpy()
+    is_two = values.dtype == pl.Boolean or values.drop_nulls().n_unique() <= 2
+    numbers = None if is_two else standardised(values)
+    compared = []
+    if numbers is None:
+        text = values.cast(pl.String)
+        for name in sorted(text.drop_nulls().unique().to_list()):
+            mine = (text == name).fill_null(value=False).to_numpy()
+            if least <= mine.sum() <= known.sum() - least:
+                compared.append(Comparison(name, mine.astype(np.float64), known, is_group=True))
+    elif known.sum() >= 2 * least and numbers.any():
+        compared.append(Comparison(column, numbers, known, is_group=False))
     if not compared:
         raise DataError(
-            f"column {column!r} must divide the {responses.n_models} models: groups of at least {LEAST_IN_GROUP} with "
-            f"as many others, or numbers that differ, got {shown(_column(responses, column).unique().to_list())}."
+            f"column {column!r} must divide the {responses.n_models} models: groups of at least {least} with "
+            f"as many others, or numbers that differ, got {shown(values.unique().to_list())}."
         )
     return compared, None if clusters is None else _column(responses, clusters)
 
@@ -198,22 +226,6 @@ def _column(responses: ResponseMatrix, name: str) -> pl.Series:
         )
     column = responses.models[name]
     return column.fill_nan(None) if column.dtype.is_float() else column
-
-
-def _comparisons(column: pl.Series) -> Iterator[Comparison]:
-    """Give every group of enough models with enough others; or one covariate."""
-    known = column.is_not_null().to_numpy()
-    is_two = column.dtype == pl.Boolean or column.drop_nulls().n_unique() <= 2
-    numbers = None if is_two else standardised(column)
-    if numbers is not None:
-        if known.sum() >= 2 * LEAST_IN_GROUP and numbers.any():
-            yield Comparison(column.name, numbers, known, is_group=False)
-        return
-    text = column.cast(pl.String)
-    for name in sorted(text.drop_nulls().unique().to_list()):
-        mine = (text == name).fill_null(value=False).to_numpy()
-        if LEAST_IN_GROUP <= mine.sum() <= known.sum() - LEAST_IN_GROUP:
-            yield Comparison(name, mine.astype(np.float64), known, is_group=True)
 
 
 def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: pl.Series | None) -> pl.DataFrame:
@@ -236,6 +248,10 @@ def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: p
         if one.is_group:
             found[3:, items] = mantel_haenszel_delta(values, observed, in_group, ability_strata(theta))
     effect, z, p_value, delta, error = found
+    # moderate (B) and large (C) are absolute deltas of 1 and 1.5 to ETS, beyond chance; C must also exceed 1 beyond it
+    size, chance = np.nan_to_num(np.abs(delta)), np.nan_to_num(error, nan=np.inf)
+    is_b, is_c = (size >= 1.0) & (size > 1.96 * chance), (size >= 1.5) & (size - 1.645 * chance > 1.0)
+    classes = pl.Series("mh_class", np.where(is_c, "C", np.where(is_b, "B", "A")), dtype=pl.String)
     n_group = int(in_group.sum()) if one.is_group else rows.size
     return responses.items.select("item_id", "scenario").with_columns(
         pl.lit(one.name).alias("group"),
@@ -245,17 +261,8 @@ def _tested(responses: ResponseMatrix, panel: Panel, one: Comparison, cluster: p
         pl.Series("z", z),
         pl.Series("p_value", p_value),
         pl.Series("mh_delta", delta).fill_nan(None),
-        pl.Series("mh_class", _classes(delta, error), dtype=pl.String),
+        pl.when(pl.Series(~np.isnan(delta))).then(classes).alias("mh_class"),
     )
-
-
-def _classes(delta: FloatArray, error: FloatArray) -> list[str | None]:
-    """ETS's classes of differences; None where delta is not known."""
-    size = np.nan_to_num(np.abs(delta))
-    is_b = (size >= CLASS_B) & (size > 1.96 * np.nan_to_num(error, nan=np.inf))
-    is_c = (size >= CLASS_C) & (size - 1.645 * np.nan_to_num(error, nan=np.inf) > CLASS_B)
-    names = np.where(is_c, "C", np.where(is_b, "B", "A"))
-    return [None if lost else str(name) for name, lost in zip(names, np.isnan(delta), strict=True)]
 
 
 def _score_effects(responses: ResponseMatrix, panel: Panel, one: Comparison) -> pl.DataFrame:
@@ -275,13 +282,132 @@ def _score_effects(responses: ResponseMatrix, panel: Panel, one: Comparison) -> 
     return pl.DataFrame({"scenario": scenarios, "group": one.name, "score_effect": effects})
 
 
-def _notes(table: pl.DataFrame, compared: list[Comparison], clusters: str | None) -> Iterator[str]:
-    """Say what the flags rest on."""
-    if clusters is None and any(one.is_group for one in compared):
-        yield (
-            "Models of one group may be copies of each other: p-values take all models as independent and describe "
-            "these models only. Name the column of base models to count each once."
+@dataclass(frozen=True, slots=True)
+class ScoreTest:
+    """Tests of one covariate for items, each (n_items,)."""
+
+    # (n_items,): Positive where items are easier for the group, or for models with more of the covariate, than for
+    # others of equal ability.
+    z: FloatArray
+    # (n_items,): Of both sides; 1 where an item tells nothing, NaN where there are too few clusters.
+    p_value: FloatArray
+    # (n_items,): Difference of the share of right answers at equal ability: the group less the others, or per standard
+    # deviation of a covariate.
+    effect: FloatArray
+
+
+def score_test(
+    values: FloatArray,  # (n_models, n_items): Responses in [0, 1], and where there is one
+    observed: BoolArray,  # (n_models, n_items)
+    design: FloatArray,  # (n_models, n_columns): A column of ones, and abilities
+    covariate: FloatArray,  # (n_models,): 0 and 1 for a group, or numbers with standard deviation 1
+    # (n_models,): Number of each model's cluster, from 0. A cluster counts as one model: its members share a weight of
+    # 1, and the variance of the statistic is that of its clusters' sums, with as many degrees of freedom as the group
+    # with fewer clusters has, less one
+    clusters: IntArray | None = None,
+) -> ScoreTest:
+    """Test whether a covariate explains answers beyond ability."""
+    weight = np.ones(covariate.size) if clusters is None else 1.0 / np.bincount(clusters)[clusters]
+    answers, known = np.where(observed, values, 0.0), observed * weight[:, None]
+    # probabilities of right answers by ability alone, by Newton's method: six passes reach the sixth digit, and items
+    # that ability tells apart completely, whose steps are bounded, take more
+    share = (np.sum(known * answers, axis=0) + 0.5) / (known.sum(axis=0) + 1.0)
+    weights = np.zeros((answers.shape[1], design.shape[1]))
+    weights[:, 0] = np.log(share / (1.0 - share))
+    p: FloatArray = expit(design @ weights.T)
+    for _ in range(15):
+        gradient = (known * (answers - p)).T @ design - RIDGE * weights
+        step = np.linalg.solve(_curvature(known * p * (1.0 - p), design), gradient[..., None])[..., 0]
+        weights = weights + np.clip(step, -2.0, 2.0)
+        p = expit(np.clip(design @ weights.T, -30.0, 30.0))
+    residual = known * (answers - p)
+    information = known * p * (1.0 - p)
+    between = np.einsum("nc,ni->ic", design * covariate[:, None], information)
+    explained = np.linalg.solve(_curvature(information, design), between[..., None])[..., 0]
+    remaining = covariate[:, None] - design @ explained.T
+    score = np.sum(remaining * residual, axis=0)
+    skewness = 0.0
+    expected = np.sum(remaining**2 * information, axis=0)
+    tells = expected > 0.25  # the variance of one fair coin: below it an item tells nothing of a group
+    if clusters is None:
+        variance, n_free = expected, np.inf
+        third = np.sum(remaining**3 * information * (1.0 - 2.0 * p), axis=0)
+        skewness = np.divide(third, variance**1.5, out=np.zeros_like(third), where=tells)
+    else:
+        sums = np.zeros((int(clusters.max()) + 1, score.size))
+        np.add.at(sums, clusters, remaining * residual)
+        variance = np.sum(sums**2, axis=0)
+        # clusters of the smaller of two groups, less one; of a number all clusters, less two
+        n_free = float(np.unique(clusters).size - 2)
+        if set(np.unique(covariate).tolist()) <= {0.0, 1.0}:
+            n_free = float(min(np.unique(clusters[covariate == side]).size for side in (0.0, 1.0)) - 1)
+    z = np.divide(score, np.sqrt(variance), out=np.zeros_like(score), where=tells & (variance > 0.0))
+    # Cornish and Fisher's correction for the skewness of a sum over a few models, so that tails are as they should be:
+    # skewness (z^2 - 1) / 6, bounded where it would be larger than the expansion bears
+    bounded = np.clip(skewness * z, -1.5, 1.5)
+    z = np.asarray(z - np.divide(bounded * (z**2 - 1.0), 6.0 * z, out=np.zeros_like(z), where=np.abs(z) > 1.0))
+    p_value = np.full(z.shape, np.nan)
+    if n_free >= 2.0:
+        p_value = 2.0 * stdtr(n_free if np.isfinite(n_free) else 1e10, -np.abs(z))
+    total = np.maximum(known.sum(axis=0), 1e-12)
+    centred = covariate[:, None] - np.sum(known * covariate[:, None], axis=0) / total
+    square = np.sum(known * centred**2, axis=0)
+    effect = np.divide(np.sum(centred * residual, axis=0), square, out=np.zeros(total.shape), where=square > 1e-9)
+    return ScoreTest(z, p_value, effect)
+
+
+def _curvature(information: FloatArray, design: FloatArray) -> FloatArray:
+    """Weighted cross-products of the design for every item, (n_items, n_columns, n_columns), with the ridge."""
+    n_columns = design.shape[1]
+    products = (design[:, :, None] * design[:, None, :]).reshape(design.shape[0], -1)
+    return np.asarray((information.T @ products).reshape(-1, n_columns, n_columns) + RIDGE * np.eye(n_columns))
+
+
+def mantel_haenszel_delta(
+    values: FloatArray,  # (n_models, n_items)
+    observed: BoolArray,  # (n_models, n_items)
+    in_group: BoolArray,  # (n_models,)
+    stratum: IntArray,  # (n_models,): Number of each model's stratum of ability, from 0
+) -> tuple[FloatArray, FloatArray]:  # Delta and its error, (n_items,); NaN where no stratum compares the groups
+    """Delta of each item and its standard error, (n_items,); negative where the item is harder for the group.
+
+    The variance of the log odds ratio is that of Robins, Breslow and Greenland (1986).
+    """
+    answers, known = np.where(observed, values, 0.0), observed.astype(np.float64)
+    n_strata = int(stratum.max()) + 1
+    marks = (stratum == np.arange(n_strata)[:, None]).astype(np.float64)
+    right_other, right_group = ((marks * side) @ answers for side in (~in_group, in_group))
+    n_other, n_group = ((marks * side) @ known for side in (~in_group, in_group))
+    wrong_other, wrong_group = n_other - right_other, n_group - right_group
+    total = np.maximum(n_other + n_group, 1.0)
+    # R and S, P and Q of Robins, Breslow and Greenland, by stratum
+    r, s = right_other * wrong_group / total, wrong_other * right_group / total
+    p, q = (right_other + wrong_group) / total, (wrong_other + right_group) / total
+    sum_r, sum_s = r.sum(axis=0), s.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_ratio = np.log(sum_r / sum_s)
+        variance = (
+            (p * r).sum(axis=0) / (2.0 * sum_r**2)
+            + (p * s + q * r).sum(axis=0) / (2.0 * sum_r * sum_s)
+            + (q * s).sum(axis=0) / (2.0 * sum_s**2)
         )
-    unknown = table.filter(pl.col("p_value").is_nan())["group"].unique().sort().to_list()
-    if unknown:
-        yield f"{shown(unknown)}: fewer than three clusters, so effects are described and nothing is flagged."
+    is_known = (sum_r > 0.0) & (sum_s > 0.0)
+    delta = -2.35  # log odds ratios to the scale of ETS: 4 / 1.7
+    return np.where(is_known, delta * log_ratio, np.nan), np.where(is_known, -delta * np.sqrt(variance), np.nan)
+
+
+def ability_strata(theta: FloatArray) -> IntArray:
+    """Divide models into strata of ability of about equal size, (n_models,): one for twenty models, ten at most."""
+    n_strata = min(10, max(2, theta.size // 20))
+    cuts = np.quantile(theta, np.arange(1, n_strata) / n_strata)
+    return np.searchsorted(cuts, theta).astype(np.int64)
+
+
+def benjamini_hochberg(p_values: FloatArray) -> FloatArray:
+    """Adjust p-values for their number (Benjamini & Hochberg 1995), (n,); NaN stays NaN and does not count."""
+    adjusted = np.full(p_values.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    scaled = p_values[order] * order.size / np.arange(1, order.size + 1)
+    adjusted[order] = np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)
+    return adjusted

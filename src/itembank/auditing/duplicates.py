@@ -30,12 +30,8 @@ SLIP = 0.05
 """e: how often a model answers a question differently when asked again."""
 NEAREST = 0.02
 """Probabilities lie so far from 0 and 1 at least: two answers that nearly all models give alike prove nothing."""
-MODELS_A_FACTOR, MOST_FACTORS = 50, 4
-"""Models it takes to tell one residual factor from chance, and how many factors are used at most."""
 ROWS, COLUMNS = 1024, 4096
 """Pairs whose ratios are in memory at once: 17 MB."""
-LEAST_POOL = 200
-"""Items that a group counts as at least: among the pairs of many small groups, too, some stand out by chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +56,7 @@ def with_residual_factors(
     Where models are siblings, or a benchmark measures more than one ability, many pairs of items agree more than one
     ability explains; that is no reason to call them duplicates.
     """
-    n_factors = min(MOST_FACTORS, values.shape[0] // MODELS_A_FACTOR)
+    n_factors = min(4, values.shape[0] // 50)  # it takes so many models to tell one residual factor from chance
     if n_factors == 0:
         return _clipped(probability)
     residual = np.empty(values.shape)
@@ -207,12 +203,14 @@ def duplicates_of(
     by_ability *= evidence.slope
     by_ability += evidence.intercept
     probability = with_residual_factors(np.asarray(expit(by_ability, out=by_ability)), is_right, panel.observed)
-    least = _log_pairs(np.array([LEAST_POOL]))[0] - review
+    # a group counts as so many items at least: among the pairs of many small groups, too, some stand out by chance
+    least_pool = 200
+    least = _log_pairs(np.array([least_pool]))[0] - review
     pairs = duplicate_pairs(is_right, panel.observed, probability, float(least))
     # the pairs among which each would stand out by chance: those of its group, or all
     first, second = panel.group[pairs.first], panel.group[pairs.second]
     n_items = np.where(first == second, np.bincount(panel.group)[first], panel.group.size)
-    threshold = _log_pairs(np.maximum(n_items, LEAST_POOL))
+    threshold = _log_pairs(np.maximum(n_items, least_pool))
     ids = responses.items["item_id"]
     table = pl.DataFrame(
         {

@@ -16,13 +16,6 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
 NAMED = "named"
 """Kind of a group that the user names; others are the bank's own."""
-LEAST_GROUP, LEAST_REFERENCE = 5, 10
-"""Answers that a group, and those that it is compared with, must have to be examined."""
-SLACK = 0.25
-"""Of the CUSUM, in standard deviations of an answer: half the shift that it finds soonest, 0.5. A model that fails four
-in ten of what it could do shifts by 0.4 to 0.6."""
-POWER_TAIL, POWER_DEVIATIONS = 0.95, 1.2816
-"""A rise is found nine times in ten where it exceeds the 95th percentile of chance by 1.28 standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +77,7 @@ def fit_statistics(
     found.misfit[:] = predict_factor(model, items, np.zeros((model.n_items, 0)), responses).misfit
     for column, group in enumerate(groups):
         inside, reference = np.flatnonzero(group.is_member[items]), np.flatnonzero(group.is_reference[items])
-        if inside.size >= LEAST_GROUP and reference.size >= LEAST_REFERENCE:
+        if inside.size >= 5 and reference.size >= 10:  # fewer answers are not examined
             difference, variance = group_residuals(model, items, responses, inside, reference)
             found.difference[:, column] = difference
             found.deviation[:, column] = difference / np.sqrt(variance)
@@ -99,14 +92,16 @@ def cumulative_sums(
 ) -> FloatArray:
     """Upper and lower cumulative sums of residuals, (2, n_models, n_answers).
 
-    ``C+_t = max(0, C+_(t-1) + u_t - k)`` and ``C-_t = min(0, C-_(t-1) + u_t + k)`` with k = `SLACK` (Page 1954; for
+    ``C+_t = max(0, C+_(t-1) + u_t - k)`` and ``C-_t = min(0, C-_(t-1) + u_t + k)`` with k = 0.25 (Page 1954; for
     answers of one examinee van Krimpen-Stoop & Meijer 2000).
     """
+    # half the shift that is found soonest, 0.5: a model that fails four in ten of what it could do shifts by 0.4 to 0.6
+    slack = 0.25
     sums = np.zeros((2, *residuals.shape))
     upper, lower = np.zeros(residuals.shape[0]), np.zeros(residuals.shape[0])
     for t, residual in enumerate(residuals.T):
-        upper = np.maximum(0.0, upper + residual - SLACK)
-        lower = np.minimum(0.0, lower + residual + SLACK)
+        upper = np.maximum(0.0, upper + residual - slack)
+        lower = np.minimum(0.0, lower + residual + slack)
         sums[0, :, t], sums[1, :, t] = upper, lower
     return sums
 
@@ -120,26 +115,24 @@ def onset(
     return (int(at_zero[-1]) + 2 if at_zero.size else 1), bool(side == 0)
 
 
-class FitPValues(NamedTuple):
-    """Of n_models models; NaN where unknown."""
-
-    overall: FloatArray  # (n_models,): Of the misfit, the outfit or the most unusual group, whichever is rarest
-    # (n_models, n_groups): For named groups of answers that are better than expected, each group by itself; for others
-    # of a difference either way, in any of them.
-    groups: FloatArray
-    order: FloatArray  # (n_models,): Of the cumulative sums
-
-
-def fit_p_values(found: FitStatistics, past: FitStatistics, groups: tuple[ItemGroup, ...]) -> FitPValues:
+def fit_p_values(
+    found: FitStatistics, past: FitStatistics, groups: tuple[ItemGroup, ...]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compare statistics of new models with the cross-validated ones of past models, on the same items.
+
+    Returns p-values, NaN where unknown: overall (n_models,), of the misfit, the outfit or the most unusual group,
+    whichever is rarest; of groups (n_models, n_groups), for named ones of answers that are better than expected, each
+    by itself, for others of a difference either way, in any of them; of the order (n_models,), by cumulative sums.
 
     Groups of the bank are compared by ``max_g |z_g| / rms(past z_g)``, so that many groups alarm no oftener than one.
     The smallest of three p-values is no p-value: it is compared with those of the past models.
     """
     is_named = np.array([group.kind == NAMED for group in groups], dtype=bool)
-    sizes, past_sizes = (
-        np.abs(one.deviation[:, ~is_named]) / _spread(past.deviation[:, ~is_named]) for one in (found, past)
-    )
+    of_past = past.deviation[:, ~is_named]
+    n_known = np.maximum(np.sum(~np.isnan(of_past), axis=0), 1)
+    spread = np.sqrt(np.nansum(of_past**2, axis=0) / n_known)
+    spread[~(spread > 0.0)] = 1.0  # nothing is known, or nothing varies
+    sizes, past_sizes = np.abs(found.deviation[:, ~is_named]) / spread, np.abs(of_past) / spread
     largest = _largest(past_sizes)
     p_groups = np.full(found.deviation.shape, np.nan)
     p_groups[:, ~is_named] = upper_p_values(sizes, largest)
@@ -147,8 +140,8 @@ def fit_p_values(found: FitStatistics, past: FitStatistics, groups: tuple[ItemGr
         p_groups[:, column] = upper_p_values(found.deviation[:, column], past.deviation[:, column])
     views = ((found.misfit, past.misfit), (found.outfit, past.outfit), (_largest(sizes), largest))
     smallest = np.fmin.reduce([upper_p_values(new, old) for new, old in views])
-    of_past = np.fmin.reduce([_own_p_values(old) for _, old in views])
-    return FitPValues(upper_p_values(-smallest, -of_past), p_groups, upper_p_values(found.cusum, past.cusum))
+    past_smallest = np.fmin.reduce([_own_p_values(old) for _, old in views])
+    return upper_p_values(-smallest, -past_smallest), p_groups, upper_p_values(found.cusum, past.cusum)
 
 
 def detectable_rises(past: FitStatistics) -> FloatArray:
@@ -160,7 +153,7 @@ def detectable_rises(past: FitStatistics) -> FloatArray:
     known = ~np.isnan(past.difference).all(axis=0)
     differences = past.difference[:, known]
     spread = np.nanstd(differences, axis=0)
-    result[known] = np.nanquantile(differences, POWER_TAIL, axis=0) + POWER_DEVIATIONS * spread
+    result[known] = np.nanquantile(differences, 0.95, axis=0) + 1.2816 * spread
     return result
 
 
@@ -189,13 +182,6 @@ def _own_p_values(past: FloatArray) -> FloatArray:
     """Those of the past models among each other: ``number of past >= value / n``, the model itself among them."""
     n_known = max(int(np.sum(~np.isnan(past))), 1)
     return (upper_p_values(past, past) * (n_known + 1.0) - 1.0) / n_known
-
-
-def _spread(past: FloatArray) -> FloatArray:
-    """Root mean square of each column; 1 where nothing is known, or nothing varies."""
-    n_known = np.maximum(np.sum(~np.isnan(past), axis=0), 1)
-    result = np.sqrt(np.nansum(past**2, axis=0) / n_known)
-    return np.where(result > 0.0, result, 1.0)
 
 
 def _largest(sizes: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from itembank.auditing.item_evidence import (
     SIMULATED,
     ItemEvidence,
     ItemStatistics,
+    defect_probability,
     item_evidence,
     item_statistics,
     out_of_fold,
@@ -34,33 +35,7 @@ from itembank.readers.table_files import read_table_file
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 
-TWENTY_TIMES = float(np.log(20.0))
-"""Another explanation must be so much likelier, or odds so much lower than is usual, for a flag."""
-NEGATIVE = 2.0
-"""An item-rest correlation of -2 / sqrt(n_models) is enough by itself; half of that with a likelihood ratio."""
-LIKELY = 0.5
-"""Probability of a defect from which the best models' failure is more than a hard item."""
-LEAST_BEST = 3
-"""Best models that must all fail."""
 COLUMNS = ("model_id", "item_id", "choice")
-ASKED_SHARE, LEAST_ASKED = 0.25, 5
-"""Share of the models that are asked for their answer, and how many at least."""
-TEXT_COLUMNS = ("question", "text", "prompt", "input", "problem", "query", "instruction", "doc")
-"""Columns of an item table that may hold its text, the likeliest first."""
-N_FOLDS, LEAST_GROUPS = 5, 3
-"""Of items at random, where there are fewer than three groups to leave out."""
-LEAST_LABELS = 10
-"""Known bad items, and others, that a model of defects can be learnt from."""
-RANGES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)
-"""Of probability, for what came true of it."""
-FEW_POINTS = 0.05
-"""Standard deviation of models' scores below which they are too much alike."""
-WEAK = 0.5
-"""Share of right answers of the best models below which a wrong key looks like a hard item."""
-ENOUGH_MODELS = 30
-"""With fewer, most wrong keys are not found (the tables of docs/audit.md)."""
-ENOUGH_ITEMS = 200
-"""Of which some should have a negative item-rest correlation, if nobody has thrown them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +143,9 @@ class ItemAudit(Tabular):
 
 def text_column(items: pl.DataFrame) -> str | None:
     """Name of the column of an item table that has the items' texts, None if it has none."""
+    likeliest_first = ("question", "text", "prompt", "input", "problem", "query", "instruction", "doc")
     texts = {name.rpartition(".")[2].casefold(): name for name in items.columns if items.schema[name] == pl.String}
-    return next((texts[word] for word in TEXT_COLUMNS if word in texts), None)
+    return next((texts[word] for word in likeliest_first if word in texts), None)
 
 
 def flagged_of(table: pl.DataFrame) -> pl.DataFrame:
@@ -184,14 +160,18 @@ def flags(
 ) -> dict[str, BoolArray]:
     """Which items have each of the reasons that the answers alone give, (n_items,) each."""
     n, mean = statistics.n_models, np.nan_to_num(statistics.mean, nan=0.5)
+    # another explanation must be so much likelier, or odds so much lower than is usual, for a flag
+    twenty_times = float(np.log(20.0))
+    # an item-rest correlation of -2 / sqrt(n_models) is enough by itself; half of that with a likelihood ratio
     margin = statistics.item_rest * np.sqrt(n)
-    wrong_key = ((evidence.key_ratio > TWENTY_TIMES) & (margin < -0.5 * NEGATIVE)) | (margin < -NEGATIVE)
-    all_fail = (statistics.n_best >= LEAST_BEST) & (statistics.n_best_right == 0.0)
-    best_fail = all_fail & (evidence.suspicion > TWENTY_TIMES) & (probability > LIKELY)
+    wrong_key = ((evidence.key_ratio > twenty_times) & (margin < -1.0)) | (margin < -2.0)
+    # three best models must all fail; and where a defect is not probable, that is no more than a hard item
+    all_fail = (statistics.n_best >= 3) & (statistics.n_best_right == 0.0)
+    best_fail = all_fail & (evidence.suspicion > twenty_times) & (probability > 0.5)
     return {
         "wrong-key": wrong_key,
         "best-fail": best_fail & ~wrong_key,
-        "noise": (evidence.noise_ratio > TWENTY_TIMES) & ~wrong_key & ~best_fail,
+        "noise": (evidence.noise_ratio > twenty_times) & ~wrong_key & ~best_fail,
         "dead": (n > 0) & (mean == 0.0),
         "saturated": (n > 0) & (mean == 1.0),
     }
@@ -205,16 +185,13 @@ def with_reasons(table: pl.DataFrame, flagged: dict[str, BoolArray]) -> pl.DataF
     reasons = pl.concat_list(marks).list.drop_nulls().list.join(", ")
     table = table.with_columns(reason=pl.coalesce(marks))
     table = table.with_columns(reasons=pl.when(pl.col("reason").is_not_null()).then(reasons))
-    words = [None if row["reason"] is None else _sentence(row) for row in table.iter_rows(named=True)]
-    return table.with_columns(evidence=pl.Series(words, dtype=pl.String))
-
-
-def _sentence(row: dict[str, Any]) -> str:
-    """Say what speaks against an item."""
-    text = "; ".join(SAYS[name](row) for name in row["reasons"].split(", "))
-    if row.get("rival") is not None and row["n_rival"] > row["n_key"]:
-        text += f"; of the best models {row['n_rival']} answer {row['rival']}, {row['n_key']} the key"
-    return text
+    sentences: list[str | None] = []
+    for row in table.iter_rows(named=True):
+        text = None if row["reason"] is None else "; ".join(SAYS[name](row) for name in row["reasons"].split(", "))
+        if text is not None and row.get("rival") is not None and row["n_rival"] > row["n_key"]:
+            text += f"; of the best models {row['n_rival']} answer {row['rival']}, {row['n_key']} the key"
+        sentences.append(text)
+    return table.with_columns(evidence=pl.Series(sentences, dtype=pl.String))
 
 
 def _times(log_ratio: float) -> float:
@@ -280,7 +257,7 @@ def rival_answers(
     panel: Panel,  # Abilities of the same models
 ) -> pl.DataFrame:
     """Find the wrong answer that most of the best models give: `item_id`, `rival`, `n_rival`, `n_key` for the key."""
-    n_best = max(LEAST_ASKED, round(ASKED_SHARE * responses.n_models))
+    n_best = max(5, round(0.25 * responses.n_models))  # a quarter of the models is asked
     best = np.argsort(-rounded(panel.overall), kind="stable")[:n_best]
     rows, columns = np.nonzero(panel.observed[best])
     known = pl.DataFrame(
@@ -364,10 +341,11 @@ def audit_items(
     # further out, so that a hundred models do not outweigh what else is known.
     best_fail = 1.0 - statistics.n_best_right / np.maximum(statistics.n_best, 1)
     features = np.stack([evidence.suspicion, -evidence.slope, np.arcsinh(evidence.key_ratio), best_fail], axis=1)
-    probability = SIMULATED.probability(features)
+    probability = defect_probability(features, SIMULATED)
     if is_bad is not None:
-        n_groups, in_turn = panel.group.max() + 1, np.arange(panel.group.size) % N_FOLDS
-        probability = out_of_fold(features, is_bad, panel.group if n_groups >= LEAST_GROUPS else in_turn)
+        # where there are fewer than three groups to leave out, one item of five
+        n_groups, in_turn = panel.group.max() + 1, np.arange(panel.group.size) % 5
+        probability = out_of_fold(features, is_bad, panel.group if n_groups >= 3 else in_turn)
     flagged = flags(statistics, evidence, probability)
     table = _table(responses, statistics, evidence, probability)
     if duplicates:
@@ -401,11 +379,12 @@ def audit_items(
 
 def _labels(responses: ResponseMatrix, known: Sequence[str]) -> BoolArray:
     """Which items are known to be bad, (n_items,)."""
+    least = 10  # bad items, and others, that a model of defects can be learnt from
     is_bad = np.zeros(responses.n_items, dtype=np.bool_)
     is_bad[responses.item_indices(list(dict.fromkeys(known)))] = True
-    if not LEAST_LABELS <= is_bad.sum() <= responses.n_items - LEAST_LABELS:
+    if not least <= is_bad.sum() <= responses.n_items - least:
         raise DataError(
-            f"at least {LEAST_LABELS} items known to be bad, and as many others, are needed to learn from, got "
+            f"at least {least} items known to be bad, and as many others, are needed to learn from, got "
             f"{is_bad.sum()} bad of {responses.n_items}. Give more, or none."
             " (Without them the probability rests on simulated faults.)"
         )
@@ -418,7 +397,8 @@ def _label_check(table: pl.DataFrame, is_bad: BoolArray) -> LabelCheck:
     flagged = flagged_of(table.with_columns(is_bad=is_bad))
     n_flagged, said_of, real_of = flagged.height, flagged["probability"].to_numpy(), flagged["is_bad"].to_numpy()
     first = {n: share_right(said_of, real_of, n) for n in (50, 200, n_flagged) if 0 < n <= n_flagged}
-    place = np.clip(np.searchsorted(RANGES, probability, side="right"), 1, len(RANGES) - 1)
+    ranges = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)  # of probability, for what came true of it
+    place = np.clip(np.searchsorted(ranges, probability, side="right"), 1, len(ranges) - 1)
     bins = ((probability[place == k].mean(), is_bad[place == k].mean(), int((place == k).sum())) for k in set(place))
     said = sorted((float(said), float(real), count) for said, real, count in bins)
     return LabelCheck(int(is_bad.sum()), rank_quality(probability, is_bad), first, tuple(said))
@@ -442,25 +422,27 @@ def _table(
 def _cautions(panel: Panel, statistics: ItemStatistics) -> Iterator[str]:
     """Say why faults may be hidden, or sound items look faulty."""
     n_items, n_models = statistics.mean.size, int(panel.observed.any(axis=1).sum())
-    if n_models < ENOUGH_MODELS:
+    enough_models = 30  # with fewer, most wrong keys are not found (the tables of docs/audit.md)
+    if n_models < enough_models:
         yield (
             f"{n_models} models are few. In tests with planted wrong keys, 14 models found a third of these and "
-            f"{ENOUGH_MODELS} found half: an item that is not flagged may be wrong. Add models."
+            f"{enough_models} found half: an item that is not flagged may be wrong. Add models."
         )
-    if n_items >= ENOUGH_ITEMS and not (statistics.item_rest < 0.0).any():
+    # of two hundred items some should have a negative correlation, if nobody has thrown them out
+    if n_items >= 200 and not (statistics.item_rest < 0.0).any():
         yield (
             f"None of {n_items} items has a negative item-rest correlation. Either all keys are right, or items were "
             "selected because they tell models apart, which removes most items with wrong keys: then audit the whole "
             "benchmark."
         )
-    if panel.scores.std() < FEW_POINTS:
+    if panel.scores.std() < 0.05:
         yield (
             f"The models are much alike (standard deviation of scores {100.0 * panel.scores.std():.1f} points): "
             "correlations and the likelihood ratio of the key say little. Go by the best models' failures, or add "
             "weaker models."
         )
     best = np.sort(panel.scores)[-3:].mean()
-    if best < WEAK:
+    if best < 0.5:
         yield (
             f"The best models are right on only {100.0 * best:.0f} % of the items: a wrong key then looks like a hard "
             "item. Add stronger models."

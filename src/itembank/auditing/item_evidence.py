@@ -25,29 +25,8 @@ NEAREST = 1e-4
 """Probabilities lie so far from 0 and 1 at least: nobody is so good that he never slips."""
 HIT_SHARES = (1.0, 1.0 / 3.0)
 """Chance that a model which errs hits the wrong key: of two options, and of one wrong option that attracts many."""
-START_MEAN, START_SPREAD = (1.0, 0.0), (0.5, 4.0)
-"""Slope and intercept: means and variances that the distribution of curves starts from."""
-START_WEIGHT = 10.0
-"""Items that these count as."""
-N_LEARNT_FROM, N_PASSES = 2000, 30
-"""Items, evenly spread, and passes that the distribution of curves is fitted with."""
 BLOCK = 4096
 """Items whose grids are in memory at once: 22 MB each."""
-TOP = 0.95
-"""Quantile of ability of a top model."""
-BEYOND = 0.5
-"""How far beyond it `suspicion` looks, in standard deviations of ability: models that come next."""
-OWN_GROUP = 10.0
-"""Items of a group at which its own mean and that of all items count alike."""
-N_BEST = 3
-"""Best models whose failure on an item is told."""
-LEAST_FILLED = 0.5
-"""Share of answers that must be there for totals of models to be compared."""
-SMALL = 1e-12
-RIDGE = 1.0
-"""Precision of the prior of each weight, on features with standard deviation 1."""
-N_NEWTON = 30
-"""Of Newton's method; ten reach the last digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +65,8 @@ class Curves:
 def item_evidence(panel: Panel) -> ItemEvidence:
     """Weigh the key of each item against the abilities of the models."""
     curves = [Curves.at(theta) for theta in panel.theta.T]
-    sample = np.unique(np.linspace(0, panel.group.size - 1, N_LEARNT_FROM).astype(np.int64))
+    # the distribution of curves is learnt from two thousand items, evenly spread
+    sample = np.unique(np.linspace(0, panel.group.size - 1, 2000).astype(np.int64))
     likelihood = np.empty((sample.size, _grid()[0].size))
     for number, curve in enumerate(curves):
         mine = panel.group[sample] == number
@@ -94,7 +74,7 @@ def item_evidence(panel: Panel) -> ItemEvidence:
         likelihood[mine] = _log_likelihoods(curve, panel.values[:, items], panel.observed[:, items])[0]
     log_weights = _log_weights(likelihood)
     found = np.empty((7, panel.group.size))
-    top = np.quantile(panel.theta, TOP, axis=0)
+    top = np.quantile(panel.theta, 0.95, axis=0)  # ability of a top model in each group
     for number, curve in enumerate(curves):
         items = np.flatnonzero(panel.group == number)
         for start in range(0, items.size, BLOCK):
@@ -103,8 +83,8 @@ def item_evidence(panel: Panel) -> ItemEvidence:
                 curve, panel.values[:, block], panel.observed[:, block], log_weights, float(top[number])
             )
     slope, error, intercept, top_logit, beyond, key_ratio, noise_ratio = found
-    # the mean of each item's group, drawn to that of all items where the group is small
-    means = (np.bincount(panel.group, beyond) + OWN_GROUP * beyond.mean()) / (np.bincount(panel.group) + OWN_GROUP)
+    # the mean of each item's group, drawn to that of all items where the group is small: of ten items both count alike
+    means = (np.bincount(panel.group, beyond) + 10.0 * beyond.mean()) / (np.bincount(panel.group) + 10.0)
     return ItemEvidence(slope, error, intercept, top_logit, means[panel.group] - beyond, key_ratio, noise_ratio)
 
 
@@ -130,17 +110,19 @@ def _log_likelihoods(curve: Curves, values: FloatArray, observed: BoolArray) -> 
 def _log_weights(likelihood: FloatArray) -> FloatArray:
     """Fit a bivariate normal distribution of (slope, intercept) by EM; log-weights of the grid (n_grid,)."""
     points = np.stack(_grid(), axis=1)
-    mean, covariance = np.array(START_MEAN), np.diag(START_SPREAD)
+    start_mean, start_covariance = np.array([1.0, 0.0]), np.diag([0.5, 4.0])  # of slope and intercept
+    start_weight = 10.0  # items that these count as
+    mean, covariance = start_mean, start_covariance
     relative = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
     n_items = relative.shape[0]
-    for _ in range(N_PASSES):
+    for _ in range(30):
         weights = np.exp(_normal(points, mean, covariance))
         # the posterior of every item, summed over items, takes two products and no matrix of its own
         counts = weights * ((1.0 / (relative @ weights)) @ relative)
-        mean = (counts @ points + START_WEIGHT * np.array(START_MEAN)) / (n_items + START_WEIGHT)
+        mean = (counts @ points + start_weight * start_mean) / (n_items + start_weight)
         centred = points - mean
-        scatter = (centred * counts[:, None]).T @ centred + START_WEIGHT * np.diag(START_SPREAD)
-        covariance = scatter / (n_items + START_WEIGHT)
+        scatter = (centred * counts[:, None]).T @ centred + start_weight * start_covariance
+        covariance = scatter / (n_items + start_weight)
     return _normal(points, mean, covariance)
 
 
@@ -168,7 +150,8 @@ def _weighed(
     mean_slope, square, mean_intercept = (sums[:, 1:] / sums[:, :1]).T
     error = np.sqrt(np.maximum(square - mean_slope**2, 0.0))
     at_top = mean_slope * top + mean_intercept
-    return mean_slope, error, mean_intercept, at_top, at_top + BEYOND * mean_slope, other - keyed, flat - keyed
+    beyond = at_top + 0.5 * mean_slope  # half a standard deviation further: models that come next
+    return mean_slope, error, mean_intercept, at_top, beyond, other - keyed, flat - keyed
 
 
 def _log_mean(log_likelihood: FloatArray, log_weights: FloatArray) -> FloatArray:
@@ -227,15 +210,15 @@ def item_rest_correlations(
     sum_yr = (total / n_other) @ answers - (1.0 / n_other) @ square
     covariance = sum_yr - sum_y * sum_r / n
     spread = np.maximum(sum_yy - sum_y**2 / n, 0.0) * np.maximum(sum_rr - sum_r**2 / n, 0.0)
-    return np.asarray(np.divide(covariance, np.sqrt(spread), out=np.zeros(n.size), where=spread > SMALL))
+    return np.asarray(np.divide(covariance, np.sqrt(spread), out=np.zeros(n.size), where=spread > 1e-12))
 
 
 def best_models(theta: FloatArray, observed: BoolArray) -> BoolArray:
-    """Mark the best models among those that answered each item, (n_models, n_items); of equals the first."""
+    """Mark the three best models among those that answered each item, (n_models, n_items); of equals the first."""
     order = np.argsort(-rounded(theta), kind="stable")
     place = np.cumsum(observed[order], axis=0, dtype=np.int32)
     result = np.empty_like(observed)
-    result[order] = observed[order] & (place <= N_BEST)
+    result[order] = observed[order] & (place <= 3)
     return result
 
 
@@ -257,7 +240,8 @@ def item_worth(answers: FloatArray, observed: BoolArray) -> FloatArray:
     without = _signal_to_noise(total.var() - 2.0 * covariance + variance, variance.sum() - variance, n_items - 1)
     # 1 / (1 - alpha) is a ratio of variances: by chance alone its standard deviation is about sqrt(2 / (n_models - 1))
     by_chance = 2.0 * np.sqrt(2.0 / max(answers.shape[0] - 1, 1))
-    if n_items < 3 or not whole[0] > by_chance or observed.mean() < LEAST_FILLED:
+    # totals of models can be compared where half of the answers are there
+    if n_items < 3 or not whole[0] > by_chance or observed.mean() < 0.5:
         return np.full(n_items, np.nan)
     return np.asarray((whole - without) / (whole / n_items))
 
@@ -268,44 +252,41 @@ def _signal_to_noise(total: FloatArray, own: FloatArray, n_items: int) -> FloatA
         return np.full(total.shape, np.nan)
     signal = (total - own) * n_items / (n_items - 1)
     noise = total - signal
-    return np.asarray(np.divide(signal, noise, out=np.full(total.shape, np.nan), where=noise > SMALL))
+    return np.asarray(np.divide(signal, noise, out=np.full(total.shape, np.nan), where=noise > 1e-12))
 
 
-@dataclass(frozen=True, slots=True)
-class DefectModel:
-    """Log-odds of a fault: ``intercept + features @ weights``."""
-
-    intercept: float
-    weights: FloatArray  # (n_features,)
-
-    def probability(self, features: FloatArray) -> FloatArray:
-        """Probability of a fault of each item, (n_items,), from features (n_items, n_features)."""
-        result: FloatArray = expit(self.intercept + features @ self.weights)
-        return result
+SIMULATED: Final = np.array([-2.229, 0.647, 2.316, 0.653, 0.516])
+"""Weights for `defect_probability` of suspicion, slope, key ratio and the best models' failure: learnt from planted
+faults in simulated answers, with no real label."""
 
 
-SIMULATED: Final = DefectModel(-2.229, np.array([0.647, 2.316, 0.653, 0.516]))
-"""Learnt from planted faults in simulated answers, with no real label."""
+def defect_probability(
+    features: FloatArray,  # (n_items, n_features)
+    weights: FloatArray,  # (1 + n_features,): The intercept first
+) -> FloatArray:
+    """Probability of a fault of each item, (n_items,): a logistic regression."""
+    result: FloatArray = expit(weights[0] + features @ weights[1:])
+    return result
 
 
-def fit_defect_model(
+def fit_defect_weights(
     features: FloatArray,  # (n_items, n_features)
     is_bad: BoolArray,  # (n_items,): Labels; both kinds must occur
-) -> DefectModel:
-    """Fit the weights by penalised maximum likelihood (Newton's method)."""
+) -> FloatArray:
+    """Weights for `defect_probability`, (1 + n_features,), by penalised maximum likelihood (Newton's method)."""
     centre, scale = features.mean(axis=0), np.maximum(features.std(axis=0), 1e-12)
     design = np.column_stack([np.ones(is_bad.size), (features - centre) / scale])
-    penalty = np.diag([0.0, *[RIDGE] * features.shape[1]])
+    penalty = np.diag([0.0, *[1.0] * features.shape[1]])  # precision of the prior, of features with deviation 1
     share = (is_bad.sum() + 0.5) / (is_bad.size + 1.0)
     weights = np.zeros(design.shape[1])
     weights[0] = np.log(share / (1.0 - share))
-    for _ in range(N_NEWTON):
+    for _ in range(30):  # ten reach the last digit
         p = expit(design @ weights)
         gradient = design.T @ (is_bad - p) - penalty @ weights
         curvature = (design * (p * (1.0 - p))[:, None]).T @ design + penalty + 1e-9 * np.eye(weights.size)
         weights = weights + np.linalg.solve(curvature, gradient)
     slopes = weights[1:] / scale
-    return DefectModel(float(weights[0] - centre @ slopes), slopes)
+    return np.append(weights[0] - centre @ slopes, slopes)
 
 
 def out_of_fold(
@@ -317,7 +298,7 @@ def out_of_fold(
     result = np.empty(is_bad.size)
     for number in range(int(fold.max()) + 1):
         mine = fold == number
-        result[mine] = fit_defect_model(features[~mine], is_bad[~mine]).probability(features[mine])
+        result[mine] = defect_probability(features[mine], fit_defect_weights(features[~mine], is_bad[~mine]))
     return result
 
 

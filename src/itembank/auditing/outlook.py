@@ -12,10 +12,6 @@ from itembank.responses.model_features import months_between
 from itembank.selection.local_model import abilities_ahead
 from itembank.tabular import Tabular
 
-HALF = 0.5
-"""Responses above it count as solved where answers are graded."""
-UNSOLVED, SOLVED = 0.1, 0.9
-"""Expected responses up to which nearly all models fail an item, and from which nearly all solve it."""
 MODELS = {"typical past models": 0.0, "best quarter of these": 1.0, "twice as far ahead": 2.0}
 """Places of `abilities_ahead`: the last is where the best quarter was, for banks made without it."""
 
@@ -112,11 +108,11 @@ def outlook(bank: GivenBank) -> Outlook:
         best = np.zeros(bank.n_items)
         for part in bank.responses.parts():
             best = np.fmax(best, np.fmax.reduce(part.responses, axis=0, initial=0.0))
-        n_never_solved = int((best <= HALF).sum())
+        n_never_solved = int((best <= 0.5).sum())
     if bank.n_models and bank.calibration.is_fitted:
         weights = bank.targets.overall_weights
         expected = probability(bank.parameters, abilities_ahead(bank, tuple(MODELS.values())))
         for name, p in zip(MODELS, expected, strict=True):
-            solved, unsolved = float(weights[p >= SOLVED].sum()), float(weights[p <= UNSOLVED].sum())
+            solved, unsolved = float(weights[p >= 0.9].sum()), float(weights[p <= 0.1].sum())
             ahead.append(Ahead(name, float(weights @ p), max(0.0, 1.0 - solved - unsolved), solved, unsolved))
     return Outlook(bank.bank_id, bank.newest, bank.n_items, n_never_solved, tuple(ahead))

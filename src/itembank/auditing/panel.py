@@ -9,14 +9,6 @@ from itembank.errors import DataError
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix
 
-LEAST_MODELS = 5
-N_PASSES = 20
-"""Of the alternating fit of scores; with half of the cells missing at random, ten reach the sixth digit."""
-OWN_ITEMS = 30.0
-"""Items of a group at which its own score and that of the whole it belongs to count alike as ability."""
-LEAST_ITEMS = 20
-"""Items that a subscenario needs to be a group of its own."""
-
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -37,14 +29,14 @@ class Panel:
 def panel_of(responses: ResponseMatrix) -> Panel:
     """Compute abilities from responses."""
     observed = responses.observed
-    n_models = int(observed.any(axis=1).sum())
-    if n_models < LEAST_MODELS:
+    n_models, least = int(observed.any(axis=1).sum()), 5
+    if n_models < least:
         raise DataError(
-            f"an audit compares what models answered: there must be at least {LEAST_MODELS} models with answers, got "
+            f"an audit compares what models answered: there must be at least {least} models with answers, got "
             f"{n_models}. Add results of further models."
         )
     both = ["scenario", "subscenario"]
-    is_large = pl.col("subscenario").is_not_null() & (pl.len().over(both) >= LEAST_ITEMS)
+    is_large = pl.col("subscenario").is_not_null() & (pl.len().over(both) >= 20)  # items to be a group of its own
     named = responses.items.with_columns(own=pl.when(is_large).then("subscenario"))
     ranks = named.select(pl.struct("scenario", "own").rank("dense") - 1).to_series()
     scenario = np.unique(responses.items["scenario"].to_numpy(), return_inverse=True)[1].astype(np.int64)
@@ -88,7 +80,7 @@ def adjusted_scores(
     known = observed.astype(np.float64)
     item_total, n_models = filled.sum(axis=0), np.maximum(known.sum(axis=0), 1.0)
     ease = np.zeros(item_total.size)
-    for _ in range(N_PASSES):
+    for _ in range(20):  # with half of the cells missing at random, ten reach the sixth digit
         ease = (item_total - scores @ known) / n_models
         scores = (total - known @ ease) / n_answers
     return np.where(observed.any(axis=1), np.clip(scores + ease.mean(), 0.0, 1.0), 0.0)
@@ -116,7 +108,7 @@ def _own_abilities(values: FloatArray, observed: BoolArray, group: IntArray, par
         items = np.flatnonzero(group == number)
         mine = observed[:, items]
         n_answers = mine.sum(axis=1)
-        share = n_answers / (n_answers + OWN_ITEMS)
+        share = n_answers / (n_answers + 30.0)  # at thirty items, its own score and the whole's count alike
         own = _standard(adjusted_scores(values[:, items], mine), n_answers)
         result[:, number] = _scaled(share * own + (1.0 - share) * parent[:, number])
     return result

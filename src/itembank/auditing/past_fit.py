@@ -21,8 +21,6 @@ from itembank.sessions.session_spec import SessionSpec
 
 LEAST_ANSWERED = 0.8
 """Fraction of the items that a past model must have answered to count; the rest would be other items."""
-LEAST_PROBABILITY = 0.02
-"""Probabilities are cut to this and its complement: one answer against a certainty would outweigh all others."""
 
 
 def factor_model_of(bank: Bank) -> FactorModel:
@@ -136,6 +134,6 @@ def mean_square(
     expected: FloatArray,  # (n_models, n_items)
 ) -> FloatArray:
     """``mean_i (y_i - p_i)^2 / (p_i (1 - p_i))`` (Wright & Stone 1979), (n_models,)."""
-    p = np.clip(expected, LEAST_PROBABILITY, 1.0 - LEAST_PROBABILITY)
+    p = np.clip(expected, 0.02, 0.98)  # one answer against a certainty would outweigh all others
     result: FloatArray = np.mean((answers - p) ** 2 / (p * (1.0 - p)), axis=1)
     return result

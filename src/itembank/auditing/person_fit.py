@@ -52,14 +52,6 @@ ONE_RUN: Final = (
     "about one case of three after 100 answers, and cannot say why. Name the suspected items (--group NAME=FILE; "
     "groups= in Python) to compare them with the others."
 )
-OTHERS = "all others"
-"""Name of the items that are suspected where only a reference is given."""
-N_WORST = 3
-"""Surprising answers that are listed, each way."""
-LEAST_SURPRISING = 1.0
-"""Standard deviations from what is expected below which an answer is no surprise."""
-PART_OF_FOLDS = 0.5
-"""Of the progress bar, for fitting without some models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +283,29 @@ class FitCheck(Tabular):
     @property
     def hints(self) -> tuple[str, ...]:
         """What this check could have found, and what it cannot find."""
-        return tuple(self._hints())
+        hints = []
+        few = [one for one in self.models if one.n_past < FEWEST_PAST]
+        if few:
+            most = max(one.n_past for one in few)
+            hints.append(
+                f"{shown([one.model_id for one in few])}: compared with at most {most} past models that answered these "
+                f"items; with fewer than {FEWEST_PAST} none can be called unusual."
+            )
+        named = self._named()
+        for name, groups in named.items():
+            known = [one for one in groups if not math.isnan(one.detectable)]
+            if not known:
+                hints.append(
+                    f"{name}: too few answers to compare. At least 5 to its items and 10 to the others are needed, and "
+                    "past models that answered them."
+                )
+                continue
+            worst = max(known, key=lambda one: one.detectable)
+            hints.append(
+                f"{name}: with {worst.n_items} answers beside {worst.n_reference} others a rise of "
+                f"{100.0 * worst.detectable:.0f} points is found nine times in ten; smaller ones can be missed."
+            )
+        return (*hints, SHIFT) if named else (*hints, ONE_RUN, SHIFT)
 
     def _named(self) -> dict[str, list[GroupFit]]:
         """Each named group of all models that answered enough of it."""
@@ -299,32 +313,6 @@ class FitCheck(Tabular):
         for group in (group for one in self.models for group in one.groups if group.kind == NAMED):
             found.setdefault(group.name, []).append(group)
         return found
-
-    def _hints(self) -> Iterator[str]:
-        few = [one.model_id for one in self.models if one.n_past < FEWEST_PAST]
-        if few:
-            most = max(one.n_past for one in self.models if one.n_past < FEWEST_PAST)
-            yield (
-                f"{shown(few)}: compared with at most {most} past models that answered these items; with fewer than "
-                f"{FEWEST_PAST} none can be called unusual."
-            )
-        named = self._named()
-        for name, groups in named.items():
-            known = [one for one in groups if not math.isnan(one.detectable)]
-            if not known:
-                yield (
-                    f"{name}: too few answers to compare. At least 5 to its items and 10 to the others are needed, and "
-                    "past models that answered them."
-                )
-                continue
-            worst = max(known, key=lambda one: one.detectable)
-            yield (
-                f"{name}: with {worst.n_items} answers beside {worst.n_reference} others a rise of "
-                f"{100.0 * worst.detectable:.0f} points is found nine times in ten; smaller ones can be missed."
-            )
-        if not named:
-            yield ONE_RUN
-        yield SHIFT
 
     def rows(self) -> list[dict[str, Any]]:
         """One record a model."""
@@ -361,26 +349,21 @@ def item_groups(
     trusted = None if reference is None else _marked(bank, reference, "the reference")
     marked = {name: _marked(bank, ids, f"group {name!r}") for name, ids in named.items()}
     if trusted is not None and not marked:
-        marked = {OTHERS: ~trusted}
+        marked = {"all others": ~trusted}
     _check(bank, marked, trusted)
     by_hand = [ItemGroup(name, NAMED, one, ~one if trusted is None else trusted) for name, one in marked.items()]
-    return (*_of_table(bank), *by_hand)
-
-
-def _of_table(bank: Bank) -> Iterator[ItemGroup]:
-    """Scenarios, where there are several, and their subscenarios, where they are others."""
-    items = bank.responses.items
+    items, names = bank.responses.items, bank.targets.scenarios
     scenarios = items["scenario"].to_numpy()
-    names = bank.targets.scenarios
+    in_table = []
     if len(names) > 1:
-        for name in names:
-            yield ItemGroup(name, "scenario", scenarios == name, scenarios != name)
+        in_table += [ItemGroup(name, "scenario", scenarios == name, scenarios != name) for name in names]
     parts = items.select(pl.struct("scenario", "subscenario").alias("part"))["part"]
     for scenario, part in items.select("scenario", "subscenario").drop_nulls().unique(maintain_order=True).iter_rows():
         inside = (parts.struct.field("scenario") == scenario) & (parts.struct.field("subscenario") == part)
         is_member = inside.fill_null(value=False).to_numpy()
-        if 0 < is_member.sum() < np.sum(scenarios == scenario):
-            yield ItemGroup(f"{scenario}/{part}", "subscenario", is_member, ~is_member)
+        if 0 < is_member.sum() < np.sum(scenarios == scenario):  # not where it is the whole scenario
+            in_table.append(ItemGroup(f"{scenario}/{part}", "subscenario", is_member, ~is_member))
+    return (*in_table, *by_hand)
 
 
 def _marked(bank: Bank, item_ids: Sequence[str], source: str) -> BoolArray:
@@ -440,7 +423,7 @@ def model_fits(
         past = past_statistics(bank, items, groups, is_ordered=is_ordered, progress=progress)
     else:
         past = past_session_statistics(bank, answered.session, items.size, groups, progress=progress)
-    p_values = fit_p_values(found, past, groups)
+    p_overall, p_groups, p_order = fit_p_values(found, past, groups)
     typicality = typicality_among(past.misfit, found.misfit)
     residual, variance = item_residuals(factors, items, answered.responses)
     detectable = detectable_rises(past)
@@ -449,11 +432,12 @@ def model_fits(
     for row, name in enumerate(answered.model_ids):
         answers, deviation = answered.responses[row], residual[row] / np.sqrt(variance)
         expected = np.clip(answers - residual[row], 0.0, 1.0)
+        # three each way; within a standard deviation of what is expected an answer is no surprise
         right, wrong = (
             tuple(
                 SurprisingAnswer(ids[items[i]], float(answers[i]), float(expected[i]))
-                for i in np.argsort(-sign * deviation, kind="stable")[:N_WORST].tolist()
-                if sign * deviation[i] > LEAST_SURPRISING
+                for i in np.argsort(-sign * deviation, kind="stable")[:3].tolist()
+                if sign * deviation[i] > 1.0
             )
             for sign in (1.0, -1.0)
         )
@@ -472,14 +456,14 @@ def model_fits(
                     n_reference=int(group.is_reference[items].sum()),
                     mean=mean,
                     expected=mean - difference,
-                    p_value=float(p_values.groups[row, column]),
+                    p_value=float(p_groups[row, column]),
                     detectable=float(detectable[column]) if is_named else np.nan,
                 )
             )
         order = None
         if is_ordered:
             sums = cumulative_sums(successive_residuals(factors, items, answers[None]))[:, 0]
-            order = OrderFit(float(np.abs(sums).max()), float(p_values.order[row]), *onset(sums))
+            order = OrderFit(float(np.abs(sums).max()), float(p_order[row]), *onset(sums))
         yield ModelFit(
             model_id=name,
             n_items=int(items.size),
@@ -487,7 +471,7 @@ def model_fits(
             misfit=float(found.misfit[row]),
             outfit=float(found.outfit[row]),
             typicality=float(typicality[row]),
-            p_value=float(p_values.overall[row]),
+            p_value=float(p_overall[row]),
             groups=tuple(of_groups),
             right=right,
             wrong=wrong,
@@ -545,7 +529,8 @@ def check_fit(
     >>> check.verdicts  # doctest: +SKIP
     """
     bank = as_bank(bank)
-    check_folds(bank, part_of(progress, 0.0, PART_OF_FOLDS))
+    of_folds = 0.5  # of the progress bar, for fitting without some models
+    check_folds(bank, part_of(progress, 0.0, of_folds))
     matrix = as_new_responses(bank, responses, same_content=False)
     matrix = known_items(bank, matrix, None, ignore_unknown=ignore_unknown)
     of_bank = item_groups(bank, groups or {}, reference)
@@ -554,7 +539,7 @@ def check_fit(
     models: dict[str, ModelFit] = {}
     sets = list(_answered(bank, matrix, order or {}, sessions or {}))
     for number, one in enumerate(sets):
-        start, end = (PART_OF_FOLDS + (1.0 - PART_OF_FOLDS) * (number + k) / len(sets) for k in (0, 1))
+        start, end = (of_folds + (1.0 - of_folds) * (number + k) / len(sets) for k in (0, 1))
         progress("examining models", start)
         fits = model_fits(bank, one, of_bank, progress=part_of(progress, start, end))
         models.update((found.model_id, found) for found in fits)

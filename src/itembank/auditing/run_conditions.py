@@ -17,8 +17,6 @@ from itembank.responses.responses import ResponseMatrix
 _OF_ITEMS = ("task_version", "n_shot", "num_fewshot", "metric", "filter", "harness")
 _OF_MODELS = ("prompt_hash", "task_version", "n_shot", "num_fewshot", "harness", "chat_template", "system_prompt")
 _ENDING = "_version"
-MOST_CONDITIONS, MOST_VALUES, LONGEST_VALUE = 8, 3, 40
-"""Columns that a history keeps, values of each, and characters of a value: of a longer one it keeps the digest."""
 
 
 def with_same_content(bank: Bank, new: ResponseMatrix) -> tuple[ResponseMatrix, tuple[str, ...]]:
@@ -68,22 +66,18 @@ def changed_conditions(new: ResponseMatrix, bank: ResponseMatrix) -> Iterator[st
 def told_conditions(new: ResponseMatrix) -> dict[str, str]:
     """Sum up what the tables tell of how results were made: prompts, versions and harnesses, as a history keeps it.
 
-    Of each column the first three values, and how many more there are; of a long value the digest's beginning.
+    Of eight columns at most the first three values, and how many more there are; of long ones the digest's beginning.
     """
     words = settings_in_words(joined_settings(settings_by_task(new.items).values()))
     found = {"prompts": words} if words else {}
     for table, names in ((new.models, _OF_MODELS), (new.items, _OF_ITEMS)):
         for column in (name for name in table.columns if name in names or name.endswith(_ENDING)):
             values = table[column].cast(pl.String).drop_nulls().unique().sort().to_list()
-            if values and column not in found and len(found) < MOST_CONDITIONS:
-                more = f" and {len(values) - MOST_VALUES} more" if len(values) > MOST_VALUES else ""
-                found[column] = ", ".join(map(_kept_value, values[:MOST_VALUES])) + more
+            if values and column not in found and len(found) < 8:
+                more = f" and {len(values) - 3} more" if len(values) > 3 else ""
+                kept = (one if len(one) <= 40 else f"sha256 {digest_of(one.encode())[:12]}" for one in values[:3])
+                found[column] = ", ".join(kept) + more
     return found
-
-
-def _kept_value(value: str) -> str:
-    """Return a short value, or the digest of a long one."""
-    return value if len(value) <= LONGEST_VALUE else f"sha256 {digest_of(value.encode())[:12]}"
 
 
 def marked_otherwise(bank: Bank, new: ResponseMatrix) -> str:

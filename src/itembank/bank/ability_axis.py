@@ -12,9 +12,6 @@ from itembank.irt.families import information_weights
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.ties import rounded
 
-MOST_MODELS = 60
-"""Calibration models at whose abilities the gradient is taken; of more, evenly spread ones."""
-
 
 @dataclass(frozen=True, slots=True)
 class AbilityAxis:
@@ -33,9 +30,16 @@ class AbilityAxis:
     @classmethod
     def of(cls, bank: Bank) -> Self:
         """Find the line of a bank."""
-        calibration = bank.calibration
+        calibration, parameters = bank.calibration, bank.parameters
         factor = np.linalg.cholesky(calibration.prior.covariance)
-        rise = factor.T @ _gradient(bank)
+        theta = calibration.prior.mean[None, :]
+        if calibration.abilities.shape[0]:  # at 60 of them, evenly spread by ability, whatever the order of the models
+            ordered = calibration.abilities[np.lexsort(rounded(calibration.abilities).T)]
+            theta = ordered[:: -(-ordered.shape[0] // 60)]
+        lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
+        p = probability(parameters, theta)  # (n_models, n_items)
+        rises = (p - lower) * (upper - p) / np.maximum(upper - lower, np.finfo(np.float64).tiny)
+        rise = factor.T @ ((bank.targets.overall_weights * rises.mean(axis=0)) @ parameters.loadings)
         length = float(np.linalg.norm(rise))
         unit = rise / length if length > 0.0 else np.eye(rise.shape[0])[0]
         white = np.linalg.solve(factor, (calibration.abilities - calibration.prior.mean).T).T  # (n_models, n_dims)
@@ -67,18 +71,3 @@ class AbilityAxis:
         parameters = calibration.parameters
         theta = self.origin + grid[:, None] * self.direction  # (n_grid, n_dims)
         return information_weights(parameters, logit(parameters, theta)) * self.slopes(calibration) ** 2
-
-
-def _gradient(bank: Bank) -> FloatArray:
-    """Mean gradient of the expected overall score in ability, (n_dims,)."""
-    parameters, abilities = bank.parameters, bank.calibration.abilities
-    if abilities.shape[0]:
-        ordered = abilities[np.lexsort(rounded(abilities).T)]  # by ability, whatever the order of the models
-        theta = ordered[:: -(-abilities.shape[0] // MOST_MODELS)]
-    else:
-        theta = bank.calibration.prior.mean[None, :]
-    lower, upper = parameters.lower_asymptote, parameters.upper_asymptote
-    p = probability(parameters, theta)  # (n_models, n_items)
-    rises = (p - lower) * (upper - p) / np.maximum(upper - lower, np.finfo(np.float64).tiny)
-    result: FloatArray = (bank.targets.overall_weights * rises.mean(axis=0)) @ parameters.loadings
-    return result

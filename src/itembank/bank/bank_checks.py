@@ -6,8 +6,8 @@ from typing import get_args
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import BEYOND, FEW_MODELS, KNOWN_PARAMETERS, Bank, Published, PublishedSubset
-from itembank.bank.past_models import PastModels, is_name_digest
+from itembank.bank.banks import FEW_MODELS, KNOWN_PARAMETERS, Bank
+from itembank.bank.past_models import BEYOND, PastModels, Published, PublishedSubset, is_name_digest
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import entry_points_of
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -16,8 +16,6 @@ from itembank.responses.score_names import RESERVED_NAMES, Across, Within
 
 METHODS = ("variational", "map", "mml", FEW_MODELS, KNOWN_PARAMETERS)
 ITEM_MODELS = ("1pl", "2pl", "mirt", "nested")
-ROUNDING = 1e-6
-"""How far sums of weights may be from one, and a covariance from its transpose."""
 
 
 def bank_problems(bank: Bank) -> list[str]:
@@ -260,7 +258,7 @@ def _prior_problems(bank: Bank) -> Iterator[str]:
     if not (np.isfinite(mean).all() and np.isfinite(covariance).all()):
         yield "the ability prior must have a finite mean and covariance."
         return
-    if not np.allclose(covariance, covariance.T, rtol=ROUNDING, atol=0.0):
+    if not np.allclose(covariance, covariance.T, rtol=1e-6, atol=0.0):
         yield "the covariance of the ability prior must be symmetric."
         return
     lowest = float(np.linalg.eigvalsh(covariance)[0])
@@ -287,11 +285,9 @@ def _target_problems(bank: Bank) -> Iterator[str]:
         return
     sums: FloatArray = targets.scenario_means(np.ones((1, targets.n_items)))[0]
     sums = sums if bank.rest is None else sums + bank.rest.weights
-    yield from _unless(
-        "score weights in a scenario", "of sum one", sums, names, lambda sum_: abs(sum_ - 1.0) < ROUNDING
-    )
+    yield from _unless("score weights in a scenario", "of sum one", sums, names, lambda sum_: abs(sum_ - 1.0) < 1e-6)
     total = float(targets.scenario_weights.sum())
-    if abs(total - 1.0) > ROUNDING:
+    if abs(total - 1.0) > 1e-6:
         yield f"scenario weights must sum to one, got {total:g}."
 
 

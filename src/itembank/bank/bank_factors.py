@@ -14,11 +14,6 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
 
-LEAST_LEVEL = 0.03
-"""What new models may differ even where past models are many: these say nothing of what comes after them."""
-MANY_NODES = 61
-"""Of the ability prior, along which curves may be steep."""
-
 
 def bank_factor_model(
     bank: Bank, *, n_factors: int | Literal["auto"] = "auto", discrepancy: float | Literal["auto"] = 0.0
@@ -34,7 +29,8 @@ def bank_factor_model(
     def make() -> FactorModel:
         if discrepancy == "auto":
             measured = measured_discrepancy(bank)
-            scales = Discrepancy(max(measured.level, LEAST_LEVEL), measured.subgroup)
+            # new models may differ even where past models are many: these say nothing of what comes after them
+            scales = Discrepancy(max(measured.level, 0.03), measured.subgroup)
         else:
             scales = Discrepancy(float(discrepancy))
         if bank.rest is not None:
@@ -73,7 +69,7 @@ def implied_factor_model(calibration: Calibration) -> FactorModel:
     parameters, prior = calibration.parameters, calibration.prior
     along = parameters.loadings @ np.linalg.cholesky(prior.covariance)
     logit = parameters.loadings @ prior.mean + parameters.intercept
-    mean, slope, _ = expected_curve(parameters, logit, np.linalg.norm(along, axis=1), n_nodes=MANY_NODES)
+    mean, slope, _ = expected_curve(parameters, logit, np.linalg.norm(along, axis=1), n_nodes=61)
     loadings = slope[:, None] * along
     return FactorModel(mean, loadings, mean * (1.0 - mean) - np.sum(loadings**2, axis=1))
 

@@ -30,7 +30,8 @@ from itembank.bank.bank_records import (
     record_digest,
 )
 from itembank.bank.bank_views import view_of, whole_bank
-from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration, data_fingerprint, read_published
+from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration, data_fingerprint
+from itembank.bank.past_models import read_published
 from itembank.errors import N_SHOWN, BankError, DataError, IntegrityError, ParameterError, quoted
 from itembank.files.atomic import check_destination, replacing_folder, user_cache_folder
 from itembank.files.documents import digest_of, regular_size
@@ -138,9 +139,9 @@ def load_bank(path: str | Path) -> Bank:
         For a bank of the Hub, when huggingface_hub is not installed.
     """
     if is_hub_name(path):
-        pulled = pull(path)
-        bank = load_bank(pulled.folder)
-        bank.cache.source = str(pulled.name)
+        folder, name = pull(path)
+        bank = load_bank(folder)
+        bank.cache.source = str(name)
         return bank
     if is_bank_name(path):
         bank = load_bank(ready_folder(path))
@@ -169,9 +170,16 @@ def load_bank(path: str | Path) -> Bank:
 def _record(bank: Bank) -> dict[str, Any]:
     """Everything of a bank that is not an array over items or models."""
     calibration, targets = bank.calibration, bank.targets
+    has = {  # of `FEATURES`, in their order
+        "family": bank.parameters.family != "bernoulli",
+        "items-aside": bank.whole is not None,
+        "few-models": not bank.calibration.is_fitted,
+        "known-parameters": bank.calibration.method == KNOWN_PARAMETERS,
+        "published": bank.published is not None,
+    }
     return {
         "schema_version": SCHEMA_VERSION,
-        "features": _features(bank),
+        "features": [name for name, is_so in has.items() if is_so],
         "bank_id": bank.bank_id,
         "itembank_version": importlib.metadata.version("itembank"),
         "data_fingerprint": data_fingerprint(bank.responses),
@@ -207,18 +215,6 @@ def _record(bank: Bank) -> dict[str, Any]:
         **({} if bank.published is None else {"published": bank.published.record()}),
         **({} if bank.history is None else {"history": history_record(bank.history)}),
     }
-
-
-def _features(bank: Bank) -> list[str]:
-    """Name what the bank has of `FEATURES`, in their order."""
-    has = {
-        "family": bank.parameters.family != "bernoulli",
-        "items-aside": bank.whole is not None,
-        "few-models": not bank.calibration.is_fitted,
-        "known-parameters": bank.calibration.method == KNOWN_PARAMETERS,
-        "published": bank.published is not None,
-    }
-    return [name for name, is_so in has.items() if is_so]
 
 
 def parameter_columns(bank: Bank) -> dict[str, FloatArray]:

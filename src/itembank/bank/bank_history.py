@@ -18,9 +18,6 @@ from itembank.responses.score_names import Across, Within
 from itembank.responses.targets import ScoreTargets
 from itembank.tabular import Compact
 
-DIGITS = 12
-"""Of a digest, in hexadecimal; and significant decimal digits of the weights it is made of."""
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KnownTarget(Compact):
@@ -63,16 +60,16 @@ def target_digest(item_ids: Sequence[str], targets: ScoreTargets) -> str:
     Two banks of the same digest estimate the same score, however they were calibrated.
     """
     rows = sorted(
-        f"{item!r} {targets.scenarios[scenario]!r} {weight:.{DIGITS}g}"
+        f"{item!r} {targets.scenarios[scenario]!r} {weight:.12g}"
         for item, scenario, weight in zip(
             item_ids, targets.scenario_index.tolist(), targets.weights.tolist(), strict=True
         )
     )
     shares = sorted(
-        f"{name!r} {weight:.{DIGITS}g}"
+        f"{name!r} {weight:.12g}"
         for name, weight in zip(targets.scenarios, targets.scenario_weights.tolist(), strict=True)
     )
-    return digest_of("\n".join([*shares, *rows]).encode())[:DIGITS]
+    return digest_of("\n".join([*shares, *rows]).encode())[:12]
 
 
 ACTIVE, RETIRED, SUSPECT, FIELD_TEST = "active", "retired", "suspect", "field-test"
@@ -81,9 +78,7 @@ STATUSES = (ACTIVE, RETIRED, SUSPECT, FIELD_TEST)
 COUNTED = (ACTIVE, SUSPECT)
 """Statuses of items that count in the score; the others are kept aside."""
 FIRST_VERSION = "1.0.0"
-MOST_IDS, LONGEST_ID = 20, 200
-"""Ids that a change lists, and characters of each; of more it keeps the first, how many there were and their digest."""
-MOST_CHANGES, MOST_ARGUMENTS = 1_000, 50
+MOST_CHANGES = 1_000
 MOST_TEXT = 2_000
 """Characters of any one text of a history, which may be a stranger's."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
@@ -91,7 +86,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Some ids: all of them where there are few, else the first."""
+    """Some ids: the first 20, of 200 characters each; of more, how many there are and their digest."""
 
     n: int = 0
     digest: str = ""  # First digits of the SHA-256 of all ids in order; empty where there are none
@@ -103,7 +98,7 @@ class Ids:
         if not ids:
             return cls()
         ids = sorted(ids)
-        return cls(len(ids), digest_of("\n".join(ids).encode())[:12], tuple(one[:LONGEST_ID] for one in ids[:MOST_IDS]))
+        return cls(len(ids), digest_of("\n".join(ids).encode())[:12], tuple(one[:200] for one in ids[:20]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,7 +368,7 @@ def _number(value: Any) -> float | None:
 
 
 def _arguments(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict) or len(value) > MOST_ARGUMENTS or len(str(value)) > MOST_TEXT:
+    if not isinstance(value, dict) or len(value) > 50 or len(str(value)) > MOST_TEXT:
         raise ValueError(f"arguments must be an object of at most {MOST_TEXT:,} characters, got {quoted(value)}")
     return value
 

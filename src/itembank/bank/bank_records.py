@@ -4,10 +4,10 @@ Of a repository only files that a bank is made of are downloaded, by name and no
 with the record. The client goes on where a download was interrupted, and finds files again without a connection.
 """
 
+import contextlib
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -75,23 +75,19 @@ BESIDE = ("README.md", "selection.json", "selected.csv", "parameters.csv", "accu
 """Files that may lie beside a bank's own. Code is not among them: nothing that a stranger could run is fetched."""
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _CACHE = re.compile(r"cache/[a-z0-9-]{1,80}\.safetensors")
-MOST_OF_BANK = 20 * 2**30
-"""Bytes of all files together; the largest leaderboard that there is takes a fiftieth of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
-    """A bank on this machine that came from the Hub."""
+def pull(place: str | Path) -> tuple[Path, HubName]:
+    """Bring the bank of a name (``hf:owner/name@revision``) onto this machine, or find it here.
 
-    folder: Path  # In the client's cache
-    name: HubName  # With the commit that was pulled as its revision
-
-
-def pull(place: str | Path) -> Pulled:
-    """Bring the bank of a name (``hf:owner/name@revision``) onto this machine, or find it here."""
+    Returns its folder in the client's cache, and the name with the commit that was pulled as its revision.
+    """
     name = parse_hub_name(place)
-    folder = _copy_here(name) if _COMMIT.fullmatch(name.revision or "") else None  # a commit never changes
-    if folder is None:
+    folder = None
+    if _COMMIT.fullmatch(name.revision or ""):  # a commit never changes: a whole copy here needs no question to the Hub
+        with contextlib.suppress(BankError), hub_errors(name, "found"):
+            folder = _snapshot(name)
+    if folder is None or not all((folder / one).is_file() for one in (RECORD, *FILES)):
         with hub_errors(name, "pulled"):
             sizes = _listed(name)
             if sizes is None:
@@ -99,17 +95,7 @@ def pull(place: str | Path) -> Pulled:
             else:  # only what the record says of their lengths lets the other files come
                 _check_sizes(name, read_record(_snapshot(name, [RECORD])), sizes)
                 folder = _snapshot(name, [one for one in sizes if is_file_of_bank(one)])
-    return Pulled(folder, HubName(name.repository, folder.name))
-
-
-def _copy_here(name: HubName) -> Path | None:
-    """Return the folder of a whole copy on this machine, without asking the Hub."""
-    try:
-        with hub_errors(name, "found"):
-            folder = _snapshot(name)
-    except BankError:
-        return None
-    return folder if all((folder / one).is_file() for one in (RECORD, *FILES)) else None
+    return folder, HubName(name.repository, folder.name)
 
 
 def _listed(name: HubName) -> dict[str, int] | None:
@@ -123,7 +109,11 @@ def _listed(name: HubName) -> dict[str, int] | None:
             return None
         raise
     sizes = {str(file.rfilename): int(file.size or 0) for file in found.siblings or []}
-    astray = [one for one in sizes if _leads_out(one)]
+    astray = [
+        one
+        for one in sizes
+        if one.startswith("/") or ".." in PurePosixPath(one).parts or "\\" in one or "\0" in one or one[1:2] == ":"
+    ]
     if astray:
         raise IntegrityError(
             f"{name}: files of a bank must lie in its folder, got {shown(astray)}. Do not use this repository."
@@ -133,11 +123,6 @@ def _listed(name: HubName) -> dict[str, int] | None:
     if sizes[RECORD] > MOST_BYTES:
         raise IntegrityError(f"{name}: {RECORD} must have at most {MOST_BYTES:,} bytes, got {sizes[RECORD]:,}.")
     return sizes
-
-
-def _leads_out(path: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return path.startswith("/") or ".." in parts or "\\" in path or "\0" in path or path[1:2] == ":"
 
 
 def is_file_of_bank(path: str) -> bool:
@@ -155,9 +140,10 @@ def _check_sizes(name: HubName, record: Mapping[str, Any], sizes: Mapping[str, i
             "missing. Its owner must push the whole bank again."
         )
     total = sum(size for one, size in sizes.items() if is_file_of_bank(one))
-    if total > MOST_OF_BANK:
+    most = 20 * 2**30  # the largest leaderboard that there is takes a fiftieth of it
+    if total > most:
         raise IntegrityError(
-            f"{name}: a bank must have at most {MOST_OF_BANK:,} bytes to be pulled, got {total:,}. Is it a bank?"
+            f"{name}: a bank must have at most {most:,} bytes to be pulled, got {total:,}. Is it a bank?"
         )
 
 

@@ -1,11 +1,9 @@
-"""`Bank`: a calibrated item bank, its calibration, its id, and what replaces responses that are not published."""
+"""`Bank`: a calibrated item bank, its calibration and its id."""
 
 import datetime
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -14,12 +12,10 @@ from itembank.bank.bank_cache import BankCache
 from itembank.bank.bank_history import FIRST_VERSION, BankHistory, target_digest
 from itembank.bank.bank_places import title_of
 from itembank.bank.known_scores import Headline, KnownScores
-from itembank.bank.past_models import PastModels
+from itembank.bank.past_models import BEYOND, PastModels, Published, Rest
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, ParameterError, quoted, shown, visible
+from itembank.errors import DataError, ParameterError, shown, visible
 from itembank.irt.abilities import Difficulties, expected_difficulties
-from itembank.irt.discrepancy import Discrepancy
-from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.content_order import ContentOrder, content_order
@@ -30,7 +26,6 @@ from itembank.responses.siblings import one_of_each, order_by_answers, sibling_g
 from itembank.responses.targets import ScoreTargets
 from itembank.tabular import Compact
 
-BANK_ID_LENGTH = 12
 CONTENT_ORDER = "content order"
 """Under which a bank's cache holds it."""
 
@@ -69,7 +64,7 @@ def bank_fingerprint(
     if parameters.family != "bernoulli":
         _add_names(digest, [parameters.family])
         _add_array(digest, np.zeros(0) if parameters.precision is None else parameters.precision)
-    return digest.hexdigest()[:BANK_ID_LENGTH]
+    return digest.hexdigest()[:12]
 
 
 def _add_names(digest: "hashlib._Hash", names: Sequence[str]) -> None:
@@ -96,8 +91,6 @@ FEW_MODELS = "few-models"
 """The method where fewer than ten past models say too little of items for an item model (`calibration_of_few`)."""
 KNOWN_PARAMETERS = "known-parameters"
 """The method of banks whose item parameters were given, which have no past models (`calibration_of_known`)."""
-LEAST_SKILL = 0.7
-"""Correlation of abilities and scores below which abilities are not skill: fits that follow skill had .94 and more."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -159,14 +152,15 @@ class Calibration(Compact):
     @property
     def caution(self) -> str:
         """What a reader of the abilities must know: that they are no skill; empty where they are."""
-        if self.score_correlation is None or self.score_correlation >= LEAST_SKILL:
+        least = 0.7  # fits that follow skill had .94 and more
+        if self.score_correlation is None or self.score_correlation >= least:
             return ""
         is_positive = bool(self.options.get("positive_discrimination"))
         other = "" if is_positive else ", or the variational '2pl' with positive_discrimination = true"
         advice = "" if self.item_model == "1pl" else f" Take item model '1pl'{other}."
         return (
             f"The abilities are not skill: their correlation with the models' scores is {self.score_correlation:.2f}, "
-            f"less than {LEAST_SKILL:g}. They may follow the guesses that related models share.{advice}"
+            f"less than {least:g}. They may follow the guesses that related models share.{advice}"
         )
 
     @property
@@ -203,188 +197,6 @@ class Calibration(Compact):
     def n_dims(self) -> int:
         """Number of ability dimensions."""
         return self.parameters.n_dims
-
-
-_BANK_ID = re.compile(r"[0-9a-f]{1,64}")
-PART = "published."
-"""Begins the names of its arrays in a bank's files."""
-OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit")
-"""Arrays of a `PublishedSubset`."""
-BEYOND = ("beyond_weights", "beyond_errors", "beyond_standard_errors", "beyond_scales", "place")
-"""Arrays that a `PublishedSubset` has where better models were left out."""
-PAST_SCORES = "past_scores"
-"""Array of the scores of a published bank's past models."""
-MEASURED = ("error", "half_width", "coverage")
-"""What a bank's record says of the cross-validated errors of a `PublishedSubset`."""
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedSubset:
-    """Items to run, and how well estimates from them served the past models when each was left out.
-
-    Each column of `errors`, with its `standard_errors` and `scales`, is in an order of its own, so that no row belongs
-    to one model.
-    """
-
-    selection: Selection
-    weights: FloatArray  # (n_members, n_targets): Of the methods that 'stacked' combines
-    # (n_models, n_targets): Of 'stacked', out of fold; NaN where unknown. No rows where models were too few to leave
-    # some out.
-    errors: FloatArray
-    standard_errors: FloatArray  # (n_models, n_targets): The size of each error that the item model expects
-    scales: FloatArray  # (n_models, n_targets): The size that the widths of intervals follow
-    misfit: FloatArray  # (n_models,): How far past models' answers lay from what is expected of them, ascending
-    # By the names `BEYOND`, where better models were left out: weights and errors of these, as above, and (4,) overall
-    # score of the best and the middle past model, and the line of `Place`
-    beyond: Mapping[str, FloatArray]
-    explanation: str  # How the methods compared
-    # What 'stacked' combined, each with its choices: a release that combines others cannot use what is kept here
-    methods: tuple[Mapping[str, Any], ...]
-    # Of the cross-validated overall score: `error` (mean absolute), `half_width` (mean, of 95 % intervals) and
-    # `coverage` (fraction of these that cover the true score); empty without cross-validation
-    measured: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Rest:
-    """Sums over the items that count in the scores of a published bank and are not in it, since nobody is to run them.
-
-    Estimates need no more of them. The factor model of such a bank has one more row for each scenario: the weighted
-    sum of these items.
-    """
-
-    sizes: IntArray  # (n_scenarios,): How many they are
-    weights: FloatArray  # (n_scenarios,): Sum of their weights in the scenario's score, and that of their squares
-    squares: FloatArray  # (n_scenarios,)
-    # (n_curves, 4): Loading, intercept, and two weights of curves ``p = sigmoid(loading theta + intercept)`` that stand
-    # in for them: one of p in the weighted sum of theirs, one of ``p (1 - p)`` in the sum by squared weights
-    curves: FloatArray
-    curve_scenarios: IntArray  # (n_curves,)
-    shifts: FloatArray  # (n_items + n_scenarios, n_shifts): Of scenarios and subscenarios, as `with_discrepancy` adds
-    subgroups: FloatArray  # (n_items + n_scenarios, n_subgroups)
-    target_id: str  # Of the score on all items
-    target_digest: str
-
-
-OF_REST = ("sizes", "weights", "squares", "curves", "curve_scenarios", "shifts", "subgroups")
-"""Arrays of a `Rest`; their names in a bank's files begin with `rest_`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """What replaces the responses of past models; its numbers have single precision, as in its file."""
-
-    n_models: int  # How many models the bank was calibrated on
-    whole_bank: str  # Id of the bank that holds their responses
-    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
-    factor_model: FactorModel  # Of the responses, with as many factors as suit them
-    discrepancy: Discrepancy  # What new models may differ by, measured by cross-validation
-    item_order: IntArray  # (n_items,): Positions in the order of the past models' answers (`Bank.content_order`)
-    subsets: tuple[PublishedSubset, ...] = ()  # None where any items may be run
-    newest: datetime.date | None = None  # Of the newest past model; None where unknown
-    rest: Rest | None = None  # None where the bank has all items
-    past: PastModels | None = None  # Names as digests, and public scores; None where they are not published
-
-    @property
-    def subset(self) -> PublishedSubset | None:
-        """The items to run where nobody says how many: the first subset."""
-        return self.subsets[0] if self.subsets else None
-
-    def record(self) -> dict[str, Any]:
-        """Return everything that is not an array."""
-        subsets = [
-            {
-                "n_items": one.selection.n_items,
-                **one.measured,
-                "selection": one.selection.to_dict(),
-                "explanation": one.explanation,
-                "methods": list(one.methods),
-            }
-            for one in self.subsets
-        ]
-        return {
-            "n_models": self.n_models,
-            "whole_bank": self.whole_bank,
-            "discrepancy": {"level": self.discrepancy.level, "subgroup": self.discrepancy.subgroup},
-            "subsets": subsets,
-            "newest": None if self.newest is None else self.newest.isoformat(),
-            **({} if self.past is None else {"past_models": list(self.past.names)}),
-            "target": None if self.rest is None else [self.rest.target_id, self.rest.target_digest],
-        }
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays, by their names in a bank's files."""
-        found = {
-            "noise_ratio": self.noise_ratio,
-            "factor_mean": self.factor_model.mean,
-            "factor_loadings": self.factor_model.loadings,
-            "factor_noise": self.factor_model.noise,
-        }
-        for number, one in enumerate(self.subsets):
-            arrays = {name: getattr(one, name) for name in OF_SUBSET} | dict(one.beyond)
-            found |= {f"{number}.{name}": array for name, array in arrays.items()}
-        found |= {} if self.past is None else {PAST_SCORES: self.past.scores}
-        packed = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
-        packed["item_order"] = np.ascontiguousarray(self.item_order, dtype=np.int32)
-        if self.rest is not None:  # few numbers, on which every estimate rests
-            packed |= {f"rest_{name}": np.ascontiguousarray(getattr(self.rest, name)) for name in OF_REST}
-        return {f"{PART}{name}": array for name, array in packed.items()}
-
-
-_EARLIER_METHODS: Mapping[str, Mapping[str, Any]] = {
-    "PIRT()": {"method": "p-irt"},
-    "GPIRT(anchor_variance_factor=4.0, unmeasured_bias=0.05)": {
-        "method": "gp-irt",
-        "anchor_variance_factor": 4.0,
-        "unmeasured_bias": 0.05,
-    },
-    "Weighted()": {"method": "weighted"},
-    "Factor(n_factors='auto', discrepancy='auto')": {"method": "factor", "n_factors": "auto", "discrepancy": "auto"},
-    "Factor(n_factors='auto', discrepancy=0.1)": {"method": "factor", "n_factors": "auto", "discrepancy": 0.1},
-}
-"""What 'stacked' combines, as banks say it that were published before it was written as JSON."""
-
-
-def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) -> Published:
-    """Read what `Published.record` and `Published.arrays` wrote; what is not there raises as reading a bank does."""
-    found = {name.removeprefix(PART): array for name, array in arrays.items() if name.startswith(PART)}
-    subsets = []
-    for number, about in enumerate(record["subsets"]):
-        own = {name: found[f"{number}.{name}"] for name in (*OF_SUBSET, *BEYOND) if f"{number}.{name}" in found}
-        measured = {name: float(about[name]) for name in MEASURED if name in about}
-        subset = PublishedSubset(
-            selection=Selection.from_dict(about["selection"], source="the published selection"),
-            explanation=visible(str(about["explanation"])),  # it is shown, and may be a stranger's
-            methods=tuple(
-                _EARLIER_METHODS.get(one, {}) if isinstance(one, str) else dict(one) for one in about["methods"]
-            ),
-            **{name: own[name] for name in OF_SUBSET},
-            beyond={name: own[name] for name in BEYOND if name in own},
-            measured=measured,
-        )
-        subsets.append(subset)
-    if not _BANK_ID.fullmatch(str(record["whole_bank"])):
-        raise ValueError(f"whole_bank must be the id of a bank, got {quoted(record['whole_bank'])}")
-    rest = None
-    if record["target"] is not None:
-        target_id, digest = map(visible, map(str, record["target"]))
-        sums: dict[str, Any] = {name: found[f"rest_{name}"] for name in OF_REST}
-        rest = Rest(**sums, target_id=target_id, target_digest=digest)
-    names, past = record.get("past_models"), None
-    if names is not None:
-        past = PastModels(tuple(map(str, names)), found[PAST_SCORES], str(record["whole_bank"]))
-    return Published(
-        int(record["n_models"]),
-        str(record["whole_bank"]),
-        found["noise_ratio"],
-        FactorModel(found["factor_mean"], found["factor_loadings"], found["factor_noise"]),
-        Discrepancy(float(record["discrepancy"]["level"]), float(record["discrepancy"]["subgroup"])),
-        np.asarray(found["item_order"], dtype=np.int64),
-        tuple(subsets),
-        datetime.date.fromisoformat(record["newest"]) if record.get("newest") else None,
-        rest,
-        past,
-    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)

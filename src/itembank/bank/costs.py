@@ -99,25 +99,19 @@ def expected_cost(
     wanted = np.ones(responses.n_items, dtype=bool) if needed is None else needed
     with np.errstate(invalid="ignore"):
         is_wrong = ((costs < 0.0) | np.isinf(costs)).any(axis=0)
-        _check(responses.item_ids, unit, expected, wanted, is_wrong & wanted)
-    return expected
-
-
-def _check(item_ids: list[str], unit: CostUnit, expected: FloatArray, wanted: BoolArray, is_wrong: BoolArray) -> None:
-    """Collect what is wrong with the expected costs of the wanted items, and raise once."""
-    kinds = (
+    problems = []
+    for text, mask in (
         ("unknown for every model", np.isnan(expected)),
         ("negative or infinite for a model", is_wrong),
         ("zero", (expected == 0.0) & ~is_wrong),
-    )
-    problems = []
-    for text, mask in kinds:
-        bad = np.flatnonzero(mask & wanted)
-        if bad.size:
-            problems.append(f"{text} for {bad.size} of {wanted.sum()}: {shown([item_ids[index] for index in bad])}")
+    ):
+        bad = [responses.item_ids[index] for index in np.flatnonzero(mask & wanted)]
+        if bad:
+            problems.append(f"{text} for {len(bad)} of {wanted.sum()}: {shown(bad)}")
     if problems:
         raise DataError(
             f"the expected cost of every item to choose from must be a number above zero in {unit.name!r}, and is "
             + "; ".join(problems)
             + ". Record or correct these costs, exclude the items, or choose in another unit or without costs."
         )
+    return expected

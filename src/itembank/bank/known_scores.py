@@ -15,15 +15,6 @@ from itembank.responses.score_names import EXTERNAL, OVERALL, WIN_RATE
 from itembank.responses.targets import ScoreTargets, mean_win_rate
 from itembank.tabular import Compact
 
-KNOWN_FROM = 0.8
-"""A score is known from answers to this fraction of its items, by their weight.
-
-The mean of a random fraction f of N items has the sampling variance ``(1 - f) / f`` in units of ``S^2 / N``. From four
-fifths it is 1/4; a random fifth has 4, sixteen times as much, and an estimate from a fifth of the items about 1. So
-what is missing adds a tenth or a quarter to the squared errors that are to be measured, which `variance` takes out
-again. A model that answered fewer items would answer too few of those chosen for a trial, besides."""
-KNOWN_FROM_IF_FEW = 0.5
-"""The same where fewer than `ENOUGH` models answered four fifths: half of the squared errors may then be taken out."""
 ENOUGH = 10
 """Models that are enough for cross-validation."""
 
@@ -35,6 +26,13 @@ class KnownScores:
     A model that answered 60 of 1,500 items has no known score: the mean of these is off by more than an estimate that
     it would have to judge. Its answers still count for item parameters. A score may be known in one scenario
     and not in another. Items that were not answered count as missing at random within their scenario.
+
+    A score is known from answers to four fifths of its items, by their weight. The mean of a random fraction f of N
+    items has the sampling variance ``(1 - f) / f`` in units of ``S^2 / N``. From four fifths it is 1/4; a random fifth
+    has 4, sixteen times as much, and an estimate from a fifth of the items about 1. So what is missing adds a tenth or
+    a quarter to the squared errors that are to be measured, which `variance` takes out again. A model that answered
+    fewer items would answer too few of those chosen for a trial, besides. Where fewer than `ENOUGH` models answered
+    four fifths, half is enough: half of the squared errors may then be taken out.
     """
 
     # (n_models, n_targets): Mean of the answered items, with the weights of the target; NaN where it is not known.
@@ -54,8 +52,8 @@ class KnownScores:
             parts.append((observed, fraction, sampling_variance(part.responses, targets, fraction)))
         observed, fraction, variance = (np.concatenate(column) for column in zip(*parts, strict=True))
         fraction = fraction + RELATIVE  # four of five items are four fifths, whatever their weights add up to
-        well = fraction >= KNOWN_FROM
-        is_answered = np.where(well.sum(axis=0) >= ENOUGH, well, fraction >= KNOWN_FROM_IF_FEW)
+        well = fraction >= 0.8
+        is_answered = np.where(well.sum(axis=0) >= ENOUGH, well, fraction >= 0.5)
         is_known = is_answered & ~np.isnan(variance)
         unknown = np.where(is_known, 0.0, np.nan)
         # NaN plus anything is NaN, and a scenario that weighs nothing in the overall score cannot spoil it
@@ -107,29 +105,18 @@ def sampling_variance(responses: FloatArray, targets: ScoreTargets, fraction: Fl
     for scenario in np.flatnonzero(~is_whole.all(axis=0)).tolist():
         items = np.flatnonzero(targets.scenario_index == scenario)
         rows = np.flatnonzero(~is_whole[:, scenario])
-        result[rows, scenario] = (1.0 - fraction[rows, scenario]) * _mean_variance(
-            responses[np.ix_(rows, items)], targets.weights[items]
-        )
+        answers = responses[np.ix_(rows, items)]
+        seen = ~np.isnan(answers)
+        shares = seen * targets.weights[items]
+        shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        filled = np.where(seen, answers, 0.0)
+        squares = np.sum(shares**2, axis=1)
+        spread = np.sum(shares * (filled - np.sum(shares * filled, axis=1, keepdims=True)) ** 2, axis=1)
+        freedom = 1.0 - squares
+        is_enough = (freedom > 1e-9) & (squares > 0.0)  # two answers at least
+        of_mean = np.divide(spread * squares, freedom, out=np.full(spread.shape, np.nan), where=is_enough)
+        result[rows, scenario] = (1.0 - fraction[rows, scenario]) * of_mean
     return result
-
-
-def _mean_variance(responses: FloatArray, weights: FloatArray) -> FloatArray:
-    """Variance of weighted means of responses (n_models, n_items) drawn from many, (n_models,); NaN of fewer than 2."""
-    seen = ~np.isnan(responses)
-    shares = seen * weights
-    shares = shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    filled = np.where(seen, responses, 0.0)
-    mean = np.sum(shares * filled, axis=1, keepdims=True)
-    squares = np.sum(shares**2, axis=1)
-    spread = np.sum(shares * (filled - mean) ** 2, axis=1)
-    freedom = 1.0 - squares
-    is_enough = (freedom > 1e-9) & (squares > 0.0)
-    result: FloatArray = np.divide(spread * squares, freedom, out=np.full(spread.shape, np.nan), where=is_enough)
-    return result
-
-
-POINTS = 100.0
-"""In a score of one, where a column holds hundredths."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -259,7 +246,7 @@ def _fractions(column: pl.Series, name: str) -> pl.Series:
     known = column.is_not_null()
     if column.dtype.is_float():
         known &= column.is_not_nan().fill_null(False)
-    bad = (numbers.is_null() & known) | ~numbers.fill_null(0.0).is_between(0.0, POINTS)
+    bad = (numbers.is_null() & known) | ~numbers.fill_null(0.0).is_between(0.0, 100.0)
     if bad.any():
         raise DataError(
             f"the external score {name!r} must hold numbers from 0 to 1, or points up to 100, got "
@@ -267,7 +254,7 @@ def _fractions(column: pl.Series, name: str) -> pl.Series:
         )
     largest = numbers.max()
     is_in_points = isinstance(largest, float) and largest > 1.0
-    return numbers / POINTS if is_in_points else numbers
+    return numbers / 100.0 if is_in_points else numbers
 
 
 def _check_enough(name: str, n_known: int, what: str) -> None:

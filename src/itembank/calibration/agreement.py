@@ -18,9 +18,6 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.blocks import row_blocks
 from itembank.numerics.quadrature import THREE_NODES
 
-SURE = 5.0
-"""Standard errors from which agreement counts as real: independent attempts reached 3 in simulation."""
-
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
@@ -33,7 +30,9 @@ class Agreement:
     @property
     def is_beyond_chance(self) -> bool:
         """Whether a binomial distribution is out of the question."""
-        return self.standard_errors > SURE
+        # Standard errors from which agreement counts as real: independent attempts reached 3 in simulation.
+        sure = 5.0
+        return self.standard_errors > sure
 
     @property
     def finding(self) -> str:

@@ -19,25 +19,19 @@ from itembank.calibration.families import (
     with_family,
 )
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.skill import score_correlation
+from itembank.calibration.start import additive_effects, multiple_correlation, start_values
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, shown, warn
 from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import (
-    ResponseMatrix,
     check_enough_models,
     check_models_and_items_have_responses,
 )
 
 MINIMUM_MODELS = 3
-"""Of two models' right and wrong answers, those that tell them apart are all alike: one right, one wrong."""
-FEWEST_MODELS = 2
-"""With probabilities or counts, two of which can say what two single answers cannot."""
-
-STEEP = 20.0
-"""Logits for a standard deviation of ability: slopes are 0.3 to 4 as a rule, up to 13 where items are near-copies."""
+"""With right and wrong answers."""
 
 
 @one_blas_thread()
@@ -89,7 +83,11 @@ def calibrate(
     given = METHODS.resolve(spec)
     responses = sized(as_responses(responses), given)
     spec = with_family(given, responses)
-    _check(responses, spec)
+    # Of two models' right and wrong answers, those that tell them apart are all alike: one right, one wrong. Two
+    # probabilities or counts can say what two single answers cannot.
+    fewest = MINIMUM_MODELS if KINDS[cast("Family", spec.family)].takes == "answers" else 2
+    check_enough_models(responses.n_models, fewest, "calibration")
+    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
     prepared = prepare(responses, spec)
     if prepared.is_degenerate.all():
         raise DataError(
@@ -109,7 +107,9 @@ def calibrate(
     if KINDS[data.family].has_precision:
         data = replace(data, precision_index=precision_index(spec, responses.items["scenario"].to_list()))
     fit: Fit = METHODS.kernel(spec)(data, spec, progress=progress)
-    found = _agreement(data, fit, spec)
+    found = Agreement(0.0, 0.0)
+    if data.family == "binomial":
+        found = agreement_beyond(data, fit, has_marginal_errors=spec.has_marginal_errors)
     if found.is_beyond_chance:
         if given.family == "auto" and has_family(spec, "beta-binomial"):
             warn(f"{found.finding}: they are fitted by family 'beta-binomial'.", DataWarning)
@@ -185,13 +185,6 @@ def known_lower_asymptote(items: pl.DataFrame) -> FloatArray:
     return np.asarray(chance, dtype=np.float64)
 
 
-def _agreement(data: FitData, fit: Fit, spec: CalibrationSpec) -> Agreement:
-    """Measure how much repeated attempts agree, where the family takes them for independent."""
-    if data.family != "binomial":
-        return Agreement(0.0, 0.0)
-    return agreement_beyond(data, fit, has_marginal_errors=spec.has_marginal_errors)
-
-
 def _too_narrow(found: Agreement, spec: CalibrationSpec) -> str:
     """Say what a binomial fit of attempts that agree is worth."""
     remedy = "Use family 'beta-binomial'"
@@ -205,25 +198,19 @@ def _too_narrow(found: Agreement, spec: CalibrationSpec) -> str:
 
 def _warn_of_steep_slopes(fit: Fit, item_ids: list[str], family: str) -> None:
     """Name items whose slopes are beyond what an item of a benchmark has."""
-    steep = np.flatnonzero(np.abs(fit.loadings).max(axis=1) > STEEP)
+    most = 20.0  # logits: slopes are 0.3 to 4 as a rule, up to 13 where items are near-copies
+    steep = np.flatnonzero(np.abs(fit.loadings).max(axis=1) > most)
     if not steep.size:
         return
     remedy = "Attempts that agree more than chance do that: use family 'beta-binomial'"
     if family != "binomial":
         remedy = "Leave them out, add models, or take a method with a prior for items"
     warn(
-        f"slopes should be at most {STEEP:g} logits for a standard deviation of ability, got up to "
+        f"slopes should be at most {most:g} logits for a standard deviation of ability, got up to "
         f"{np.abs(fit.loadings).max():.3g} for {steep.size} of {len(item_ids)} items: "
         f"{shown([item_ids[item] for item in steep])}. {remedy}.",
         ConvergenceWarning,
     )
-
-
-def _check(responses: ResponseMatrix, spec: CalibrationSpec) -> None:
-    """Raise `DataError` when there is too little to calibrate on."""
-    fewest = MINIMUM_MODELS if KINDS[cast("Family", spec.family)].takes == "answers" else FEWEST_MODELS
-    check_enough_models(responses.n_models, fewest, "calibration")
-    check_models_and_items_have_responses(responses.responses, responses.model_ids, responses.item_ids)
 
 
 def _fit_data(prepared: PreparedResponses, lower: FloatArray, *, may_copy: bool) -> FitData:
@@ -240,3 +227,38 @@ def _fit_data(prepared: PreparedResponses, lower: FloatArray, *, may_copy: bool)
         return FitData(values, None, lower, family=prepared.family, n_trials=trials)
     values = np.where(missing, values.dtype.type(0.0), values)
     return FitData(values, ~missing, lower, family=prepared.family, n_trials=trials)
+
+
+def score_correlation(data: FitData, abilities: FloatArray) -> float:
+    """Correlation over models of ability and score; with more abilities, of the combination closest to the score.
+
+    It says whether fitted abilities are skill. Nothing in the likelihood of slopes of both signs asks for that: where
+    many items are guessed and some models are siblings, the ability that explains most answers can be the guesses that
+    siblings share.
+
+    Scores are means of the responses (of the logits of probabilities and counts), and with missing ones the effects of
+    models beside those of items, so that models are compared over the items that they share.
+
+    Parameters
+    ----------
+    data : FitData
+        Of n_models models.
+    abilities : (n_models, n_dims)
+
+    Returns
+    -------
+    float
+        From -1 to 1 in one dimension, from 0 to 1 in more; 1 where scores or abilities do not differ.
+    """
+    if data.columns is not None:
+        # too many responses for a copy: so many items at even steps give the scores
+        n_items, most_items = data.columns.size, 3000
+        data = data.take_items(np.unique(np.linspace(0, n_items - 1, min(n_items, most_items)).astype(np.int64)))
+    data = data.copied()
+    values = start_values(data)
+    if data.observed is None:
+        scores = values.mean(axis=1, dtype=np.float64)
+    else:
+        scores, _ = additive_effects(np.where(data.observed, values, 0.0), data.observed.astype(np.float64))
+    size = multiple_correlation(scores, abilities)
+    return -size if abilities.shape[1] == 1 and float((scores - scores.mean()) @ abilities[:, 0]) < 0.0 else size

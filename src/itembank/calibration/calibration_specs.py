@@ -13,9 +13,6 @@ from itembank.methods import Method, MethodTable
 
 ItemModel = Literal["1pl", "2pl", "mirt", "nested"]
 
-PLAIN_L1 = 0.1
-"""Weight of the absolute loadings in joint MAP where there is no general ability."""
-
 Degenerate = Literal["prior", "majority"]
 PrecisionChoice = Literal["global", "scenario"]
 Option = float | str | bool
@@ -161,7 +158,7 @@ class JointMAP(CalibrationSpec):
     @property
     def loading_weight(self) -> float:
         """Weight of the absolute loadings; of nested models only if it is given."""
-        return PLAIN_L1 if self.l1 == "auto" else self.l1
+        return 0.1 if self.l1 == "auto" else self.l1
 
 
 @dataclass(frozen=True, slots=True)

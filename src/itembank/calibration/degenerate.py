@@ -13,9 +13,6 @@ from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.blocks import row_blocks
 
-SMALLEST_VARIANCE = 1e-6
-"""Added to each parameter's variance over the fitted items, so that equal ones (a common slope) can be inverted."""
-
 OfItems: TypeAlias = Callable[[IntArray], FloatArray]
 """Responses (n_models, n_taken) of the items at some indices."""
 
@@ -64,7 +61,11 @@ def put_back(
     if items.is_majority:
         coefficients[is_degenerate, -1], covariance[is_degenerate, -1, -1] = _majority(of_items, items)
     else:
-        prior = _item_prior(coefficients[~is_degenerate])
+        fitted = coefficients[~is_degenerate]
+        spread = np.eye(n_dims + 1)
+        if len(fitted) > n_dims + 1:  # enough for a covariance; equal parameters (a common slope) can be inverted, too
+            spread = np.cov(fitted.T) + 1e-6 * spread
+        prior = AbilityPrior(fitted.mean(axis=0), spread)
         for lower in np.unique(items.lower_asymptote[is_degenerate]):
             all_alike = np.flatnonzero(is_degenerate & (items.lower_asymptote == lower))
             for alike in (all_alike[run] for run in row_blocks(all_alike.size, len(fit.abilities), times=30)):
@@ -94,14 +95,6 @@ def _majority(of_items: OfItems, items: DegenerateItems) -> tuple[FloatArray, Fl
     intercept = np.log(2.0 * n_answers + 1.0)
     probability = 1.0 / (2.0 * n_answers + 2.0)
     return sign * intercept, 1.0 / ((n_answers + 1.0) * probability * (1.0 - probability))
-
-
-def _item_prior(coefficients: FloatArray) -> AbilityPrior:
-    """Return the normal distribution of items' (loadings, intercept), from (n_items, n_dims + 1)."""
-    n_items, size = coefficients.shape
-    if n_items <= size:  # too few for a covariance
-        return AbilityPrior(coefficients.mean(axis=0), np.eye(size))
-    return AbilityPrior(coefficients.mean(axis=0), np.cov(coefficients.T) + SMALLEST_VARIANCE * np.eye(size))
 
 
 def _by_prior(

@@ -77,10 +77,10 @@ def prepare(responses: ResponseMatrix, spec: CalibrationSpec) -> PreparedRespons
                 f"family must be 'bernoulli' or 'auto' for responses that are all 0 or 1, got {family!r}, which is for "
                 "probabilities between 0 and 1."
             )
-        found = clip_probabilities(values)
-        if found.n_clipped:
-            warn(found.note, DataWarning)
-        return PreparedResponses(family, found.values, None, {}, np.zeros(n_items, dtype=bool))
+        clipped, note = clip_probabilities(values)
+        if note:
+            warn(note, DataWarning)
+        return PreparedResponses(family, clipped, None, {}, np.zeros(n_items, dtype=bool))
     if takes == "answers":
         scenarios = responses.items["scenario"].to_list()
         thresholds = {} if responses.is_binary else scenario_thresholds(values, scenarios)

@@ -42,7 +42,10 @@ def standardise(
     values, vectors = np.linalg.eigh(total)
     usable = np.where(values > 1e-12 * max(float(values[-1]), 1e-300), values, 1.0)
     root: FloatArray = (vectors * np.sqrt(usable)) @ vectors.T
-    forward = _principal_axes(loadings, root)  # W, (n_dims, n_dims)
+    moved = loadings @ root
+    _, vectors = np.linalg.eigh(moved.T @ moved)
+    rotated: FloatArray = root @ vectors[:, ::-1]
+    forward = rotated * np.where((loadings @ rotated).sum(axis=0) < 0.0, -1.0, 1.0)  # W, (n_dims, n_dims)
     back = np.linalg.inv(forward)
     item_map = _item_map(forward, mean)
     return Oriented(
@@ -97,14 +100,6 @@ def empirical_prior(abilities: FloatArray, covariance: FloatArray) -> AbilityPri
     mean = abilities.mean(axis=0)
     centred = abilities - mean
     return AbilityPrior(mean, centred.T @ centred / len(abilities) + covariance.mean(axis=0))
-
-
-def _principal_axes(loadings: FloatArray, root: FloatArray) -> FloatArray:
-    """Rotate `root` so that the Gram matrix of the moved loadings is diagonal and falling, sums positive."""
-    moved = loadings @ root
-    _, vectors = np.linalg.eigh(moved.T @ moved)
-    rotated: FloatArray = root @ vectors[:, ::-1]
-    return rotated * np.where((loadings @ rotated).sum(axis=0) < 0.0, -1.0, 1.0)
 
 
 def _item_map(forward: FloatArray, mean: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ the responses do not say which is right; then the one is taken at which more ite
 """
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import scipy
@@ -20,17 +20,12 @@ from itembank.errors import remedy
 from itembank.irt.family_names import KINDS
 from itembank.numerics.arrays import BoolArray, FloatArray
 
-DENSE_SIZE = 600
-"""Up to it the dense solver takes 0.02 s at most; at 2,400 it takes 0.9 s and Lanczos' method 0.04 s."""
 COLUMNS_AT_ONCE = 2048
 """Bounds the copy in double precision; with 256 or all 20,000 columns of 400 models at once it is no quicker."""
 
 DRAWN = 1.0
 """Responses of size zero that every model's effect counts beside its own: groups of models without a common item are
 thereby centred, each by itself."""
-
-LEAST_FRACTION = 1e-3
-"""Smaller probabilities count as this at the start, so that clipped zeros do not lead."""
 
 
 def standardised(responses: FloatArray, observed: BoolArray | None) -> FloatArray:
@@ -51,8 +46,10 @@ def start_values(data: FitData) -> FloatArray:
 
     Fractions are moved inwards, ``(c + 1/2) / (n + 1)``, so that none right of ten thousand is far from one right.
     """
+    # Smaller probabilities count as this at the start, so that clipped zeros do not lead.
+    least_fraction = 1e-3
     if KINDS[data.family].takes == "probabilities":
-        fractions: FloatArray = np.clip(data.responses, LEAST_FRACTION, 1.0 - LEAST_FRACTION)
+        fractions: FloatArray = np.clip(data.responses, least_fraction, 1.0 - least_fraction)
     elif data.n_trials is None:
         return data.responses
     else:
@@ -75,7 +72,17 @@ def start_abilities(
     n_models, n_items = values.shape
     rank = min(n_dims, n_models - 1, n_items)
     by_models = n_models <= n_items
-    vectors = _leading_eigenvectors(_gram(values if by_models else values.T), rank)
+    gram = _gram(values if by_models else values.T)
+    size = gram.shape[0]
+    # Up to 600 the dense solver takes 0.02 s at most; at 2,400 it takes 0.9 s and Lanczos' method 0.04 s.
+    if size <= 600 or 3 * rank >= size:
+        _, vectors = scipy.linalg.eigh(gram, subset_by_index=(size - rank, size - 1))
+    else:
+        # the sums alone can be orthogonal to a leading vector, and would be zero for a centred matrix
+        first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  # fixed, so that results repeat
+        found, vectors = scipy.sparse.linalg.eigsh(gram, k=rank, which="LA", v0=first)
+        vectors = vectors[:, np.argsort(found)]
+    vectors = vectors[:, ::-1]  # largest first
     if not by_models:
         vectors = values @ vectors
     vectors = vectors - vectors.mean(axis=0)
@@ -160,26 +167,10 @@ def _gram(values: FloatArray, scale: FloatArray | None = None) -> FloatArray:
     return gram
 
 
-def _leading_eigenvectors(gram: FloatArray, count: int) -> FloatArray:
-    """Eigenvectors of the `count` largest eigenvalues, largest first, (size, count)."""
-    size = gram.shape[0]
-    if size <= DENSE_SIZE or 3 * count >= size:
-        _, vectors = scipy.linalg.eigh(gram, subset_by_index=(size - count, size - 1))
-    else:
-        # the sums alone can be orthogonal to a leading vector, and would be zero for a centred matrix
-        first = gram.sum(axis=1) + np.linspace(-1.0, 1.0, size) * np.abs(gram[0, 0])  # fixed, so that results repeat
-        values, vectors = scipy.sparse.linalg.eigsh(gram, k=count, which="LA", v0=first)
-        vectors = vectors[:, np.argsort(values)]
-    result: FloatArray = vectors[:, ::-1]
-    return result
-
-
 ROUGH_TOLERANCE = 1e-3
 """Of the ascents from both starts: they need only come near their ends, which this is a fraction of the height of."""
 ALIKE = 0.9
 """Correlation from which on two starts, or two ends, count as one."""
-LEAST_MARGIN = 10.0
-"""By so much one end must be higher than the other at least to count as the better one."""
 
 Reached = TypeVar("Reached")
 
@@ -192,13 +183,6 @@ class End(NamedTuple):
     height: float  # Of the bound or the log density there
 
 
-class Started(NamedTuple, Generic[Reached]):
-    """What the better of the rough ascents reached, and whether no other led to a different end as high."""
-
-    reached: Reached
-    is_determined: bool = True
-
-
 def better_start(
     climb: Callable[[FloatArray], Reached],  # Ascends part of the way from abilities, (n_models, n_dims)
     end: Callable[[Reached], End],  # Says where an ascent ended
@@ -208,21 +192,26 @@ def better_start(
     n_dims: int,
     # Climbs from the only start, whose end is compared with no other; None for `climb`
     climb_alone: Callable[[FloatArray], Reached] | None = None,
-) -> Started[Reached]:
-    """Climb from the leading directions, and from scores that link models where the two differ."""
+) -> tuple[Reached, bool]:
+    """Climb from the leading directions, and from scores that link models where the two differ.
+
+    Returns what the better of the rough ascents reached, and whether no other led to a different end as high.
+    """
     leading = start_abilities(values, observed, n_dims=n_dims)
     linked = None if observed is None else linked_abilities(values, observed, n_dims=n_dims)
     if linked is None or multiple_correlation(linked[:, 0], leading) >= ALIKE:
-        return Started((climb_alone or climb)(leading))
+        return (climb_alone or climb)(leading), True
     first, other = climb(leading), climb(linked)
     ours, theirs = end(first), end(other)
     # a rough end is not the maximum: of two on the way to the same, the higher one means nothing
     if correlation_of_logits(ours, theirs) >= ALIKE:
-        return Started(first)
-    margin = max(ROUGH_TOLERANCE * max(abs(ours.height), abs(theirs.height)), LEAST_MARGIN)
+        return first, True
+    # By so much one end must be higher than the other at least to count as the better one.
+    least_margin = 10.0
+    margin = max(ROUGH_TOLERANCE * max(abs(ours.height), abs(theirs.height)), least_margin)
     is_determined = abs(theirs.height - ours.height) > margin
     is_better = theirs.height > ours.height if is_determined else _agreement(theirs) > _agreement(ours)
-    return Started(other if is_better else first, is_determined)
+    return other if is_better else first, is_determined
 
 
 def advice(*, n_dims: int, may_be_positive: bool = False) -> str:

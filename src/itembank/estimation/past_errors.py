@@ -11,7 +11,8 @@ from itembank.bank.arguments import NewResponses, read_new
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import repeatable
-from itembank.bank.banks import BEYOND, Bank, PublishedSubset
+from itembank.bank.banks import Bank
+from itembank.bank.past_models import BEYOND, PublishedSubset
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.beyond import Place, StackWeights, learn_line, places, share_beyond

@@ -22,9 +22,6 @@ SUFFIX = ".partial"
 BANK_RECORD = "bank.json"
 """What makes a folder a bank's."""
 
-OLD = 7 * 24 * 3600.0
-"""Seconds after which a temporary place is left over even where nothing tells whether its writer lives."""
-
 
 def check_destination(path: Path, *, is_folder: bool = False) -> None:
     """Raise `ParameterError` when no file, or no folder, can be written at `path`; worth asking before long work."""
@@ -218,7 +215,8 @@ def _lock_of_the_dead(place: Path) -> Iterator[bool]:
     handle = os.open(place, os.O_RDONLY)
     try:
         can_lock = _lock(handle)
-        yield age > OLD if can_lock is None else can_lock
+        # where nothing tells whether its writer lives, it is left over after a week
+        yield age > 7 * 24 * 3600.0 if can_lock is None else can_lock
     finally:
         os.close(handle)
 

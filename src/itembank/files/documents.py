@@ -90,7 +90,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 MARK = b"itembank-sha256:"
 N_DIGITS = 64
-BLANK = MARK.decode("ascii") + "0" * N_DIGITS
+BLANK = f"{MARK.decode('ascii')}{'0' * N_DIGITS}"
 """What is in the metadata of a file that is to be sealed."""
 
 DIGEST_KEY = "itembank.digest"
@@ -100,8 +100,6 @@ JOURNAL = "itembank session"
 """Kind of file in the header of a session's journal."""
 PARQUET_MARK = b"PAR1"
 _SEAL = re.compile(re.escape(MARK) + rb"[0-9a-f]{%d}" % N_DIGITS)
-_MOST_HEADER = 100_000_000
-_AT_ONCE = 1 << 20
 
 
 RECORD_KEY = "sha256"
@@ -177,7 +175,7 @@ def _metadata(file: IO[bytes]) -> tuple[int, bytes]:
     else:
         file.seek(0)
         length, start = int.from_bytes(file.read(8), "little"), 8
-        if length > _MOST_HEADER:
+        if length > MOST_BYTES:
             return 0, b""
     file.seek(start)
     return start, file.read(length)
@@ -185,13 +183,13 @@ def _metadata(file: IO[bytes]) -> tuple[int, bytes]:
 
 def _digest(file: IO[bytes], place: int) -> str:
     """SHA-256 of a file with zeros for the digits at `place`."""
-    digest = hashlib.sha256()
+    digest, at_once = hashlib.sha256(), 1 << 20
     file.seek(0)
-    for start in range(0, place, _AT_ONCE):
-        digest.update(file.read(min(_AT_ONCE, place - start)))
+    for start in range(0, place, at_once):
+        digest.update(file.read(min(at_once, place - start)))
     digest.update(b"0" * N_DIGITS)
     file.seek(place + N_DIGITS)
-    while part := file.read(_AT_ONCE):
+    while part := file.read(at_once):
         digest.update(part)
     return digest.hexdigest()
 

@@ -12,8 +12,6 @@ from itembank.errors import BankError, ItembankError, ParameterError, missing_pa
 PREFIX = "hf:"
 _PART = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?"
 _NAME = re.compile(rf"{PREFIX}(?P<repository>{_PART}/{_PART})(?:@(?P<revision>[A-Za-z0-9_][A-Za-z0-9_./-]*))?")
-MOST_CHARACTERS = 96
-"""Of a repository's name, as the Hub has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,7 @@ def is_hub_name(place: str | Path) -> bool:
 def parse_hub_name(place: str | Path) -> HubName:
     """Read a name."""
     found = _NAME.fullmatch(str(place))
-    if found is None or ".." in str(place) or "--" in found["repository"] or len(found["repository"]) > MOST_CHARACTERS:
+    if found is None or ".." in str(place) or "--" in found["repository"] or len(found["repository"]) > 96:
         raise ParameterError(
             f"a bank of the Hugging Face Hub must be named hf:owner/name or hf:owner/name@revision, got "
             f"{quoted(place)}."

@@ -9,22 +9,6 @@ from pathlib import Path
 from itembank.errors import DataError
 
 GIBIBYTE = 2**30
-SHARE = 0.5
-"""Of the machine's memory: what is made of a matrix takes as much again."""
-
-SPARSE = 1e-3
-"""A share of answered cells below this is taken for ids that are none; it is suspect where it asks for much memory."""
-
-MUCH = GIBIBYTE
-COPIES_OF_TEXT = 4
-"""Times its own size that a text takes while it is made into a table."""
-
-COPIES_OF_OBJECT = 16
-"""Times its own size that JSON takes while it is made into one object."""
-
-MOST_GROWTH = 250
-"""Times that a compressed file of results may grow; answers of right and wrong grow 10 to 100 times."""
-
 ALWAYS_ALLOWED = 256 * 2**20
 """Bytes that a compressed file may grow to however small it is."""
 
@@ -51,16 +35,17 @@ def allowed_memory() -> float | None:
 
 
 def most_memory() -> float:
-    """Return the bytes that reading may take."""
+    """Return the bytes that reading may take: half of the machine's, as what is made of a matrix takes as much."""
     allowed = _allowed.get()
-    return SHARE * _machine_memory() if allowed is None else allowed
+    return 0.5 * _machine_memory() if allowed is None else allowed
 
 
 def check_matrix_fits(source: str, n_models: int, n_items: int, n_responses: int, n_arrays: int) -> None:
     """Raise `DataError` when arrays (n_models, n_items), of float64, would not fit, or hold next to nothing."""
     n_bytes = 8.0 * n_models * n_items * n_arrays
     density = n_responses / (n_models * n_items)
-    is_suspect = _allowed.get() is None and density < SPARSE and n_bytes > MUCH
+    # so few answered cells are taken for ids that are none, where they ask for much memory
+    is_suspect = _allowed.get() is None and density < 1e-3 and n_bytes > GIBIBYTE
     if n_bytes <= most_memory() and not is_suspect:
         return
     raise DataError(
@@ -73,15 +58,15 @@ def check_matrix_fits(source: str, n_models: int, n_items: int, n_responses: int
 
 def most_text(n_compressed: int) -> float:
     """Return the bytes of text that a compressed file may give, from its size."""
-    most = most_memory() / COPIES_OF_TEXT
+    most = most_memory() / 4  # a text takes four times its own size while it is made into a table
     if _allowed.get() is not None:
         return most
-    return min(most, max(MOST_GROWTH * n_compressed, ALWAYS_ALLOWED))
+    return min(most, max(250 * n_compressed, ALWAYS_ALLOWED))  # answers of right and wrong grow 10 to 100 times
 
 
 def most_in_object() -> float:
-    """Return the bytes that one line, or one JSON document, may have."""
-    return most_memory() / COPIES_OF_OBJECT
+    """Return the bytes that one line, or one JSON document, may have: an object takes 16 times its size."""
+    return most_memory() / 16
 
 
 def refuse_text(path: Path, most: float) -> DataError:

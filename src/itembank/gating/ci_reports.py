@@ -11,8 +11,6 @@ from itembank.gating.results import Gate, points, signed
 
 LEVELS = {"pass": "notice", "fail": "error", "undecided": "warning"}
 """GitHub's commands by verdict."""
-MOST_SCENARIOS = 10
-"""Of a summary."""
 
 
 def junit_xml(found: Gate) -> str:
@@ -59,7 +57,7 @@ def github_annotation(found: Gate) -> str:
 
 def step_summary(found: Gate) -> str:
     """Return a verdict as Markdown, for the summary of a job."""
-    shown = found.by_change[:MOST_SCENARIOS]
+    shown = found.by_change[:10]
     scenarios = [
         f"| {_plain(one.scenario)} | {one.n_items} | {100.0 * one.baseline:.1f} | {100.0 * one.candidate:.1f} | "
         f"{signed(one.change)} | {one.right_to_wrong} | {one.wrong_to_right} |"

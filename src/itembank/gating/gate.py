@@ -16,7 +16,7 @@ from itembank.estimation.estimator_specs import QUESTIONS, REPEATED, RUN, needs_
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.lost import check_one_model, with_lost
 from itembank.gating.results import FlippedItem, Gate, Look, ScenarioChange, Verdict
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.looks import NORMAL, lower_bound, student_boundary, upper_bound
 from itembank.numerics.paired import PairedLook, flips, paired_look, run_chance
 from itembank.progress import ProgressCallback, silent
@@ -32,14 +32,8 @@ if TYPE_CHECKING:
     from itembank.bank.selections import Selection
 
 USUAL = GateSpec()
-LOG_CHANCE = math.log(1e-3)
-"""Of a probability below which nobody takes items for a random draw."""
-MOST_ERRORS = 3.5
-"""Standard errors by which the baseline's score on a random sample hardly ever differs from that on all items."""
 TIE = 1e-9
 """A difference this near to a limit is at the limit: sums of weights 1/n end at -0.04999999999999999."""
-MOST_ITEMS = 1_000_000
-"""More are not advised: the difference is too near to the margin."""
 
 
 def gate(
@@ -110,28 +104,24 @@ def gate(
         pair = GatePair.of(one, other, allow_mixed_prompts=allow_mixed_prompts)
         if known_bank is not None:
             return _by_comparison(pair, known_bank, chosen, spec, progress)
-        known = None if probabilities is None else pair.aligned([as_responses(one) for one in probabilities])
-        return _of_answers(pair, known, spec)
+        known = None if probabilities is None else pair.aligned([as_responses(each) for each in probabilities])
+        estimand = spec.estimand or QUESTIONS
+        found = pair.look(estimand, probabilities=known, cluster=spec.cluster)
+        look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates])
+        is_of_questions = estimand == QUESTIONS
+        return verdict_of(
+            pair,
+            [look],
+            spec,
+            method="paired" if known is None else "probabilities",
+            estimand=estimand,
+            n_total=pair.n_baseline,
+            per_item=1.0 / pair.n_answered - (1.0 / pair.n_baseline if estimand == RUN else 0.0),
+            baseline_score=float(pair.baseline[~np.isnan(pair.candidate)].mean()) if is_of_questions else np.nan,
+            notes=_signs_of_choice(pair),
+        )
 
     return with_lost(runs[0], runs[1], spec, judge)
-
-
-def _of_answers(pair: "GatePair", known: FloatArray | None, spec: GateSpec) -> Gate:
-    """Judge a pair by its answers, and the probabilities of the right options where they are known, (2, n_items)."""
-    estimand = spec.estimand or QUESTIONS
-    found = pair.look(estimand, probabilities=known, cluster=spec.cluster)
-    look = look_of(found, pair.n_answered, [NORMAL.inv_cdf(1.0 - error) for error in spec.error_rates])
-    return verdict_of(
-        pair,
-        [look],
-        spec,
-        method="paired" if known is None else "probabilities",
-        estimand=estimand,
-        n_total=pair.n_baseline,
-        per_item=1.0 / pair.n_answered - (1.0 / pair.n_baseline if estimand == RUN else 0.0),
-        baseline_score=float(pair.baseline[~np.isnan(pair.candidate)].mean()) if estimand == QUESTIONS else np.nan,
-        notes=_signs_of_choice(pair),
-    )
 
 
 def _signs_of_choice(pair: "GatePair") -> list[str]:
@@ -141,16 +131,17 @@ def _signs_of_choice(pair: "GatePair") -> list[str]:
     n, total = pair.n_answered, pair.n_baseline
     if n == total:
         return notes
+    log_chance = math.log(1e-3)  # of a probability below which nobody takes items for a random draw
     places, drawn = np.flatnonzero(seen), _log_choices(n, total)
     span = int(places[-1] - places[0]) + 1
-    if math.log(total) + _log_choices(n, span) - drawn < LOG_CHANCE:
+    if math.log(total) + _log_choices(n, span) - drawn < log_chance:
         notes.append(
             f"the {n} items are next to each other in the baseline's file, from {places[0] + 1} to {places[-1] + 1} of "
             f"{total}: no random draw. The verdict is of such items alone. Run those that itembank gate start draws"
         )
     here, everywhere = float(pair.baseline[seen].mean()), float(pair.baseline.mean())
     error = float(np.std(pair.baseline, ddof=1)) * math.sqrt(1.0 / n - 1.0 / total)
-    if abs(here - everywhere) > MOST_ERRORS * error:
+    if abs(here - everywhere) > 3.5 * error:  # as the score on a random sample hardly ever differs from that on all
         notes.append(
             f"the {n} items are hardly a random sample: the baseline scores {100 * here:.1f} on these and "
             f"{100 * everywhere:.1f} on all {total}. Run the items that itembank gate start draws"
@@ -159,7 +150,7 @@ def _signs_of_choice(pair: "GatePair") -> list[str]:
     ran, left = (set(scenarios.filter(pl.Series(which))) for which in (seen, ~seen))
     absent = sorted(left - ran)
     if absent:
-        is_whole = not ran & left and len(ran | left) * math.log(2.0) - drawn < LOG_CHANCE
+        is_whole = not ran & left and len(ran | left) * math.log(2.0) - drawn < log_chance
         whole = "ran whole scenarios, which is no random draw, and" if is_whole else "ran"
         notes.append(f"the candidate {whole} no item of {len(absent)} scenarios: {shown(absent)}")
     return notes
@@ -428,6 +419,12 @@ def verdict_of(
     lost, won = flips(pair.baseline, pair.candidate)
     change = np.abs(np.nan_to_num(pair.candidate - pair.baseline))
     flipped = [place for place in np.argsort(-change, kind="stable").tolist() if change[place] > 0.0]
+    scenarios = []
+    for name in dict.fromkeys(name for name, is_there in zip(names, shared.tolist(), strict=True) if is_there):
+        rows = np.array([one == name for one in names]) & shared
+        before, after = pair.baseline[rows], pair.candidate[rows]
+        means = float(before.mean()), float(after.mean())
+        scenarios.append(ScenarioChange(name, int(rows.sum()), *means, *flips(before, after)))
     return Gate(
         verdict=verdict,
         looks=tuple(looks),
@@ -442,21 +439,13 @@ def verdict_of(
         estimand=estimand,
         items_to_decide=more,
         cost_to_decide={} if more is None else {unit: more * cost for unit, cost in pair.costs.items()},
-        scenarios=tuple(
-            _change(name, pair, np.array([one == name for one in names]) & shared)
-            for name in dict.fromkeys(name for name, is_there in zip(names, shared.tolist(), strict=True) if is_there)
-        ),
+        scenarios=tuple(scenarios),
         flipped=tuple(FlippedItem(ids[place], names[place], *both.responses[:, place].tolist()) for place in flipped),
         next_items=tuple(next_items) if verdict == "undecided" else (),
         spec=spec,
         notes=tuple(notes),
         bank_id=bank_id,
     )
-
-
-def _change(name: str, pair: GatePair, rows: BoolArray) -> ScenarioChange:
-    before, after = pair.baseline[rows], pair.candidate[rows]
-    return ScenarioChange(name, int(rows.sum()), float(before.mean()), float(after.mean()), *flips(before, after))
 
 
 def _items_to_decide(look: Look, spec: GateSpec, per_item: float, n_total: int, estimand: str) -> int | None:
@@ -474,4 +463,4 @@ def _items_to_decide(look: Look, spec: GateSpec, per_item: float, n_total: int, 
         return None
     wanted = per_item * (gap / reach) ** 2 + (1.0 / n_total if estimand == RUN else 0.0)
     needed = math.ceil(1.0 / wanted) - look.n_items
-    return max(needed, 1) if needed <= MOST_ITEMS else None
+    return max(needed, 1) if needed <= 1_000_000 else None  # beyond, the difference is too near to the margin

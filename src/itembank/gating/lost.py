@@ -17,8 +17,6 @@ from itembank.responses.error_kinds import Errors
 from itembank.responses.lost_answers import one_policy
 from itembank.responses.responses import ResponseMatrix
 
-NEARLY_ALL = 0.8
-"""Part of the baseline's items from which on a candidate was hardly meant to run only some."""
 WAYS: Final[Mapping[str, tuple[float, float]]] = {
     "missing": (math.nan, math.nan),
     "wrong": (0.0, 0.0),
@@ -67,7 +65,7 @@ def with_lost(
     asked = _asked(baseline)
     sides = baseline, only_items(candidate, asked)[0]
     policy = one_policy((side.lost for side in sides), spec.errors)
-    if not any(_has_lost(one) for one in sides):
+    if not any(one.lost is not None and one.lost.n.any() for one in sides):
         found = judge(*counted(baseline, candidate, WAYS["missing"]))
         return found if in_stages else _told_of_absent(found, *sides)
     if policy == "missing" and not sides[1].observed.any():
@@ -128,7 +126,8 @@ def _told_of_absent(found: Gate, baseline: ResponseMatrix, candidate: ResponseMa
     total, n_known = int(baseline.observed.sum()), int(candidate.observed.sum())
     if_wrong = float(np.nansum(candidate.responses) - np.nansum(baseline.responses)) / total
     is_turned = found.verdict == "pass" and if_wrong <= -found.spec.margin
-    if found.bank_id or not is_turned or not NEARLY_ALL * total <= n_known < total:
+    # with fewer than four fifths a candidate was hardly meant to run all
+    if found.bank_id or not is_turned or not 0.8 * total <= n_known < total:
         return found
     note = (
         f"the candidate's results have no row of {total - n_known} of the baseline's {total} items. If these were run, "
@@ -150,10 +149,6 @@ def _asked(responses: ResponseMatrix) -> list[str]:
     """Items that the one model of these responses was asked."""
     ids: list[str] = responses.items["item_id"].filter(pl.Series(responses.asked[0])).to_list()
     return ids
-
-
-def _has_lost(responses: ResponseMatrix) -> bool:
-    return responses.lost is not None and bool(responses.lost.n.any())
 
 
 def _by_side(responses: ResponseMatrix) -> LostBySide:

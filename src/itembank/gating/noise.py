@@ -14,9 +14,6 @@ from itembank.numerics.intervals import normal_quantile
 from itembank.numerics.paired import flips
 from itembank.tabular import Tabular
 
-MARGINS = (0.005, 0.01, 0.02, 0.03, 0.05, 0.1)
-"""Margins for which a self-test says how often identical candidates pass."""
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SelfTest(Tabular):
@@ -77,7 +74,7 @@ class SelfTest(Tabular):
         spec, error = self.spec, max(self.standard_error, 1e-12)
         alarm, miss = (normal_quantile(1.0 - rate) for rate in (spec.false_alarm, spec.miss))
         records = []
-        for margin in sorted({*MARGINS, spec.margin}):
+        for margin in sorted({0.005, 0.01, 0.02, 0.03, 0.05, 0.1, spec.margin}):
             tolerance = margin * spec.healthy / spec.margin
             fails = float(ndtr(-max(margin, tolerance + alarm * error) / error))
             passes = float(ndtr(margin / error - miss))

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from itembank.gating.with_bank import BankLooks
 
 PLAN, BASELINE, PROBABILITIES = "gate.json", "baseline.parquet", "baseline-probabilities.parquet"
-MOST_WITH_BANK = 2000
-"""Items of the last look before all of them, with a bank: past models are left out at each look."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -166,6 +164,7 @@ class GatePlan(Compact):
         if self.probabilities is not None and probabilities is not None:
             known = pair.aligned([self.probabilities, probabilities])
         of_bank = self.bank() if bank is None or self.looks is None else self._checked(as_bank(bank))
+        without_bank = [] if of_bank is None else _boundaries(self.sizes, self.none_left, self.spec)
         taken: list[Look] = []
         for number in reached:
             items = self.order[: self.sizes[number]]
@@ -175,7 +174,7 @@ class GatePlan(Compact):
             if of_bank is not None and not look.is_exact:
                 from itembank.gating.with_bank import even_look  # noqa: PLC0415
 
-                even = look_of(even_look(of_bank, now.matrix), len(items), self._constant_boundaries())
+                even = look_of(even_look(of_bank, now.matrix), len(items), without_bank)
                 look = look.passing_only_as(even)
             taken.append(look)
             if to_first and verdict_at(look, self.spec) != "undecided":
@@ -225,10 +224,6 @@ class GatePlan(Compact):
                 exact = other - one
             notes.append(f"all {total} items are answered, and their difference is {signed(exact)} points exactly")
         return notes
-
-    def _constant_boundaries(self) -> list[float]:
-        """Return the boundaries of a gate without a bank."""
-        return _boundaries(self.sizes, self.none_left, self.spec)
 
     def _estimate(self, pair: GatePair, number: int, known: FloatArray | None, bank: "Bank | None") -> PairedLook:
         if self.looks is not None and bank is not None:
@@ -405,7 +400,9 @@ def start_gate(
             )
         learnt = [size for size in sizes if size < total]
         looks = learn_looks(loaded, learnt, spec.error_rates, progress=progress)
-        boundaries, order = looks.boundaries, _order(looks, complete.item_ids)
+        # items of the first look, then those that each further one adds, then all others
+        boundaries, of_looks = looks.boundaries, [item for one in looks.selections for item in one.item_ids]
+        order = list(dict.fromkeys([*of_looks, *complete.item_ids]))
     else:
         single = _boundaries(sizes, 1.0 / total if spec.estimand in {None, RUN} else 0.0, spec)
         boundaries = np.repeat(np.array(single)[:, None], 2, axis=1)
@@ -441,21 +438,13 @@ def _boundaries(sizes: Sequence[int], none_left: float, spec: GateSpec) -> list[
 def _sizes(spec: GateSpec, total: int, *, has_bank: bool) -> tuple[int, ...]:
     """Numbers of items at each look, the last that of all items unless there are limits."""
     most = min(total, spec.max_items or total)
-    last = min(most, MOST_WITH_BANK) if has_bank else most
+    # with a bank past models are left out at each look: the last one before that of all items is not too large
+    last = min(most, 2000) if has_bank else most
     size, sizes = min(spec.first_look or (25 if has_bank else 50), most), []
     while size < last / math.sqrt(spec.growth):
         sizes.append(size)
         size = max(size + 1, round(size * spec.growth))
     return (*sizes, *([last] if last < most else []), most)
-
-
-def _order(looks: "BankLooks", item_ids: Sequence[str]) -> list[str]:
-    """Items of the first look, then those that each further one adds, then all others."""
-    ordered: dict[str, None] = {}
-    for selection in looks.selections:
-        ordered.update(dict.fromkeys(selection.item_ids))
-    ordered.update(dict.fromkeys(item_ids))
-    return list(ordered)
 
 
 def place_of(bank: GivenBank | None, folder: Path = Path()) -> str:

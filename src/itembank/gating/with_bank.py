@@ -29,8 +29,6 @@ from itembank.selection.selector_specs import VOptimal
 
 FEWEST_MODELS = 15
 """With fewer past models the largest errors over all looks are not learnt."""
-DOUBT = 2.0
-"""Standard errors by which the likeness of two models is taken to be less than it looks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def likeness(bank: Bank, observations: Observations) -> FloatArray:
     r = residuals @ residuals.T / np.maximum(np.outer(norms, norms), 1e-12)
     n_items = max(observations.positions.size, 5)
     alike: FloatArray = np.tanh(
-        np.maximum(np.arctanh(np.clip(r, 0.0, 1.0 - 1e-12)) - DOUBT / np.sqrt(n_items - 3.0), 0.0)
+        np.maximum(np.arctanh(np.clip(r, 0.0, 1.0 - 1e-12)) - 2.0 / np.sqrt(n_items - 3.0), 0.0)
     )
     return alike
 

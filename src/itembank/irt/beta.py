@@ -48,9 +48,6 @@ EPSILON = 1e-6
 CLIPPED_LOGIT = 13.7
 """Log-odds beyond which a response was clipped: EPSILON has 13.8, and single precision rounds."""
 
-SMALLEST = 1e-300
-"""Smallest mean that divides: a mean that underflowed to 0 would give infinite ratios or NaN."""
-
 
 class EndRatio(NamedTuple):
     """Log of the ratio of the density at an end to the probability beyond it, and its derivatives in the logit."""
@@ -97,7 +94,9 @@ def _ratio(
     log_mean: FloatArray, mean: FloatArray, slopes: tuple[FloatArray, FloatArray, FloatArray], precision: FloatArray
 ) -> EndRatio:
     """Differentiate the log of a mean that has these three derivatives."""
-    first, second, third = (slope / np.maximum(mean, SMALLEST) for slope in slopes)
+    # Smallest mean that divides: a mean that underflowed to 0 would give infinite ratios or NaN.
+    smallest = 1e-300
+    first, second, third = (slope / np.maximum(mean, smallest) for slope in slopes)
     # With r = p' / p: (log p)'' = p'' / p - r^2 and (log p)''' = p''' / p - 3 r p'' / p + 2 r^3.
     log_second, log_third = second - first**2, third - 3.0 * first * second + 2.0 * first**3
     return EndRatio(log_mean + np.log(precision / EPSILON), first, log_second, log_third)

@@ -17,7 +17,7 @@ Fisher information of beta-binomial counts in the logit, ``phi^2 p'^2 E d^2`` ov
 is the Bernoulli one, ``p'^2 / (p q)``, whatever phi; for n without end it grows to that of the Beta model. In between
 there is no closed form:
 
-- n up to `MOST_SUMMED`: the sum over all k.
+- n up to 256: the sum over all k.
 - more: the sum over the first and last `N_EDGE` counts, and between them an integral over
   ``log((k + 1) / (n - k + 1))`` by Gauss-Legendre nodes with Euler and Maclaurin's first correction. Off by 3e-6 at
   most (tests compare it with the full sum).
@@ -54,8 +54,9 @@ def likelihood_terms(
 ) -> LikelihoodTerms:
     """Log-likelihood, its slope in the logit, and minus its second derivative, which may be negative."""
     mean = bounded_mean(x, asymptotes)
-    gradient_in_p = precision * _difference(mean, responses, precision, n_trials)
-    spread = _spread(mean, responses, precision, n_trials)
+    a, b, k, wrong = _shapes(mean, responses, precision, n_trials)
+    gradient_in_p = precision * (digamma_difference(a, k) - digamma_difference(b, wrong))
+    spread = trigamma_difference(a, k) + trigamma_difference(b, wrong)  # -phi^2 of it: the second derivative in p
     return LikelihoodTerms(
         _log_probability(mean, responses, precision, n_trials),
         mean.first * gradient_in_p,
@@ -78,31 +79,11 @@ def _log_probability(mean: Mean, responses: FloatArray, precision: FloatArray, n
     return k * mean.log_p + wrong * mean.log_q + added
 
 
-def _difference(mean: Mean, responses: FloatArray, precision: FloatArray, n_trials: FloatArray) -> FloatArray:
-    """``d``, where ``phi d`` is the gradient of the log-likelihood in p."""
-    a, b, k, wrong = _shapes(mean, responses, precision, n_trials)
-    return digamma_difference(a, k) - digamma_difference(b, wrong)
-
-
-def _spread(mean: Mean, responses: FloatArray, precision: FloatArray, n_trials: FloatArray) -> FloatArray:
-    """``U``, where ``-phi^2 U`` is the second derivative of the log-likelihood in p."""
-    a, b, k, wrong = _shapes(mean, responses, precision, n_trials)
-    return trigamma_difference(a, k) + trigamma_difference(b, wrong)
-
-
-MOST_SUMMED = 256
-"""Largest n with a full sum, which calls no gamma function; the integral needs some at 184 points whatever n. Both take
-as long at n of some 500."""
 N_EDGE = 56
 """Counts summed at each edge: there ``P(k) ~ k^(a - 1)`` changes too fast for an integral to stand for the sum. With
 half as many the error is three times as large."""
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(72)
 """Enough for any n: what error is left is that of the edges. 48 do up to n = 20,000; 36 are off by 1e-3 there."""
-STEP = 1e-2
-"""Of the differences that give derivatives of the information: off by STEP^4 / 30 of the fifth derivative.
-
-Rounding enters the second derivative divided by STEP^2, so a smaller step is not better.
-"""
 
 
 def information_weights(
@@ -125,12 +106,14 @@ def information_slopes(
     x: FloatArray, precision: FloatArray, n_trials: FloatArray, asymptotes: Asymptotes | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """`information_weights` with their first and second derivatives in the logit, by differences of fourth order."""
+    # The five-point formulas: their errors begin with the fifth derivative times step^4 / 30 and the sixth times
+    # step^4. Rounding enters the second derivative divided by step^2, so a smaller step is not better.
+    step = 1e-2
     far_below, below, here, above, far_above = (
-        information_weights(x + step * STEP, precision, n_trials, asymptotes) for step in (-2, -1, 0, 1, 2)
+        information_weights(x + steps * step, precision, n_trials, asymptotes) for steps in (-2, -1, 0, 1, 2)
     )
-    # The five-point formulas: their errors begin with the fifth derivative times STEP^4 and the sixth times STEP^4.
-    first = (8.0 * (above - below) - (far_above - far_below)) / (12.0 * STEP)
-    second = (16.0 * (above + below) - (far_above + far_below) - 30.0 * here) / (12.0 * STEP**2)
+    first = (8.0 * (above - below) - (far_above - far_below)) / (12.0 * step)
+    second = (16.0 * (above + below) - (far_above + far_below) - 30.0 * here) / (12.0 * step**2)
     return here, first, second
 
 
@@ -138,7 +121,10 @@ def _variances(a: FloatArray, b: FloatArray, n: float) -> FloatArray:
     """Variance of d for cells (n_cells,) with the same number of trials."""
     if n <= 1.0:  # the caller has the answer for one trial, and no trial tells anything
         return np.zeros(a.shape)
-    solve, width = (_summed, int(n) + 1) if n <= MOST_SUMMED else (_integrated, len(NODES) + 2 * N_EDGE)
+    # Largest n with a full sum, which calls no gamma function; the integral needs some at 184 points whatever n. Both
+    # take as long at n of some 500.
+    most_summed = 256
+    solve, width = (_summed, int(n) + 1) if n <= most_summed else (_integrated, len(NODES) + 2 * N_EDGE)
     return np.concatenate([solve(a[run], b[run], n) for run in row_blocks(len(a), width)])
 
 

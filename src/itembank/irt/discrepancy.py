@@ -7,7 +7,6 @@ difficulty within it most of all, are allowed to move together by some points mo
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,21 +21,6 @@ from itembank.irt.linear_gaussian import (
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import random_folds, splits_of
 from itembank.numerics.ties import average_ranks, rounded
-
-N_BINS = 5
-"""Kinds of difficulty in a group. Of simulated data, 3 to 10 measure the same shifts within 5 %."""
-ITEMS_PER_BIN = 10
-"""A group gets a bin for each of so many items, up to `N_BINS`."""
-WIDTH = 0.7
-"""Standard deviation of a bin's bell, in bins. At 0.7 an item's variance is the same within 12 % wherever between the
-outer bells it stands (70 % at 0.4, 33 % at 0.5), and bins still move apart: neighbours correlate by 0.6, the outermost
-not at all; at 1.5 those correlate by 0.2."""
-N_FOLDS = 5
-"""Three to ten measure shifts that differ by 10 %: fits that miss more models explain a little less of them."""
-SEED = 10
-"""Any will do: the same responses must give the same bank. Other seeds change the shifts by 3 %."""
-SMALLEST_GROUP = 5
-"""Items below which a group says too little of how groups move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +73,22 @@ def measure_discrepancy(
     Returns 0 where models are too few for cross-validation.
     """
     columns = responses if isinstance(responses, Columns) else Columns.of(responses)
-    if columns.n_models < 2 * N_FOLDS:
+    # Three to ten measure shifts that differ by 10 %: fits that miss more models explain a little less of them.
+    n_folds = 5
+    if columns.n_models < 2 * n_folds:
         return Discrepancy(0.0)
     filled = additively_filled(columns)
     mean, products = np.empty(columns.n_items), np.zeros((columns.n_models,) * 2)
     for place, part in filled.parts():
         mean[place] = part.mean(axis=0)
         products += self_products(part - mean[place], is_part=not filled.is_one_part)
-    bins = _large(np.column_stack([shifts[:, 1:] for shifts in _all_shifts(mean, groups)]))
-    of_subgroups = _large(np.zeros((columns.n_items, 0)) if subgroups is None else indicators(subgroups))
-    weights = np.column_stack([bins.weights, of_subgroups.weights])
+    bin_sizes, of_bins = _large(np.column_stack([shifts[:, 1:] for shifts in _all_shifts(mean, groups)]))
+    sizes, of_subgroups = _large(np.zeros((columns.n_items, 0)) if subgroups is None else indicators(subgroups))
+    weights = np.column_stack([of_bins, of_subgroups])
     excess = np.empty((columns.n_models, weights.shape[1]))
-    for split in splits_of(random_folds(columns.n_models, N_FOLDS, np.random.default_rng(SEED))):
+    # Any will do: the same responses must give the same bank. Other seeds change the shifts by 3 %.
+    seed = 10
+    for split in splits_of(random_folds(columns.n_models, n_folds, np.random.default_rng(seed))):
         of_train = products[np.ix_(split.train, split.train)]
         model, new = fit_factor_model(filled.of_models(split.train), products=of_train), filled.of_models(split.test)
         # Squared group means have the expectation scale^2 plus the noise of a weighted mean.
@@ -110,30 +98,23 @@ def measure_discrepancy(
         for place, part in new.parts():
             result += part @ weights[place]
         excess[split.test] = result**2 - model.noise @ weights**2
-    scales = np.split(excess, [bins.size.size], axis=1)
-    return Discrepancy(_scale(scales[0], bins), _scale(scales[1], of_subgroups))
+    by_bin, by_subgroup = np.split(excess, [bin_sizes.size], axis=1)
+    return Discrepancy(_scale(by_bin, bin_sizes), _scale(by_subgroup, sizes))
 
 
-class _Large(NamedTuple):
-    """Groups that are large enough: how many items they have, (n_groups,), and the weights of means over them."""
-
-    size: FloatArray
-    weights: FloatArray
-
-
-def _large(groups: FloatArray) -> _Large:
-    """Leave out small groups of the columns (n_items, n_groups)."""
+def _large(groups: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Leave out small groups of the columns (n_items, n_groups): sizes, and the weights of means over the others."""
     size = groups.sum(axis=0)
-    is_large = size >= SMALLEST_GROUP
-    return _Large(size[is_large], groups[:, is_large] / size[is_large])
+    is_large = size >= 5  # a smaller one says too little of how groups move
+    return size[is_large], groups[:, is_large] / size[is_large]
 
 
-def _scale(excess: FloatArray, groups: _Large) -> float:
+def _scale(excess: FloatArray, sizes: FloatArray) -> float:
     """Return the standard deviation of means over groups from their squares less noise (n_models, n_groups)."""
-    if not groups.size.size:
+    if not sizes.size:
         return 0.0
     # small groups are measured worst and move scores least
-    return float(np.sqrt(max(np.average(excess.mean(axis=0), weights=groups.size), 0.0)))
+    return float(np.sqrt(max(np.average(excess.mean(axis=0), weights=sizes), 0.0)))
 
 
 def shift_columns(mean: FloatArray, groups: IntArray) -> FloatArray:
@@ -147,13 +128,19 @@ def _all_shifts(mean: FloatArray, groups: IntArray) -> list[FloatArray]:
 
 def _shifts(mean: FloatArray, items: IntArray) -> FloatArray:
     """Level and bells of one group, zero outside it, (n_items, 1 + number of bells)."""
-    n_bells = int(np.clip(items.size // ITEMS_PER_BIN, 1, N_BINS))
+    # Kinds of difficulty in a group: one for each ten items, up to five. Of simulated data, up to 3 or up to 10 measure
+    # the same shifts within 5 %.
+    n_bells = int(np.clip(items.size // 10, 1, 5))
     columns = np.zeros((mean.shape[0], 1 + (n_bells if n_bells > 1 else 0)))
     columns[items, 0] = 1.0
+    # Standard deviation of a bin's bell, in bins. At 0.7 an item's variance is the same within 12 % wherever between
+    # the outer bells it stands (70 % at 0.4, 33 % at 0.5), and bins still move apart: neighbours correlate by 0.6, the
+    # outermost not at all; at 1.5 those correlate by 0.2.
+    width = 0.7
     if n_bells > 1:
         rank = (average_ranks(rounded(mean[items])) - 0.5) / items.size  # equal means have one rank
         centres = (np.arange(n_bells) + 0.5) / n_bells
-        bells = np.exp(-0.5 * ((rank[:, None] - centres) * n_bells / WIDTH) ** 2)
+        bells = np.exp(-0.5 * ((rank[:, None] - centres) * n_bells / width) ** 2)
         columns[items, 1:] = bells / bells.sum(axis=1, keepdims=True)
     return columns
 

@@ -13,29 +13,12 @@ from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.quadrature import normal_grid
 from itembank.numerics.symmetric import packed_products, unpack
 
-MOST_GRID_DIMS = 2
-"""Three would need 227,000 nodes at the spacing of two."""
 AUTO_NODES = {1: 121, 2: 61}
 """Nodes per dimension of the common grid: a tenth, and a fifth, of the prior's standard deviation apart."""
 
 OWN_NODES = {1: 25, 2: 15}
 """Gauss-Hermite nodes per dimension of a model whose posterior is too narrow for the common grid. With 3 to 60 items
 they find means to 1e-5 standard deviations (9 nodes to 1e-4, 5 to 3e-3)."""
-
-NARROWEST = 0.75
-"""Smallest posterior standard deviation, in grid spacings, that a grid resolves.
-
-The error ``2 exp(-2 pi^2 (s / h)^2)`` of `normal_grid` is then 3e-5.
-"""
-
-MANY_ANSWERS = 100
-"""Answers of every model from which own nodes are used at once for over-dispersed counts.
-
-Their likelihood is slow, and own nodes are far fewer than those of the common grid.
-"""
-
-EDGE_WEIGHT = 1e-5
-"""Posterior weight on the edge of the common grid from which it counts as cut off. The prior itself has 1e-9 there."""
 
 
 def eap_abilities(
@@ -54,7 +37,9 @@ def eap_abilities(
     and a model whose posterior it cannot resolve is then not `converged`. Responses and trials are as for
     `map_abilities`. Raises `ParameterError` in three dimensions or more.
     """
-    if prior.n_dims > MOST_GRID_DIMS:
+    # Three would need 227,000 nodes at the spacing of two.
+    most_grid_dims = 2
+    if prior.n_dims > most_grid_dims:
         raise ParameterError(
             f"eap takes a bank of one or two abilities, got {prior.n_dims}. Use 'map': a grid of more is too large."
         )
@@ -87,7 +72,10 @@ class _Grid(NamedTuple):
 
 def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_nodes: bool) -> Abilities:
     """Posterior moments on the common grid, and on nodes of their own for the models it does not resolve."""
-    if has_own_nodes and answers.model.is_slow and np.all(answers.counts >= MANY_ANSWERS):
+    # Answers of every model from which own nodes are used at once for over-dispersed counts. Their likelihood is slow,
+    # and own nodes are far fewer than those of the common grid.
+    many_answers = 100
+    if has_own_nodes and answers.model.is_slow and np.all(answers.counts >= many_answers):
         return _own_nodes(answers, prior)
     weights = _normalised(log_likelihood_at(answers, grid.nodes) + grid.log_prior)  # (n_models, n_quadrature)
     theta = weights @ grid.nodes
@@ -95,7 +83,10 @@ def _quadrature(answers: Answers, prior: AbilityPrior, grid: _Grid, *, has_own_n
     covariance = moments - _outer(theta - prior.mean)
     # In units of the spacing, the variance along the narrowest direction.
     narrowest = np.linalg.eigvalsh(covariance / np.multiply.outer(grid.spacing, grid.spacing))[:, 0]
-    is_resolved = (narrowest >= NARROWEST**2) & (weights @ grid.is_edge < EDGE_WEIGHT)
+    # Posterior weight on the edge of the common grid from which it counts as cut off. The prior itself has 1e-9 there.
+    edge_weight = 1e-5
+    # At 0.75 spacings the error 2 exp(-2 pi^2 (s / h)^2) of `normal_grid` is 3e-5.
+    is_resolved = (narrowest >= 0.75**2) & (weights @ grid.is_edge < edge_weight)
     rows = np.flatnonzero(~is_resolved)
     if has_own_nodes and len(rows):
         own = _own_nodes(answers.take(rows), prior)

@@ -131,14 +131,13 @@ def information_weights(parameters: ItemParameters, x: FloatArray, n_trials: Flo
     return ResponseModel.of(parameters).information_weights(x, n_trials)
 
 
-N_NODES = 7
-"""Gauss-Hermite nodes over a model's uncertain ability: exact for polynomials of degree 13 in the logit."""
-
-
 def expected_curve(
-    parameters: ItemParameters, logit: FloatArray, spread: FloatArray, n_nodes: int = N_NODES
+    parameters: ItemParameters, logit: FloatArray, spread: FloatArray, n_nodes: int = 7
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Means over a normal logit of each item of p, its slope in the logit, and p (1 - p), each (n_items,)."""
+    """Means over a normal logit of each item of p, its slope in the logit, and p (1 - p), each (n_items,).
+
+    By Gauss-Hermite nodes: seven are exact for polynomials of degree 13 in the logit.
+    """
     asymptotes = asymptotes_of(parameters.lower_asymptote, parameters.upper_asymptote)
     nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes if spread.any() else 1)
     result = np.zeros((3, logit.size))

@@ -138,14 +138,6 @@ class Rescaled:
         return result
 
 
-FLAT = 1e-9
-"""Information, as a fraction of the most the items can give, below which the likelihood has no maximum to speak of."""
-
-
-ML_TOLERANCE = 1e-7
-"""Where the likelihood flattens out, rounding keeps the decrement from falling much below this."""
-
-
 def ml_abilities(parameters: ItemParameters, responses: FloatArray, *, n_trials: FloatArray | None = None) -> Abilities:
     """Find the ability under which the responses are most likely.
 
@@ -176,12 +168,16 @@ def wle_abilities(
 
 def _ml_identified(answers: Answers, frame: Frame) -> Abilities:
     problem = Rescaled(Likelihood(answers), frame.centre, frame.scale)
-    maximum = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False, tolerance=ML_TOLERANCE)
+    # Where the likelihood flattens out, rounding keeps the decrement from falling much below this.
+    ml_tolerance = 1e-7
+    maximum = maximise(problem, _start(answers, frame, with_ends=True), is_concave=False, tolerance=ml_tolerance)
     values, vectors = np.linalg.eigh(maximum.precision)
+    # Information, as a fraction of the most the items can give, below which the likelihood has no maximum to speak of.
+    flat = 1e-9
     # An all-right model's likelihood has no maximum, it only flattens out. Where that stopped is chance, so no size of
     # theta can tell, but its curvature can.
     # In this frame the largest information that the items can give is one in every direction.
-    is_flat = np.abs(values) < FLAT  # (n_models, n_dims)
+    is_flat = np.abs(values) < flat  # (n_models, n_dims)
     at_bound = is_flat.any(axis=1)
     growth = frame.scale @ (vectors * is_flat[:, None, :]) @ vectors.transpose(0, 2, 1) @ maximum.theta[..., None]
     sizes = np.abs(growth[..., 0])

@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 
 Part = tuple[slice, FloatArray]
 """Items, and the responses (n_models, n) to these; NaN where missing."""
@@ -59,22 +59,6 @@ class Columns:
     def kept(self) -> "Columns":
         """Read one part now, so that it is not made again; leave several as they are."""
         return Columns.of(self.read(slice(0, self.n_items))) if self.is_one_part else self
-
-
-MOST_FACTORS = 50
-"""Bounds the cost. As a rule the bound on the eigenvalues decides before: of 120 models simulated with 7 abilities it
-keeps 7 factors."""
-NOISE_SHRINKAGE = 0.5
-"""Weight of the items' mean noise in each item's noise: with few models the latter is hardly known."""
-SMALLEST_NOISE = 0.02
-"""Least noise of an item, as a fraction of the mean."""
-LEAST_ANSWERED = 0.1
-"""With 30 models that answered all of 1,537 items, 400 more that answered a tenth made the overall score as good as
-without them and the scenarios' better; with 60 answers each they made it worse by a sixth."""
-FEWEST_TO_LEAVE = 10
-"""Where fewer models answered so much, all count."""
-FILLING_ROUNDS = 8
-"""Times that missing responses are replaced by what the factors say of them; more changes nothing that matters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +106,30 @@ def fit_factor_model(
 
     What is missing is filled in from the factors, again and again. That tells nothing, so a model that answered a
     fraction of the items counts as that fraction of a model, in gamma, too; one that answered less than
-    `LEAST_ANSWERED` is left out. With fewer than three models, or all noise, there are no factors.
+    a tenth is left out. With fewer than three models, or all noise, there are no factors.
     """
     columns = responses if isinstance(responses, Columns) else Columns.of(responses)
-    answered = _fractions_answered(columns)
-    is_enough = _answered_enough(answered)
-    if not is_enough.all():
+    n_missing = np.zeros(columns.n_models)
+    for _, part in columns.parts():
+        n_missing += np.isnan(part).sum(axis=1)
+    answered = 1.0 - n_missing / columns.n_items
+    # With 30 models that answered all of 1,537 items, 400 more that answered a tenth made the overall score as good as
+    # without them and the scenarios' better; with 60 answers each they made it worse by a sixth. Where fewer than ten
+    # answered so much, all count.
+    is_enough = answered >= 0.1
+    if not is_enough.all() and is_enough.sum() >= 10:
         columns, answered = columns.of_models(np.flatnonzero(is_enough)), answered[is_enough]
-    most = min(MOST_FACTORS if n_factors == "auto" else n_factors, max(int(answered.sum()) - 2, 0))
+    # Bounds the cost. As a rule the bound on the eigenvalues decides before: of 120 models simulated with 7 abilities
+    # it keeps 7 factors.
+    most_factors = 50
+    most = min(most_factors if n_factors == "auto" else n_factors, max(int(answered.sum()) - 2, 0))
     if (answered == 1.0).all():
         return _fit_weighted(columns, answered, most, products)
     filled = additively_filled(columns)
     model = _fit_weighted(filled, answered, most)
-    for _ in range(FILLING_ROUNDS):
+    # Times that missing responses are replaced by what the factors say of them; more changes nothing that matters.
+    filling_rounds = 8
+    for _ in range(filling_rounds):
         filled = _filled(columns, model, expected_factors(model, filled))
         model = _fit_weighted(filled, answered, most)
     # what was filled in lies on the factors and so seems to have no noise; an item that nobody answered counts as
@@ -180,20 +175,6 @@ def expected_factors(model: FactorModel, responses: Columns) -> FloatArray:
     return sums @ np.linalg.inv(np.eye(model.n_factors) + model.loadings.T @ scaled)
 
 
-def _fractions_answered(responses: Columns) -> FloatArray:
-    """Return which fraction of the items each model answered, (n_models,)."""
-    n_missing = np.zeros(responses.n_models)
-    for _, part in responses.parts():
-        n_missing += np.isnan(part).sum(axis=1)
-    return 1.0 - n_missing / responses.n_items
-
-
-def _answered_enough(answered: FloatArray) -> BoolArray:
-    """Say which models answered enough items; all, where few models would remain."""
-    is_enough: BoolArray = answered >= LEAST_ANSWERED
-    return is_enough if is_enough.sum() >= FEWEST_TO_LEAVE else np.full(is_enough.shape, True)
-
-
 def _fit_weighted(
     responses: Columns, weights: FloatArray, most: int, products: FloatArray | None = None
 ) -> FactorModel:
@@ -229,8 +210,12 @@ def _fit_weighted(
     loadings = np.empty((n_items, int(is_used.sum())))
     for place, part in responses.parts():
         loadings[place] = part.T @ scaled - np.outer(mean[place], scaled.sum(axis=0))  # without a centred copy
-    item_noise = np.maximum(variance - np.einsum("ik,ik->i", loadings, loadings), SMALLEST_NOISE * noise)
-    return FactorModel(mean, loadings, (1.0 - NOISE_SHRINKAGE) * item_noise + NOISE_SHRINKAGE * noise)
+    # Least noise of an item, as a fraction of the mean.
+    smallest_noise = 0.02
+    item_noise = np.maximum(variance - np.einsum("ik,ik->i", loadings, loadings), smallest_noise * noise)
+    # Weight of the items' mean noise in each item's noise: with few models the latter is hardly known.
+    noise_shrinkage = 0.5
+    return FactorModel(mean, loadings, (1.0 - noise_shrinkage) * item_noise + noise_shrinkage * noise)
 
 
 def _largest(matrix: FloatArray, most: int, *, all_at_once: bool) -> tuple[FloatArray, FloatArray]:

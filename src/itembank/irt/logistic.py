@@ -21,9 +21,6 @@ import numpy as np
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.stable import sigmoid_pair, sigmoid_slope, sigmoid_terms, softplus
 
-SMALLEST_SIGMOID = 1e-300
-"""Smallest sigmoid in a ratio: with an asymptote of 0 a sigmoid that underflowed would give 0 / 0 instead of 1."""
-
 
 @dataclass(frozen=True, slots=True)
 class Asymptotes:
@@ -161,13 +158,10 @@ def _log_slopes(x: FloatArray, asymptotes: Asymptotes) -> tuple[FloatArray, Floa
     lower, one_minus_upper = np.exp(asymptotes.log_lower), np.exp(asymptotes.log_one_minus_upper)
     height = np.exp(asymptotes.log_upper) - lower
     sigmoid, complement = sigmoid_pair(x)
-    above, below = height * np.maximum(sigmoid, SMALLEST_SIGMOID), height * np.maximum(complement, SMALLEST_SIGMOID)
+    # Smallest sigmoid in a ratio: with an asymptote of 0 a sigmoid that underflowed would give 0 / 0 instead of 1.
+    smallest_sigmoid = 1e-300
+    above, below = height * np.maximum(sigmoid, smallest_sigmoid), height * np.maximum(complement, smallest_sigmoid)
     return complement * (above / (lower + above)), sigmoid * (below / (one_minus_upper + below))
-
-
-LARGEST_LOGIT = 150.0
-"""Up to it ``1 / (phi p)^3`` does not overflow, even for phi = 0.01 (it does from 231 on). Only trial steps that are
-refused lead further."""
 
 
 class Mean(NamedTuple):
@@ -205,5 +199,8 @@ def mean_terms(x: FloatArray, asymptotes: Asymptotes | None) -> Mean:
 
 
 def bounded_mean(x: FloatArray, asymptotes: Asymptotes | None) -> Mean:
-    """Evaluate the mean at logits that are bounded by `LARGEST_LOGIT` on both sides."""
-    return mean_terms(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), asymptotes)
+    """Evaluate the mean at logits that are bounded by 150 on both sides."""
+    # Up to it `1 / (phi p)^3` does not overflow, even for phi = 0.01 (it does from 231 on). Only trial steps that are
+    # refused lead further.
+    largest_logit = 150.0
+    return mean_terms(np.clip(x, -largest_logit, largest_logit), asymptotes)

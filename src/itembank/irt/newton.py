@@ -45,7 +45,7 @@ def map_abilities(
     and covariance.
     """
     runs = [
-        _map_block(
+        map_of_answers(
             gather(
                 parameters,
                 responses[run],
@@ -60,12 +60,8 @@ def map_abilities(
     return join(runs)
 
 
-def map_of_answers(answers: Answers, prior: AbilityPrior) -> Abilities:
+def map_of_answers(answers: Answers, prior: AbilityPrior, start: FloatArray | None = None) -> Abilities:
     """Find the posterior mode of one run of models."""
-    return _map_block(answers, prior, None)
-
-
-def _map_block(answers: Answers, prior: AbilityPrior, start: FloatArray | None) -> Abilities:
     posterior = Posterior(answers, prior.mean, np.linalg.inv(prior.covariance))
     if start is None:
         start = _start(posterior, prior)

@@ -9,9 +9,6 @@ from itembank.irt.beta import log_odds
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
-RANK_TOLERANCE = 1e-10
-"""Fraction of a model's largest information below which a direction counts as not measured at all."""
-
 MOST_GRID_DIMS = 2
 """Dimensions in which points on a grid are tried: 21 points each are 441 in two and 9,261 in three."""
 
@@ -19,11 +16,8 @@ MOST_ANSWERS = 256
 """Answers of a model that a start is found from, for families whose likelihood is slow; Newton's method sees all."""
 
 LINE_POINTS = 81
-PLANE_POINTS = 21
-"""Over ten standard deviations of the prior: an eighth, and a half, of one apart. The best need only lie on the slope
-of the highest of several maxima."""
-FAR_LOGIT = 40.0
-"""A logit at which the sigmoid is one to within rounding (from 37 on)."""
+"""Over ten standard deviations of the prior: an eighth of one apart. The best need only lie on the slope of the highest
+of several maxima."""
 
 
 class Frame(NamedTuple):
@@ -51,7 +45,9 @@ def natural_frame(answers: Answers) -> Frame:
         ones = ones * answers.model.relative_information(answers.n_trials)
     values, vectors = np.linalg.eigh(0.25 * sum_products(answers, ones))
     largest = values[:, -1]
-    is_identified = (values[:, 0] > RANK_TOLERANCE * largest) & (largest > 0.0)
+    # Fraction of a model's largest information below which a direction counts as not measured at all.
+    rank_tolerance = 1e-10
+    is_identified = (values[:, 0] > rank_tolerance * largest) & (largest > 0.0)
     scale = vectors / np.sqrt(np.where(is_identified[:, None], values, 1.0))[:, None, :]
     # Least squares of the logits: sum a_i (a_i . theta + c_i) = 0, so theta = -G^-1 sum a_i c_i / 4.
     weighted_sum = 0.25 * sum_loadings(answers, ones * answers.intercept)
@@ -67,7 +63,7 @@ def prior_points(prior: AbilityPrior) -> FloatArray:
         # 6 points an axis and the mean: their number must not grow with the power of the dimensions.
         steps = np.arange(-3.0, 4.0)[:, None, None] * np.eye(prior.n_dims)
         return np.asarray(prior.mean + steps.reshape(-1, prior.n_dims) @ axes)
-    line = np.linspace(-5.0, 5.0, LINE_POINTS if prior.n_dims == 1 else PLANE_POINTS)
+    line = np.linspace(-5.0, 5.0, LINE_POINTS if prior.n_dims == 1 else 21)  # half a standard deviation apart in two
     steps = np.stack(np.meshgrid(*[line] * prior.n_dims, indexing="ij"), axis=-1)
     result: FloatArray = prior.mean + steps.reshape(-1, prior.n_dims) @ axes
     return result
@@ -82,7 +78,9 @@ def item_points(answers: Answers) -> FloatArray:
     # Five logits beyond the last item its probability is within 0.7 % of the end.
     margin = 5.0 / np.median(slope)
     inside = np.linspace(difficulty.min() - margin, difficulty.max() + margin, LINE_POINTS)
-    ends = [np.min(difficulty - FAR_LOGIT / slope), np.max(difficulty + FAR_LOGIT / slope)]
+    # A logit at which the sigmoid is one to within rounding (from 37 on).
+    far_logit = 40.0
+    ends = [np.min(difficulty - far_logit / slope), np.max(difficulty + far_logit / slope)]
     return np.concatenate([inside, ends])[:, None]
 
 

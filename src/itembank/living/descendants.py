@@ -121,7 +121,7 @@ def descendant(
     has_new_scale = not is_same_prior(old, whole)
     has_other_numbers = bool(has_changed.any()) or models != old_models or has_new_scale
 
-    known = [_carried_over(one, whole, has_other_numbers=has_other_numbers) for one in _named(before)]
+    known = _carried_over(before, whole, has_other_numbers=has_other_numbers)
     digest, score = _score_of(whole, counted, known, parent.targets)
     is_major = digest != known[before.current].digest
     is_major |= (bool(has_new_parameters.any()) or has_new_scale) and operation.link is None
@@ -201,24 +201,22 @@ def _with_marks(before: BankHistory, whole: Bank, statuses: Mapping[str, str]) -
     return replace(before, status=status, since=since)
 
 
-def _named(history: BankHistory) -> list[KnownTarget]:
-    """Give targets without a name one, where the bank has a name: that of the first version that gave them."""
-    if not history.name:
-        return list(history.targets)
+def _carried_over(history: BankHistory, whole: Bank, *, has_other_numbers: bool) -> list[KnownTarget]:
+    """Carry targets over to a changed bank, where models, answers or parameters of its items may have changed.
+
+    Targets without a name get one where the bank has a name: that of the first version that gave them.
+    """
     majors = {change.target_id: change.version.split(".")[0] for change in reversed(history.changes)}
-    return [
-        one if one.name else replace(one, name=f"{history.name}@{majors.get(one.digest, '1')}")
-        for one in history.targets
-    ]
-
-
-def _carried_over(known: KnownTarget, whole: Bank, *, has_other_numbers: bool) -> KnownTarget:
-    """Carry a target over to a changed bank, where models, answers or parameters of its items may have changed."""
-    weights = np.concatenate([known.weights, np.full(whole.n_items - known.weights.size, np.nan)])
-    known = replace(known, weights=weights)
-    if not has_other_numbers:
-        return known
-    return _measured(known, known.score_targets(whole.responses.items["scenario"].gather(known.items).to_list()), whole)
+    carried = []
+    for one in history.targets:
+        name = one.name or (history.name and f"{history.name}@{majors.get(one.digest, '1')}")
+        weights = np.concatenate([one.weights, np.full(whole.n_items - one.weights.size, np.nan)])
+        known = replace(one, name=name, weights=weights)
+        if has_other_numbers:
+            scenarios = whole.responses.items["scenario"].gather(known.items).to_list()
+            known = _measured(known, known.score_targets(scenarios), whole)
+        carried.append(known)
+    return carried
 
 
 def _score_of(

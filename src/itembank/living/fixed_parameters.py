@@ -89,15 +89,6 @@ def ability_nodes(
     return AbilityNodes(theta, weights / total, (highest + np.log(total))[:, 0] + log_det_roots + constant)
 
 
-WIDENING = 0.6
-"""Points lie farther out than the normal approximation says, by this over the number of parameters: posteriors of few
-answers have longer tails. In many dimensions a wide density would leave little weight on most points."""
-LINE_NODES = 7
-"""Gauss-Hermite nodes for each parameter of items in one dimension."""
-MANY_DIMS_POINTS = 256
-"""Half of them of an additive sequence, the others opposite, for items in more dimensions."""
-
-
 class ItemPosterior(NamedTuple):
     """Of n_new items."""
 
@@ -163,29 +154,42 @@ def posterior_points(
     inverse = np.linalg.inv(population.covariance)
     for block, lower in _alike(data, len(places.owner) * len(units)):
         roots = np.linalg.cholesky(np.linalg.inv(precision[block]))
-        wider = 1.0 + WIDENING / mode.shape[1]
+        # posteriors of few answers have longer tails than the normal approximation; in many dimensions a wide density
+        # would leave little weight on most points
+        wider = 1.0 + 0.6 / mode.shape[1]
         points = mode[block][:, None, :] + wider * np.einsum("iab,qb->iqa", roots, units)
         away = points - population.mean
         values = -0.5 * np.einsum("iqa,ab,iqb->iq", away, inverse, away) + log_unit_weights
-        values += _log_likelihood(data, places, block, points, lower)
+        # the expected log-likelihood at the points
+        responses, counts = _answers(data, places, block)
+        counts = np.where(np.isnan(responses), 0.0, counts)
+        right = counts * np.where(np.isnan(responses), 0.0, responses)
+        log_p, log_q = log_probabilities(points @ places.design.T, asymptotes_of(np.array(lower), np.ones(())))
+        likelihood = np.matmul(log_p, right[..., None])[..., 0]
+        likelihood += np.matmul(log_q, (counts - right)[..., None])[..., 0]
+        values += likelihood
         weights = np.exp(values - values.max(axis=1, keepdims=True))
         yield block, points, weights / weights.sum(axis=1, keepdims=True)
 
 
 @lru_cache
 def standard_points(size: int) -> tuple[FloatArray, FloatArray]:
-    """Points (n_points, size) and log weights, over the density ``exp(-z^2 / 2)`` that they integrate."""
+    """Points (n_points, size) and log weights, over the density ``exp(-z^2 / 2)`` that they integrate.
+
+    Items in one dimension get 7 Gauss-Hermite nodes for each parameter; those in more 256 points.
+    """
     if size <= 2:
-        line, line_weights = np.polynomial.hermite_e.hermegauss(LINE_NODES)
+        line, line_weights = np.polynomial.hermite_e.hermegauss(7)
         units = np.stack(np.meshgrid(*[line] * size, indexing="ij"), axis=-1).reshape(-1, size)
         logs = np.stack(np.meshgrid(*[np.log(line_weights)] * size, indexing="ij"), axis=-1).reshape(-1, size)
         return units, logs.sum(axis=1) + 0.5 * np.sum(units**2, axis=1)
-    # Roberts' sequence: multiples of g^-1, ..., g^-size modulo 1, with g^(size + 1) = g + 1, fill the cube evenly
+    # half of an additive sequence, the others opposite. Roberts' sequence: multiples of g^-1, ..., g^-size modulo 1,
+    # with g^(size + 1) = g + 1, fill the cube evenly
     root = 2.0
     for _ in range(64):
         root = (1.0 + root) ** (1.0 / (size + 1.0))
     steps = root ** -np.arange(1.0, size + 1.0)
-    half = ndtri((0.5 + np.outer(np.arange(1, MANY_DIMS_POINTS // 2 + 1), steps)) % 1.0)
+    half = ndtri((0.5 + np.outer(np.arange(1, 129), steps)) % 1.0)
     units = np.concatenate([half, -half])
     units = np.linalg.solve(np.linalg.cholesky(units.T @ units / len(units)), units.T).T  # of unit covariance
     return units, 0.5 * np.sum(units**2, axis=1)
@@ -234,24 +238,8 @@ def _answers(data: LinkingData, places: Places, block: IntArray) -> tuple[FloatA
     return responses, weights
 
 
-def _log_likelihood(data: LinkingData, places: Places, block: IntArray, points: FloatArray, lower: float) -> FloatArray:
-    """Give the expected log-likelihood at points (n_block, n_points, n_dims + 1), (n_block, n_points)."""
-    responses, weights = _answers(data, places, block)
-    weights = np.where(np.isnan(responses), 0.0, weights)
-    right = weights * np.where(np.isnan(responses), 0.0, responses)
-    x = points @ places.design.T
-    log_p, log_q = log_probabilities(x, asymptotes_of(np.array(lower), np.ones(())))
-    result: FloatArray = np.matmul(log_p, right[..., None])[..., 0]
-    result += np.matmul(log_q, (weights - right)[..., None])[..., 0]
-    return result
-
-
 FLAT = 1e12
 """Variance of a prior that says nothing."""
-PSEUDO_ITEMS = 4.0
-"""The spread of the old items counts as that of so many new ones, so that two or three new items have a population."""
-LONGEST_JUMP = 16.0
-"""Of SQUAREM, in steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,20 +278,6 @@ class _State(NamedTuple):
     abilities: AbilityPrior
 
 
-class _Step(NamedTuple):
-    """An EM step: where it led, and what it found on the way."""
-
-    following: _State
-    posterior: ItemPosterior
-    nodes: AbilityNodes
-
-    def length_from(self, before: _State) -> float:
-        """Root mean square change of an item, in its standard errors."""
-        moved = self.posterior.mode - before.mode
-        squares = np.einsum("ia,iab,ib->i", moved, self.posterior.precision, moved)
-        return float(np.sqrt(np.maximum(squares, 0.0).mean()))
-
-
 def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit | None = None) -> FixedFit:
     """Find the new items' parameters, with the old ones' held fixed.
 
@@ -311,50 +285,52 @@ def calibrate_fixed(data: LinkingData, spec: FixedParameters, *, start: FixedFit
     ones and the abilities' would follow each other in small steps.
     """
     base = item_population(data.old)
-    state = (
-        _start(data, base, spec) if start is None else _State(start.posterior.mode, start.population, start.abilities)
-    )
-    best: _Step | None = None
+    if start is None:  # items alike, found from the abilities that the old items tell
+        population = base if spec.has_population else AbilityPrior(base.mean, FLAT * np.eye(base.n_dims))
+        places = places_of(_nodes(data, None, data.prior, spec))
+        mode, _ = item_modes(data, places, population, np.tile(base.mean, (data.n_new, 1)))
+        state = _State(mode, population, data.prior)
+    else:
+        state = _State(start.posterior.mode, start.population, start.abilities)
+    best: tuple[_State, ItemPosterior, AbilityNodes] | None = None
     converged, n_steps, shortest, safe = False, 0, np.inf, state
     while best is None or not (converged or n_steps >= spec.max_steps):
-        first = _em_step(data, base, state, spec)
-        second = _em_step(data, base, first.following, spec)
+        first, _, _ = _em_step(data, base, state, spec)
+        second, posterior, nodes = _em_step(data, base, first, spec)
         n_steps += 2
-        length = second.length_from(first.following)
+        # root mean square change of an item, in its standard errors
+        moved = posterior.mode - first.mode
+        squares = np.einsum("ia,iab,ib->i", moved, posterior.precision, moved)
+        length = float(np.sqrt(np.maximum(squares, 0.0).mean()))
         if length > shortest and state is not safe:  # a jump that led away: go on from where it began
             state = safe
             continue
-        best, safe, shortest, converged = second, second.following, length, length < spec.tolerance
-        state = _jump(state, first.following, second.following)
-    found, posterior = best.following, best.posterior
+        best, safe, shortest, converged = (second, posterior, nodes), second, length, length < spec.tolerance
+        state = _jump(state, first, second)
+    found, posterior, nodes = best
     roots = np.linalg.cholesky(posterior.covariance)
     # what is lost comes out of the precision, in whose units what is kept is I - R' lost R; a hundredth stays
-    values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost_information(data, best.nodes, found.mode) @ roots)
+    values, vectors = np.linalg.eigh(roots.transpose(0, 2, 1) @ lost_information(data, nodes, found.mode) @ roots)
     kept = np.maximum(1.0 - values, 0.01)
     whole = roots @ vectors
     covariance: FloatArray = np.einsum("iab,ib,icb->iac", whole, 1.0 / kept, whole)
-    return FixedFit(posterior, covariance, found.population, found.abilities, best.nodes, converged)
+    return FixedFit(posterior, covariance, found.population, found.abilities, nodes, converged)
 
 
-def _start(data: LinkingData, base: AbilityPrior, spec: FixedParameters) -> _State:
-    """Begin with items alike, found from the abilities that the old items tell."""
-    population = base if spec.has_population else AbilityPrior(base.mean, FLAT * np.eye(base.n_dims))
-    places = places_of(_nodes(data, None, data.prior, spec))
-    mode, _ = item_modes(data, places, population, np.tile(base.mean, (data.n_new, 1)))
-    return _State(mode, population, data.prior)
-
-
-def _em_step(data: LinkingData, base: AbilityPrior, state: _State, spec: FixedParameters) -> _Step:
-    """Abilities given items, then items given abilities, then both populations."""
+def _em_step(
+    data: LinkingData, base: AbilityPrior, state: _State, spec: FixedParameters
+) -> tuple[_State, ItemPosterior, AbilityNodes]:
+    """Abilities given items, then items given abilities, then both populations: where it led, and what it found."""
     nodes = _nodes(data, state.mode, state.abilities, spec)
     places, population = places_of(nodes), state.population
     mode, precision = item_modes(data, places, population, state.mode)
     posterior = ItemPosterior(mode, precision, mode, np.linalg.inv(precision))
     if spec.has_population:
         posterior = item_moments(data, places, population, mode, precision)
-        population = _fitted(posterior, base, 1.0, PSEUDO_ITEMS)
+        # the spread of the old items counts as that of four new ones, so that two or three new items have a population
+        population = _fitted(posterior, base, 1.0, 4.0)
     abilities = _fitted(nodes, data.prior, spec.pseudo_models, spec.pseudo_models)
-    return _Step(_State(mode, population, abilities), posterior, nodes)
+    return _State(mode, population, abilities), posterior, nodes
 
 
 def _jump(start: _State, middle: _State, end: _State) -> _State:
@@ -362,7 +338,7 @@ def _jump(start: _State, middle: _State, end: _State) -> _State:
     x0, x1, x2 = (_packed(state) for state in (start, middle, end))
     first, change = x1 - x0, (x2 - x1) - (x1 - x0)
     size = float(np.linalg.norm(change))
-    stretch = float(np.clip(np.linalg.norm(first) / size, 1.0, LONGEST_JUMP)) if size > 0.0 else 1.0
+    stretch = float(np.clip(np.linalg.norm(first) / size, 1.0, 16.0)) if size > 0.0 else 1.0
     return _unpacked(x0 + 2.0 * stretch * first + stretch**2 * change, end)
 
 
@@ -412,17 +388,11 @@ def expected_curves(data: LinkingData, fit: FixedFit) -> FloatArray:
     for block, items, weights in posterior_points(
         data, places_of(fit.nodes), fit.population, fit.posterior.mode, fit.posterior.precision
     ):
-        curves = _mean_curves(items, weights, design.loadings)
+        curves = np.zeros((len(items), len(points)))
+        for point in range(items.shape[1]):
+            curves += weights[:, point, None] * expit(items[:, point] @ design.loadings.T)
         counts = np.broadcast_to(point_weights, curves.shape)
         result[block] = map_abilities(design, curves, flat, weights=counts, start=fit.posterior.mean[block]).theta
-    return result
-
-
-def _mean_curves(items: FloatArray, weights: FloatArray, design: FloatArray) -> FloatArray:
-    """Mean of the logistic curves of each item's points (n_items, n_points, n_dims + 1) at each row of the design."""
-    result = np.zeros((len(items), len(design)))
-    for point in range(items.shape[1]):
-        result += weights[:, point, None] * expit(items[:, point] @ design.T)
     return result
 
 

@@ -1,7 +1,7 @@
 """Banks that learn: `add_items` and `add_models`, and `recalibrate`, by which items learn from models that joined."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.living.descendants import Operation, descendant, history_of
 from itembank.living.fixed_parameters import ability_nodes
-from itembank.living.link_items import LinkedItems, link
+from itembank.living.link_items import link
 from itembank.living.linking import binary, trials_of
 from itembank.living.overlay import joined_parameters, overlaid
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -78,8 +78,24 @@ def add_items(
     given = as_new_responses(bank, responses)
     linked = link(whole, given, progress)
     given = given.take(models=given.model_indices(linked.model_ids))
-    part = _part(bank, whole, with_ways(given, whole.n_items + len(linked.item_ids), how), linked)
-    asked = growth("add-items", note, given, how=how, status=status)
+    operation = growth("add-items", note, given, how=how, status=status)
+    given = with_ways(given, whole.n_items + len(linked.item_ids), how)
+    # the bank of the linking models and all items that they answered, in the order old, new
+    known = set(whole.item_ids)
+    old = [name for name in given.item_ids if name in known]
+    places = whole.responses.item_indices(old)
+    given = given.take(items=given.item_indices([*old, *linked.item_ids]))
+    is_new = np.arange(given.n_items) >= len(old)
+    alike = find_degenerate(given.responses) & is_new
+    alike[~is_new] = whole.calibration.is_degenerate[places]
+    given = with_batch(marked_as_added(bank, given), is_new, history_of(bank).version, linked.linking_error)
+    part = grown_part(
+        whole,
+        given,
+        joined_parameters(whole.parameters.take(places), linked.parameters),
+        np.concatenate([whole.calibration.item_covariance[places], linked.item_covariance]),
+        is_degenerate=alike,
+    )
     items = part.responses.items.filter(part.responses.items["item_id"].is_in(list(linked.item_ids)))
     both = bank.responses.items.select("item_id", "scenario", "subscenario").extend(
         items.select("item_id", "scenario", "subscenario")
@@ -94,24 +110,7 @@ def add_items(
         linking_error=linked.linking_error * of_new,
     )
     statuses = {} if status == ACTIVE else dict.fromkeys(linked.item_ids, status)
-    operation = replace(asked, link=link_made)
-    return descendant(bank, overlaid(whole, part), operation, statuses=statuses)
-
-
-def _part(bank: Bank, whole: Bank, given: ResponseMatrix, linked: LinkedItems) -> Bank:
-    """Make the bank of the linking models and all items that they answered, in the order old, new."""
-    known = set(whole.item_ids)
-    old = [name for name in given.item_ids if name in known]
-    places = whole.responses.item_indices(old)
-    order = given.item_indices([*old, *linked.item_ids])
-    given = given.take(items=order)
-    is_new = np.arange(given.n_items) >= len(old)
-    parameters = joined_parameters(whole.parameters.take(places), linked.parameters)
-    alike = find_degenerate(given.responses) & is_new
-    alike[~is_new] = whole.calibration.is_degenerate[places]
-    covariance = np.concatenate([whole.calibration.item_covariance[places], linked.item_covariance])
-    given = with_batch(marked_as_added(bank, given), is_new, history_of(bank).version, linked.linking_error)
-    return grown_part(whole, given, parameters, covariance, is_degenerate=alike)
+    return descendant(bank, overlaid(whole, part), replace(operation, link=link_made), statuses=statuses)
 
 
 def add_models(bank: GivenBank, responses: GivenResponses, *, how: str | None = None, note: str = "") -> Bank:
@@ -226,9 +225,6 @@ def marked_as_added(bank: Bank, responses: ResponseMatrix) -> ResponseMatrix:
     return responses.with_tables(models=models)
 
 
-FAMILIES = ("bernoulli", "binomial")
-
-
 @one_blas_thread()
 def recalibrate(
     bank: GivenBank,
@@ -289,7 +285,7 @@ def recalibrate(
 
 def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCallback) -> tuple[Bank, Link]:
     """Move the intercepts; the scale is kept, which counts as a link."""
-    if whole.parameters.family not in FAMILIES:
+    if whole.parameters.family not in ("bernoulli", "binomial"):
         raise DataError(
             "difficulties are updated in banks of right and wrong answers or of counts, got family "
             f"{whole.parameters.family!r}. Calibrate a bank of all responses anew."
@@ -302,42 +298,27 @@ def _with_new_difficulties(whole: Bank, added: BoolArray, progress: ProgressCall
     calibration, given = whole.calibration, whole.responses.take(models=np.flatnonzero(added))
     scenarios = given.items["scenario"].to_list()
     progress("updating difficulties", 0.0)
-    found = update_intercepts(
+    intercept, information = update_intercepts(
         whole.parameters,
         calibration.item_covariance,
         binary(whole, given.responses, scenarios),
         calibration.prior,
         n_trials=trials_of(whole, given),
     )
-    items = replace(whole.parameters, intercept=found.intercept)
+    items = replace(whole.parameters, intercept=intercept)
     values = binary(whole, whole.responses.responses, scenarios)
     abilities = map_abilities(items, values, calibration.prior, n_trials=trials_of(whole, whole.responses))
     progress("updating difficulties", 1.0)
     changed = replace(
         calibration,
         parameters=items,
-        item_covariance=updated_covariance(calibration.item_covariance, found.information),
+        item_covariance=updated_covariance(calibration.item_covariance, information),
         abilities=abilities.theta,
         ability_covariance=abilities.covariance,
     )
-    link = Link("difficulties", n_models=int(added.sum()), n_items=int((found.information > 0.0).sum()))
+    link = Link("difficulties", n_models=int(added.sum()), n_items=int((information > 0.0).sum()))
     models = whole.responses.models.with_columns(pl.lit(None, dtype=pl.String).alias(ADDED))  # learnt from by now
     return replace(whole, calibration=changed, responses=whole.responses.with_tables(models=models)), link
-
-
-MOST_STEPS = 50
-TOLERANCE = 1e-8
-"""Of the last step of an intercept, in logits."""
-LONGEST_STEP = 2.0
-"""In logits: Newton's parabola is good near its vertex only."""
-N_QUADRATURE = 3
-
-
-class UpdatedIntercepts(NamedTuple):
-    """Intercepts and the information that the answers added, each (n_items,)."""
-
-    intercept: FloatArray
-    information: FloatArray
 
 
 def update_intercepts(
@@ -347,8 +328,10 @@ def update_intercepts(
     prior: AbilityPrior,
     *,
     n_trials: FloatArray | None = None,
-) -> UpdatedIntercepts:
+) -> tuple[FloatArray, FloatArray]:
     """Find the mode of each item's intercept given new answers, with its present value and error as the prior.
+
+    Returns the intercepts and the information that the answers added, each (n_items,).
 
     ``argmax_c sum_l E[log P(y_l | a theta_l + c)] - (c - c_0)^2 / (2 v)``, with the slopes a as they are, the
     expectation over the posterior of each model's ability at the present parameters, and v the variance of the
@@ -357,7 +340,7 @@ def update_intercepts(
     Responses (n_models, n_items) are of models that the present parameters do not rest on, NaN where missing;
     covariances (n_items, n_dims + 1, n_dims + 1) of (loadings, intercept).
     """
-    nodes = ability_nodes(items, responses, prior, n_trials=n_trials, n_quadrature=N_QUADRATURE)
+    nodes = ability_nodes(items, responses, prior, n_trials=n_trials, n_quadrature=3)
     answered = ~np.isnan(responses)
     values = np.where(answered, responses, 0.0)
     offsets = [logit(items, nodes.theta[:, q]) - items.intercept for q in range(nodes.theta.shape[1])]
@@ -367,17 +350,17 @@ def update_intercepts(
     explained = np.einsum("ia,ia->i", both, np.linalg.solve(slopes + ridge, both[..., None])[..., 0])
     variance = np.maximum(item_covariance[:, -1, -1] - explained, 1e-9 * size)  # of each intercept given the slopes
     intercept, information = items.intercept.copy(), np.zeros(items.n_items)
-    for _ in range(MOST_STEPS):
+    for _ in range(50):
         gradient, information = np.zeros(items.n_items), np.zeros(items.n_items)
         for q, offset in enumerate(offsets):
             x, weight = offset + intercept, answered * nodes.weights[:, q, None]
             gradient += (weight * families.likelihood_terms(items, x, values, n_trials).slope).sum(axis=0)
             information += (weight * families.information_weights(items, x, n_trials)).sum(axis=0)
         step = (gradient - (intercept - items.intercept) / variance) / (information + 1.0 / variance)
-        intercept += np.clip(step, -LONGEST_STEP, LONGEST_STEP)
-        if np.abs(step).max() < TOLERANCE:
+        intercept += np.clip(step, -2.0, 2.0)  # in logits: Newton's parabola is good near its vertex only
+        if np.abs(step).max() < 1e-8:
             break
-    return UpdatedIntercepts(intercept, information)
+    return intercept, information
 
 
 def updated_covariance(covariance: FloatArray, information: FloatArray) -> FloatArray:

@@ -136,10 +136,6 @@ class LinkedItems(Tabular):
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-HALF = 0.5
-"""Of the range of the bank's scores that the linking models should span."""
-N_FURTHER = 5
-"""Models that are proposed."""
 SPEC = FixedParameters(n_quadrature=3, tolerance=0.003)
 AGAIN = FixedParameters(n_quadrature=3, tolerance=0.01, max_steps=20)
 """For links that differ from a known one by a model or a group."""
@@ -181,12 +177,10 @@ def link_items(bank: GivenBank, responses: GivenResponses, *, progress: Progress
 
 def link(bank: Bank, responses: ResponseMatrix, progress: ProgressCallback) -> LinkedItems:
     """Link new items to a whole bank."""
-    answers = linking_answers(bank, responses)
-    variance = np.nan_to_num(bank.calibration.item_covariance[answers.old, -1, -1])  # NaN: the method gives none
-    found = drifted_anchors(answers.data, variance)
-    ids = tuple(bank.item_ids[k] for k in answers.old)
-    anchors = Anchors(ids, found.value, found.standard_error, found.is_unlinked)
-    data = answers.data.without_old(anchors.is_unlinked)
+    data, new, old = linking_answers(bank, responses)
+    variance = np.nan_to_num(bank.calibration.item_covariance[old, -1, -1])  # NaN: the method gives none
+    anchors = Anchors(tuple(bank.item_ids[k] for k in old), *drifted_anchors(data, variance))
+    data = data.without_old(anchors.is_unlinked)
     progress("linking", 0.0)
     fit = calibrate_fixed(data, SPEC)
     items = expected_curves(data, fit)
@@ -198,7 +192,6 @@ def link(bank: Bank, responses: ResponseMatrix, progress: ProgressCallback) -> L
     covered = covered_range(strength, known)
     _warn(covered, anchors)
     progress("linking", 1.0)
-    new = answers.responses
     return LinkedItems(
         bank_id=bank.bank_id,
         item_ids=tuple(new.item_ids),
@@ -212,7 +205,7 @@ def link(bank: Bank, responses: ResponseMatrix, progress: ProgressCallback) -> L
         anchors=anchors,
         linking_error=error,
         covered=covered,
-        further_models=spread_over(known, strength, bank.responses.model_ids, new.model_ids, N_FURTHER),
+        further_models=spread_over(known, strength, bank.responses.model_ids, new.model_ids, n_models=5),
         converged=fit.converged,
     )
 
@@ -237,7 +230,7 @@ def _scores(bank: Bank, theta: FloatArray) -> FloatArray:
 
 def _warn(covered: float, anchors: Anchors) -> None:
     """Say what makes the link doubtful."""
-    if covered < HALF:
+    if covered < 0.5:
         warn(
             f"linking models should span at least half of the range of the bank's scores, got {100.0 * covered:.0f} "
             "%: curves of the new items are guesses beyond it. Run models of other strength on them.",
@@ -251,10 +244,6 @@ def _warn(covered: float, anchors: Anchors) -> None:
         )
 
 
-N_SPLITS = 4
-"""Draws of items that the error is measured on."""
-
-
 def prediction_error(bank: Bank, n_new: int, rng: np.random.Generator) -> float:
     """Root mean square error of the predicted mean of n_new items from the answers to half of the bank's.
 
@@ -264,7 +253,7 @@ def prediction_error(bank: Bank, n_new: int, rng: np.random.Generator) -> float:
     values = binary(bank, bank.responses.responses, bank.responses.items["scenario"].to_list())
     trials = trials_of(bank, bank.responses)
     errors = []
-    for _ in range(N_SPLITS):
+    for _ in range(4):
         order = bank.content_order.items[rng.permutation(bank.n_items)]
         shown, hidden = np.split(order, [bank.n_items // 2])
         hidden = hidden[:n_new]

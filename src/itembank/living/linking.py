@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -82,24 +81,11 @@ class LinkingData:
         )
 
 
-LEAST_MODELS = 3
-"""Linking models: two cannot show that they differ in how they do on the new items."""
-FEW_MODELS = 10
-LEAST_OLD_ANSWERS = 10
-"""Answers to old items of a model that links: fewer do not say how able it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class LinkingAnswers:
-    """What links, with its ids."""
-
-    data: LinkingData
-    responses: ResponseMatrix  # Of the linking models to the new items alone
-    old: IntArray  # (n_old,): Positions in the bank of the old items
-
-
-def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
+def linking_answers(bank: Bank, responses: ResponseMatrix) -> tuple[LinkingData, ResponseMatrix, IntArray]:
     """Gather the answers of all models that answered old and new items.
+
+    Returns what links, the responses of the linking models to the new items alone, and the positions in the bank of the
+    old items, (n_old,).
 
     A model that the bank has already need not answer the old items again: its answers are the bank's. Old items that
     nobody answered or that told no models apart do not link.
@@ -138,7 +124,7 @@ def linking_answers(bank: Bank, responses: ResponseMatrix) -> LinkingAnswers:
         None if old_trials is None else old_trials[links][:, old],
         trials_of(bank, new),
     )
-    return LinkingAnswers(data, new, old)
+    return data, new, old
 
 
 def binary(bank: Bank, values: FloatArray, scenarios: list[str]) -> FloatArray:
@@ -192,49 +178,31 @@ def _old_answers(bank: Bank, responses: ResponseMatrix) -> tuple[FloatArray, Flo
 
 def _linking_models(new: ResponseMatrix, old_values: FloatArray, model_ids: list[str]) -> IntArray:
     """Rows of the models that link; says which others do not."""
-    enough_old = (~np.isnan(old_values)).sum(axis=1) >= LEAST_OLD_ANSWERS
+    least = 3  # two models cannot show that they differ in how they do on the new items
+    least_old, few = 10, 10  # fewer answers to old items do not say how able a model is
+    enough_old = (~np.isnan(old_values)).sum(axis=1) >= least_old
     answers_new = new.observed.any(axis=1)
     left_out = [model_ids[k] for k in np.flatnonzero(answers_new & ~enough_old)]
     links = np.flatnonzero(answers_new & enough_old)
-    if links.size < LEAST_MODELS:
+    if links.size < least:
         raise DataError(
-            f"a link needs at least {LEAST_MODELS} models that answered new items and {LEAST_OLD_ANSWERS} or more of "
+            f"a link needs at least {least} models that answered new items and {least_old} or more of "
             f"the bank's, got {links.size}"
             + (f"; too few answers to the bank's items: {shown(left_out)}" if left_out else "")
             + ". Run models of the bank on the new items: their old answers are known."
         )
     if left_out:
         warn(
-            f"models with fewer than {LEAST_OLD_ANSWERS} answers to the bank's items do not link: {shown(left_out)}.",
+            f"models with fewer than {least_old} answers to the bank's items do not link: {shown(left_out)}.",
             DataWarning,
         )
-    if links.size < FEW_MODELS:
+    if links.size < few:
         warn(
-            f"{links.size} models link; {FEW_MODELS} to 20 that span the bank's abilities are enough, and with fewer "
+            f"{links.size} models link; {few} to 20 that span the bank's abilities are enough, and with fewer "
             "scores on the new items may be off by more than a point: mind the linking error.",
             DataWarning,
         )
     return links
-
-
-LARGEST_DISPLACEMENT = 0.5
-"""In logits (Wright and Douglas 1976)."""
-LARGEST_Z = 2.5
-"""Displacements in standard errors."""
-LARGEST_ERROR = 1.0
-"""In logits: where a displacement is known less well, a few answers that are hard to believe look like a moved item."""
-MOST_UNLINKED = 0.2
-"""Fraction of the old items that may be taken out of a link: beyond that it is not the items that moved."""
-
-
-class Displacements(NamedTuple):
-    """Of the n_old items of a link."""
-
-    # (n_old,): Logits by which the item is easier for the linking models than for the bank's; NaN where none answered
-    # it.
-    value: FloatArray
-    standard_error: FloatArray  # (n_old,)
-    is_unlinked: BoolArray  # (n_old,)
 
 
 def displacements(
@@ -260,20 +228,23 @@ def displacements(
     return value, error
 
 
-def drifted_anchors(data: LinkingData, intercept_variance: FloatArray) -> Displacements:
+def drifted_anchors(
+    data: LinkingData, intercept_variance: FloatArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:  # Displacements, their errors and what is unlinked, each (n_old,)
     """Unlink the item that moved most, find abilities anew, and go on while any moved too far.
 
-    An item moved too far when its displacement is more than 0.5 logits and more than 2.5 standard errors, with an error
-    below one logit; at most a fifth of the items are unlinked.
+    An item moved too far when its displacement is more than 0.5 logits (Wright and Douglas 1976) and more than 2.5
+    standard errors, with an error below one logit: where it is known less well, a few answers that are hard to believe
+    look like a moved item. At most a fifth of the items are unlinked; beyond that it is not the items that moved.
     """
     n_old = data.old.n_items
     is_unlinked = np.zeros(n_old, dtype=bool)
     while True:
         value, error = displacements(data, data.without_old(is_unlinked), intercept_variance)
         z = np.abs(value / error)
-        too_far = (np.abs(value) > LARGEST_DISPLACEMENT) & (z > LARGEST_Z) & (error < LARGEST_ERROR) & ~is_unlinked
-        if not too_far.any() or is_unlinked.sum() + 1 > MOST_UNLINKED * n_old:
-            return Displacements(value, error, is_unlinked)
+        too_far = (np.abs(value) > 0.5) & (z > 2.5) & (error < 1.0) & ~is_unlinked
+        if not too_far.any() or is_unlinked.sum() + 1 > 0.2 * n_old:
+            return value, error, is_unlinked
         is_unlinked[np.argmax(np.where(too_far, z, -1.0))] = True
 
 

@@ -1,12 +1,12 @@
 """What was added to a bank laid over it: models and items of both in one bank, nothing fitted anew."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from itembank.bank.banks import Bank, Calibration
+from itembank.bank.banks import Bank
 from itembank.errors import DataError, shown
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -26,124 +26,86 @@ def overlaid(whole: Bank, part: Bank) -> Bank:
     DataError
         When an item of both has another scenario or content, or a model of both answered it otherwise.
     """
-    both = _Both.of(whole, part)
-    _check_items(both)
-    return _joined(both)
+    items_in_whole = _places(whole.item_ids, part.item_ids)
+    models_in_whole = _places(whole.responses.model_ids, part.responses.model_ids)
+    _check_alike(whole, part, items_in_whole, models_in_whole)
+    new_items, new_models = np.flatnonzero(items_in_whole < 0), np.flatnonzero(models_in_whole < 0)
+    # the row and the column of each cell of the part in the bank of both
+    rows, columns = models_in_whole.copy(), items_in_whole.copy()
+    rows[new_models] = whole.n_models + np.arange(new_models.size)
+    columns[new_items] = whole.n_items + np.arange(new_items.size)
 
+    def laid_over(ours: FloatArray | None, theirs: FloatArray | None) -> FloatArray:
+        result = np.full((whole.n_models + new_models.size, whole.n_items + new_items.size), np.nan)
+        if theirs is not None:
+            result[np.ix_(rows, columns)] = theirs
+        if ours is not None:
+            known = ~np.isnan(ours)
+            result[: whole.n_models, : whole.n_items][known] = ours[known]
+        return result
 
-@dataclass(frozen=True, slots=True)
-class _Both:
-    """A whole bank, a part, and where the models and items of the part are in the bank."""
-
-    one: Bank
-    other: Bank
-    item_places: IntArray  # (n_items,) of the part: Position in the bank, -1 where it has none
-    model_places: IntArray  # (n_models,) of the part
-
-    @classmethod
-    def of(cls, one: Bank, other: Bank) -> "_Both":
-        return cls(
-            one,
-            other,
-            _places(one.item_ids, other.item_ids),
-            _places(one.responses.model_ids, other.responses.model_ids),
-        )
-
-    @property
-    def new_items(self) -> IntArray:
-        """Items of the part alone, as its positions."""
-        return np.flatnonzero(self.item_places < 0)
-
-    @property
-    def new_models(self) -> IntArray:
-        """Models of the part alone, as its positions."""
-        return np.flatnonzero(self.model_places < 0)
-
-    @property
-    def common_items(self) -> tuple[IntArray, IntArray]:
-        """Positions of the common items in the bank, and in the part."""
-        theirs = np.flatnonzero(self.item_places >= 0)
-        return self.item_places[theirs], theirs
-
-    @property
-    def columns(self) -> IntArray:
-        """Column of each item of the part in the bank of both."""
-        columns = self.item_places.copy()
-        columns[self.new_items] = self.one.n_items + np.arange(self.new_items.size)
-        return columns
-
-    @property
-    def rows(self) -> IntArray:
-        """Row of each model of the part in the bank of both."""
-        rows = self.model_places.copy()
-        rows[self.new_models] = self.one.n_models + np.arange(self.new_models.size)
-        return rows
+    one, other = whole.responses, part.responses
+    items = pl.concat([one.items, other.items[new_items]], how="diagonal_relaxed")
+    trials = None
+    if one.n_trials is not None or other.n_trials is not None:  # where only one counts, one an answer of the other
+        counts = [each.observed.astype(np.int64) if each.n_trials is None else each.n_trials for each in (one, other)]
+        trials = np.nan_to_num(laid_over(*(np.where(count > 0, count, np.nan) for count in counts))).astype(np.int64)
+    matrix = ResponseMatrix.create(
+        laid_over(one.responses, other.responses),
+        models=pl.concat([one.models, other.models[new_models]], how="diagonal_relaxed"),
+        items=with_prompts(items, [one.items, other.items]),
+        n_trials=trials,
+        costs={
+            unit: laid_over(one.costs.get(unit), other.costs.get(unit)) for unit in sorted({*one.costs, *other.costs})
+        },
+    )
+    ours, theirs = whole.calibration, part.calibration
+    calibration = replace(
+        ours,
+        parameters=joined_parameters(ours.parameters, theirs.parameters.take(new_items)),
+        item_covariance=np.concatenate([ours.item_covariance, theirs.item_covariance[new_items]]),
+        abilities=np.concatenate([ours.abilities, theirs.abilities[new_models]]),
+        ability_covariance=np.concatenate([ours.ability_covariance, theirs.ability_covariance[new_models]]),
+        is_degenerate=np.concatenate([ours.is_degenerate, theirs.is_degenerate[new_items]]),
+    )
+    targets = ScoreTargets.create(matrix.items, within=whole.targets.within, across=whole.targets.across)
+    return replace(
+        whole,
+        responses=matrix,
+        calibration=calibration,
+        targets=targets,
+        item_model_bias=_by_scenario(whole, part, targets.scenarios, "item_model_bias"),
+        response_variance=_by_scenario(whole, part, targets.scenarios, "response_variance"),
+    )
 
 
 def _places(known: Sequence[str], wanted: Sequence[str]) -> IntArray:
+    """Place of each name among those that are known, -1 where it has none."""
     index = {name: place for place, name in enumerate(known)}
     return np.array([index.get(name, -1) for name in wanted], dtype=np.int64)
 
 
-def _check_items(both: _Both) -> None:
+def _check_alike(whole: Bank, part: Bank, items_in_whole: IntArray, models_in_whole: IntArray) -> None:
     """Refuse items that are not the same in both, and answers of one model that differ."""
-    one, other = both.one, both.other
-    ours, theirs = both.common_items
-    scenarios = one.responses.items["scenario"].gather(ours) != other.responses.items["scenario"].gather(theirs)
-    moved = np.array(one.item_ids, dtype=object)[ours[scenarios.to_numpy()]].tolist()
+    one, other = whole.responses, part.responses
+    theirs, models = np.flatnonzero(items_in_whole >= 0), np.flatnonzero(models_in_whole >= 0)
+    ours = items_in_whole[theirs]
+    scenarios = one.items["scenario"].gather(ours) != other.items["scenario"].gather(theirs)
+    moved = np.array(whole.item_ids, dtype=object)[ours[scenarios.to_numpy()]].tolist()
     if moved:
         raise DataError(
-            f"an item must belong to one scenario, and {len(moved)} belong to another in bank {one.bank_id}: "
+            f"an item must belong to one scenario, and {len(moved)} belong to another in bank {whole.bank_id}: "
             f"{shown(moved)}. Rename the items, or the scenarios."
         )
-    check_same_content(other.responses.items, one.responses.items)
-    models = np.flatnonzero(both.model_places >= 0)
-    a = one.responses.responses[np.ix_(both.model_places[models], ours)]
-    b = other.responses.responses[np.ix_(models, theirs)]
+    check_same_content(other.items, one.items)
+    a, b = one.responses[np.ix_(models_in_whole[models], ours)], other.responses[np.ix_(models, theirs)]
     differs = (a != b) & ~(np.isnan(a) | np.isnan(b))
     if differs.any():
-        names = [other.responses.model_ids[k] for k in models[differs.any(axis=1)].tolist()]
+        names = [other.model_ids[k] for k in models[differs.any(axis=1)].tolist()]
         raise DataError(
             f"a model must have answered an item as it did in the bank, and {len(names)} did not in "
             f"{int(differs.sum())} cells: {shown(names)}. If these are other runs, give the models other ids."
         )
-
-
-def _joined(both: _Both) -> Bank:
-    """Put all models and items into one bank."""
-    one, other = both.one, both.other
-    items = pl.concat([one.responses.items, other.responses.items[both.new_items]], how="diagonal_relaxed")
-    items = with_prompts(items, [one.responses.items, other.responses.items])
-    models = pl.concat([one.responses.models, other.responses.models[both.new_models]], how="diagonal_relaxed")
-    values = _over(both, one.responses.responses, other.responses.responses)
-    units = {*one.responses.costs, *other.responses.costs}
-    costs = {
-        unit: _over(both, one.responses.costs.get(unit), other.responses.costs.get(unit)) for unit in sorted(units)
-    }
-    matrix = ResponseMatrix.create(values, models=models, items=items, n_trials=_trials(both), costs=costs)
-    targets = ScoreTargets.create(matrix.items, within=one.targets.within, across=one.targets.across)
-    return replace(
-        one,
-        responses=matrix,
-        calibration=_calibration(both),
-        targets=targets,
-        item_model_bias=_by_scenario(one, other, targets.scenarios, "item_model_bias"),
-        response_variance=_by_scenario(one, other, targets.scenarios, "response_variance"),
-    )
-
-
-def _calibration(both: _Both) -> Calibration:
-    """Put parameters and abilities together; nothing is fitted."""
-    one, other = both.one.calibration, both.other.calibration
-    items, models = both.new_items, both.new_models
-    return replace(
-        one,
-        parameters=joined_parameters(one.parameters, other.parameters.take(items)),
-        item_covariance=np.concatenate([one.item_covariance, other.item_covariance[items]]),
-        abilities=np.concatenate([one.abilities, other.abilities[models]]),
-        ability_covariance=np.concatenate([one.ability_covariance, other.ability_covariance[models]]),
-        is_degenerate=np.concatenate([one.is_degenerate, other.is_degenerate[items]]),
-    )
 
 
 def joined_parameters(a: ItemParameters, b: ItemParameters) -> ItemParameters:
@@ -157,29 +119,6 @@ def joined_parameters(a: ItemParameters, b: ItemParameters) -> ItemParameters:
         family=a.family,
         precision=precision,
     )
-
-
-def _over(both: _Both, ours: FloatArray | None, theirs: FloatArray | None) -> FloatArray:
-    """Lay the cells of both over each other; where both have one it is the bank's."""
-    result = np.full((both.one.n_models + both.new_models.size, both.one.n_items + both.new_items.size), np.nan)
-    if theirs is not None:
-        result[np.ix_(both.rows, both.columns)] = theirs
-    if ours is not None:
-        known = ~np.isnan(ours)
-        result[: both.one.n_models, : both.one.n_items][known] = ours[known]
-    return result
-
-
-def _trials(both: _Both) -> IntArray | None:
-    """Return the attempts behind each answer; where only one counts them, one an answer of the other."""
-    counts = [
-        bank.responses.observed.astype(np.int64) if bank.responses.n_trials is None else bank.responses.n_trials
-        for bank in (both.one, both.other)
-    ]
-    if both.one.responses.n_trials is None and both.other.responses.n_trials is None:
-        return None
-    known = [np.where(count > 0, count, np.nan) for count in counts]
-    return np.nan_to_num(_over(both, known[0], known[1])).astype(np.int64)
 
 
 def _by_scenario(one: Bank, other: Bank, scenarios: Sequence[str], name: str) -> FloatArray:

@@ -13,13 +13,6 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import RELATIVE, first_largest, first_smallest
 
-MAX_ITERATIONS = 300
-"""Never reached in trials: Lloyd's rounds ended after 8 to 101 with up to 10,000 points and 100 clusters."""
-FEW_DISTANCES = 20_000
-"""Distances of points to centroids up to which all are found anew each time: bounds would take as long."""
-NO_DISTANCE = 1e-12
-"""Squared distance, as a fraction of the largest squared length, that counts as none: only rounding set them apart."""
-
 
 @dataclass(frozen=True, slots=True)
 class Clustering:
@@ -115,7 +108,9 @@ def _starts(
     n_trials = 2 + int(np.log(n_clusters))
     uniform = rng.random((n_restarts, 1 + (n_clusters - 1) * n_trials))
     lengths = np.sum(points**2, axis=1)
-    nothing = NO_DISTANCE * lengths.max()
+    # Squared distance, as a fraction of the largest squared length, that counts as none: only rounding set them apart.
+    no_distance = 1e-12
+    nothing = no_distance * lengths.max()
     restarts = np.arange(n_restarts)
     chosen = np.empty((n_restarts, n_clusters), dtype=np.int64)
     first = _draw(np.broadcast_to(weights, (n_restarts, weights.shape[0])), uniform[:, :1])
@@ -157,7 +152,9 @@ def _lloyd(means: ClusterMeans, centroids: FloatArray) -> Clustering:
     assigned = _Assignment(points)
     # No point has the label -1, so the first round never counts as "no point moved".
     labels: IntArray = np.full(points.shape[0], -1)
-    for _ in range(MAX_ITERATIONS):
+    # Never reached in trials: Lloyd's rounds ended after 8 to 101 with up to 10,000 points and 100 clusters.
+    max_iterations = 300
+    for _ in range(max_iterations):
         nearest = assigned.nearest(centroids)
         if np.bincount(nearest, minlength=centroids.shape[0]).min() == 0:
             _fill_empty(nearest, weights * squared_distances_to_own(points, centroids, nearest), centroids.shape[0])
@@ -186,7 +183,9 @@ class _Assignment:
 
     def nearest(self, centroids: FloatArray) -> IntArray:
         """Index of the centroid nearest to each point, as `nearest_centroid`."""
-        if self.points.shape[0] * centroids.shape[0] <= FEW_DISTANCES:
+        # Distances of points to centroids up to which all are found anew each time: bounds would take as long.
+        few_distances = 20_000
+        if self.points.shape[0] * centroids.shape[0] <= few_distances:
             return nearest_centroid(self.points, centroids)
         if self.centroids is not None:
             moved = np.sqrt(np.sum((centroids - self.centroids) ** 2, axis=1))

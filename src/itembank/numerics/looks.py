@@ -10,9 +10,6 @@ import numpy as np
 from itembank.numerics.arrays import BoolArray, FloatArray
 
 NORMAL = NormalDist()
-N_NODES = 96
-LOWEST = -8.0
-"""Of a standard normal: what lies below it has a probability below 1e-15."""
 
 
 def crossing_probability(information: Sequence[float], boundary: float) -> float:
@@ -24,9 +21,12 @@ def crossing_probability(information: Sequence[float], boundary: float) -> float
     """
     from scipy.special import ndtr  # noqa: PLC0415 (loading it takes a third of a verdict from two files)
 
-    nodes, weights = np.polynomial.legendre.leggauss(N_NODES)
-    z = 0.5 * (boundary - LOWEST) * (nodes + 1.0) + LOWEST
-    weights = 0.5 * (boundary - LOWEST) * weights
+    n_nodes = 96
+    nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
+    # Of a standard normal: what lies below it has a probability below 1e-15.
+    lowest = -8.0
+    z = 0.5 * (boundary - lowest) * (nodes + 1.0) + lowest
+    weights = 0.5 * (boundary - lowest) * weights
     density = np.exp(-0.5 * z**2) / np.sqrt(2.0 * np.pi)
     crossed = 1.0 - NORMAL.cdf(boundary)
     for earlier, later in pairwise(information):
@@ -54,15 +54,12 @@ def constant_boundary(information: tuple[float, ...], error: float) -> float:
     return most
 
 
-MANY_DEGREES = 100.0
-
-
 def student_boundary(boundary: float, degrees: float) -> float:
     """Return the boundary of a Student variable that is crossed as rarely as `boundary` is by a normal one.
 
     With many degrees of freedom by the expansion of Abramowitz & Stegun, 26.7.5, whose next term is below 1e-8 then.
     """
-    if degrees < MANY_DEGREES:
+    if degrees < 100.0:
         from itembank.numerics.intervals import t_quantile  # noqa: PLC0415 (as above)
 
         return t_quantile(NORMAL.cdf(boundary), degrees)

@@ -9,17 +9,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 TOLERANCE = 1e-8
 """Newton decrement at which a row stops: its distance to the maximum in standard errors, before the last step."""
 
-FLATTEST = 1e-15
-"""Smallest curvature a step divides by, as a fraction of the row's largest: below it there is only rounding."""
 
-RIDGE = 1e-12
-"""Ridge for a singular matrix, as a fraction of its largest curvature: some hundred times the rounding error."""
-
-SLACK = 1e-13
-"""Fall of an objective, relative to 1 or its size, that counts as rounding."""
-
-N_REWEIGHTINGS = 25
-"""Of simulated pairs 12 settle both coefficients to ten digits, 5 to four."""
 LEAST_VARIANCE_SHARE = 1e-3
 """An expected squared error is at least this fraction of the mean one, as it is divided by."""
 
@@ -65,6 +55,8 @@ def maximise(
     converged = np.zeros(len(theta), dtype=bool)
     rows, point, scale = np.arange(len(theta)), start, np.ones(len(theta))
     current = problem.evaluate(point)
+    # Fall of an objective, relative to 1 or its size, that counts as rounding.
+    slack = 1e-13
     for _ in range(max_iterations):
         step = _uphill(current, is_concave=is_concave)
         # gradient . H^-1 gradient is the squared distance to the maximum of the quadratic, in standard errors.
@@ -83,7 +75,7 @@ def maximise(
         # A refused step is quartered, and two good ones bring the whole step back: only at Newton's own length does it
         # converge quadratically.
         # Rounding may lower the objective of a row that has all but arrived.
-        better = proposed.objective >= current.objective - SLACK * (1.0 + np.abs(current.objective))
+        better = proposed.objective >= current.objective - slack * (1.0 + np.abs(current.objective))
         scale = np.where(better, np.minimum(1.0, 2.0 * scale), 0.25 * scale)
         if better.all():
             point, current = candidate, proposed
@@ -110,7 +102,9 @@ def _uphill(current: Evaluation, *, is_concave: bool) -> FloatArray:
     # With absolute values every step goes uphill; with negative ones it could go to a saddle or a minimum.
     sizes = np.abs(values)  # (n, n_dims)
     largest = np.maximum(sizes.max(axis=1, keepdims=True), 1e-150)  # no overflow below
-    sizes = np.maximum(sizes, FLATTEST * largest)
+    # Smallest curvature a step divides by, as a fraction of the row's largest: below it there is only rounding.
+    flattest = 1e-15
+    sizes = np.maximum(sizes, flattest * largest)
     along = np.einsum("nde,nd->ne", vectors, current.gradient) / sizes
     result: FloatArray = np.einsum("nde,ne->nd", vectors, along)
     return result
@@ -120,7 +114,7 @@ def inverse(precision: FloatArray) -> FloatArray:
     """Invert positive definite matrices (n, n_dims, n_dims); those that rounding made singular get a ridge.
 
     Where one direction is known 1e16 times better than another, as from millions of trials under a wide prior, the
-    matrix holds nothing of the other any more. The ridge, `RIDGE` of the largest curvature, gives it a variance that
+    matrix holds nothing of the other any more. The ridge, 1e-12 of the largest curvature, gives it a variance that
     is finite and huge, which is true.
     """
     try:
@@ -135,7 +129,9 @@ def inverse(precision: FloatArray) -> FloatArray:
 
 def _ridged(precision: FloatArray) -> FloatArray:
     largest = np.maximum(np.einsum("ndd->nd", precision).max(axis=1), 1e-150)  # no overflow below
-    result: FloatArray = precision + RIDGE * largest[:, None, None] * np.eye(precision.shape[1])
+    # Ridge for a singular matrix, as a fraction of its largest curvature: some hundred times the rounding error.
+    ridge = 1e-12
+    result: FloatArray = precision + ridge * largest[:, None, None] * np.eye(precision.shape[1])
     return result
 
 
@@ -191,7 +187,9 @@ def fit_variance(squared: FloatArray, design: FloatArray) -> tuple[float, float]
     # The variance of a squared normal error is 2 E^2, hence weights 1 / fitted^2. Their fixed point solves the score
     # equations; unweighted least squares, the start, would follow the few largest errors.
     coefficients = _non_negative(scaled, squared)
-    for _ in range(N_REWEIGHTINGS):
+    # Of simulated pairs 12 settle both coefficients to ten digits, 5 to four.
+    n_reweightings = 25
+    for _ in range(n_reweightings):
         fitted = np.maximum(scaled @ coefficients, floor)
         coefficients = _non_negative(scaled / fitted[:, None], squared / fitted)
     a, b = (coefficients / unit).tolist()

@@ -12,7 +12,6 @@ PRIOR_ITEMS = 1000.0
 Where the probabilities of both models are known, the difference of accuracies is predicted to be that of their means,
 but for an unknown constant. Its prior has the precision of so many residuals. It was learnt on half of the built-in
 language models, where it came out as 1,170 (`benchmarks/gates.py` has the others)."""
-RIDGE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +68,7 @@ def paired_look(
     design = np.stack(columns, axis=1)
     x = design[seen]
     ahead = design[~seen].mean(axis=0) if is_sample else x.mean(axis=0)
-    project = np.linalg.solve(x.T @ x + np.diag([0.0] + [RIDGE] * (len(columns) - 1)), x.T)
+    project = np.linalg.solve(x.T @ x + np.diag([0.0] + [1.0] * (len(columns) - 1)), x.T)
     group = np.arange(n) if clusters is None else np.unique(clusters[asked][seen], return_inverse=True)[1]
     n_groups = int(group.max()) + 1
     degrees = float(max(n_groups - len(columns), 1))

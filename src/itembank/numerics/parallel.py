@@ -20,10 +20,6 @@ MOST_RESTARTS = 3
 """Deaths of worker processes after each of which the parts that were lost are run again."""
 DEATHS = {"TerminatedWorkerError", "RayActorError", "WorkerCrashedError"}
 """What joblib's own processes and Ray raise when a worker died; Dask starts its tasks again by itself."""
-PARTS_PER_WORKER = 4
-"""Parts handed out at a time by a backend that gives results back only when all are there."""
-LARGEST_KEPT = 31 * 2**20
-"""Bytes of an array whose memory the C library keeps when it is freed."""
 _here = threading.local()
 
 
@@ -142,13 +138,15 @@ def _handed_out(
 
     calls = [joblib.delayed(_in_worker)(function, number, part) for number, part in left.items()]
     is_ours = type(get_active_backend()[0]).__name__ == "LokyBackend"
+    # Parts handed out at a time by a backend that gives results back only when all are there.
+    parts_per_worker = 4
     with joblib.parallel_config(backend="loky", inner_max_num_threads=1) if is_ours else joblib.parallel_config():
         try:
             work = joblib.Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
             chunks = [calls]
         except ValueError:  # this backend has no generators (Ray's)
             work = joblib.Parallel(n_jobs=n_jobs, batch_size=1)
-            size = PARTS_PER_WORKER * _n_workers(n_jobs)
+            size = parts_per_worker * _n_workers(n_jobs)
             chunks = [calls[start : start + size] for start in range(0, len(calls), size)]
     for chunk in chunks:
         yield from work(chunk)
@@ -205,7 +203,9 @@ def _keep_freed_memory() -> None:
     anew page by page: up to a fifth of the time of a fit. glibc keeps arrays as large as any that it freed before
     (M_MMAP_THRESHOLD in mallopt(3), up to 32 MB), so one that nothing is written to is made and freed.
     """
-    np.empty(LARGEST_KEPT, dtype=np.uint8)
+    # Bytes of an array whose memory the C library keeps when it is freed.
+    largest_kept = 31 * 2**20
+    np.empty(largest_kept, dtype=np.uint8)
 
 
 @functools.cache

@@ -7,8 +7,6 @@ from itembank.numerics.arrays import FloatArray
 
 THREE_NODES = ((0.0, 4.0 / 6.0), (1.0, 1.0 / 6.0), (-1.0, 1.0 / 6.0))
 """Gauss and Hermite's places, in steps of sqrt(3) standard deviations from the mean, and weights."""
-MOST_NODES = 1_000_000
-"""A product grid larger than this is refused: its E-step would not fit in memory."""
 
 
 def normal_grid(
@@ -54,8 +52,10 @@ def _check(n_nodes: int, bounds: tuple[float, float], n_dims: int) -> None:
             "a quadrature grid needs at least 2 nodes, 1 dimension and increasing bounds, got "
             f"n_nodes={n_nodes}, n_dims={n_dims}, bounds={bounds}."
         )
-    if n_nodes**n_dims > MOST_NODES:
+    # A product grid larger than this is refused: its E-step would not fit in memory.
+    most_nodes = 1_000_000
+    if n_nodes**n_dims > most_nodes:
         raise ParameterError(
-            f"a quadrature grid may have at most {MOST_NODES:,} nodes, got {n_nodes} ** {n_dims} = "
+            f"a quadrature grid may have at most {most_nodes:,} nodes, got {n_nodes} ** {n_dims} = "
             f"{n_nodes**n_dims:,}. Take fewer nodes per dimension, or a method without quadrature."
         )

@@ -5,9 +5,6 @@ import numpy as np
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.ties import average_ranks
 
-TIE_DIGITS = 12
-"""Two sums of the same responses may differ by rounding, which must not break a tie."""
-
 
 def spearman(
     truth: FloatArray,  # (n_rows, n_models)
@@ -27,6 +24,8 @@ def spearman(
 
 def _centred_ranks(values: FloatArray) -> FloatArray:
     """Ranks within each row, about their mean, (n_rows, n_models)."""
-    ranks = np.array([average_ranks(row) for row in np.round(values, TIE_DIGITS)]).reshape(values.shape)
+    # Two sums of the same responses may differ by rounding, which must not break a tie.
+    tie_digits = 12
+    ranks = np.array([average_ranks(row) for row in np.round(values, tie_digits)]).reshape(values.shape)
     result: FloatArray = ranks - ranks.mean(axis=1, keepdims=True)
     return result

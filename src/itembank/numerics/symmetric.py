@@ -22,8 +22,6 @@ def unpack(packed: FloatArray, n_dims: int) -> FloatArray:
 
 MATRICES_AT_ONCE = 768
 """They stay in the cache of a processor."""
-LARGEST_SWEPT = 16
-"""Rows up to which sweeping is faster than LAPACK, by a third to five times."""
 
 
 def inverse_and_log_determinant(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -32,7 +30,9 @@ def inverse_and_log_determinant(matrices: FloatArray) -> tuple[FloatArray, Float
     By sweeping pivot after pivot (Beaton 1964), of many small matrices at once.
     """
     n, size = matrices.shape[:2]
-    if size > LARGEST_SWEPT:
+    # Rows up to which sweeping is faster than LAPACK, by a third to five times.
+    largest_swept = 16
+    if size > largest_swept:
         return np.linalg.inv(matrices), np.linalg.slogdet(matrices)[1]
     inverse, log_determinant = np.empty(matrices.shape), np.zeros(n)
     for first in range(0, n, MATRICES_AT_ONCE):

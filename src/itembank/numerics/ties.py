@@ -70,16 +70,11 @@ def clearly_best(errors: Sequence[FloatArray]) -> int:
     Of the mean of paired differences: all candidates have errors, or other losses, on the same models, (n_models,) each
     and NaN where unknown.
     """
-    best = int(np.argmin([_mean(each) for each in errors]))
+    known = [each[~np.isnan(each)] for each in errors]
+    best = int(np.argmin([float(one.mean()) if one.size else np.inf for one in known]))
     saving = errors[0] - errors[best]
-    known = saving[~np.isnan(saving)]
-    if known.size < 2:
+    saving = saving[~np.isnan(saving)]
+    if saving.size < 2:
         return best
-    doubt = float(np.std(known, ddof=1) / np.sqrt(known.size))
-    return best if float(known.mean()) > doubt else 0
-
-
-def _mean(errors: FloatArray) -> float:
-    """Mean of the errors that are known; infinite where none is."""
-    known = errors[~np.isnan(errors)]
-    return float(known.mean()) if known.size else np.inf
+    doubt = float(np.std(saving, ddof=1) / np.sqrt(saving.size))
+    return best if float(saving.mean()) > doubt else 0

@@ -15,14 +15,13 @@ from itembank.publishing.without_responses import CrossValidatedScores
 from itembank.responses.model_features import model_dates
 from itembank.responses.prompts import prompts_in_words
 
-MOST_CHARACTERS = 80
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#!|~$])|([<>&:/@]|(?<=www)\.)")
 
 
 def escaped(text: object) -> str:
     """Return text that Markdown shows as it is: control characters as escapes, text that is too long cut."""
     plain = visible(" ".join(str(text).split()))
-    cut = plain if len(plain) <= MOST_CHARACTERS else f"{plain[: MOST_CHARACTERS - 1]}…"
+    cut = plain if len(plain) <= 80 else f"{plain[:79]}…"
     return _SPECIAL.sub(lambda found: f"\\{found[1]}" if found[1] else f"&#{ord(found[2])};", cut)
 
 
@@ -35,8 +34,6 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 CANARY = "6f0d6bb6-0f0e-4f0b-9a52-9b2f5f6a3c5e"
 """Is in every card, so that whoever trains a model can find banks in the data and leave them out."""
-MOST_SHOWN = 60
-"""Scenarios that a card lists."""
 _LICENSE = re.compile(r"[a-z0-9][a-z0-9.+-]{0,60}")
 PROMPT_COLUMNS = ("task", "task_version", "n_shot", "num_fewshot", "metric", "filter")
 """Columns of the item table that say how questions were asked and judged."""
@@ -82,17 +79,33 @@ def card(
     `left_out` columns of its tables that are not published; `beside` says what the files of a small subset hold, by
     their names.
     """
+    published, subset = bank.published, bank.published.subset if bank.published else None
+    few = "about a hundred" if subset is None else f"{subset.selection.n_items:,}"
+    summary = (
+        f"A calibrated item bank of {bank.n_total:,} items in {bank.targets.n_scenarios:,} scenarios, made of the "
+        f"results of {bank.n_calibration_models:,} models (bank `{bank.bank_id}`). It estimates what a new model would "
+        f"score on all items from its answers to {few} of them, with an interval."
+    )
+    tables = {"items": bank.responses.items, **({} if published else {"past models": bank.responses.models})}
+    columns = [f"Its table of {name} has the columns {_listed(table.columns)}." for name, table in tables.items()]
+    columns += [f"Left out: {_listed(left_out)}."] if left_out else []
+    dates = model_dates(bank.responses.models)
+    of_models = ""
+    if dates is not None:
+        of_models = f"{dates.len() - dates.null_count():,} models of {dates.min()!s} to {dates.max()!s}."
+    has_errors = subset is not None and subset.errors.shape[0] > 0
+    but = BUT_SUBSET.format(n=subset.selection.n_items) if has_errors and subset is not None else ""
     parts = [
         _front_matter(bank, options, [name for name in beside if name == "selected.csv"]),
-        f"# {escaped(options.name)}\n\n{_summary(bank)}",
+        f"# {escaped(options.name)}\n\n{summary}",
         f"## Use it\n\n{_usage_of_subset(bank, options.place) if beside else _usage(options.place)}",
-        f"## What it holds\n\n{_scenarios(bank)}\n\n{_columns(bank, left_out)}",
+        f"## What it holds\n\n{_scenarios(bank)}\n\n{' '.join(columns)}",
         f"## How exact it is\n\n{_accuracy(cross_validated)}",
         *[f"![{escaped(holds)}]({name})" for name, holds in beside.items() if name.endswith(".png")],
         *_section("## The files", table(("file", "holds"), list(beside.items())) if beside else ""),
-        *_section("## The past models", _dates(bank)),
+        *_section("## The past models", of_models),
         *_section("## How questions were asked", _prompts(bank)),
-        *_section("## What does not work", _limits(bank)),
+        *_section("## What does not work", WITHOUT_RESPONSES.format(but=but) if published else ""),
         f"## What may not be published\n\n{WARNING}",
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -133,39 +146,12 @@ def _accuracy(cross_validated: Sequence[CrossValidatedScores]) -> str:
     )
 
 
-def _columns(bank: Bank, left_out: Sequence[str]) -> str:
-    """Name the columns of the tables that are published, and those that are not."""
-    tables = {"items": bank.responses.items, **({} if bank.published else {"past models": bank.responses.models})}
-    told = [f"Its table of {name} has the columns {_listed(table.columns)}." for name, table in tables.items()]
-    return " ".join([*told, *([f"Left out: {_listed(left_out)}."] if left_out else [])])
-
-
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(escaped, names))
 
 
-def _limits(bank: Bank) -> str:
-    """Say what no longer works without responses; nothing of a whole bank."""
-    if bank.published is None:
-        return ""
-    subset = bank.published.subset
-    has_errors = subset is not None and subset.errors.shape[0] > 0
-    but = BUT_SUBSET.format(n=subset.selection.n_items) if has_errors and subset is not None else ""
-    return WITHOUT_RESPONSES.format(but=but)
-
-
 def _section(heading: str, text: str) -> list[str]:
     return [f"{heading}\n\n{text}"] if text else []
-
-
-def _summary(bank: Bank) -> str:
-    n_models, subset = bank.n_calibration_models, bank.published.subset if bank.published else None
-    few = "about a hundred" if subset is None else f"{subset.selection.n_items:,}"
-    return (
-        f"A calibrated item bank of {bank.n_total:,} items in {bank.targets.n_scenarios:,} scenarios, made of the "
-        f"results of {n_models:,} models (bank `{bank.bank_id}`). It estimates what a new model would score on all "
-        f"items from its answers to {few} of them, with an interval."
-    )
 
 
 def _usage(place: str) -> str:
@@ -198,38 +184,30 @@ def _scenarios(bank: Bank) -> str:
     """Return one row a scenario, with the range of past models' scores where it is known."""
     sizes, weights = bank.targets.scenario_sizes.tolist(), bank.targets.scenario_weights
     rows: list[tuple[object, ...]] = []
-    for index, name in enumerate(bank.targets.scenarios[:MOST_SHOWN]):
-        known = () if bank.published else _range(bank.best_known_scores[:, index])
-        rows.append((name, int(sizes[index]), f"{weights[index]:.3f}", *known))
+    for index, name in enumerate(bank.targets.scenarios[:60]):
+        row: tuple[object, ...] = (name, int(sizes[index]), f"{weights[index]:.3f}")
+        if not bank.published:
+            scores = bank.best_known_scores[:, index]
+            known = scores[~np.isnan(scores)]
+            ends = (known.mean(), known.min(), known.max()) if known.size else ()
+            row = (*row, *([f"{one:.3f}" for one in ends] or ["", "", ""]))
+        rows.append(row)
     heads = ("scenario", "items", "weight in the overall score")
     text = table(heads if bank.published else (*heads, "mean score", "lowest", "highest"), rows)
-    more = bank.targets.n_scenarios - MOST_SHOWN
+    more = bank.targets.n_scenarios - len(rows)
     calibration = bank.calibration
     abilities = "ability" if calibration.n_dims == 1 else "abilities"
     how = f"Item model {calibration.item_model}, {calibration.n_dims} {abilities}, by {calibration.method}."
     return text + (f"\n\n... and {more} more." if more > 0 else "") + f"\n\n{how}"
 
 
-def _range(scores: np.ndarray) -> tuple[str, ...]:
-    known = scores[~np.isnan(scores)]
-    return tuple(f"{one:.3f}" for one in (known.mean(), known.min(), known.max())) if known.size else ("", "", "")
-
-
-def _dates(bank: Bank) -> str:
-    """Say from when to when the models are, where their table says it."""
-    dates = model_dates(bank.responses.models)
-    if dates is None:
-        return ""
-    return f"{dates.len() - dates.null_count():,} models of {dates.min()!s} to {dates.max()!s}."
-
-
 def _prompts(bank: Bank) -> str:
     """List how each kind of item was asked and judged, as the item table says."""
-    told = prompts_in_words(bank.responses.items, most=MOST_SHOWN)
+    told = prompts_in_words(bank.responses.items, most=60)
     if told:
         return "\n".join(f"- {escaped(line)}" for line in told)
     names = [name for name in PROMPT_COLUMNS if name in bank.responses.items.columns]
     if not names:
         return ""
     kinds = bank.responses.items.select(names).unique(maintain_order=True)
-    return table(names, kinds.head(MOST_SHOWN).cast(pl.String).fill_null("").rows())
+    return table(names, kinds.head(60).cast(pl.String).fill_null("").rows())

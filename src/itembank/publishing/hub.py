@@ -20,8 +20,6 @@ from itembank.publishing.publishable import file_sizes, for_publication, left_ou
 from itembank.publishing.without_responses import CrossValidatedScores, cross_validated_scores, without_responses
 
 CARD = "README.md"
-SIZES = (30, 100)
-"""Numbers of items that a card states the error of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +103,26 @@ def push(bank: GivenBank, place: str, spec: PushSpec | None = None, *, progress:
         When the Hub refuses, or cannot be reached.
     """
     name, spec = parse_hub_name(place), PushSpec() if spec is None else spec
-    hub_client()
+    api = hub_client().HfApi()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "bank"
         given = as_bank(bank)
         staged = stage(given, folder, name, spec, progress=progress)
         with hub_errors(name, "pushed to"):
-            place, address = _upload(folder, name, spec)
+            address = api.create_repo(name.repository, repo_type=KIND, private=spec.private, exist_ok=True)
+            if name.revision is not None:
+                api.create_branch(name.repository, repo_type=KIND, branch=name.revision, exist_ok=True)
+            done = api.upload_folder(  # all files in one commit
+                repo_id=name.repository,
+                repo_type=KIND,
+                folder_path=str(folder),
+                revision=name.revision,
+                commit_message=spec.message,
+                delete_patterns=["cache/*"],  # of an earlier push
+            )
         return Pushed(
-            place,
-            address,
+            str(HubName(name.repository, done.oid)),
+            str(address),
             staged.bank_id,
             file_sizes(folder),
             tuple(staged.responses.models.columns),
@@ -129,7 +137,7 @@ def stage(bank: Bank, folder: Path, name: HubName, spec: PushSpec, *, progress: 
     has_card = bank.published is not None and old is not None and (old / CARD).is_file()
     if has_card and spec.license:
         raise ParameterError(f"the license must be in {CARD}, which exists already. Write it there, not here.")
-    cross_validated = [] if bank.published else measured(kept, SIZES, progress=progress)
+    cross_validated = [] if bank.published else measured(kept, (30, 100), progress=progress)
     staged = kept if spec.with_responses or bank.published else without_responses(kept)
     save_bank(staged, folder)
     if has_card and old is not None:
@@ -157,23 +165,6 @@ def measured(bank: Bank, sizes: Sequence[int], *, progress: ProgressCallback = s
         report = part_of(progress, number / len(fitting), (number + 1) / len(fitting))
         found.append(cross_validated_scores(bank, select(bank, n_items, rng=0, progress=report)))
     return [one for one in found if one is not None]
-
-
-def _upload(folder: Path, name: HubName, spec: PushSpec) -> tuple[str, str]:
-    """Make the repository and commit all files at once; old work beside an earlier bank goes. Say name and address."""
-    api = hub_client().HfApi()
-    address = api.create_repo(name.repository, repo_type=KIND, private=spec.private, exist_ok=True)
-    if name.revision is not None:
-        api.create_branch(name.repository, repo_type=KIND, branch=name.revision, exist_ok=True)
-    done = api.upload_folder(
-        repo_id=name.repository,
-        repo_type=KIND,
-        folder_path=str(folder),
-        revision=name.revision,
-        commit_message=spec.message,
-        delete_patterns=["cache/*"],  # of an earlier push
-    )
-    return str(HubName(name.repository, done.oid)), str(address)
 
 
 def pull_bank(place: str | Path, folder: str | Path, *, overwrite: bool = False) -> Bank:

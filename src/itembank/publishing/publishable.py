@@ -11,8 +11,14 @@ from itembank.bank.bank_views import whole_bank
 from itembank.bank.banks import Bank
 from itembank.bank.marks import ADDED, ANSWERED_HOW
 from itembank.errors import DataError, did_you_mean, remedy, shown
-from itembank.readers.compute import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
-from itembank.responses.model_features import DATE_WORDS, place_of_word
+from itembank.responses.model_features import (
+    DATE_WORDS,
+    FINAL_COLUMN,
+    PARAMETER_COLUMNS,
+    RECIPE_COLUMNS,
+    TOKEN_COLUMNS,
+    place_of_word,
+)
 from itembank.responses.prompts import IN_WORDS, PROMPT_SETTINGS
 from itembank.responses.score_names import EXTERNAL
 from itembank.responses.secrets import is_secret, without_secrets
@@ -24,8 +30,6 @@ QUESTIONS = {
 """Names, or last parts of names, of columns of text that hold questions."""
 ANSWERS = {"answer", "answers", "target", "targets", "correct", "gold", "solution", "label"}
 """The same of columns that hold answers, be they text or numbers."""
-LONG = 50
-"""Characters of a text with spaces that nobody would take for an id or a category."""
 OF_MODELS = {
     *("model_id", ANSWERED_HOW, ADDED, "is_partial", "n_items_run", "n_items_full", "run_date"),
     *("prompt_hash", "n_shot", "num_fewshot", "harness", "chat_template"),
@@ -38,9 +42,6 @@ TELLING_WORDS = (
     *("author", "owner", "publisher", "family", "series", "mixture", "recipe", "arch", "architecture"),
 )
 """Words in the name of a column that tells when models came out, how large they are, or whose."""
-OF_RELEASES = "_version"
-LONGEST_SETTING = 200
-"""Characters of what `prompt_settings` says of one setting."""
 
 
 def for_publication(bank: Bank, included: Collection[str] = (), dropped: Collection[str] = ()) -> Bank:
@@ -66,7 +67,7 @@ def left_out(bank: Bank, published: Bank) -> tuple[str, ...]:
 
 def _is_needed(name: str) -> bool:
     """Whether a column of models is one that itembank may need of a bank."""
-    if name in OF_MODELS or name.startswith(EXTERNAL) or name.endswith(OF_RELEASES):
+    if name in OF_MODELS or name.startswith(EXTERNAL) or name.endswith("_version"):
         return True
     return place_of_word(name, TELLING_WORDS) < len(TELLING_WORDS) and not is_secret(name)
 
@@ -147,7 +148,8 @@ def _looks_like_text(column: pl.Series) -> bool:
     texts = column.drop_nulls()
     if column.name == PROMPT_SETTINGS:
         return not all(map(_are_settings, texts.unique().to_list()))
-    is_long = (texts.str.len_chars() > LONG) & texts.str.contains(r"\s\S+\s\S+\s")
+    # nobody would take fifty characters with spaces for an id or a category
+    is_long = (texts.str.len_chars() > 50) & texts.str.contains(r"\s\S+\s\S+\s")
     return bool(is_long.any())
 
 
@@ -158,7 +160,7 @@ def _are_settings(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(content, dict) and all(
-        name in IN_WORDS and not isinstance(value, dict | list) and len(str(value)) <= LONGEST_SETTING
+        name in IN_WORDS and not isinstance(value, dict | list) and len(str(value)) <= 200
         for name, value in content.items()
     )
 

@@ -28,9 +28,6 @@ from itembank.readers.public.sources import Fetched, PublicSource
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
 
-MOST_ITEMS = 1000
-"""Up to so many items a ready bank has all of them, so that other numbers of items can be chosen, too."""
-
 
 @dataclass(frozen=True, slots=True)
 class ReadyBank:
@@ -118,7 +115,10 @@ def build_ready(
     bank = ready_bank(known, responses, progress=part_of(progress, 0.4, 1.0))
     with replacing_folder(folder) as new:
         save_bank(bank, new)
-        write_text(new / BESIDE_BANK, _with_state(read_document(path), state))
+        # the recipe, with the state of the source that was read
+        told = [] if state is None else [f"{name} = {json.dumps(value)}" for name, value in asdict(state).items()]
+        text = read_document(path).partition("\n[fetched]")[0].rstrip()
+        write_text(new / BESIDE_BANK, "\n".join([text, *(["", "[fetched]", *told] if told else []), ""]))
     return ReadyBank(name, folder, load_bank(folder), state, left_out)
 
 
@@ -129,7 +129,14 @@ def ready_bank(
 
     Items that are `excluded` count in the score and are not among those to run.
     """
-    whole = _calibrated(recipe, responses, part_of(progress, 0.0, 0.5))
+    spec: CalibrationSpec = recipe.calibrate
+    dims = recipe.dims if spec.n_dims == 1 else spec.n_dims
+    if dims == "auto":
+        spec, _ = with_suitable_dims(responses, spec, progress=part_of(progress, 0.0, 0.25))
+    elif dims > spec.n_dims:
+        spec = replace(spec, item_model="mirt", n_dims=dims)
+    report = part_of(progress, 0.25, 0.5)
+    whole = build_bank(responses, spec, within=recipe.within, across=recipe.across, progress=report)
     kept = for_publication(whole, dropped=question_columns(whole))
     fewest = kept.targets.n_scenarios
     sizes = [size for size in recipe.sizes if fewest <= size < kept.n_items]
@@ -144,7 +151,8 @@ def ready_bank(
     for number, size in enumerate(sizes):
         progress("choosing items", 0.5 + 0.3 * number / len(sizes))
         chosen.append(select(kept, size, rng=0, excluded=excluded))
-    only_chosen = kept.n_items > MOST_ITEMS and has_simple_curves(kept.parameters)
+    # a smaller one has all items, so that other numbers of items can be chosen, too
+    only_chosen = kept.n_items > 1000 and has_simple_curves(kept.parameters)
     report = part_of(progress, 0.8, 1.0)
     return without_responses(kept, selections=chosen, only_chosen=only_chosen, keep_scores=True, progress=report)
 
@@ -186,23 +194,3 @@ def _checked(recipe: Recipe, found: PublicResponses) -> ResponseMatrix:
                 "at its files, and write a recipe of your own."
             )
     return responses if len(kept) == responses.n_models else responses.take(models=np.array(kept))
-
-
-def _calibrated(recipe: Recipe, responses: ResponseMatrix, progress: ProgressCallback) -> Bank:
-    """Calibrate with as many abilities as the recipe says, or as suit the responses."""
-    spec: CalibrationSpec = recipe.calibrate
-    dims = recipe.dims
-    if spec.n_dims == 1 and dims == "auto":
-        spec, _ = with_suitable_dims(responses, spec, progress=part_of(progress, 0.0, 0.5))
-    elif spec.n_dims == 1 and dims != "auto" and dims > 1:
-        spec = replace(spec, item_model="mirt", n_dims=dims)
-    report = part_of(progress, 0.5, 1.0)
-    return build_bank(responses, spec, within=recipe.within, across=recipe.across, progress=report)
-
-
-def _with_state(text: str, state: Fetched | None) -> str:
-    """Return the text of a recipe that says which state of the source was read."""
-    recipe = text.partition("\n[fetched]")[0].rstrip()
-    told = {} if state is None else asdict(state)
-    lines = [f"{name} = {json.dumps(value)}" for name, value in told.items()]
-    return "\n".join([recipe, *(["", "[fetched]", *lines] if lines else []), ""])

@@ -133,7 +133,16 @@ def _write(folder: Path, tiny: Tiny, options: CardOptions) -> None:
     """Fill the folder."""
     save_bank(tiny.bank, folder)
     tiny.selection.save(folder / "selection.json")
-    parameters = _parameters(tiny)
+    # all items, with their weight in the estimate (null where the item is not run), in the score, and parameters
+    table, columns = tiny.bank.responses.items, parameter_columns(tiny.bank)
+    asked = [words_of_items(table), *(table[name] for name in ("metric", "filter") if name in table.columns)]
+    items = table.select("item_id", "scenario", "subscenario")
+    items = items.with_columns(one for one in asked if one.null_count() < one.len())
+    weights = pl.DataFrame({"item_id": tiny.selection.item_ids, "weight": tiny.selection.weights})
+    parameters = items.join(weights, on="item_id", how="left", maintain_order="left")
+    parameters = parameters.with_columns(
+        **{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()}
+    )
     parameters.write_csv(folder / "parameters.csv")
     parameters.filter(pl.col("weight").is_not_null()).write_csv(folder / "selected.csv")
     scores = tiny.cross_validated
@@ -144,15 +153,3 @@ def _write(folder: Path, tiny: Tiny, options: CardOptions) -> None:
     files = {name: holds for name, holds in FILES.items() if (folder / name).is_file()}
     text = card(tiny.bank, options, [] if scores is None else [scores], tiny.left_out, beside=files)
     write_text(folder / "README.md", text)
-
-
-def _parameters(tiny: Tiny) -> pl.DataFrame:
-    """Table of all items: weight in the estimate (null where the item is not run), in the score, and parameters."""
-    bank, columns = tiny.bank, parameter_columns(tiny.bank)
-    weights = pl.DataFrame({"item_id": tiny.selection.item_ids, "weight": tiny.selection.weights})
-    items = bank.responses.items.select("item_id", "scenario", "subscenario")
-    table = bank.responses.items
-    asked = [words_of_items(table), *(table[name] for name in ("metric", "filter") if name in table.columns)]
-    items = items.with_columns(one for one in asked if one.null_count() < one.len())
-    joined = items.join(weights, on="item_id", how="left", maintain_order="left")
-    return joined.with_columns(**{name: pl.Series(np.ascontiguousarray(one)) for name, one in columns.items()})

@@ -10,8 +10,17 @@ import polars as pl
 from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
 from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy, subscenarios
 from itembank.bank.bank_views import history_of_view
-from itembank.bank.banks import BEYOND, MEASURED, OF_REST, Bank, Published, PublishedSubset, Rest, bank_fingerprint
-from itembank.bank.past_models import PastModels, name_digest
+from itembank.bank.banks import Bank, bank_fingerprint
+from itembank.bank.past_models import (
+    BEYOND,
+    MEASURED,
+    OF_REST,
+    PastModels,
+    Published,
+    PublishedSubset,
+    Rest,
+    name_digest,
+)
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
 from itembank.estimation.estimator_specs import Stacked
@@ -265,9 +274,6 @@ def _shuffled(errors: FloatArray, *sizes: FloatArray) -> list[FloatArray]:
     return [np.take_along_axis(array, order, axis=0) for array in (errors, *sizes)]
 
 
-LEVEL = 0.95
-
-
 @dataclass(frozen=True, slots=True)
 class CrossValidatedScores:
     """Overall scores of past models, each estimated by a bank that was calibrated without it."""
@@ -305,7 +311,7 @@ def cross_validated_scores(
         return None
     trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members, progress=progress)
     past = trials.by(Stacked())
-    half = past.half_widths_out_of_fold(trials.fold, level=LEVEL)
+    half = past.half_widths_out_of_fold(trials.fold, level=0.95)
     true, value, half = past.truth[:, -1], past.value[:, -1], half[:, -1]
     known = ~(np.isnan(true) | np.isnan(value) | np.isnan(half))
     true, value, half = true[known], value[known], half[known]

@@ -13,9 +13,8 @@ from typing import Any
 
 from itembank.errors import DataError, shown
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import named, own_files, read_each
+from itembank.readers.collecting import own_files, rows_of_files
 from itembank.readers.json_files import Record, read_records
-from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
@@ -33,9 +32,8 @@ def is_bfcl(record: Any) -> bool:
 
 def bfcl_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the score and result files of some models."""
-    files = own_files(paths, "bfcl", spec, "They are in score/<model>/.")
-    parts = read_each(files, lambda file: _answers(file, spec), progress, spec)
-    return rows_of_records(named(paths), [one for part in parts for one in part], spec)
+    hint = "They are in score/<model>/."
+    return rows_of_files("bfcl", paths, spec, lambda file: _answers(file, spec), progress=progress, hint=hint)
 
 
 def bfcl_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:

@@ -13,7 +13,6 @@ from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.files.atomic import replacing_file
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.choice_scores import (
-    bits_per_byte,
     choice_accuracy,
     choice_probability,
     probability_per_character,
@@ -85,9 +84,6 @@ def by_text(choices: Sequence[str]) -> tuple[IntArray, IntArray]:
     return order, np.maximum.accumulate(np.where(is_first, np.arange(order.size), 0))
 
 
-_STEPS_PER_NAT = 100.0  # the files keep log-likelihoods as whole hundredths
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class ChoiceLogLikelihoods(Compact):
     """Log-likelihood of every choice of every item under every model.
@@ -121,20 +117,10 @@ def builtin_choices() -> ChoiceLogLikelihoods:
     n_options = items["n_options"].to_numpy()
     is_choice = np.arange(n_options.max()) < n_options[:, None]  # (n_items, n_options)
     log_likelihoods = np.full((models.height, *is_choice.shape), np.nan)
-    log_likelihoods[:, is_choice] = choices / _STEPS_PER_NAT
+    log_likelihoods[:, is_choice] = choices / 100.0  # files keep whole hundredths
     n_bytes = np.full(is_choice.shape, np.nan)
     n_bytes[is_choice] = items["choice_bytes"].explode().to_numpy()
     return ChoiceLogLikelihoods(models, items, log_likelihoods, n_bytes, items["correct"].to_numpy())
-
-
-def builtin_bits_per_byte() -> FloatArray:
-    """Bits per byte of the right choice of `bytelms`, (n_models, n_items): the loss of the two-step law.
-
-    Rows and columns are those of ``load_builtin("bytelms")``. Lower is better; it is no response, since it is not in
-    [0, 1].
-    """
-    known = builtin_choices()
-    return np.maximum(bits_per_byte(known.log_likelihoods, known.correct, known.n_bytes), 1e-3)
 
 
 def multiple_choice(response: str) -> ResponseMatrix:
@@ -157,23 +143,6 @@ def repeated_samples() -> ResponseMatrix:
     return ResponseMatrix.from_counts(n_correct, n_trials, models=models, items=items.drop("n_trials"))
 
 
-def builtin_sample_probabilities() -> FloatArray:
-    """Probability that one sample is right in `bytelms-samples`, (n_models, n_items): the truth behind its counts.
-
-    An answer is one string, so its probability at temperature 1 is known exactly, and with it pass@k for every k.
-    The file comes with a checkout and with the source distribution, not with the wheel.
-
-    Raises
-    ------
-    DataError
-        In an installation from the wheel.
-    """
-    n_models = read_builtin_table("bytelms", "models").height
-    log_probability = read_builtin_numbers("bytelms", "samples_exact", "<f4", n_models)
-    result: FloatArray = np.exp(log_probability.astype(np.float64))
-    return np.minimum(result, 1.0)
-
-
 BuiltinResponse = Literal["correct", "probability", "probability_per_byte"]
 BUILTIN_RESPONSES: dict[str, tuple[str, ...]] = {
     "classifiers": ("correct", "probability"),
@@ -181,8 +150,6 @@ BUILTIN_RESPONSES: dict[str, tuple[str, ...]] = {
     "bytelms-samples": ("correct",),
 }
 BUILTIN_NAMES = tuple(BUILTIN_RESPONSES)
-
-_PROBABILITY_STEPS = 1000.0  # the files keep probabilities as whole thousandths
 
 
 def load_builtin(name: str = "bytelms", *, response: BuiltinResponse = "correct") -> ResponseMatrix:
@@ -238,7 +205,7 @@ def _classifiers(response: str) -> ResponseMatrix:
     models, items, answers = (read_builtin_table("classifiers", part) for part in ("models", "items", response))
     values = answers.select(models["model_id"].to_list()).cast(pl.Float64).to_numpy().T  # (n_models, n_items)
     if response == "probability":
-        values = values / _PROBABILITY_STEPS
+        values = values / 1000.0  # files keep whole thousandths
     scenarios = items["scenario"].unique(maintain_order=True)
     by_scenario = models.select(f"{scenario}_prediction_seconds" for scenario in scenarios).to_numpy()
     index = items["scenario"].cast(pl.Enum(scenarios)).to_physical().to_numpy()

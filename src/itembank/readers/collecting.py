@@ -4,7 +4,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +23,11 @@ from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
 from itembank.progress import ProgressCallback
-from itembank.readers.json_files import first_record, read_values
+from itembank.readers.json_files import Record, first_record, read_values
+from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
+from itembank.readers.rows import ResponseRows
 from itembank.readers.sources import SOURCES, is_companion, matches, source_of_name, source_of_record
 from itembank.readers.table import holds_responses
 from itembank.responses.opening import PACKED, SUFFIXES, file_kind
@@ -304,3 +306,18 @@ def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec, hint: str =
 def named(paths: Sequence[Path]) -> str:
     """Name the first of these paths, for messages."""
     return ", ".join(map(str, paths[:3])) + (", ..." if len(paths) > 3 else "")
+
+
+def rows_of_files(
+    source: str,
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    read: Callable[[Path], Iterable[Record]],
+    *,
+    progress: ProgressCallback,
+    hint: str = "",
+    about_items: Sequence[str] = (),
+) -> ResponseRows:
+    """Read the files of one program, each of whose answers `read` gives as a record of a long table."""
+    parts = read_each(own_files(paths, source, spec, hint), lambda file: list(read(file)), progress, spec)
+    return rows_of_records(named(paths), [one for part in parts for one in part], spec, about_items=about_items)

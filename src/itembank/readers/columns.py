@@ -54,7 +54,7 @@ def id_labels(table: Table, column: str, problems: list[str], *, name: str | Non
 
 
 NO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + NO_WIDTH
+BLANKS = "".join([*filter(str.isspace, map(chr, range(0x3001))), NO_WIDTH])
 """Characters that nobody sees at the end of a name: blanks of all kinds, and those without a width."""
 
 
@@ -291,7 +291,11 @@ def _of_words(words: Mapping[str, pl.Series], counts: Mapping[str, int], source:
         return None
     told = ", ".join(f"{word!r} as {worth[word.casefold()]:g}" for word in counts)
     warn(f"{source}: read {told}.", DataWarning)
-    return _worth(words, worth)
+    found = [
+        column.str.to_lowercase().replace_strict(worth, default=None, return_dtype=pl.Float64).fill_null(np.nan)
+        for column in words.values()
+    ]
+    return np.asfortranarray(np.column_stack([one.to_numpy() for one in found]))
 
 
 def _without_marks(frame: pl.DataFrame, marks: Sequence[str]) -> pl.DataFrame:
@@ -419,15 +423,6 @@ def _flags(words: Mapping[str, pl.Series], right: str) -> FloatArray:
     return np.asfortranarray(np.column_stack([flag.to_numpy() for flag in flags]))
 
 
-def _worth(words: Mapping[str, pl.Series], worth: Mapping[str, float]) -> FloatArray:
-    """Return what each word is worth, NaN where missing, (n_rows, n_columns)."""
-    found = [
-        column.str.to_lowercase().replace_strict(worth, default=None, return_dtype=pl.Float64).fill_null(np.nan)
-        for column in words.values()
-    ]
-    return np.asfortranarray(np.column_stack([one.to_numpy() for one in found]))
-
-
 def _tell(source: str, counts: Iterable[str], right: str) -> None:
     """Say what was read as right and what as wrong."""
     kinds = {"right": [word for word in counts if word.casefold() == right]}
@@ -438,9 +433,6 @@ def _tell(source: str, counts: Iterable[str], right: str) -> None:
 
 def _times(counts: Mapping[str, int]) -> str:
     return first_few([f"{word[:40]!r} {n} times" for word, n in counts.items()])
-
-
-MOST_MARKS = 5
 
 
 def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
@@ -461,7 +453,8 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
     known = [word for word in counts if word not in bad or word.casefold() in told]
     marks = [word for word in bad if word not in known]
     n_marks = sum(counts[word] for word in marks)
-    if 0 < len(marks) <= MOST_MARKS and 2 * n_marks < sum(counts.values()):
+    most_marks = 5
+    if 0 < len(marks) <= most_marks and 2 * n_marks < sum(counts.values()):
         options = " ".join(f"--missing {shlex.quote(one)}" for one in marks)
         how = remedy(f"missing_values={tuple(marks)!r}", options)
         are = (
@@ -483,10 +476,8 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
 
 
 def _refuse(source: str, expected: str, others: Mapping[str, int], near: str) -> None:
+    mark = remedy("missing_values=('...',)", "--missing VALUE")
     raise DataError(
         f"{source}: response must be {expected}, got {_times(others)}.{near} Write these as right or wrong; or, where "
-        f"one marks a missing answer, say which: {remedy(_MARKS, '--missing VALUE')}."
+        f"one marks a missing answer, say which: {mark}."
     )
-
-
-_MARKS = "missing_values=('...',)"

@@ -41,25 +41,23 @@ def item_contents(
         return contents
     changed, rows = np.unique(items.index[differing], return_index=True)
     if not spec.ignore_content:
-        raise DataError(_changed(items, models, changed, differing[rows], what=what, advice=advice))
+        positions = np.flatnonzero(np.isin(items.index, changed[:N_SHOWN]))
+        first_row = {int(items.index[row]): row for row in positions[::-1].tolist()}
+        had = models.at(np.array([first_row[index] for index in changed[:N_SHOWN].tolist()]))
+        others = models.at(differing[rows][:N_SHOWN])
+        triples = zip(items.names.gather(changed[:N_SHOWN]), had, others, strict=True)
+        where = [f"{item!r} for {one!r} and {other!r}" for item, one, other in triples]
+        how = remedy("ignore_content=True", "ignore_content = true in the file of --spec")
+        raise DataError(
+            f"an item must have the same content ({what}) in all runs, got {changed.size} of {items.n_names} items "
+            f"that differ: {first_few(where, changed.size)}. {advice} Run the older models again, or if the items are "
+            f"the same nevertheless, say so ({how})."
+        )
     message = f"{changed.size} of {items.n_names} items have another content in some runs and are taken as the same."
     warn(message, DataWarning)
     for index in changed.tolist():
         contents[index] = None
     return contents
-
-
-def _changed(items: Labels, models: Labels, changed: IntArray, rows: IntArray, *, what: str, advice: str) -> str:
-    positions = np.flatnonzero(np.isin(items.index, changed[:N_SHOWN]))
-    first_row = {int(items.index[row]): row for row in positions[::-1].tolist()}
-    first = models.at(np.array([first_row[index] for index in changed[:N_SHOWN].tolist()]))
-    names = zip(items.names.gather(changed[:N_SHOWN]), first, models.at(rows[:N_SHOWN]), strict=True)
-    where = [f"{item!r} for {one!r} and {other!r}" for item, one, other in names]
-    return (
-        f"an item must have the same content ({what}) in all runs, got {changed.size} of {items.n_names} items "
-        f"that differ: {first_few(where, changed.size)}. {advice} Run the older models again, or if the items are the "
-        f"same nevertheless, say so ({remedy('ignore_content=True', 'ignore_content = true in the file of --spec')})."
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from typing import Any
 from itembank.errors import DataError, remedy, shown
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, named, own_files, read_each
-from itembank.readers.long_table import rows_of_records
+from itembank.readers.collecting import laid_out, own_files, rows_of_files
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut
 from itembank.readers.rows import ResponseRows
@@ -41,8 +40,7 @@ def evalplus_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progres
     if metric is None:
         problem = f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {shown(asked)}."
         raise RefusedError([problem], WaysOut(metrics=(TESTS[0],)), spec)
-    parts = read_each(own_files(paths, "evalplus", spec), lambda file: list(_tasks(file, metric, spec)), progress, spec)
-    return rows_of_records(named(paths), [one for part in parts for one in part], spec)
+    return rows_of_files("evalplus", paths, spec, lambda file: _tasks(file, metric, spec), progress=progress)
 
 
 def model_of(file: Path) -> str:

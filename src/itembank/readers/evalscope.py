@@ -11,26 +11,19 @@ from pathlib import Path
 from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.indented import read_indented
-from itembank.readers.json_files import Record, read_records
+from itembank.readers.json_files import Record, listed, mapping, read_records
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import (
-    Harness,
-    LoggedAnswer,
-    LogKind,
-    content_digest,
-    harness_rows,
-    listed,
-    mapping,
-    samples_of,
-)
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
-KIND = LogKind("EvalScope reviews", "prompt and target")
-HINT = "EvalScope writes them into outputs/<date>/reviews/."
-DIGITS = 12
-"""Of the digest that names a question without an index."""
+KIND = LogKind(
+    "EvalScope reviews",
+    "prompt and target",
+    source="evalscope",
+    hint="EvalScope writes them into outputs/<date>/reviews/.",
+)
 METRIC, OLD_METRIC = "acc", "result"
 """What releases since 1.0 call the metric of right and wrong answers, and where older ones keep it."""
 WITH_UNDERSCORE = (
@@ -63,25 +56,20 @@ def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
         task, equals, name = asked.rpartition("=")
         names += [asked, f"{task}{equals}{METRIC}"] if name == OLD_METRIC else [asked]
     spec = replace(spec, metric=tuple(dict.fromkeys(names)))
-    return harness_rows(Harness("evalscope", KIND, HINT, _file, _samples), paths, spec, progress)
+    return harness_rows(KIND, _file, _samples, paths, spec, progress=progress)
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:
-    """Tell task, dataset and model of a file: the dataset is one of those that have a report."""
-    model, task = path.parent.name, path.stem
-    run = Run(model_name=model, groups={task: _dataset(path)})
-    return SampleFile(path, task, "", run, spec.model_id or model)
-
-
-def _dataset(path: Path) -> str:
-    """Tell the data set of ``<dataset>_<subset>``: one of the reports, else of the configuration, else by the name."""
-    task, outputs = path.stem, path.parents[2] if len(path.parents) > 2 else path.parent
-    reported = [one.stem for one in (outputs / "reports" / path.parent.name).glob("*.json")]
+    """Tell task, dataset and model of a file."""
+    model, task, outputs = path.parent.name, path.stem, path.parents[2] if len(path.parents) > 2 else path.parent
+    # the data set of <dataset>_<subset> is one of the reports, else of the configuration, else told by the name
+    reported = [one.stem for one in (outputs / "reports" / model).glob("*.json")]
     if not reported:
         settings = [read_indented(one).get("dataset_args") for one in sorted(outputs.glob("configs/task_config*.yaml"))]
         reported = [name for one in settings for name in mapping(one)]
     known = [name for name in (*reported, *WITH_UNDERSCORE) if task == name or task.startswith(name + "_")]
-    return max(known, key=len, default=task.partition("_")[0])
+    run = Run(model_name=model, groups={task: max(known, key=len, default=task.partition("_")[0])})
+    return SampleFile(path, task, "", run, spec.model_id or model)
 
 
 def _samples(file: SampleFile) -> Samples:
@@ -126,7 +114,7 @@ def _old(record: Record) -> Iterator[LoggedAnswer]:
     for number, choice in enumerate(listed(record.get("choices"))):
         value = mapping(mapping(choice).get("review")).get("result")
         metrics = value if isinstance(value, dict) else {METRIC: value}
-        document = str(record["index"]) if "index" in record else content[:DIGITS]
+        document = str(record["index"]) if "index" in record else content[:12]
         yield LoggedAnswer(document, metrics, content, str(number), tokens, error="judge" if value is None else "")
 
 

@@ -5,7 +5,7 @@ A line is one sample and metric; lines of one sample are put together. The scena
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +13,10 @@ from itembank.errors import DataError
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import own_files
-from itembank.readers.json_files import Record, as_float, first_record, read_records
+from itembank.readers.json_files import Record, as_float, first_record, listed, mapping, read_records
 from itembank.readers.lm_eval_files import Run, SampleFile, oldest_first
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import (
-    LoggedAnswer,
-    LogKind,
-    Logs,
-    content_digest,
-    listed,
-    logged_rows,
-    mapping,
-    read_each_log,
-    samples_of,
-)
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, logged_rows, read_each_log, samples_of
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse, wanted
 from itembank.readers.rows import ResponseRows
@@ -34,14 +24,6 @@ from itembank.readers.rows import ResponseRows
 KIND = LogKind("Every Eval Ever samples files", "input.raw and input.reference", uses_groups=False)
 SCORE = "score"
 """What a metric is called that no aggregate names."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """What is kept of a line: `answer` has the score as its only metric."""
-
-    result: str
-    answer: LoggedAnswer
 
 
 def is_every_eval_ever(record: Record) -> bool:
@@ -56,7 +38,7 @@ def every_eval_ever_rows(
 ) -> ResponseRows:
     """Read samples files, and folders of them."""
     hint = "Aggregates alone cannot be taken apart; the samples of every item are needed."
-    lines: dict[tuple[Path, str, str], list[_Line]] = {}
+    lines: dict[tuple[Path, str, str], list[tuple[str, LoggedAnswer]]] = {}
     metrics: dict[Path, Mapping[str, str]] = {}
     found: list[SampleFile] = []
     problems: list[str] = []
@@ -82,20 +64,20 @@ def every_eval_ever_rows(
 
     files = oldest_first(wanted(found, spec))
     samples, unread = read_each_log(files, read, progress, in_processes=False)  # the lines are in memory
-    return logged_rows(Logs(KIND, samples, [*problems, *unread]), spec)
+    return logged_rows(KIND, samples, [*problems, *unread], spec)
 
 
-def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], list[_Line]]:
-    """Lines of each model and evaluation of a file."""
-    found: dict[tuple[str, str], list[_Line]] = {}
+def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], list[tuple[str, LoggedAnswer]]]:
+    """Return the result and the answer, whose only metric is the score, of each line, by model and evaluation."""
+    found: dict[tuple[str, str], list[tuple[str, LoggedAnswer]]] = {}
     for record in (record for block in read_records(path) for record in block):
         if not {"model_id", "evaluation_name", "sample_id", "evaluation"} <= record.keys():
             raise DataError(
                 f"{path}: every line must have model_id, evaluation_name, sample_id and evaluation, got one without."
             )
         task = str(record["evaluation_name"])
-        line = _Line(str(record.get("evaluation_result_id") or task), _answer(record))
-        found.setdefault((str(record["model_id"]), names.get(task, task)), []).append(line)
+        result = str(record.get("evaluation_result_id") or task)
+        found.setdefault((str(record["model_id"]), names.get(task, task)), []).append((result, _answer(record)))
     return found
 
 
@@ -105,10 +87,13 @@ def _answer(record: Record) -> LoggedAnswer:
     tokens = mapping(record.get("token_usage"))
     costs: dict[str, Any] = {unit: tokens[unit] for unit in ("input_tokens", "output_tokens") if unit in tokens}
     latency = mapping(record.get("performance")).get("latency_ms")
+    asked, stated = mapping(record.get("input")), record.get("sample_hash")
+    # where the question was left out, the file says a digest itself
+    content = content_digest(asked["raw"], asked.get("reference")) if asked.get("raw") else str(stated or "") or None
     return LoggedAnswer(
         str(record["sample_id"]),
         {SCORE: score},
-        _content(record),
+        content,
         costs={**costs, "seconds": as_float(latency) / 1000.0} if isinstance(latency, int | float) else costs,
         error=str(record.get("error") or ""),
     )
@@ -128,13 +113,13 @@ def _aggregate(path: Path) -> tuple[dict[str, str], list[str], str]:
     return names, lower, str(content.get("evaluation_timestamp", ""))
 
 
-def _answers(lines: Sequence[_Line], names: Mapping[str, str]) -> Iterator[LoggedAnswer]:
+def _answers(lines: Sequence[tuple[str, LoggedAnswer]], names: Mapping[str, str]) -> Iterator[LoggedAnswer]:
     """Give one answer a sample and attempt, with the metrics of all its lines."""
     seen: Counter[tuple[str, str]] = Counter()
     together: dict[tuple[str, int], dict[str, LoggedAnswer]] = {}
-    for line in lines:
-        name, sample = names.get(line.result, SCORE), line.answer.document
-        together.setdefault((sample, seen[sample, name]), {})[name] = line.answer
+    for result, answer in lines:
+        name, sample = names.get(result, SCORE), answer.document
+        together.setdefault((sample, seen[sample, name]), {})[name] = answer
         seen[sample, name] += 1
     for (_, attempt), answers in together.items():
         yield replace(
@@ -143,12 +128,3 @@ def _answers(lines: Sequence[_Line], names: Mapping[str, str]) -> Iterator[Logge
             attempt=str(attempt),
             error=next(iter(answers.values())).error if all(one.error for one in answers.values()) else "",
         )
-
-
-def _content(record: Record) -> str | None:
-    """Digest of question and reference; what the file says itself where the question was left out."""
-    given = mapping(record.get("input"))
-    if given.get("raw"):
-        return content_digest(given["raw"], given.get("reference"))
-    stated = record.get("sample_hash")
-    return str(stated) if stated else None

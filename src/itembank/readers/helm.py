@@ -12,24 +12,14 @@ from typing import Any
 
 from itembank.errors import DataError, DataWarning, remedy, warn
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.json_files import Record, first_record, read_records
+from itembank.readers.json_files import Record, first_record, listed, mapping, read_records
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import (
-    Harness,
-    LoggedAnswer,
-    LogKind,
-    content_digest,
-    harness_rows,
-    listed,
-    mapping,
-    samples_of,
-)
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
-KIND = LogKind("HELM runs")
-HINT = "HELM writes them into benchmark_output/runs/<suite>/<run>/."
+KIND = LogKind("HELM runs", source="helm", hint="HELM writes them into benchmark_output/runs/<suite>/<run>/.")
 COSTS = {"num_prompt_tokens": "input_tokens", "num_output_tokens": "output_tokens", "inference_runtime": "seconds"}
 MAIN_SPLIT = "test"
 BOOKKEEPING = (
@@ -51,7 +41,7 @@ def helm_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
     def read(file: SampleFile) -> Samples:
         return samples_of(file, _answers(file.path, left_out))
 
-    rows = harness_rows(Harness("helm", KIND, HINT, _file, read), paths, spec, progress)
+    rows = harness_rows(KIND, _file, read, paths, spec, progress=progress)
     if left_out:
         parts = [f"{n} {what}" for what, n in left_out.items()]
         warn(f"left out of the runs of HELM, which counts them apart: {', '.join(parts)}.", DataWarning)
@@ -78,7 +68,18 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
 
 def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
     """Answers of one run: those of the test split, where there is one; the others are counted."""
-    contents = _contents(path.parent)
+    # digests of the question and references of each instance, as far as the run's folder tells
+    instances: list[Any] = []
+    if (path.parent / "instances.json").is_file():
+        instances = [one for block in read_records(path.parent / "instances.json") for one in block]
+    elif (path.parent / "scenario_state.json").is_file():
+        states = listed(first_record(path.parent / "scenario_state.json").get("request_states"))
+        instances = [mapping(one).get("instance") for one in states]
+    contents = {
+        str(one["id"]): content_digest(one.get("input"), one.get("references"))
+        for one in map(mapping, instances)
+        if "id" in one and one.get("perturbation") is None
+    }
     by_split: dict[str, list[LoggedAnswer]] = {}
     for record in (record for block in read_records(path) for record in block):
         if not is_helm(record):
@@ -117,18 +118,3 @@ def _statistic(stat: Any) -> tuple[str, Any]:
     """Name and mean of a statistic; no name where it is of something else than the whole answer."""
     name = mapping(mapping(stat).get("name"))
     return ("" if name.get("perturbation") is not None else str(name.get("name") or "")), mapping(stat).get("mean")
-
-
-def _contents(folder: Path) -> dict[str, str]:
-    """Digest of the question and references of each instance, as far as the run's folder tells."""
-    instances: list[Any] = []
-    if (folder / "instances.json").is_file():
-        instances = [one for block in read_records(folder / "instances.json") for one in block]
-    elif (folder / "scenario_state.json").is_file():
-        states = listed(first_record(folder / "scenario_state.json").get("request_states"))
-        instances = [mapping(one).get("instance") for one in states]
-    return {
-        str(one["id"]): content_digest(one.get("input"), one.get("references"))
-        for one in map(mapping, instances)
-        if "id" in one and one.get("perturbation") is None
-    }

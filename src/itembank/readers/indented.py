@@ -6,8 +6,6 @@ from typing import Any
 from itembank.files.documents import read_document
 
 Indented = dict[str, Any]
-DEEPEST = 60
-"""Columns of indentation that are read; a file of metadata has fewer."""
 
 
 def read_indented(path: Path) -> Indented:
@@ -20,7 +18,7 @@ def read_indented(path: Path) -> Indented:
         for line in read_document(path).splitlines()
         if line.strip() and not line.lstrip().startswith(("#", "---", "%"))
     ]
-    lines = [(indent, text) for indent, text in lines if indent <= DEEPEST]
+    lines = [(indent, text) for indent, text in lines if indent <= 60]  # a file of metadata has fewer columns of it
     content, _ = _block(lines, 0, lines[0][0] if lines else 0)
     return content if isinstance(content, dict) else {}
 

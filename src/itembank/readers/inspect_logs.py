@@ -56,7 +56,15 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
         warn(f"{len(empty)} logs hold no samples and are left out: {shown(empty)}.", DataWarning)
     scorers = _scorers(filled, spec, problems)
     filled = [run for run in filled if run.task in scorers]
-    _say_failures(filled)
+    # samples that were cut off and scored all the same count
+    samples = [sample for run in filled for sample in run.samples.values()]
+    n_scored = sum(bool(sample.failure) and sample.is_scored for sample in samples)
+    if n_scored:
+        message = (
+            f"{n_scored} of {len(samples)} samples ended in an error or at a limit and were scored anyway; they count, "
+            "as in Inspect's own metrics."
+        )
+        warn(message, DataWarning)
     rows = _rows(_as_rows(filled, scorers, spec, problems), scorers, spec)
     wrong = row_problems(rows, max_response=spec.max_response)
     if wrong:
@@ -150,7 +158,7 @@ def _epoch_rows(run: InspectRun, epochs: Sequence[tuple[Sample, float]], spec: R
     if len(epochs) == 1 or spec.repeats != "error":
         for sample, value in epochs:
             attempt = f"{run.run_id}/{sample.epoch}"
-            lost = [_lost(sample)] if math.isnan(value) else []
+            lost = [sample.failure or NO_ANSWER] if math.isnan(value) else []
             yield _Row(run, sample, value, 0 if math.isnan(value) else 1, lost, _costs([sample]), attempt)
         return
     first = epochs[0][0]
@@ -163,13 +171,8 @@ def _epoch_rows(run: InspectRun, epochs: Sequence[tuple[Sample, float]], spec: R
             f"mean, or for the last one ({ways})."
         )
     mean = sum(values) / len(values) if values else math.nan
-    lost = [_lost(sample) for sample, value in epochs if math.isnan(value)]
+    lost = [sample.failure or NO_ANSWER for sample, value in epochs if math.isnan(value)]
     yield _Row(run, first, mean, len(values), lost, _costs([sample for sample, _ in epochs]), run.run_id)
-
-
-def _lost(sample: Sample) -> int:
-    """Kind of what a sample without a score that counts ended in."""
-    return sample.failure or NO_ANSWER
 
 
 def _costs(samples: Sequence[Sample]) -> tuple[float, ...]:
@@ -241,15 +244,3 @@ def _model_table(runs: Sequence[InspectRun]) -> pl.DataFrame:
             "is_partial": any(len(ids) < size for ids, size in tasks.values()) if is_known else None,
         }
     return pl.DataFrame(list(table.values()), infer_schema_length=None)
-
-
-def _say_failures(runs: Sequence[InspectRun]) -> None:
-    """Warn of samples that were cut off and scored all the same."""
-    samples = [sample for run in runs for sample in run.samples.values()]
-    n_scored = sum(bool(sample.failure) and sample.is_scored for sample in samples)
-    if n_scored:
-        message = (
-            f"{n_scored} of {len(samples)} samples ended in an error or at a limit and were scored anyway; they count, "
-            "as in Inspect's own metrics."
-        )
-        warn(message, DataWarning)

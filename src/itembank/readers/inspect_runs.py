@@ -16,18 +16,13 @@ from itembank.errors import DataError, ItembankError, quoted, shown
 from itembank.files.documents import parse_json, regular_size
 from itembank.files.memory import most_in_object, most_text, refuse_object, refuse_text
 from itembank.readers.inspect_samples import OWN_SCORER, Sample, sample_of
-from itembank.readers.json_files import Record, first_record
+from itembank.readers.json_files import Record, first_record, mapping
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.opening import Zstandard, open_binary
 from itembank.responses.prompts import entries_text, short_digest
 from itembank.responses.secrets import arguments_text, without_homes
 
 ARCHIVE = ".eval"
-ZSTANDARD = 93
-"""Compression method of newer archives, which `zipfile` reads from Python 3.14 on."""
-
-_READS_ZSTANDARD = sys.version_info >= (3, 14)
-_LOCAL_HEADER = 30
 _START = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{\s*"(?:version|status)":\s*[^,]{1,20},.{0,80}?"eval":\s*\{', re.DOTALL)
 _SUMMARIES = re.compile(r"_journal/summaries/(\d+)\.json")
 
@@ -116,13 +111,14 @@ def _listed(path: Path, samples: Any) -> list[Record]:
 
 
 def _opened(file: IO[bytes], archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> IO[bytes]:
-    if member.compress_type != ZSTANDARD or _READS_ZSTANDARD:
+    zstandard, local_header = 93, 30  # a method of newer archives, which `zipfile` reads from Python 3.14 on; bytes
+    if member.compress_type != zstandard or sys.version_info >= (3, 14):
         return archive.open(member)
     file.seek(member.header_offset)
-    start = file.read(_LOCAL_HEADER)
+    start = file.read(local_header)
     # The local header has names of its own length, in two bytes each.
     lengths = int.from_bytes(start[26:28], "little") + int.from_bytes(start[28:30], "little")
-    file.seek(member.header_offset + _LOCAL_HEADER + lengths)
+    file.seek(member.header_offset + local_header + lengths)
     packed = io.BytesIO(file.read(member.compress_size))
     return cast(IO[bytes], io.BufferedReader(Zstandard(packed)))
 
@@ -151,8 +147,6 @@ NO_PROMPT = frozenset(
     {"kwargs", "max_tokens", "temperature", "top_p", "top_k", "seed", "timeout", "cache", "tool_calls"}
 )
 """Arguments of solvers that change no prompt."""
-MOST_NAMES = 60
-"""Characters of the solvers' names that are kept; of longer ones it is the digest."""
 _WORD = re.compile(r"[\w .+-]{0,24}")
 """Arguments that are kept: words. Of paths, keys and longer texts it is the digest, as settings are published."""
 
@@ -178,14 +172,14 @@ class InspectRun:
 def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
     """Make a run of one log."""
     about = log.header["eval"]
-    ours = _mapping(_mapping(about.get("metadata")).get(OWN_SCORER))
+    ours = mapping(mapping(about.get("metadata")).get(OWN_SCORER))
     task, name = str(ours.get("task") or about.get("task") or ""), str(about.get("model") or "")
     if not task or not name:
         raise DataError(f"{log.path}: a log must name its task and its model, got {quoted(task)} and {quoted(name)}.")
-    arguments = arguments_text(dict(sorted(_mapping(about.get("model_args")).items())))
+    arguments = arguments_text(dict(sorted(mapping(about.get("model_args")).items())))
     ids = {"name": name, "args": f"{name},{arguments}" if arguments else name, "folder": log.path.parent.name}
-    size = ours.get("n_items_full", _mapping(about.get("dataset")).get("samples"))
-    version = _mapping(about.get("packages")).get("inspect_ai")
+    size = ours.get("n_items_full", mapping(about.get("dataset")).get("samples"))
+    version = mapping(about.get("packages")).get("inspect_ai")
     return InspectRun(
         log.path,
         str(about.get("task_id") or log.path),
@@ -227,21 +221,23 @@ def _settings(header: Mapping[str, Any], about: Mapping[str, Any], *, is_ours: b
 
     In a run that itembank started, the arguments of the task itself are one argument of ours.
     """
-    arguments = _mapping(about.get("task_args"))
-    arguments = _mapping(arguments.get("task_args")) if is_ours else arguments
-    version, plan = about.get("task_version"), _mapping(header.get("plan"))
+    arguments = mapping(about.get("task_args"))
+    arguments = mapping(arguments.get("task_args")) if is_ours else arguments
+    version, plan = about.get("task_version"), mapping(header.get("plan"))
     settings = {
         "version": str(version) if isinstance(version, int | str) else None,
         "task_args": entries_text({_short(name): _short(value) for name, value in arguments.items()}) or None,
     }
     steps = [one for one in plan.get("steps") or () if isinstance(one, dict)]
+    # characters; of longer names of solvers the digest is kept
+    most_names = 60
     if steps:
-        given = [(str(one.get("solver")), _mapping(one.get("params"))) for one in steps]
-        configs = (_mapping(plan.get("config")), _mapping(about.get("model_generate_config")))
+        given = [(str(one.get("solver")), mapping(one.get("params"))) for one in steps]
+        configs = (mapping(plan.get("config")), mapping(about.get("model_generate_config")))
         system = [str(one["system_message"]) for one in configs if one.get("system_message")]
         system += [str(params.get("template", "")) for name, params in given if name.endswith(SYSTEM)]
         names = " > ".join(name for name, _ in given)
-        settings["solver"] = names if len(names) <= MOST_NAMES else short_digest(names)
+        settings["solver"] = names if len(names) <= most_names else short_digest(names)
         settings["system_prompt"] = short_digest("\n".join(system))
         own = {
             f"{_short(name)}.{_short(key)}": _short(value)
@@ -278,7 +274,3 @@ def _by_id(log: LogFile) -> dict[tuple[str, int], Sample]:
             f"{shown(sorted(alike))}."
         )
     return samples
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

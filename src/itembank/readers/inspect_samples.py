@@ -172,14 +172,13 @@ def content_hash(asked: Any, target: Any) -> str:
 def _asked(asked: Any) -> Any:
     if not isinstance(asked, list):
         return str(asked)[:MOST_TEXT]
-    return [[one.get("role"), _texts(one.get("content"))] for one in asked if isinstance(one, dict)]
-
-
-def _texts(content: Any) -> list[str]:
-    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    return [_text(part) for part in parts if isinstance(part, dict)]
-
-
-def _text(part: Mapping[str, Any]) -> str:
-    kind = str(part.get("type", "text"))
-    return str(part.get("text", ""))[:MOST_TEXT] if kind == "text" else f"({kind.capitalize()})"
+    messages = []
+    for one in (one for one in asked if isinstance(one, dict)):
+        content = one.get("content")
+        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        told = [(str(part.get("type", "text")), part) for part in parts if isinstance(part, dict)]
+        texts = [
+            str(part.get("text", ""))[:MOST_TEXT] if kind == "text" else f"({kind.capitalize()})" for kind, part in told
+        ]
+        messages.append([one.get("role"), texts])
+    return messages

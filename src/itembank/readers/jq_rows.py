@@ -32,17 +32,14 @@ from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import error_kind
 from itembank.responses.opening import file_kind, name_without_ending
 
-ROWS_AT_ONCE = 10_000
 VARIABLES = ("file", "stem", "folder")
 REFUSED = ("env", "input", "inputs", "halt", "halt_error", "halt_error($code)", "input_filename", "modulemeta")
 """Functions of jq that would show what is not in the file, or end the program in silence."""
 PRELUDE = "".join(f'def {one}: error("{one.partition("(")[0]} is not for programs of rows"); ' for one in REFUSED)
 LIKELY_ERRORS = ("error", "errors", "exception", "exception_info", "error_message")
 """Keys of a record that tell an error in files of many programs."""
-OF_ROWS = {*LONG_COLUMNS} - {"metric", "judge"}
+OF_ROWS = tuple(name for name in LONG_COLUMNS if name not in {"metric", "judge"})
 """Keys of a record that are read only where the program takes them."""
-MOST_TEXT = 160
-"""Characters of a value in a message."""
 
 
 @dataclass(slots=True)
@@ -58,7 +55,12 @@ class JqReader:
 
     def __post_init__(self) -> None:
         """Compile the program."""
-        self.text = _text_of(self.spec.jq or "")
+        self.text = self.spec.jq or ""
+        if self.text.startswith("@"):  # it is in a file
+            try:
+                self.text = read_document(Path(self.text[1:]))
+            except OSError as error:
+                raise ParameterError(f"{self.text[1:]}: the program of jq cannot be read: {error}") from error
         self.program = _compiled(self.text)
         self.spec = replace(self.spec, jq=None)
 
@@ -76,8 +78,18 @@ class JqReader:
             raise DataError(f"{error}{stem} The first row of the program is {_short(first[0])}") from error
         text = [*text_columns(spec), CONTENT, CONTENT_FIELDS]
         table = table_of_records(path, chain([first], blocks), keep=list, text=text)
-        self._check_filled(path, table.frame)
-        nested = [name for name in text if name != spec.column("error") and not NESTED.isdisjoint(table.found[name])]
+        are_filled = {
+            name: table.frame[name].null_count() < table.frame.height
+            for name in LONG_COLUMNS
+            if name in table.frame.columns
+        }
+        absent = [name for name in ("model_id", "item_id") if are_filled.get(name) is False]
+        if absent:
+            raise DataError(f"{path}: {_empty(absent, self.example)}")
+        for name, is_filled in are_filled.items():
+            self.are_filled[name] = is_filled or self.are_filled.get(name, False)
+        told = [name for name in text if name != spec.column("error")]
+        nested = [name for name in told if not {dict, list}.isdisjoint(table.found[name])]
         if nested:
             raise DataError(f"{path}: {shown(nested)} must be text or numbers in every row, got a list or an object.")
         frame = table.frame.with_columns(pl.col(pl.Float64).replace([LARGEST, -LARGEST], [INFINITE, -INFINITE]))
@@ -128,7 +140,12 @@ class JqReader:
     def _rows_of_each(self, path: Path, head: str, values: Sequence[Any], n_before: int) -> list[list[Any]]:
         """Rows that the program makes of each value."""
         texts = [f"{head},{json.dumps(value, default=str)}]" for value in values]
-        n_bytes = sum(map(_bytes_in_jq, texts))
+        # bytes that a list or object, another value, and a letter take in jq at most, with what Python has of them
+        of_list, of_value, of_letter = 400, 50, 4
+        n_bytes = sum(
+            of_list * (text.count("[") + text.count("{")) + of_value * text.count(",") + of_letter * len(text)
+            for text in texts
+        )
         if n_bytes > most_memory():
             raise DataError(
                 f"{path}: jq asks for {n_bytes / GIBIBYTE:,.3g} GiB of memory, of which "
@@ -147,18 +164,15 @@ class JqReader:
                     f"{path}: the program of jq must make objects, one a row, got {_short(other)} of record {number}."
                     f"{apart}"
                 )
-            self._check_exact(path, rows, texts[number - n_before - 1])
-        return found
-
-    def _check_exact(self, path: Path, rows: Sequence[Record], text: str) -> None:
-        """Refuse a large whole number that is not in the record: jq rounds those that it calculates with."""
-        large = (one for row in rows for one in row.values() if type(one) is int and abs(one) > MOST_EXACT)
-        for one in large:
-            if str(abs(one)) not in text and str(abs(one)) not in self.text:
+            text = texts[number - n_before - 1]
+            large = (one for row in rows for one in row.values() if type(one) is int and abs(one) > 2**53)
+            rounded = next((one for one in large if str(abs(one)) not in text and str(abs(one)) not in self.text), None)
+            if rounded is not None:
                 raise DataError(
                     f"{path}: whole numbers beyond 2^53 must be left as they are, for jq rounds what it calculates: "
-                    f"got {one}, which is not in the record."
+                    f"got {rounded}, which is not in the record."
                 )
+        return found
 
     def _rows_of_one(self, path: Path, text: str, number: int, *, is_only: bool) -> list[Any]:
         try:
@@ -186,15 +200,6 @@ class JqReader:
         fields = json.dumps([*content], ensure_ascii=False)
         return row | {CONTENT: content_digest(*content.values()), CONTENT_FIELDS: fields}
 
-    def _check_filled(self, path: Path, frame: pl.DataFrame) -> None:
-        """Note which columns have values; `DataError` when no row has an id."""
-        are_filled = {name: frame[name].null_count() < frame.height for name in LONG_COLUMNS if name in frame.columns}
-        absent = [name for name in ("model_id", "item_id") if are_filled.get(name) is False]
-        if absent:
-            raise DataError(f"{path}: {_empty(absent, self.example)}")
-        for name, is_filled in are_filled.items():
-            self.are_filled[name] = is_filled or self.are_filled.get(name, False)
-
     def _look_at(self, record: Mapping[str, Any], row: Record) -> None:
         """Look at what the program leaves out: errors, which are counted, and what may tell repeated rows apart."""
         for key, value in record.items():
@@ -207,29 +212,8 @@ class JqReader:
                     row.setdefault(name, one)
 
 
-NESTED = {dict, list}
-MOST_EXACT = 2**53
 LARGEST, INFINITE = sys.float_info.max, float("inf")
 """What jq writes for an infinite number, and what is refused where numbers must be finite."""
-
-
-OF_LIST, OF_VALUE, OF_LETTER = 400, 50, 4
-"""Bytes that a list or object, another value, and a letter take in jq at most, with what Python has of them."""
-
-
-def _bytes_in_jq(text: str) -> int:
-    """Bytes that jq takes for JSON, at most."""
-    return OF_LIST * (text.count("[") + text.count("{")) + OF_VALUE * text.count(",") + OF_LETTER * len(text)
-
-
-def _text_of(asked: str) -> str:
-    """Return the program, which may be in a file: ``@rows.jq``."""
-    if not asked.startswith("@"):
-        return asked
-    try:
-        return read_document(Path(asked[1:]))
-    except OSError as error:
-        raise ParameterError(f"{asked[1:]}: the program of jq cannot be read: {error}") from error
 
 
 def _compiled(text: str) -> Any:
@@ -258,7 +242,7 @@ def _values(path: Path) -> Iterator[list[Any]]:
     if file_kind(path) == "json":
         yield from read_values(path)
         return
-    for part in read_table_file(path).frame.iter_slices(ROWS_AT_ONCE):
+    for part in read_table_file(path).frame.iter_slices(10_000):
         yield part.to_dicts()
 
 
@@ -291,5 +275,5 @@ def _example(values: Sequence[Any]) -> str:
 
 def _short(value: Any) -> str:
     """Show a value, shortened."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}..."
+    text, most = json.dumps(value, ensure_ascii=False), 160
+    return text if len(text) <= most else f"{text[:most]}..."

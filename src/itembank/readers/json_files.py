@@ -18,7 +18,6 @@ Shorten: TypeAlias = Callable[[Sequence[str]], list[Record] | None]
 BYTES_A_BLOCK = 8_000_000
 LINES = {".jsonl", ".ndjson"}
 """Suffixes of files of a value a line."""
-_LARGEST = 2**63
 
 
 def read_records(path: Path, *, shorten: Shorten | None = None) -> Iterator[list[Record]]:
@@ -166,17 +165,14 @@ def _reason(error: Exception) -> str:
 def table_of_records(path: Path, blocks: Iterable[list[Record]], *, keep: Keep, text: Sequence[str] = ()) -> Table:
     """Make a table of flat objects: those keys that `keep` chooses of the first block, the columns `text` as text."""
     kinds: dict[str, set[type]] = {name: set() for name in text}
-    frames = [_frame(records, keep, kinds) for records in blocks if records]
+    frames = []
+    for records in filter(None, blocks):
+        keys = list(dict.fromkeys(key for record in records for key in record))
+        frames.append(pl.DataFrame([_column(records, key, kinds.get(key)) for key in keep(keys)]))
     if not frames:
         raise DataError(f"{path}: the file is empty.")
     found = {name: frozenset(types) for name, types in kinds.items()}
     return Table(str(path), pl.concat(frames, how="diagonal_relaxed"), found=found)
-
-
-def _frame(records: list[Record], keep: Keep, kinds: dict[str, set[type]]) -> pl.DataFrame:
-    """Return some objects as a table; the types of the columns in `kinds`, which become text, are added there."""
-    keys = list(dict.fromkeys(key for record in records for key in record))
-    return pl.DataFrame([_column(records, key, kinds.get(key)) for key in keep(keys)])
 
 
 def _column(records: list[Record], key: str, kinds: set[type] | None) -> pl.Series:
@@ -186,7 +182,7 @@ def _column(records: list[Record], key: str, kinds: set[type] | None) -> pl.Seri
     if kinds is not None:
         kinds |= found
         return pl.Series(key, [None if value is None else str(value) for value in values], dtype=pl.String)
-    if found in ({bool}, {int}) and all(value is None or abs(value) < _LARGEST for value in values):
+    if found in ({bool}, {int}) and all(value is None or abs(value) < 2**63 for value in values):
         return pl.Series(key, values, dtype=pl.Boolean if found == {bool} else pl.Int64)
     if found <= {bool, int, float}:
         return pl.Series(key, [None if value is None else as_float(value) for value in values], dtype=pl.Float64)
@@ -200,3 +196,13 @@ def as_float(value: float) -> float:
         return float(value)
     except OverflowError:
         return float("inf")
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Return an object of JSON, an empty one where there is something else."""
+    return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a list of JSON, an empty one where there is something else."""
+    return value if isinstance(value, list) else []

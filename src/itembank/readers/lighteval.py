@@ -18,13 +18,15 @@ from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import NO_FILTER, Metric, Samples
-from itembank.readers.logged import Harness, LogKind, harness_rows
+from itembank.readers.logged import LogKind, harness_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.readers.table_files import read_parquet_file
 from itembank.responses.labels import Labels
 
-KIND = LogKind("details files", "question and options")
+KIND = LogKind(
+    "details files", "question and options", source="lighteval", hint="lighteval writes them with --save-details."
+)
 NAME = re.compile(r"details_(?P<task>.+)_(?P<date>\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(?:\.\d+)?)")
 METRICS = ("metric", "metrics")
 QUESTION = ("example", "choices", "gold", "gold_index")
@@ -36,8 +38,7 @@ FLAT = ("acc", "acc_norm", "em", "exact_match", "qem", "mc1", "mc2", "f1")
 
 def lighteval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read details files, and folders of them."""
-    hint = "lighteval writes them with --save-details."
-    return harness_rows(Harness("lighteval", KIND, hint, _file, _samples), paths, spec, progress)
+    return harness_rows(KIND, _file, _samples, paths, spec, progress=progress)
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:
@@ -133,12 +134,7 @@ def _tokens(frame: pl.DataFrame) -> dict[str, FloatArray]:
     for unit in ("input_tokens", "output_tokens"):
         dtype = response.schema.get(unit)
         if isinstance(dtype, pl.List):
-            counts[unit] = _floats(response.select(_n_tokens(unit, dtype))[unit])
+            tokens = pl.col(unit).list  # of one text, or of several
+            n = tokens.eval(pl.element().list.len()).list.sum() if isinstance(dtype.inner, pl.List) else tokens.len()
+            counts[unit] = _floats(response.select(n)[unit])
     return counts
-
-
-def _n_tokens(column: str, dtype: pl.List) -> pl.Expr:
-    """Count the tokens of each row: of one text, or of several."""
-    if isinstance(dtype.inner, pl.List):
-        return pl.col(column).list.eval(pl.element().list.len()).list.sum()
-    return pl.col(column).list.len()

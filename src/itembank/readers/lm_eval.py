@@ -27,7 +27,7 @@ from itembank.readers.lm_eval_files import (
     run_of,
 )
 from itembank.readers.lm_eval_samples import Samples, read_samples, samples_of
-from itembank.readers.logged import LogKind, Logs, logged_rows, read_each_log
+from itembank.readers.logged import LogKind, logged_rows, read_each_log
 from itembank.readers.public.sources import LEADERBOARD_METRICS
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import is_wanted
@@ -40,8 +40,6 @@ KIND = LogKind(
     has_document_numbers=True,
     uses_groups=False,
 )
-LARGEST = 1e15
-"""Of numbers in results files; no score and no count is larger."""
 
 
 def is_lm_eval(record: Record) -> bool:
@@ -59,7 +57,7 @@ def lm_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
 
     samples, problems = read_each_log(found.files, read, progress)
     compare = partial(warn_of_other_results, found=found, spec=spec)
-    return logged_rows(Logs(KIND, samples, [*found.problems, *problems], found.lonely, compare), spec)
+    return logged_rows(KIND, samples, [*found.problems, *problems], spec, lonely=found.lonely, compare=compare)
 
 
 def lm_eval_record_rows(
@@ -71,7 +69,7 @@ def lm_eval_record_rows(
     read = [
         with_choice_metrics(samples_of(file, [samples[file.task]], with_options=needs_options(spec))) for file in files
     ]
-    return logged_rows(Logs(KIND, read, []), spec)
+    return logged_rows(KIND, read, [], spec)
 
 
 ROUNDING = 5e-5
@@ -109,7 +107,15 @@ def warn_of_other_results(
     for one in samples:
         runs.setdefault(one.file.run_key, []).append(_read(one, *choices[one.file.task]))
         unread[one.file.run_key].discard(one.file.task)
-    _warn_of_empty(samples)
+    # the harness writes empty texts where an interface returned nothing, too
+    empty = [(one, one.n_empty) for one in samples if one.n_empty]
+    if empty:
+        names = [f"{n} of {one.file.task} by {quoted(one.file.model_id)}" for one, n in empty]
+        message = (
+            f"{sum(n for _, n in empty)} generated texts are empty: {first_few(names)}. They count as they were "
+            "scored. If an interface returned nothing in their place (a time-out, a content filter), run them again."
+        )
+        warn(message, DataWarning)
     missing: list[str] = []
     scores: list[str] = []
     groups: list[str] = []
@@ -120,7 +126,11 @@ def warn_of_other_results(
         content = _by_new_names(json_or_none(path) or {}, spec.task_names)
         told = _other_counts(content, key, group, spec, is_walked=key in found.walked)
         missing.extend(words for task, words in told if task not in unread[key])
-        scores.extend(_other_scores(content, group))
+        scores += [
+            f"{one.file.task} by {quoted(one.file.model_id)}: {_score(content, one):.4f}, read {one.mean:.4f}"
+            for one in group
+            if _differs(content, one)
+        ]
         groups.extend(_other_groups(content, group) if spec.use_groups else ())
     for words, what, advice in (
         (missing, "tasks have other samples than the results beside them say", _MOVED),
@@ -139,18 +149,6 @@ def how_to_weigh() -> str:
     """Say how tasks count alike in their group."""
     macro = remedy("build_bank(..., within='macro')", "itembank calibrate --within macro")
     return f"Here the items of a group count alike, however deep its groups are; with {macro} its tasks count alike."
-
-
-def _warn_of_empty(samples: Sequence[Samples]) -> None:
-    """Warn of empty texts, which the harness writes where an interface returned nothing, too."""
-    empty = [(one, one.n_empty) for one in samples if one.n_empty]
-    if empty:
-        names = [f"{n} of {one.file.task} by {quoted(one.file.model_id)}" for one, n in empty]
-        message = (
-            f"{sum(n for _, n in empty)} generated texts are empty: {first_few(names)}. They count as they were "
-            "scored. If an interface returned nothing in their place (a time-out, a content filter), run them again."
-        )
-        warn(message, DataWarning)
 
 
 def _read(samples: Samples, metric: str, filter_name: str) -> _Read:
@@ -179,7 +177,8 @@ def _mapping(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
 def _number(content: Mapping[str, Any], *names: str) -> float | None:
     """Return a number inside a results file, None where there is none that fits."""
     value = _mapping(content, *names[:-1]).get(names[-1])
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and not abs(value) > LARGEST
+    largest = 1e15  # no score and no count is larger
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and not abs(value) > largest
     return value if is_number else None
 
 
@@ -219,14 +218,6 @@ def _differs(content: Mapping[str, Any], one: _Read) -> bool:
     """Whether the mean of what was read is not the score that is stated."""
     score = _score(content, one)
     return score is not None and not abs(score - one.mean) <= ROUNDING
-
-
-def _other_scores(content: Mapping[str, Any], found: Sequence[_Read]) -> Iterator[str]:
-    """Name tasks whose score is not the mean of what was read."""
-    for one in found:
-        if _differs(content, one):
-            score = _number(content, "results", one.file.task, one.column)
-            yield f"{one.file.task} by {quoted(one.file.model_id)}: {score:.4f}, read {one.mean:.4f}"
 
 
 def _other_groups(content: Mapping[str, Any], found: Sequence[_Read]) -> Iterator[str]:

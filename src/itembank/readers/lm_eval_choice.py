@@ -202,17 +202,8 @@ def ways_out(
     of tasks and metrics mends bad files.
     """
     can_skip = len(refused) < len(tasks)
-    if refused and not has_bad_files:
-        metrics, filters, excluded = _additions(tasks, refused, spec)
-        if len(excluded) < len(tasks):
-            return WaysOut(tuple(metrics), tuple(filters), tuple(excluded), can_skip)
-    return WaysOut(can_skip=can_skip)
-
-
-def _additions(
-    tasks: Mapping[str, Sequence[Samples]], refused: Sequence[str], spec: ReadingSpec
-) -> tuple[list[str], list[str], list[str]]:
-    """Metrics and filters to choose, and tasks to exclude; each was tried."""
+    if has_bad_files or not refused:
+        return WaysOut(can_skip=can_skip)
     metrics: list[str] = []
     filters: list[str] = []
     excluded: list[str] = []
@@ -221,10 +212,13 @@ def _additions(
         found = next(_fitting(task, pattern, tasks[task], spec), None)
         if found is None:
             excluded.append(pattern)
-            continue
-        metrics.extend(found.metric[len(spec.metric) :])
-        filters.extend(found.filter_name[len(spec.filter_name) :])
-    return _in_general(tasks, metrics, filters, excluded, spec), filters, excluded
+        else:
+            metrics.extend(found.metric[len(spec.metric) :])
+            filters.extend(found.filter_name[len(spec.filter_name) :])
+    if len(excluded) == len(tasks):
+        return WaysOut(can_skip=can_skip)
+    metrics = _in_general(tasks, metrics, filters, excluded, spec)
+    return WaysOut(tuple(metrics), tuple(filters), tuple(excluded), can_skip)
 
 
 def _in_general(

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.files.documents import read_json
-from itembank.readers.json_files import Record, first_record
+from itembank.readers.json_files import Record, first_record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse, wanted
 from itembank.readers.sources import SOURCES, source_of_name
@@ -24,8 +24,6 @@ _NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
 RunKey: TypeAlias = tuple[Path, str]
 """Folder and date, which the files of one run share."""
 LINES = re.compile(r"\.jsonl(?:\.gz|\.zst)?$")
-MOST = 2**63
-"""No number of items or parameters is as large, and no table can hold it."""
 NO_SAMPLES = "Run lm_eval with --log_samples (and --output_path) to keep the result of every item."
 
 
@@ -102,7 +100,15 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
     runs: dict[RunKey, Run] = {}
     for path in found:
         try:
-            files.append(_sample_file(path, spec, runs))
+            match = SAMPLES.fullmatch(path.name)
+            key = _run_key(path)
+            if key not in runs:
+                runs[key] = _read_run(*key)
+            run = runs[key]
+            task = match["task"] if match else spec.scenario or _task_of_renamed(path, run)
+            model_id = spec.model_id or _model_id(path, run, spec)
+            run = replace(run, settings={task: run.settings.get(task, {})})  # a file is sent with what it needs
+            files.append(SampleFile(path, task, key[1], run, model_id))
         except DataError as error:
             if path in paths or SAMPLES.fullmatch(path.name):
                 problems.append(str(error))
@@ -187,19 +193,6 @@ def json_or_none(path: Path) -> Any:
         return None
 
 
-def _sample_file(path: Path, spec: ReadingSpec, runs: dict[RunKey, Run]) -> SampleFile:
-    """Tell task, date, run and model of one samples file."""
-    match = SAMPLES.fullmatch(path.name)
-    key = _run_key(path)
-    if key not in runs:
-        runs[key] = _read_run(*key)
-    run = runs[key]
-    task = match["task"] if match else spec.scenario or _task_of_renamed(path, run)
-    model_id = spec.model_id or _model_id(path, run, spec)
-    run = replace(run, settings={task: run.settings.get(task, {})})  # a file is sent and kept with what it needs
-    return SampleFile(path, task, key[1], run, model_id)
-
-
 def _is_renamed(path: Path) -> bool:
     """Whether a file holds samples, though its name is another than lm_eval gives."""
     if not LINES.search(path.name):
@@ -243,18 +236,18 @@ def results_path(folder: Path, date: str) -> Path | None:
 
 def run_of(content: Mapping[str, Any], date: str) -> Run:
     """Take what is needed from the results of a run; releases differ in what they tell."""
-    config = _mapping(content.get("config"))
+    config = mapping(content.get("config"))
     arguments = arguments_text(config.get("model_args") or "")
     sizes, configs, higher_is_better, versions, n_shot = (
-        _mapping(content.get(name)) for name in ("n-samples", "configs", "higher_is_better", "versions", "n-shot")
+        mapping(content.get(name)) for name in ("n-samples", "configs", "higher_is_better", "versions", "n-shot")
     )
     sizes, configs, higher_is_better = (
-        {task: _mapping(value) for task, value in one.items()} for one in (sizes, configs, higher_is_better)
+        {task: mapping(value) for task, value in one.items()} for one in (sizes, configs, higher_is_better)
     )
     n_items = {task: _positive(size.get("original")) for task, size in sizes.items()}
     releases = (content.get("lm_eval_version"), content.get("git_hash"))
     template, turns = content.get("chat_template"), content.get("fewshot_as_multiturn")
-    instruction, seed = content.get("system_instruction"), _mapping(content.get("config")).get("fewshot_seed")
+    instruction, seed = content.get("system_instruction"), mapping(content.get("config")).get("fewshot_seed")
     # Old releases log an empty template for models that have none of their own, whether or not one was applied.
     is_unknown = "chat_template" not in content or (template == "" and turns is not True)
     general = {
@@ -274,9 +267,12 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
         n_items={task: size for task, size in n_items.items() if size is not None},
         is_limited=config["limit"] is not None if "limit" in config else None,
         higher_is_better=higher_is_better,
-        filters={task: _filter_names(value) for task, value in configs.items()},
+        filters={
+            task: tuple(str(mapping(one).get("name")) for one in listed(value.get("filter_list")))
+            for task, value in configs.items()
+        },
         delimiters={task: delimiter for task, delimiter in found.items() if isinstance(delimiter, str)},
-        groups=_outermost(_mapping(content.get("group_subtasks"))),
+        groups=_outermost(mapping(content.get("group_subtasks"))),
         settings=settings,
         about={
             "run_date": date or None,
@@ -287,13 +283,9 @@ def run_of(content: Mapping[str, Any], date: str) -> Run:
     )
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _positive(value: Any) -> int | None:
-    """Return a number of something; the harness writes -1 parameters for models it reaches over a network."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < MOST else None
+    """Return a number of something that a table can hold; the harness writes -1 parameters for models on a network."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**63 else None
 
 
 def name_in(arguments: str) -> str:
@@ -302,18 +294,13 @@ def name_in(arguments: str) -> str:
     return next((given[name] for name in _NAMING_ARGUMENTS if name in given), "")
 
 
-def _filter_names(config: dict[str, Any]) -> tuple[str, ...]:
-    filters = config.get("filter_list")
-    return tuple(str(_mapping(one).get("name")) for one in filters) if isinstance(filters, list) else ()
-
-
 def _task_settings(general: Mapping[str, Any], n_shot: Any, version: Any, config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of one task, without those that change no prompt: how shots are drawn where there are none.
 
     The number of shots that are in a task's own text is told by its metadata.
     """
     n_shots = next((one for one in (n_shot, config.get("num_fewshot")) if type(one) is int), None)
-    n_shots = n_shots or _positive(_mapping(config.get("metadata")).get("num_fewshot")) or n_shots
+    n_shots = n_shots or _positive(mapping(config.get("metadata")).get("num_fewshot")) or n_shots
     is_number = isinstance(version, int | float) and not isinstance(version, bool) and abs(version) < 1e9
     text = f"{version:g}" if is_number else version if isinstance(version, str) else ""
     settings = {**general, "num_fewshot": n_shots, "version": text or None}

@@ -13,7 +13,7 @@ import polars as pl
 from itembank.errors import DataError, shown
 from itembank.files.documents import check_characters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.json_files import Record, as_float, read_records
+from itembank.readers.json_files import Record, as_float, listed, read_records
 from itembank.readers.lm_eval_files import SampleFile
 from itembank.responses.choice_scores import choice_accuracy
 from itembank.responses.error_kinds import ERROR, error_kind
@@ -62,8 +62,6 @@ def _is_whole(record: Record) -> bool:
     return all(isinstance(name, str) and name in record for name in names)
 
 
-LARGEST_LOG_LIKELIHOOD = 1e-3
-"""A little above zero, where models that compute in low precision may end."""
 Logged = tuple[FloatArray, FloatArray]
 """`acc` and `acc_norm` of each row, NaN where not logged."""
 
@@ -96,18 +94,20 @@ class Options:
 
 def row_options(record: Record, delimiter: str) -> RowOptions:
     """Take the options of one sample; none when it holds no log-likelihoods of texts."""
-    found = [_log_likelihood(response) for response in _list(record.get("resps"))]
+    found = [_log_likelihood(response) for response in listed(record.get("resps"))]
     values = [value for value in found if value is not None]
     logged = record.get("arguments")  # as releases since 0.4.3 and those before write them
-    requests = list(logged.values()) if isinstance(logged, dict) else _list(logged)
-    pairs = [tuple(one.values()) if isinstance(one, dict) else tuple(_list(one)) for one in requests]
+    requests = list(logged.values()) if isinstance(logged, dict) else listed(logged)
+    pairs = [tuple(one.values()) if isinstance(one, dict) else tuple(listed(one)) for one in requests]
     is_text = all(len(pair) >= 2 and isinstance(pair[0], str) and isinstance(pair[1], str) for pair in pairs)
     arguments = [(pair[0], pair[1]) for pair in pairs] if is_text else []
     if not values or len(values) != len(found) or len(arguments) != len(values):
         return RowOptions()
     half = len(arguments) // 2
-    if len(arguments) == 2 * half and _are_unconditional(arguments[:half], arguments[half:]):
-        values, arguments = values[:half], arguments[:half]
+    first, second = arguments[:half], arguments[half:]
+    is_repeated = [text for _, text in first] == [text for _, text in second]
+    if is_repeated and all(context == "" for context, _ in second) and any(context for context, _ in first):
+        values, arguments = values[:half], first  # `acc_mutual_info` needs the options without context, too
     texts = tuple(text.removeprefix(delimiter) for _, text in arguments)
     target = record.get("target")
     return RowOptions(tuple(values), texts, _by_index(target, len(texts)), _by_text(target, texts))
@@ -140,10 +140,6 @@ def file_options(rows: Sequence[RowOptions], logged: Logged) -> Options:
     return Options(log_likelihood, n_characters, n_bytes, is_right, problem)
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _log_likelihood(response: Any) -> float | None:
     """Log-likelihood in one response, ``[[value, is_greedy], ...]`` with one pair a repeat; None when it is none."""
     while isinstance(response, list) and response and isinstance(response[0], list):
@@ -157,12 +153,6 @@ def _log_likelihood(response: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return None
-
-
-def _are_unconditional(first: list[tuple[str, str]], second: list[tuple[str, str]]) -> bool:
-    """Whether the second half repeats the options without context, as `acc_mutual_info` needs them."""
-    same = [text for _, text in first] == [text for _, text in second]
-    return same and all(context == "" for context, _ in second) and any(context for context, _ in first)
 
 
 def _by_index(target: Any, n_options: int) -> tuple[int, ...]:
@@ -197,8 +187,8 @@ def _problem(log_likelihood: FloatArray, n_characters: FloatArray) -> str:
         )
     if (n_characters == 0.0).any():
         return "needs the text of every option, and some are empty"
-    with np.errstate(invalid="ignore"):
-        n_high = np.count_nonzero(log_likelihood > LARGEST_LOG_LIKELIHOOD)
+    with np.errstate(invalid="ignore"):  # models that compute in low precision may end a little above zero
+        n_high = np.count_nonzero(log_likelihood > 1e-3)
     if n_high:
         return f"needs log-likelihoods of at most 0, got {n_high} above, up to {np.nanmax(log_likelihood):g}"
     return ""
@@ -215,21 +205,18 @@ def _right(
         np.count_nonzero(_differs(log_likelihood, n_characters, flags, logged)) for flags in (index_first, text_first)
     ]
     flags = text_first if n_wrong[1] < n_wrong[0] else index_first
-    return _from_accuracy(log_likelihood, flags, logged[0])
-
-
-def _from_accuracy(log_likelihood: FloatArray, is_right: BoolArray, accuracy: FloatArray) -> BoolArray:
-    """Fill in, where no option is known to be right, the chosen one if it was right, the other of two if it was not."""
-    unknown = np.count_nonzero(is_right, axis=-1) == 0
+    # where no option is known to be right, it is the chosen one if that was right, the other of two if it was not
+    accuracy = logged[0]
+    unknown = np.count_nonzero(flags, axis=-1) == 0
     if not unknown.any():
-        return is_right
+        return flags
     chosen = np.argmax(np.where(np.isnan(log_likelihood), -np.inf, log_likelihood), axis=-1)
     is_chosen = np.arange(log_likelihood.shape[1]) == chosen[:, np.newaxis]
     exists = ~np.isnan(log_likelihood)
     is_pair = np.count_nonzero(exists, axis=-1) == 2
     filled = np.equal(accuracy, 1.0)[:, np.newaxis] & is_chosen
     filled |= (np.equal(accuracy, 0.0) & is_pair)[:, np.newaxis] & exists & ~is_chosen
-    return np.where(unknown[:, np.newaxis], filled, is_right)
+    return np.where(unknown[:, np.newaxis], filled, flags)
 
 
 def _differs(log_likelihood: FloatArray, n_characters: FloatArray, is_right: BoolArray, logged: Logged) -> BoolArray:
@@ -389,9 +376,9 @@ def _n_generated(record: Record) -> int:
 
 
 def _metric_names(record: Record) -> list[str]:
-    listed = record.get("metrics")
-    if isinstance(listed, list):
-        return [name for name in listed if isinstance(name, str) and name in record]
+    names = record.get("metrics")
+    if isinstance(names, list):
+        return [name for name in names if isinstance(name, str) and name in record]
     return [name for name in record if name not in NOT_METRICS]
 
 

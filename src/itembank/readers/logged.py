@@ -37,18 +37,8 @@ class LogKind:
     # Whether items are numbers in their task, by which the program can be told to run them.
     has_document_numbers: bool = False
     uses_groups: bool = True  # Whether a task always belongs to a scenario that its runs name
-
-
-@dataclass(frozen=True, slots=True)
-class Logs:
-    """What was read of the logs of one program."""
-
-    kind: LogKind
-    samples: list[Samples]  # One a file, the oldest run first
-    problems: list[str]  # Why other files cannot be read
-    lonely: Sequence[Path] = ()  # Runs without samples
-    # Warns where the samples are not those that the logs tell of.
-    compare: Callable[[Sequence[Samples], Mapping[str, tuple[str, str]]], None] | None = None
+    source: str = ""  # Its name in `SOURCES`
+    hint: str = ""  # Where its files are, for a folder without any
 
 
 def read_each_log(
@@ -64,16 +54,25 @@ def read_each_log(
     )
 
 
-def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
-    """Make rows of logs.
+def logged_rows(
+    kind: LogKind,
+    read: Sequence[Samples],  # One a file, the oldest run first
+    unread: Sequence[str],  # Why other files cannot be read
+    spec: ReadingSpec,
+    *,
+    lonely: Sequence[Path] = (),  # Runs without samples
+    # Warns where the samples are not those that the logs tell of.
+    compare: Callable[[Sequence[Samples], Mapping[str, tuple[str, str]]], None] | None = None,
+) -> ResponseRows:
+    """Make rows of what was read of the logs of one program.
 
     The scenario is the task (or its group), the item ``task/document``. Of each task one metric and one filter are
     taken, the same for all models: those of `spec`, else the only one that can be a response, else ``acc`` or
     ``exact_match`` and ``none`` or ``strict-match``, with a `DataWarning`.
     """
-    problems = list(logs.problems)
+    problems = list(unread)
     by_task: dict[str, list[Samples]] = {}
-    for one in logs.samples:
+    for one in read:
         by_task.setdefault(one.file.task, []).append(one)
     notes: list[str] = []
     chosen = {task: choose(task, group, spec, notes) for task, group in by_task.items()}
@@ -83,21 +82,21 @@ def logged_rows(logs: Logs, spec: ReadingSpec) -> ResponseRows:
     if problems and not (spec.skip_unusable and len(refused) < len(by_task)):
         raise RefusedError(problems, ways_out(by_task, refused, spec, has_bad_files=has_bad_files), spec)
     choices = {task: (one.metric, one.filter_name) for task, one in chosen.items() if not one.problems}
-    samples = [one for one in logs.samples if one.file.task in choices]
+    samples = [one for one in read if one.file.task in choices]
     if spec.skip_unusable and not spec.ignore_content:
         samples, changed = _without_changed(samples, choices)
         problems.extend(changed)
     if notes:
         how = remedy("metric=..., filter_name=...", "--metric, --filter")
         warn(f"taken by default: {first_few(notes)}. Choose with {how}.", DataWarning)
-    if logs.lonely:
-        names = [path.name for path in logs.lonely]
+    if lonely:
+        names = [path.name for path in lonely]
         warn(f"{len(names)} runs have no samples and are left out: {shown(names)}.", DataWarning)
-    if logs.compare is not None:
-        logs.compare(samples, choices)
+    if compare is not None:
+        compare(samples, choices)
     if spec.repeats == "count":
         warn_of_uncounted(samples, choices)
-    rows = _rows(samples, choices, spec, logs.kind)
+    rows = _rows(samples, choices, spec, kind)
     say_left_out(problems)
     return rows
 
@@ -110,7 +109,13 @@ def _rows(
     models, items = join_labels([part.models for part in picked]), join_labels([part.items for part in picked])
     hashes = join_labels([part.hashes for part in picked])
     content = item_contents(items, models, hashes, spec, what=kind.content, advice=f"{kind.causes}.")
-    prompts = item_prompts(_prompted(samples, picked, items), items.n_names, spec)
+    runs = [one.file for one in samples]
+    ends = np.cumsum([part.values.size for part in picked])[:-1]
+    prompted = [
+        Prompted(file.model_id, file.task, file.run.settings.get(file.task, {}), rows, part.prompts)
+        for file, rows, part in zip(runs, np.split(items.index, ends), picked, strict=True)
+    ]
+    prompts = item_prompts(prompted, items.n_names, spec)
     tasks = _tasks(samples, picked, items)
     has_groups = spec.use_groups or kind.uses_groups
     groups = {task: group for one in samples for task, group in one.file.run.groups.items()} if has_groups else {}
@@ -132,15 +137,6 @@ def _rows(
         model_table(samples, models, items, tasks),
         _item_table(items, tasks, content, choices=choices, groups=groups, kind=kind).with_columns(prompts),
     )
-
-
-def _prompted(samples: Sequence[Samples], picked: Sequence["_Picked"], items: Labels) -> list[Prompted]:
-    runs = [one.file for one in samples]
-    ends = np.cumsum([part.values.size for part in picked])[:-1]
-    return [
-        Prompted(file.model_id, file.task, file.run.settings.get(file.task, {}), rows, part.prompts)
-        for file, rows, part in zip(runs, np.split(items.index, ends), picked, strict=True)
-    ]
 
 
 def _tasks(samples: Sequence[Samples], picked: Sequence["_Picked"], items: Labels) -> pl.Series:
@@ -254,7 +250,6 @@ def _item_table(
 
 PASS_RATES = ("pass@1", "pass_at_1", "pass1")
 """Metrics that are the share of right ones among all texts that were generated for an item."""
-WHOLE = 1e-6
 
 
 def n_attempts(samples: Samples, metric: str) -> IntArray | None:
@@ -269,7 +264,7 @@ def n_attempts(samples: Samples, metric: str) -> IntArray | None:
     if metric not in PASS_RATES or samples.n_generated.max(initial=0) <= 1:
         return None
     right = np.where(np.isnan(found.values), 0.0, found.values) * samples.n_generated
-    is_count = np.abs(right - np.rint(right)) <= WHOLE
+    is_count = np.abs(right - np.rint(right)) <= 1e-6
     return np.maximum(samples.n_generated, 1) if is_count.all() else None
 
 
@@ -368,39 +363,24 @@ def content_digest(*parts: Any) -> str:
     return digest_of(json.dumps(parts, sort_keys=True, ensure_ascii=True, default=str).encode())
 
 
-@dataclass(frozen=True, slots=True)
-class Harness:
-    """How the results of one program are read, a file at a time."""
-
-    source: str  # Its name in `SOURCES`
-    kind: LogKind
-    hint: str  # Where its files are, for a folder without any
-    tell: Callable[[Path, ReadingSpec], SampleFile]  # Task and model of a file, by its name and place
-    read: Callable[[SampleFile], Samples]  # The answers of a file
-
-
 def harness_rows(
-    harness: Harness, paths: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback
+    kind: LogKind,
+    tell: Callable[[Path, ReadingSpec], SampleFile],  # Task and model of a file, by its name and place
+    read: Callable[[SampleFile], Samples],  # The answers of a file
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    progress: ProgressCallback,
 ) -> ResponseRows:
     """Read the files of one program among these files and below these folders."""
     found, problems = [], []
-    for path in own_files(paths, harness.source, spec, harness.hint):
+    for path in own_files(paths, kind.source, spec, kind.hint):
         try:
-            found.append(renamed(harness.tell(path, spec), spec.task_names))
+            found.append(renamed(tell(path, spec), spec.task_names))
         except DataError as error:
             problems.append(str(error))
     files = oldest_first(wanted(found, spec))
     if not files:
         refuse(problems)
-    samples, unread = read_each_log(files, harness.read, progress)
-    return logged_rows(Logs(harness.kind, samples, [*problems, *unread]), spec)
-
-
-def mapping(value: Any) -> dict[str, Any]:
-    """Return an object of JSON, an empty one where there is something else."""
-    return value if isinstance(value, dict) else {}
-
-
-def listed(value: Any) -> list[Any]:
-    """Return a list of JSON, an empty one where there is something else."""
-    return value if isinstance(value, list) else []
+    samples, unread = read_each_log(files, read, progress)
+    return logged_rows(kind, samples, [*problems, *unread], spec)

@@ -2,7 +2,8 @@
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ from itembank.readers.rows import (
 )
 from itembank.readers.table_files import NAME, NUMBER, Type
 from itembank.responses.error_kinds import ERROR, NO_ANSWER, is_called
-from itembank.responses.labels import Labels, first_in_group, number_of_pair
+from itembank.responses.labels import Labels, first_in_group, named_pairs, number_of_pair
 from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.opening import Table
 from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_mix, settings_text
@@ -43,25 +44,11 @@ AGREEMENT = 0.005
 """How far a response may be from n_correct / n_trials: responses are often written with two decimals."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowIds:
-    """Source, and model and item of each row, for messages."""
-
-    source: str
-    models: Labels
-    items: Labels
-
-    def pairs(self, rows: IntArray) -> list[str]:
-        """Name the first few of these rows."""
-        first = rows[:N_SHOWN]
-        names = zip(self.models.at(first), self.items.at(first), strict=True)
-        return [f"{model!r} item {item!r}" for model, item in names]
-
-
 def settle_counts(
     values: Mapping[str, FloatArray | None],  # `response`, `n_trials`, `n_correct`, each (n_rows,); NaN where missing
     spec: ReadingSpec,  # `n_correct` counts only where the response column is the usual one
-    ids: RowIds,
+    source: str,
+    pairs: Callable[[IntArray], list[str]],  # Names the first few of some rows
     problems: list[str],  # What is wrong is added to it
 ) -> tuple[FloatArray, IntArray | None]:
     """Find responses and trials of the rows, and say what cannot be.
@@ -72,102 +59,63 @@ def settle_counts(
     """
     given, trials = values["response"], values["n_trials"]
     correct = values["n_correct"] if spec.response_column == "response" else None
-    response: FloatArray = (
-        np.full(ids.models.index.shape, np.nan)
-        if given is None
-        else given
-        if spec.max_response == 1.0
-        else given / spec.max_response
-    )
+    known = next(one for one in values.values() if one is not None)
+    nothing = np.full(known.shape, np.nan)
+    given = nothing if given is None else given if spec.max_response == 1.0 else given / spec.max_response
     if trials is None and correct is None:
+        return given, None
+    trials, correct = nothing if trials is None else trials, nothing if correct is None else correct
+    with np.errstate(invalid="ignore"):
+        has_correct, has_trials, is_zero = ~np.isnan(correct), ~np.isnan(trials), trials == 0.0
+        is_possible = (correct >= 0.0) & (correct <= trials)
+        has_counts = has_correct & (trials >= 1.0) & is_possible
+        ratio = np.divide(correct, trials, out=np.full(correct.shape, np.nan), where=has_counts)
+        response = np.where(has_counts, ratio, given)
+        is_count = (trials >= 0.0) & (trials == np.floor(trials)) & (trials < MOST_TRIALS)
+        rules: tuple[tuple[str, BoolArray, Callable[[int], str]], ...] = (
+            (
+                "n_correct must come with n_trials",
+                has_correct & ~has_trials,
+                lambda row: f"{correct[row]:g} of unknown",
+            ),
+            (
+                "n_correct must be a whole number from 0 to n_trials",
+                has_correct & (trials >= 0.0) & (~is_possible | (correct != np.floor(correct))),
+                lambda row: f"{correct[row]:g} of {trials[row]:g}",
+            ),
+            (
+                "response must be n_correct / n_trials where all three are given",
+                has_counts & (np.abs(given - ratio) > AGREEMENT),
+                lambda row: f"{correct[row]:g} of {trials[row]:g}, response {given[row]:g}",
+            ),
+            (
+                f"n_trials must be a whole number below {MOST_TRIALS:,}, and at least 1 where there is a response",
+                # successes among zero trials are told by another rule
+                (has_trials & ~is_count) | (is_zero & ~np.isnan(response) & ~(correct > 0.0)),
+                lambda row: f"{trials[row]:g}",
+            ),
+        )
+    for what, is_broken, text in rules:
+        rows = np.flatnonzero(is_broken)
+        if rows.size:
+            where = [f"{pair} ({text(row)})" for pair, row in zip(pairs(rows), rows[:N_SHOWN].tolist(), strict=True)]
+            problems.append(f"{what}, got {rows.size} rows with something else: {first_few(where, rows.size)}.")
+    empty = np.flatnonzero(is_zero & np.isnan(response) & ~(correct > 0.0))
+    if empty.size:
+        names = first_few(pairs(empty), empty.size)
+        warn(f"{source}: {empty.size} rows have zero trials and count as missing: {names}.", DataWarning)
+    if not has_trials.any():
         return response, None
-    trials = np.full(response.shape, np.nan) if trials is None else trials
-    if correct is not None:
-        _check_correct(correct, trials, ids, problems)
-        response = _from_counts(response, correct, trials, ids, problems)
-    _check_trials(response, correct, trials, ids, problems)
-    if np.isnan(trials).all():
-        return response, None
-    shares = np.flatnonzero(np.isnan(trials) & (response > 0.0) & (response < 1.0))
+    shares = np.flatnonzero(~has_trials & (response > 0.0) & (response < 1.0))
     if shares.size:
         warn(
-            f"{ids.source}: {shares.size} responses between 0 and 1 have no n_trials, though others have, and count as "
-            f"one trial each: {first_few(ids.pairs(shares), shares.size)}. Give theirs, or read them apart.",
+            f"{source}: {shares.size} responses between 0 and 1 have no n_trials, though others have, and count as "
+            f"one trial each: {first_few(pairs(shares), shares.size)}. Give theirs, or read them apart.",
             DataWarning,
         )
-    is_known = ~np.isnan(trials) & (trials >= 1.0) & (trials < MOST_TRIALS)
+    is_known = has_trials & (trials >= 1.0) & (trials < MOST_TRIALS)
     counted = np.where(is_known, trials, 1.0).astype(np.int64)
     return response, np.where(np.isnan(response), 0, counted)
-
-
-def _check_trials(
-    response: FloatArray, correct: FloatArray | None, trials: FloatArray, ids: RowIds, problems: list[str]
-) -> None:
-    """Refuse trials that are no counts; rows of zero trials that say nothing else are missing, with a note."""
-    with np.errstate(invalid="ignore"):
-        is_zero = trials == 0.0
-        bad = ~np.isnan(trials) & ~((trials >= 0.0) & (trials == np.floor(trials)) & (trials < MOST_TRIALS))
-    has_successes = np.zeros_like(is_zero) if correct is None else correct > 0.0  # told by another check
-    bad |= is_zero & ~np.isnan(response) & ~has_successes
-    _add(
-        problems,
-        bad,
-        ids,
-        lambda row: f"{trials[row]:g}",
-        f"n_trials must be a whole number below {MOST_TRIALS:,}, and at least 1 where there is a response",
-    )
-    empty = np.flatnonzero(is_zero & np.isnan(response) & ~has_successes)
-    if empty.size:
-        names = first_few(ids.pairs(empty), empty.size)
-        warn(f"{ids.source}: {empty.size} rows have zero trials and count as missing: {names}.", DataWarning)
-
-
-def _check_correct(correct: FloatArray, trials: FloatArray, ids: RowIds, problems: list[str]) -> None:
-    """Refuse successes without trials, or that are not whole numbers from 0 to the trials."""
-    has_correct = ~np.isnan(correct)
-    _add(
-        problems,
-        has_correct & np.isnan(trials),
-        ids,
-        lambda row: f"{correct[row]:g} of unknown",
-        "n_correct must come with n_trials",
-    )
-    with np.errstate(invalid="ignore"):
-        bad = has_correct & (trials >= 0.0) & ((correct < 0.0) | (correct > trials) | (correct != np.floor(correct)))
-    _add(
-        problems,
-        bad,
-        ids,
-        lambda row: f"{correct[row]:g} of {trials[row]:g}",
-        "n_correct must be a whole number from 0 to n_trials",
-    )
-
-
-def _from_counts(
-    response: FloatArray, correct: FloatArray, trials: FloatArray, ids: RowIds, problems: list[str]
-) -> FloatArray:
-    """Responses as n_correct / n_trials where both are known; they must not contradict one that is given."""
-    with np.errstate(invalid="ignore"):
-        has_counts = ~np.isnan(correct) & (trials >= 1.0) & (correct >= 0.0) & (correct <= trials)
-        ratio = np.divide(correct, trials, out=np.full(correct.shape, np.nan), where=has_counts)
-        unequal = has_counts & (np.abs(response - ratio) > AGREEMENT)
-    _add(
-        problems,
-        unequal,
-        ids,
-        lambda row: f"{correct[row]:g} of {trials[row]:g}, response {response[row]:g}",
-        "response must be n_correct / n_trials where all three are given",
-    )
-    return np.where(has_counts, ratio, response)
-
-
-def _add(problems: list[str], mask: BoolArray, ids: RowIds, text: Callable[[int], str], what: str) -> None:
-    """Add a problem that names the first few rows of the mask."""
-    rows = np.flatnonzero(mask)
-    if rows.size:
-        first = rows[:N_SHOWN]
-        where = [f"{pair} ({text(row)})" for pair, row in zip(ids.pairs(first), first.tolist(), strict=True)]
-        problems.append(f"{what}, got {rows.size} rows with something else: {first_few(where, rows.size)}.")
 
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
@@ -224,25 +172,35 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     items = id_labels(table, spec.column("item_id"), problems, name="item_id")
     if models is None or items is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
-    ids = RowIds(table.source, models, items)
-    read = {name: _numbers(table, spec, name, ids, problems) for name in _NUMBER_COLUMNS}
+    pairs = partial(named_pairs, models, items)
+    read = {name: _numbers(table, spec, name, pairs, problems) for name in _NUMBER_COLUMNS}
     values = {name: None if found is None else found.values[:, 0] for name, found in read.items()}
-    response, trials = settle_counts(values, spec, ids, problems)
+    response, trials = settle_counts(values, spec, table.source, pairs, problems)
     words = None if read["response"] is None else read["response"].errors
     values["words"] = None if words is None else words[:, 0].astype(np.float64)
     lost = _lost(table, spec, response, values, problems)
     if lost is not None:
         is_gone = (lost.n > 0) if values["n_errors"] is None or trials is None else (lost.n > 0) & (trials == 0)
-        _tell_of_scored(table.source, int(np.count_nonzero(is_gone & (response > 0.0))))
+        n_scored = int(np.count_nonzero(is_gone & (response > 0.0)))
+        if n_scored:
+            how = remedy("columns={'error': ''}", "--column error=")
+            warn(
+                f"{table.source}: {n_scored} rows have an error and a response above 0 all the same. Their answers are "
+                f"lost; if such responses count, leave the errors out ({how}).",
+                DataWarning,
+            )
         response = np.where(is_gone, np.nan, response)
         trials = None if trials is None else np.where(is_gone, 0, trials)
     items, item_table = _item_table(table, spec, items, problems)
-    judged = _judged(table, spec, replace(ids, items=items), ~np.isnan(response), problems)
+    judged = _judged(table, spec, (models, items), ~np.isnan(response), problems)
     item_table = item_table.with_columns(judged) if judged else item_table
     costs = {unit: cost for unit in COST_COLUMNS if (cost := values[unit]) is not None and not np.isnan(cost).all()}
-    seeds = _attempts(table, spec)
-    rows = ResponseRows(table.source, models, items, response, trials, costs, seeds, lost, item_table=item_table)
-    rows = replace(rows, others=other_columns(table.frame, spec))
+    others = other_columns(table.frame, spec)
+    rows = ResponseRows(
+        *(table.source, models, items, response, trials, costs, _attempts(table, spec), lost),
+        item_table=item_table,
+        others=others,
+    )
     problems.extend(row_problems(rows, max_response=spec.max_response, has_marks=True))
     if problems:
         raise DataError(f"{table.source}: " + " ".join(problems))
@@ -301,21 +259,12 @@ def _lost(
     return LostAnswers(n, kind) if n.any() else None
 
 
-def _tell_of_scored(source: str, n_scored: int) -> None:
-    """Warn of rows that were scored although they have an error, where there are any."""
-    if n_scored:
-        warn(
-            f"{source}: {n_scored} rows have an error and a response above 0 all the same. Their answers are lost; if "
-            f"such responses count, leave the errors out ({remedy(_NO_ERRORS, '--column error=')}).",
-            DataWarning,
-        )
-
-
-_NO_ERRORS = "columns={'error': ''}"
 _NUMBER_COLUMNS = ("response", "n_trials", "n_correct", "n_errors", *COST_COLUMNS)
 
 
-def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: list[str]) -> ResponseNumbers | None:
+def _numbers(
+    table: Table, spec: ReadingSpec, name: str, pairs: Callable[[IntArray], list[str]], problems: list[str]
+) -> ResponseNumbers | None:
     """Return one column as numbers, None when absent."""
     column = spec.column(name)
     if column not in table.frame.columns:
@@ -325,7 +274,7 @@ def _numbers(table: Table, spec: ReadingSpec, name: str, ids: RowIds, problems: 
     found = response_numbers(chosen, spec, table.source) if is_response else ResponseNumbers(*numbers(chosen))
     if found.bad:
         rows = found.bad[column].arg_true().to_numpy().astype(np.int64)
-        named = zip(ids.pairs(rows), examples(table.frame[column].gather(rows)), strict=True)
+        named = zip(pairs(rows), examples(table.frame[column].gather(rows)), strict=True)
         where = first_few([f"{pair} = {value!r}" for pair, value in named], rows.size)
         problems.append(f"{column} must be a number, got {rows.size} values that are none: {where}.{found.advice}")
     return found
@@ -350,14 +299,14 @@ def _item_table(table: Table, spec: ReadingSpec, items: Labels, problems: list[s
 
 
 def _judged(
-    table: Table, spec: ReadingSpec, ids: RowIds, is_answered: BoolArray, problems: list[str]
+    table: Table, spec: ReadingSpec, ids: tuple[Labels, Labels], is_answered: BoolArray, problems: list[str]
 ) -> list[pl.Series]:
     """Return metric and judge of each item as columns of the item table, as far as they are told.
 
     Several for one item are a problem, but where they part rows of one model and item: then all columns that do so are
     named together (`itembank.readers.telling_apart`).
     """
-    models, items, found = ids.models, ids.items, []
+    (models, items), found = ids, []
     for name in ("metric", "judge"):
         labels = optional_labels(table, spec.column(name))
         if labels is None:
@@ -372,23 +321,21 @@ def _judged(
             number = int(items.index[differing[0]])
             several = f"{items.names[number]!r} has {values[number]!r} and {labels.at(differing[:1])[0]!r}"
             n_items = np.unique(items.index[differing]).size
+            one, column = str(values[number]), spec.column(name)
+            if name == "metric":
+                how = remedy(f"metric=({one!r},)", f"--metric {shlex.quote(one)}")
+            else:
+                only = remedy(f"where={{{column!r}: {one!r}}}", f"--where {shlex.quote(f'{column}={one}')}")
+                how = f"{only}\n{how_to_mix()}"
             problems.append(
                 f"an item must have one {name} for all models, got more for {n_items} items: {several}. "
-                f"{_how_to_take(name, spec.column(name), str(values[number]))}"
+                f"To take one, add: {how}"
             )
         for number in np.unique(items.index[differing]).tolist():
             values[number] = DIFFERS
         values = [settings_text({JUDGE: value}) for value in values] if name == "judge" else values
         found.append(pl.Series(PROMPT_SETTINGS if name == "judge" else name, values, dtype=pl.String))
     return found
-
-
-def _how_to_take(name: str, column: str, one: str) -> str:
-    """Say how one metric, or one judge, is taken."""
-    if name == "metric":
-        return f"To take one, add: {remedy(f'metric=({one!r},)', f'--metric {shlex.quote(one)}')}"
-    only = remedy(f"where={{{column!r}: {one!r}}}", f"--where {shlex.quote(f'{column}={one}')}")
-    return f"To take one, add: {only}\n{how_to_mix()}"
 
 
 def other_columns(frame: pl.DataFrame, spec: ReadingSpec) -> OtherColumns | None:

@@ -24,8 +24,6 @@ from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import CONTENT, CONTENT_FIELDS
 
 AUTO: Final = "auto"
-MOSTLY, FEWEST_DOCUMENTS = 0.9, 10
-"""Fraction of the documents of logs that must be items for a rule to count, and of fewer documents all must be."""
 PLACE: Final = "place"
 HASH: Final = "hash"
 NATIVE: Final = "native_id"
@@ -273,8 +271,8 @@ def find_logged(items: pl.DataFrame, documents: Sequence[Document], rule: str = 
     """Return the documents of logs that are items of a bank, by the items' ids.
 
     The first rule counts that makes every document an item, else the one that does so for most of them, where it is
-    nearly all, or all items are found. Where none does, logs keep their own ids (nothing is returned), unless the rule
-    was named.
+    nine in ten of ten or more, or all items are found. Where none does, logs keep their own ids (nothing is returned),
+    unless the rule was named.
     """
     asked = _asked(items, items["item_id"])
     attempts = list(_attempts(rule, asked, documents, {}))
@@ -287,9 +285,9 @@ def find_logged(items: pl.DataFrame, documents: Sequence[Document], rule: str = 
                 )
             return tried.found
     best = max(attempts, key=lambda one: len(one.found), default=None)
-    if best is None or best.double or len(documents) < FEWEST_DOCUMENTS:
+    if best is None or best.double or len(documents) < 10:
         return {}
-    return best.found if len(best.found) >= min(len(asked), MOSTLY * len(documents)) else {}
+    return best.found if len(best.found) >= min(len(asked), 0.9 * len(documents)) else {}
 
 
 def logged_documents(paths: Sequence[Path], spec: ReadingSpec, items: pl.DataFrame | None = None) -> list[Document]:

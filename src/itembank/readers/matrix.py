@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ import polars as pl
 from itembank.errors import N_SHOWN, DataError, DataWarning, ModelWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.memory import check_matrix_fits
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.columns import id_labels, tell_of_look_alikes
+from itembank.readers.columns import id_labels
 from itembank.readers.long_table import AGREEMENT
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.readers.rows import ResponseRows, can_be_counted
@@ -91,11 +92,6 @@ def _cast(values: pl.Series, dtype: pl.DataType) -> pl.Series:
 
 
 _SUFFIX = "\0known"
-SAME = 1e-6
-"""Responses that differ by less are equal: files of the same results in float32 and as text differ by 6e-8."""
-
-WHOLE = 1e-3
-"""How far successes may be from a whole number, by rounding of the response; for many trials see `AGREEMENT`."""
 POOLED: tuple[Repeats, ...] = ("count", "mean")
 
 
@@ -124,7 +120,11 @@ def settle_repeats(rows: ResponseRows, cell: IntArray, n_cells: int, repeats: Re
         return Cells(cell, rows.response, rows.n_trials, dict(rows.costs))
     is_answered = np.zeros(n_cells, dtype=bool)
     is_answered[cell[is_present]] = True
-    alone = np.flatnonzero(~is_repeated & _stands_alone(rows, is_answered[cell]))
+    # rows with a response stand alone, and rows that tell a cost of a cell without one
+    tells_more = np.zeros(rows.n_rows, dtype=bool) if rows.n_trials is None else rows.n_trials != 0
+    for cost in rows.costs.values():
+        tells_more |= ~np.isnan(cost)
+    alone = np.flatnonzero(~is_repeated & (is_present | (tells_more & ~is_answered[cell])))
     repeated = np.flatnonzero(is_repeated)
     if not repeated.size:
         return _of_rows(rows, cell, alone)
@@ -147,7 +147,9 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
     at_least_one = np.maximum(trials, 1)
     successes = np.where(present, rows.response, 0.0) * at_least_one
     whole = np.rint(successes)
-    bad = np.abs(successes - whole) > np.where(at_least_one > 1, np.maximum(AGREEMENT * at_least_one, WHOLE), WHOLE)
+    # how far successes may be from a whole number by rounding of the response
+    rounding = np.where(at_least_one > 1, np.maximum(AGREEMENT * at_least_one, 1e-3), 1e-3)
+    bad = np.abs(successes - whole) > rounding
     if bad.any():
         where = np.flatnonzero(bad)
         raise DataError(
@@ -157,17 +159,6 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
         )
     counted = np.where(present, whole / at_least_one, np.nan)
     return replace(rows, response=counted, n_trials=np.where(present, at_least_one, trials))
-
-
-def _stands_alone(rows: ResponseRows, is_answered: BoolArray) -> BoolArray:
-    """Rows with a response, and rows that tell a cost of a cell without one."""
-    is_present = ~np.isnan(rows.response)
-    tells_more = np.zeros(rows.n_rows, dtype=bool)
-    for cost in rows.costs.values():
-        tells_more |= ~np.isnan(cost)
-    if rows.n_trials is not None:
-        tells_more |= rows.n_trials != 0
-    return is_present | (tells_more & ~is_answered)
 
 
 def _of_rows(rows: ResponseRows, cell: IntArray, chosen: IntArray) -> Cells:
@@ -193,8 +184,9 @@ def _without_copies(rows: ResponseRows, cell: IntArray, repeated: IntArray, *, k
         }
     )
     group = ("cell", "seed")
+    same = 1e-6  # files of the same results in float32 and as text differ by 6e-8
     is_copy = (
-        ((pl.col("response") - pl.col("response").first().over(*group)).abs() <= SAME)
+        ((pl.col("response") - pl.col("response").first().over(*group)).abs() <= same)
         & (pl.col("n_trials") == pl.col("n_trials").first().over(*group))
         & (pl.col("row") != pl.col("row").first().over(*group))
     )
@@ -353,7 +345,7 @@ def to_matrix(
         _scatter(cells.index, cells.response, shape),
         models=table_of_models(rows, models),
         items=table_of_items(rows, items, spec),
-        n_trials=_scatter_trials(cells, shape),
+        n_trials=None if cells.n_trials is None else _scatter(cells.index, cells.n_trials, shape, 0),
         costs={unit: _scatter(cells.index, cost, shape) for unit, cost in cells.costs.items()},
         lost=None if lost is None else LostAnswers(lost.n.reshape(shape), lost.kind.reshape(shape)),
     ).with_errors(spec.errors or rows.errors)
@@ -369,24 +361,11 @@ def to_matrix(
     return _without_empty(matrix, source) if spec.empty == "drop" else matrix
 
 
-def tell_of_like_ids(rows: ResponseRows) -> None:
-    """Warn of models, and of items, whose ids nobody tells apart by eye."""
-    for name, labels in (("model_id", rows.models), ("item_id", rows.items)):
-        tell_of_look_alikes(rows.source, labels.names, name)
-
-
-def _scatter(cell: IntArray, values: FloatArray, shape: tuple[int, int]) -> FloatArray:
-    flat = np.full(shape[0] * shape[1], np.nan)
+def _scatter(
+    cell: IntArray, values: FloatArray | IntArray, shape: tuple[int, int], empty: float = np.nan
+) -> np.ndarray[Any, Any]:
+    flat = np.full(shape[0] * shape[1], empty)
     flat[cell] = values
-    return flat.reshape(shape)
-
-
-def _scatter_trials(cells: Cells, shape: tuple[int, int]) -> IntArray | None:
-    """Put trials into their cells, 0 elsewhere."""
-    if cells.n_trials is None:
-        return None
-    flat = np.zeros(shape[0] * shape[1], dtype=np.int64)
-    flat[cells.index] = cells.n_trials
     return flat.reshape(shape)
 
 

@@ -13,8 +13,7 @@ from typing import Any
 from itembank.errors import DataError
 from itembank.files.documents import MOST_BYTES, parse_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, named, own_files, read_each
-from itembank.readers.long_table import rows_of_records
+from itembank.readers.collecting import laid_out, rows_of_files
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
@@ -24,8 +23,7 @@ LAYOUT = "outputs of MMLU-Pro (question_id, category, answer, pred)"
 
 def mmlu_pro_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read archives, one a model; the category is the subscenario."""
-    parts = read_each(own_files(paths, "mmlu-pro", spec), lambda file: list(_answers(file, spec)), progress, spec)
-    return rows_of_records(named(paths), [one for part in parts for one in part], spec)
+    return rows_of_files("mmlu-pro", paths, spec, lambda file: _answers(file, spec), progress=progress)
 
 
 def _answers(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:

@@ -11,15 +11,13 @@ from typing import Any
 
 from itembank.errors import DataError, quoted
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, named, own_files, read_each
-from itembank.readers.long_table import rows_of_records
+from itembank.readers.collecting import laid_out, rows_of_files
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.responses.opening import read_parquet, read_parquet_schema, translated
 
 ITEM = re.compile(r"(?P<item>(?P<benchmark>.+?)_\d{8}T\d{6}Z_\d+)(?:_.*)?", re.DOTALL)
 COLUMNS = ("response_id", "model", "scores")
-ROWS_AT_ONCE = 10_000
 
 
 def open_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
@@ -27,15 +25,14 @@ def open_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
 
     The response is the first `metric` that was asked for, and rows without it are left out; else the row's first.
     """
-    parts = read_each(own_files(paths, "open-eval", spec), lambda file: list(_answers(file, spec)), progress, spec)
-    return rows_of_records(named(paths), [one for part in parts for one in part], spec)
+    return rows_of_files("open-eval", paths, spec, lambda file: _answers(file, spec), progress=progress)
 
 
 def _answers(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:
     with translated(file, "Parquet file"):
         places = [place for place, name in enumerate(read_parquet_schema(file)) if name in COLUMNS]
         frame = read_parquet(file, columns=places, glob=False)
-    for part in frame.iter_slices(ROWS_AT_ONCE):
+    for part in frame.iter_slices(10_000):
         for row in part.iter_rows(named=True):
             with laid_out(file, f"a table with the columns {', '.join(COLUMNS)}"):
                 found = ITEM.fullmatch(row["response_id"])

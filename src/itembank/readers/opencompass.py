@@ -6,17 +6,20 @@ from typing import Any
 
 from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.json_files import Record, first_record
+from itembank.readers.json_files import Record, first_record, mapping
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import Harness, LoggedAnswer, LogKind, content_digest, harness_rows, mapping, samples_of
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
-KIND = LogKind("OpenCompass results", "prompt and reference", uses_groups=False)
-HINT = (
-    "Predictions hold no scores: give the folder that holds results/ too, of an evaluation that wrote details "
-    "(--dump-eval-details)."
+KIND = LogKind(
+    "OpenCompass results",
+    "prompt and reference",
+    uses_groups=False,
+    source="opencompass",
+    hint="Predictions hold no scores: give the folder that holds results/ too, of an evaluation that wrote details "
+    "(--dump-eval-details).",
 )
 QUESTION = ("origin_prompt", "prompt", "question", "references", "reference", "answer", "gold")
 """Keys of an entry that tell the item."""
@@ -29,7 +32,7 @@ def is_opencompass(record: Record) -> bool:
 
 def opencompass_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the ``results`` of output folders, or files of them."""
-    return harness_rows(Harness("opencompass", KIND, HINT, _file, _samples), paths, spec, progress)
+    return harness_rows(KIND, _file, _samples, paths, spec, progress=progress)
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:
@@ -50,7 +53,7 @@ def _answers(path: Path) -> Iterator[LoggedAnswer]:
                 f"{path}: holds predictions of OpenCompass, though it lies in results/, and no scores. Evaluate them "
                 "(--mode eval --dump-eval-details), which writes the details of every item."
             )
-        raise DataError(f"{path}: holds predictions of OpenCompass, and no scores. {HINT}")
+        raise DataError(f"{path}: holds predictions of OpenCompass, and no scores. {KIND.hint}")
     details = record.get("details")
     if not _is_numbered(details):
         raise DataError(

@@ -5,18 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, named, own_files, read_each
-from itembank.readers.json_files import Record, read_records
-from itembank.readers.logged import content_digest, listed, mapping
-from itembank.readers.long_table import rows_of_records
+from itembank.readers.collecting import laid_out, rows_of_files
+from itembank.readers.json_files import Record, listed, mapping, read_records
+from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import is_error_word, is_of_run
 
 RESULTS = {"testIdx", "success", "failureReason"}, {"provider", "success", "vars", "latencyMs"}
 """Keys of a result, now and before the end of 2024."""
-ASSERTED, ERROR = 1, 2
-"""Reasons of a failure: an assertion that does not hold, or an error of the provider, which is no wrong answer."""
 
 
 def is_promptfoo(record: Record) -> bool:
@@ -27,9 +24,7 @@ def is_promptfoo(record: Record) -> bool:
 
 def promptfoo_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read results: a model is a provider (with its prompt, where it has several), an item a test of the suite."""
-    parts = read_each(own_files(paths, "promptfoo", spec), lambda file: list(_rows(file)), progress, spec)
-    rows = [one for part in parts for one in part]
-    return rows_of_records(named(paths), rows, spec, about_items=("content_hash",))
+    return rows_of_files("promptfoo", paths, spec, _rows, progress=progress, about_items=("content_hash",))
 
 
 def _results(record: Record) -> list[Any]:
@@ -71,7 +66,8 @@ def _error(result: Record) -> str | None:
         return None
     graded, text = mapping(result.get("gradingResult")), str(result.get("error") or "error")
     looks_so = not graded and (is_error_word(text) or is_of_run(text))
-    if result.get("failureReason", ERROR if looks_so else ASSERTED) == ERROR:
+    asserted, error = 1, 2  # an assertion that does not hold, or an error of the provider, which is no wrong answer
+    if result.get("failureReason", error if looks_so else asserted) == error:
         return text
     parts = [mapping(one) for one in listed(graded.get("componentResults"))] or [graded]
     failed = [one for one in parts if not one.get("pass")]

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,11 +13,11 @@ from itembank.errors import DataError, ParameterError, did_you_mean, remedy, sho
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
+from itembank.readers.columns import tell_of_look_alikes
 from itembank.readers.jq_rows import JqReader
 from itembank.readers.matrix import (
     known_table,
     read_known,
-    tell_of_like_ids,
     to_matrix,
     warn_of_lost,
     warn_of_partial_runs,
@@ -134,34 +135,22 @@ def matrix_of_rows(
     `read` is given the ids of the table of items, None where there is none.
     """
     with allowing(spec.max_memory):
-        known = _known_tables(models, items)
+        pairs = (("model_id", models), ("item_id", items))
+        known = {key: known_things(given, key) for key, given in pairs if given is not None}
         ids = known["item_id"][0]["item_id"].to_list() if "item_id" in known else None
         rows = join_rows(read(ids), allow_mixed_prompts=spec.allow_mixed_prompts)
-        tell_of_like_ids(rows)
-        of_models, of_items = _fitting(known, rows)
-        return to_matrix(rows, spec, models=of_models, items=of_items)
-
-
-def _known_tables(models: Any, items: Any) -> dict[str, tuple[pl.DataFrame, Labels]]:
-    """Read the tables of models and items that were given, as files or in memory."""
-    pairs = (("model_id", models), ("item_id", items))
-    return {key: known_things(given, key) for key, given in pairs if given is not None}
-
-
-def _fitting(
-    known: Mapping[str, tuple[pl.DataFrame, Labels]], rows: ResponseRows
-) -> tuple[pl.DataFrame | None, pl.DataFrame | None]:
-    """Return the tables of models and of items; `DataError` when their ids are of another kind than those of rows."""
-    for key, labels in (("model_id", rows.models), ("item_id", rows.items)):
-        if key in known:
-            kind = known[key][1].kind
+        labels_of = {"model_id": rows.models, "item_id": rows.items}
+        for key, labels in labels_of.items():
+            tell_of_look_alikes(rows.source, labels.names, key)
+        for key, labels in labels_of.items():
+            kind = known[key][1].kind if key in known else None
             if labels.kind is not None and kind is not None and labels.kind != kind:
                 raise DataError(
                     f"{key} must have one type, got {labels.kind} in {rows.source} and {kind} in the table of "
                     f"{key.removesuffix('_id')}s. Write the ids as text."
                 )
-    tables = {key: frame for key, (frame, _) in known.items()}
-    return tables.get("model_id"), tables.get("item_id")
+        tables = {key: frame for key, (frame, _) in known.items()}
+        return to_matrix(rows, spec, models=tables.get("model_id"), items=tables.get("item_id"))
 
 
 def paths_of(paths: Paths) -> list[Path]:
@@ -277,7 +266,8 @@ def _read_source(
         parts = read_each(paths, lambda path: _named(program.rows(path), spec), progress, spec)
         program.check()
     else:
-        parts = read_each(paths, lambda path: _read_file(path, source_format, spec), progress, spec)
+        read = response_file_rows if source_format == "responses" else partial(table_rows, spec=spec)
+        parts = read_each(paths, lambda path: _named(read(path), spec), progress, spec)
     asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
     if asked and source_format != "responses" and not any("metric" in part.item_table.columns for part in parts):
         how = remedy("columns={'metric': '...'}", "--column metric=...")
@@ -286,11 +276,6 @@ def _read_source(
             f"column metric. If another column names it, add: {how}"
         )
     return only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec)
-
-
-def _read_file(path: Path, source_format: Format, spec: ReadingSpec) -> ResponseRows:
-    rows = response_file_rows(path) if source_format == "responses" else table_rows(path, spec)
-    return _named(rows, spec)
 
 
 def _named(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:

@@ -14,9 +14,6 @@ from itembank.readers.rows import ResponseRows
 from itembank.responses.responses import DEFAULT_SCENARIO
 from itembank.responses.secrets import arguments_text, without_homes
 
-MOST_LINES = 50
-"""Of what is left out; the rest is counted."""
-
 
 @dataclass(frozen=True, slots=True)
 class WaysOut:
@@ -95,11 +92,12 @@ def refuse_or_leave_out(problems: Sequence[str], spec: ReadingSpec, *, has_rest:
 
 
 def say_left_out(problems: Sequence[str]) -> None:
-    """Give one warning for each file, task or run that is left out because it cannot be read."""
-    for problem in problems[:MOST_LINES]:
+    """Give one warning for each file, task or run that is left out because it cannot be read; after many, count."""
+    most = 50
+    for problem in problems[:most]:
         warn(f"left out: {' '.join(problem.splitlines())}", DataWarning)
-    if len(problems) > MOST_LINES:
-        warn(f"{len(problems) - MOST_LINES} more files or tasks are left out that cannot be read.", DataWarning)
+    if len(problems) > most:
+        warn(f"{len(problems) - most} more files or tasks are left out that cannot be read.", DataWarning)
 
 
 def problems_of(errors: Sequence[Exception]) -> list[str]:
@@ -150,12 +148,10 @@ def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
     names = sorted({one.model_name for one in kept if one.model_name})
     if spec.model_id is not None and len(names) > 1:
         raise DataError(f"model_id={spec.model_id!r} was given for logs of {len(names)} models: {shown(names)}.")
-    return kept if spec.model_id is not None else _with_clean_ids(kept)
-
-
-def _with_clean_ids(logs: Sequence[Log]) -> list[Log]:
-    """Take secrets and home folders out of the ids of models, which are published with a bank."""
-    told = {one.model_id: arguments_text(one.model_id) for one in logs}
+    if spec.model_id is not None:
+        return kept
+    # secrets and home folders are taken out of the ids of models, which are published with a bank
+    told = {one.model_id: arguments_text(one.model_id) for one in kept}
     owners: dict[str, set[str]] = {}
     for text in told.values():
         owners.setdefault(without_homes(text), set()).add(text)
@@ -166,7 +162,7 @@ def _with_clean_ids(logs: Sequence[Log]) -> list[Log]:
             f"models must have ids that differ without home folders (~), got {shown(alike)} for several. Read each "
             f"model's logs by themselves, and say its name ({by_name})."
         )
-    return [replace(one, model_id=without_homes(told[one.model_id])) for one in logs]
+    return [replace(one, model_id=without_homes(told[one.model_id])) for one in kept]
 
 
 def only_wanted(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:

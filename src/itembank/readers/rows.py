@@ -118,8 +118,15 @@ def rename_models(rows: ResponseRows, names: Mapping[str, str]) -> ResponseRows:
 def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = False) -> ResponseRows:
     """Put the rows of several sources one after the other."""
     problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
-    item_table, unchanging = _join_item_tables(parts)
-    problems.extend(unchanging)
+    tables = [part.item_table for part in parts]
+    for column in (*UNCHANGING, "metric") if len(tables) > 1 else ():
+        known = [table.select("item_id", column).drop_nulls() for table in tables if column in table.columns]
+        if known:
+            values = pl.col(column).unique(maintain_order=True)
+            by_item = pl.concat(known).group_by("item_id", maintain_order=True).agg(values)
+            unequal = by_item.filter(pl.col(column).list.len() > 1)
+            problems.extend([_disagreement(unequal, column)] if unequal.height else [])
+    item_table = tables[0] if len(tables) == 1 else _first_known(tables, "item_id")
     item_table, mixtures = _with_prompts(parts, item_table)
     if not allow_mixed_prompts:
         problems.extend(mixtures)
@@ -210,25 +217,6 @@ def _kind_problems(parts: Sequence[ResponseRows], column: str) -> list[str]:
     return [f"{column} must have one type in all sources, got {where}. Write them all as text."]
 
 
-def _join_item_tables(parts: Sequence[ResponseRows]) -> tuple[pl.DataFrame, list[str]]:
-    """Join what the parts know of items, and say where they disagree."""
-    tables = [part.item_table for part in parts]
-    if len(tables) == 1:
-        return tables[0], []
-    problems = []
-    for column in (*UNCHANGING, "metric"):
-        known = [table.select("item_id", column).drop_nulls() for table in tables if column in table.columns]
-        if not known:
-            continue
-        by_item = (
-            pl.concat(known).group_by("item_id", maintain_order=True).agg(pl.col(column).unique(maintain_order=True))
-        )
-        unequal = by_item.filter(pl.col(column).list.len() > 1)
-        if unequal.height:
-            problems.append(_disagreement(unequal, column))
-    return _first_known(tables, "item_id"), problems
-
-
 def _with_prompts(parts: Sequence[ResponseRows], item_table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Put how all parts asked an item into the table of items, and name the first part that asked otherwise."""
     told = [part for part in parts if not set(PROMPTS).isdisjoint(part.item_table.columns)]
@@ -287,32 +275,32 @@ def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
 
 def row_problems(rows: ResponseRows, *, max_response: float = 1.0, has_marks: bool = False) -> list[str]:
     """Say what is wrong with the numbers of these rows; with `has_marks` one may stand for a missing response."""
-    return [
-        *_response_problems(rows, max_response, has_marks=has_marks),
-        *_trial_problems(rows),
-        *(problem for unit, cost in rows.costs.items() for problem in _cost_problems(rows, unit, cost)),
-    ]
-
-
-def _response_problems(rows: ResponseRows, max_response: float, *, has_marks: bool) -> list[str]:
+    problems = []
     with np.errstate(invalid="ignore"):
         outside = np.flatnonzero((rows.response < 0.0) | (rows.response > 1.0))
-    if outside.size == 0:
-        return []
-    n_models = np.unique(rows.models.index[outside]).size
-    divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
-    given = rows.response[~np.isnan(rows.response)] * max_response
-    return [
-        f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "
-        f"{rows.models.n_names} models: {rows.describe(outside)}. {range_advice(given, has_marks=has_marks)}"
+        unfit = {unit: np.flatnonzero((cost < 0.0) | np.isinf(cost)) for unit, cost in rows.costs.items()}
+    if outside.size:
+        n_models = np.unique(rows.models.index[outside]).size
+        divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
+        given = rows.response[~np.isnan(rows.response)] * max_response
+        problems.append(
+            f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "
+            f"{rows.models.n_names} models: {rows.describe(outside)}. {range_advice(given, has_marks=has_marks)}"
+        )
+    bad = np.flatnonzero(rows.n_trials < 0) if rows.n_trials is not None else np.zeros(0, dtype=np.int64)
+    if bad.size:
+        problems.append(f"n_trials must be a whole number of at least 1, got something else for {_pairs(rows, bad)}.")
+    problems += [
+        f"{unit} must be a finite number of at least 0, got {rows.costs[unit][bad[0]]:g} and the like for "
+        f"{_pairs(rows, bad)}."
+        for unit, bad in unfit.items()
+        if bad.size
     ]
+    return problems
 
 
 NINES = {9.0: 5.0, 99.0: 10.0, 999.0: 100.0, 9999.0: 100.0}
 """Numbers that often stand for a missing answer, each with the most that all others are then."""
-MOST_MARKS = 3
-SHORT_SCALE, SEVEN, LONG_SCALE, PERCENT = 5.0, 7.0, 10.0, 100.0
-"""Marks up to five end at the largest that was given, those above seven at ten; six and seven may be either."""
 
 
 def range_advice(values: FloatArray, *, has_marks: bool) -> str:
@@ -344,7 +332,7 @@ def range_advice(values: FloatArray, *, has_marks: bool) -> str:
         highest = remedy("max_response=...", "--max-response HIGHEST")
         return f"{largest} To divide by the highest that a response can be, 100 for percentages, add: {highest}"
     option = remedy(f"max_response={scale:g}", f"--max-response {scale:g}")
-    if scale == PERCENT:
+    if scale == 100.0:
         return f"{largest} If these are percentages, add: {option}"
     lowest = f". The lowest mark, {low:g}, is then {low / scale:g} and not 0." if low > 0.0 else ""
     return f"{largest} If marks end at {scale:g}, add: {option}{lowest}"
@@ -354,17 +342,17 @@ def _marks(kinds: FloatArray) -> list[float]:
     """Return the values of these, (n_kinds,) in order, that probably stand for a missing answer."""
     negative, rest = kinds[kinds < 0.0], kinds[kinds >= 0.0]
     if negative.size and rest.size:
-        are_few = negative.size == 1 or (negative.size <= MOST_MARKS and rest[-1] <= 1.0)
+        are_few = negative.size == 1 or (negative.size <= 3 and rest[-1] <= 1.0)
         are_codes = are_few and bool((negative == np.floor(negative)).all())
         return [float(one) for one in negative] if are_codes else []
     if negative.size or kinds.size == 1:
         return []
     top, others = float(kinds[-1]), kinds[:-1]
-    if others.tolist() == [0.0, 1.0] and top > SHORT_SCALE and top not in {LONG_SCALE, PERCENT}:
+    if others.tolist() == [0.0, 1.0] and top > 5.0 and top not in {10.0, 100.0}:
         return [top]
     if top not in NINES or others[-1] > NINES[top] or not _are_marks(others):
         return []
-    has_gap = top > LONG_SCALE or (others[0] == 0.0 and others[-1] <= 1.0)
+    has_gap = top > 10.0 or (others[0] == 0.0 and others[-1] <= 1.0)
     is_whole = others.size > 1 and others.size == others[-1] - others[0] + 1.0  # 1 to 5: then 9 is none of ten
     return [top] if has_gap or is_whole else []
 
@@ -375,33 +363,17 @@ def _scale(kinds: FloatArray) -> float:
     if low < 0.0 or top <= 1.0 or not np.isfinite(top):
         return 0.0
     are_marks = _are_marks(kinds)
-    if are_marks and top <= SHORT_SCALE:
+    # marks up to five end at the largest that was given, those above seven at ten; six and seven may be either
+    if are_marks and top <= 5.0:
         return float(np.ceil(top))
-    if are_marks and SEVEN < top <= LONG_SCALE:
-        return LONG_SCALE
-    return PERCENT if LONG_SCALE < top <= PERCENT and (top > PERCENT / 2.0 or not are_marks) else 0.0
+    if are_marks and 7.0 < top <= 10.0:
+        return 10.0
+    return 100.0 if 10.0 < top <= 100.0 and (top > 50.0 or not are_marks) else 0.0
 
 
 def _are_marks(kinds: FloatArray) -> bool:
     """Whether these are whole or half numbers."""
     return bool((2.0 * kinds == np.floor(2.0 * kinds)).all())
-
-
-def _trial_problems(rows: ResponseRows) -> list[str]:
-    if rows.n_trials is None:
-        return []
-    bad = np.flatnonzero(rows.n_trials < 0)
-    if bad.size == 0:
-        return []
-    return [f"n_trials must be a whole number of at least 1, got something else for {_pairs(rows, bad)}."]
-
-
-def _cost_problems(rows: ResponseRows, unit: str, cost: FloatArray) -> list[str]:
-    with np.errstate(invalid="ignore"):
-        bad = np.flatnonzero((cost < 0.0) | np.isinf(cost))
-    if bad.size == 0:
-        return []
-    return [f"{unit} must be a finite number of at least 0, got {cost[bad[0]]:g} and the like for {_pairs(rows, bad)}."]
 
 
 def _pairs(rows: ResponseRows, which: IntArray) -> str:

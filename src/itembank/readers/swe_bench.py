@@ -16,6 +16,7 @@ from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import files_below, named, read_each
 from itembank.readers.indented import read_indented
+from itembank.readers.json_files import mapping
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
@@ -48,6 +49,7 @@ SUBMISSION = re.compile(r"(?P<date>20\d{6})_.+")
 VERSION = re.compile(r"\d\.\d{1,2}(?!\d)")
 """A dot within a version: the date or number of a run has more digits."""
 INSTANCE = re.compile(r"(?P<owner>.+?)__(?P<name>.+)-\d+")
+"""An instance, such as django__django-11099, is of a repository: django/django."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +117,6 @@ def swe_bench_rows(
         )
     runs = read_each(files, _run, progress, spec)
     known = _all_instances(runs, item_ids)
-    if item_ids is not None:
-        _check_known(runs, item_ids)
     outcomes, problems = {}, []
     for run in runs:
         try:
@@ -133,7 +133,7 @@ def swe_bench_rows(
             "response": value,
             "error": error,
             "scenario": spec.scenario or "-".join(filter(None, ("swe-bench", run.split))),
-            "subscenario": _repository(one),
+            "subscenario": INSTANCE.sub(r"\g<owner>/\g<name>", one) if INSTANCE.fullmatch(one) else None,
             **({"seed": run.run_id} if repeated else {}),
         }
         for run in runs
@@ -178,46 +178,41 @@ def _metadata(path: Path) -> dict[str, Any]:
     if not path.is_file():
         return {}
     content = read_indented(path)
-    info, tags = _inside(content, "info"), _inside(content, "tags")
+    info, tags = mapping(content.get("info")), mapping(content.get("tags"))
     found = {
         "name": info.get("name") or content.get("name"),
         "llm": tags.get("model"),
         "organisation": tags.get("org"),
-        "attempts": _inside(tags, "system").get("attempts"),
+        "attempts": mapping(tags.get("system")).get("attempts"),
     }
     return {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in found.items() if value}
 
 
-def _inside(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the keys under a key; none where it holds a value."""
-    found = content.get(name)
-    return found if isinstance(found, dict) else {}
-
-
 def _all_instances(runs: Sequence[SweBenchRun], item_ids: Sequence[str] | None) -> set[str] | None:
-    """Return all instances of the data set, None when they cannot be known."""
+    """Return all instances of the data set, None when they cannot be known; runs have no others than `item_ids`."""
     if item_ids is not None:
-        return set(item_ids)
+        known = set(item_ids)
+        for run in runs:
+            unknown = sorted(run.ids(LISTS) - known)
+            if unknown:
+                raise DataError(
+                    f"{run.path}: every instance must be in the table of items, got {len(unknown)} that are not: "
+                    f"{shown(unknown)}.{did_you_mean(unknown, known)} Give the instances of the same data set and "
+                    "split."
+                )
+        return known
     listed = {one for run in runs for one in run.ids(LISTS)}
     sizes = {run.n_instances for run in runs}
     return listed if sizes == {len(listed)} else None
 
 
-def _check_known(runs: Sequence[SweBenchRun], item_ids: Sequence[str]) -> None:
-    """Refuse instances that the table of items does not have."""
-    known = set(item_ids)
-    for run in runs:
-        unknown = sorted(run.ids(LISTS) - known)
-        if unknown:
-            raise DataError(
-                f"{run.path}: every instance must be in the table of items, got {len(unknown)} that are not: "
-                f"{shown(unknown)}.{did_you_mean(unknown, known)} Give the instances of the same data set and split."
-            )
-
-
 def _outcomes(run: SweBenchRun, known: set[str] | None) -> dict[str, tuple[float | None, str | None]]:
     """Response of each instance that was run, or the kind of error in its place."""
-    resolved, wrong, failed = run.ids(RESOLVED), run.ids(WRONG), _failed(run)
+    resolved, wrong = run.ids(RESOLVED), run.ids(WRONG)
+    # those submitted that no list has failed, too
+    failed = dict.fromkeys(run.ids(("submitted_ids",)) - run.ids((*RESOLVED, *WRONG, *NOT_RUN)), "error")
+    for name, kind in reversed(FAILED.items()):
+        failed |= dict.fromkeys(run.ids((name,)), kind)
     twice = sorted(resolved & (wrong | set(failed)))
     if twice:
         raise DataError(
@@ -236,21 +231,6 @@ def _outcomes(run: SweBenchRun, known: set[str] | None) -> dict[str, tuple[float
         wrong |= known - resolved - set(failed) - run.ids(NOT_RUN)
     others = {one: (None, failed[one]) if one in failed else (0.0, None) for one in sorted(wrong | set(failed))}
     return {**dict.fromkeys(sorted(resolved), (1.0, None)), **others}
-
-
-def _failed(run: SweBenchRun) -> dict[str, str]:
-    """Kind of error of the instances whose run or grading failed: those submitted that no list has failed, too."""
-    ungraded = run.ids(("submitted_ids",)) - run.ids((*RESOLVED, *WRONG, *NOT_RUN))
-    failed = dict.fromkeys(ungraded, "error")
-    for name, kind in reversed(FAILED.items()):
-        failed |= dict.fromkeys(run.ids((name,)), kind)
-    return failed
-
-
-def _repository(instance: str) -> str | None:
-    """Repository of an instance: ``django/django`` of ``django__django-11099``."""
-    found = INSTANCE.fullmatch(instance)
-    return f"{found['owner']}/{found['name']}" if found else None
 
 
 def swe_bench_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:

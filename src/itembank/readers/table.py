@@ -120,7 +120,11 @@ def _ids_and_values(
             f"hold something else: {first_few(found)}.{signs}{_scenario_advice(table, responses, about)}{advice}"
         )
     else:
-        far = _far_outside(others, responses.values / spec.max_response)
+        values = responses.values / spec.max_response
+        with np.errstate(invalid="ignore"):
+            outside = np.count_nonzero((values < 0.0) | (values > 1.0), axis=0)
+        n_known = np.count_nonzero(~np.isnan(values), axis=0)
+        far = [others[place] for place in np.flatnonzero(2 * outside > n_known).tolist()]
         if 0 < 2 * len(far) < len(others):
             problems.append(
                 f"responses must lie in [0, 1], and do not in {len(far)} of {len(others)} columns: {shown(far)}."
@@ -161,14 +165,6 @@ def _if_long(table: Table, key: str, ids: Labels | None, told: Sequence[str], ot
     python = f"columns={{'item_id': {item!r}, 'response': {response!r}}}"
     words = f"--column {shlex.quote(f'item_id={item}')} --column {shlex.quote(f'response={response}')}"
     return f" Models have several rows. If a row is one response, add: {remedy(python, words)}"
-
-
-def _far_outside(names: Sequence[str], values: FloatArray) -> list[str]:
-    """Names of columns most of whose values, (n_rows, n_columns), are no responses."""
-    with np.errstate(invalid="ignore"):
-        outside = np.count_nonzero((values < 0.0) | (values > 1.0), axis=0)
-    n_known = np.count_nonzero(~np.isnan(values), axis=0)
-    return [names[place] for place in np.flatnonzero(2 * outside > n_known).tolist()]
 
 
 def _how_to_leave_out(columns: Sequence[str]) -> str:
@@ -214,8 +210,6 @@ JUDGED = {
 PERSONS = ("id", "item", "resp")
 """Columns of the Item Response Warehouse, where `id` is a person."""
 _SEPARATORS = re.compile(r"[\s_.-]+")
-ROWS_LOOKED_AT = 1000
-"""Of a wide table, to tell whether it holds responses."""
 
 
 def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
@@ -251,16 +245,6 @@ def table_rows(path: Path, spec: ReadingSpec) -> ResponseRows:
     return rename_model(_with_others(rows_of_table(table, one), path, table, one), str(one.model_id))
 
 
-def _mean_length(column: pl.Series) -> float:
-    """Characters of the values of a column, on average."""
-    lengths = as_text(column).str.len_chars().drop_nulls().to_numpy()
-    return float(lengths.mean()) if lengths.size else 0.0
-
-
-LONGEST_NAMES = 100
-"""Characters of the values of a column, on average; what is longer is a text, and tells no rows apart."""
-
-
 def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec) -> ResponseRows:
     """Add the columns of a long table that were not read, to be read where rows repeat."""
     columns = [name for name in _columns(path, file_kind(path)) if not spec.drops(name)]
@@ -271,7 +255,9 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
 
     def load(some: Sequence[str]) -> pl.DataFrame:
         first = first_rows(path, file_kind(path), lambda every: [name for name in every if name in some]).frame
-        short = [one.name for one in first if not one.dtype.is_nested() and _mean_length(one) <= LONGEST_NAMES]
+        # what has more than a hundred characters on average is a text, and tells no rows apart
+        lengths = {one.name: as_text(one).str.len_chars() for one in first if not one.dtype.is_nested()}
+        short = [name for name, own in lengths.items() if own.sum() <= 100 * own.count()]
         kept = {*read, *short}
         again = read_table_file(path, keep=lambda every: [name for name in every if name in kept], text=[*kept])
         with warnings.catch_warnings():  # of what was said before
@@ -283,29 +269,20 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
 
     if usual.column("error") not in columns and "error" not in usual.columns:
         told = load([name for name in names if is_called(name, (*STATUS_COLUMNS, *ERROR_COLUMNS))])
-        _tell_of_errors(table.source, told)
+        # words of columns that nobody reads may tell rows that lost their answers; errors of other kinds may
+        # be those of a wrong answer
+        for column in told:
+            is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
+            words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
+            n_rows = int(column.is_in(words).sum())
+            if n_rows:
+                how = remedy(f"columns={{'error': {column.name!r}}}", f"--column {shlex.quote(f'error={column.name}')}")
+                warn(
+                    f"{table.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses "
+                    f"count all the same. If their answers were lost, add: {how}",
+                    DataWarning,
+                )
     return replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
-
-
-def _tell_of_errors(source: str, columns: pl.DataFrame) -> None:
-    """Warn of rows that seem to have lost their answers, by the words of columns that nobody reads.
-
-    Errors of other kinds may be those of a wrong answer.
-    """
-    for column in columns:
-        is_error = is_error_word if is_called(column.name, STATUS_COLUMNS) else is_of_run
-        words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
-        n_rows = int(column.is_in(words).sum())
-        if n_rows:
-            how = remedy(f"columns={{'error': {column.name!r}}}", f"--column {shlex.quote(f'error={column.name}')}")
-            warn(
-                f"{source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses count all the "
-                f"same. If their answers were lost, add: {how}",
-                DataWarning,
-            )
-
-
-MOST_SCENARIOS = 100
 
 
 def scenario_columns(path: Path, spec: ReadingSpec) -> tuple[list[str], list[str]]:
@@ -346,7 +323,7 @@ def _groups(column: pl.Series, items: pl.Series, name: str, *, is_of_one: bool) 
     n_values, n_items = of_item["value"].n_unique(), items.n_unique()
     words = of_item["value"].drop_nulls()
     is_word = is_told or bool((words.str.len_chars() > 1).all() and words.str.contains("[A-Za-z]").all())
-    return of_item.height == n_items and 2 <= n_values <= min(MOST_SCENARIOS, n_items // 2) and is_word
+    return of_item.height == n_items and 2 <= n_values <= min(100, n_items // 2) and is_word
 
 
 def of_one_model(path: Path, columns: Sequence[str], spec: ReadingSpec) -> ReadingSpec:
@@ -371,8 +348,8 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
         by_model, by_item = (
             remedy(f"columns={{'{name}': '...'}}", f"--column {name}=...") for name in ("model_id", "item_id")
         )
-        nested = f" Nested JSON is read by a program of jq: {remedy(_JQ, '--jq PROGRAM')}."
-        nested = nested if ".json" in table.source else ""
+        program = remedy("ReadingSpec(jq='...')", "--jq PROGRAM")
+        nested = f" Nested JSON is read by a program of jq: {program}." if ".json" in table.source else ""
         almost = _almost_long(table.frame.columns, spec)
         raise DataError(
             f"{table.source}: there must be a column model_id or item_id (both in a long table), got columns "
@@ -385,9 +362,6 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     check_wide(table.source, spec)
     parts = [part for theirs in spec.columns.values() for part in parts_of(theirs, table.frame.columns)]
     return rows_of_wide(_without_row_numbers(replace(table, frame=table.frame.drop(parts)), spec), spec)
-
-
-_JQ = "ReadingSpec(jq='...')"
 
 
 def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:
@@ -454,7 +428,7 @@ def holds_responses(path: Path, kind: Kind, spec: ReadingSpec) -> bool:
         first = first_rows(path, kind, text=text_columns(spec))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)
-            rows_of_wide(replace(first, frame=first.frame.head(ROWS_LOOKED_AT)), spec)
+            rows_of_wide(replace(first, frame=first.frame.head(1000)), spec)
     except DataError:
         return False
     return True

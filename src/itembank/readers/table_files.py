@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import polars as pl
 
@@ -34,10 +34,6 @@ QUOTED = re.compile(r'"[^"]*"')
 MOST_LOOKED_AT = 2**23
 """Bytes of text that hold the first rows."""
 FIRST_ROWS = 20_000
-FIRST_CELLS = 2_000_000
-"""Of a Parquet file of very many columns."""
-MOST_IN_HEADER = 2**24
-"""Bytes of a first line."""
 
 
 Type = Literal["name", "number"]
@@ -105,8 +101,11 @@ def _first_rows_of_csv(path: Path, *, keep: Keep) -> pl.DataFrame:
     columns = [place for place, name in enumerate(header) if name in kept]
     with translated(path, "CSV file"), open_binary(path) as file:
         text = file.read(MOST_LOOKED_AT)
-        if len(text) == MOST_LOOKED_AT:
-            text = text[: _end_of_records(text)]
+        if len(text) == MOST_LOOKED_AT:  # the rows end with the last end of a line that is in no quoted field
+            end = text.rfind(b"\n")
+            while end >= 0 and text.count(b'"', 0, end) % 2:
+                end = text.rfind(b"\n", 0, end)
+            text = text[: end + 1 or len(text)]
         frame = pl.read_csv(text, separator=separator, columns=columns, infer_schema=False, n_rows=FIRST_ROWS)
     return _without_blank_lines(frame)
 
@@ -117,17 +116,26 @@ def _without_blank_lines(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.filter(~pl.all_horizontal(pl.all().is_null()))
 
 
-def _end_of_records(text: bytes) -> int:
-    """Place behind the last end of a line that lies in no quoted field; that of the end where there is none."""
-    end = text.rfind(b"\n")
-    while end >= 0 and text.count(b'"', 0, end) % 2:
-        end = text.rfind(b"\n", 0, end)
-    return end + 1 or len(text)
-
-
 def check_csv_file(path: Path) -> tuple[list[str], str]:
     """Return column names and separator; `DataError` when a name is repeated, or the end is cut."""
-    header, separator = _header(path)
+    names: dict[str, list[str]] = {}
+    reason = ""
+    for separator in SEPARATORS:
+        try:
+            with (
+                translated(path, "CSV file"),
+                open_binary(path) as file,
+                io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines,
+            ):
+                names[separator] = next(csv.reader(lines, delimiter=separator), [])
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: the CSV file cannot be read: {encoding_problem(path)}") from error
+        except csv.Error as error:  # without the right separator the line is one huge field
+            reason = str(error)
+    if not names:
+        raise DataError(f"{path}: the first line cannot be read as column names: {reason}.")
+    best = max(names, key=lambda separator: len(names[separator]))
+    header, separator = names[best], best
     repeated = [name for name, count in Counter(header).items() if count > 1]
     if repeated == [""]:
         raise DataError(
@@ -139,37 +147,15 @@ def check_csv_file(path: Path) -> tuple[list[str], str]:
     return header, separator
 
 
-def _header(path: Path) -> tuple[list[str], str]:
-    names: dict[str, list[str]] = {}
-    reason = ""
-    for separator in SEPARATORS:
-        try:
-            with translated(path, "CSV file"), open_binary(path) as file:
-                names[separator] = _first_line(file, separator)
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path}: the CSV file cannot be read: {encoding_problem(path)}") from error
-        except csv.Error as error:  # without the right separator the line is one huge field
-            reason = str(error)
-    if not names:
-        raise DataError(f"{path}: the first line cannot be read as column names: {reason}.")
-    best = max(names, key=lambda separator: len(names[separator]))
-    return names[best], best
-
-
 def probable_header(path: Path) -> list[str]:
     """Return column names by the first line alone, whatever is wrong with the rest of the file."""
     with translated(path, "CSV file"), open_binary(path) as file:
-        line = file.readline(MOST_IN_HEADER).decode("utf-8-sig", errors="replace")
+        line = file.readline(2**24).decode("utf-8-sig", errors="replace")
     names: list[str] = []
     for separator in SEPARATORS:
         with suppress(csv.Error):  # without the right separator the line is one huge field
             names = max(names, next(csv.reader([line], delimiter=separator), []), key=len)
     return names
-
-
-def _first_line(file: IO[bytes], separator: str) -> list[str]:
-    with io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as lines:
-        return next(csv.reader(lines, delimiter=separator), [])
 
 
 def _check_last_line(path: Path, n_columns: int, separator: str) -> None:
@@ -244,8 +230,8 @@ def first_rows(path: Path, kind: Kind, keep: Keep = list, *, text: Sequence[str]
 
 @quiet
 def _head(path: Path, places: Sequence[int]) -> pl.DataFrame:
-    """Read the first rows of the columns at these places."""
-    n_rows = min(FIRST_ROWS, max(1, FIRST_CELLS // max(1, len(places))))
+    """Read the first rows of the columns at these places, of very many columns fewer rows."""
+    n_rows = min(FIRST_ROWS, max(1, 2_000_000 // max(1, len(places))))
     return pl.scan_parquet(path, glob=False).select(pl.nth(*places)).head(n_rows).collect()
 
 

@@ -14,12 +14,12 @@ from typing import Any, Final, Literal
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.readers.refusals import in_words
 from itembank.readers.rows import OtherColumns, ResponseRows, can_be_counted
-from itembank.responses.labels import Labels, come_again, first_in_group
+from itembank.responses.labels import Labels, come_again, first_in_group, named_pairs
 
 Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "unknown"]
 _STEMS: Final[Mapping[Kind, str]] = {
@@ -42,8 +42,8 @@ PLAIN: Final = ("task", "dataset", "benchmark", "subject", "agent", "scaffold", 
 """Tasks and agents that make another item, or model, of one id even where no pair of them comes twice."""
 OFTEN: Final = 0.5
 """Share of repeated pairs that a column tells apart, unless its name is plain."""
-FEW_VALUES, FEWEST_PAIRS = 20, 3
-"""A column of another name must have so few values, each in half of so many pairs."""
+FEW_VALUES: Final = 20
+"""A column of another name must have so few values, each in half of three pairs or more."""
 WHAT_TO_DO: Final[Mapping[Kind, str]] = {
     "task": "ids start anew in each, so that it goes before them",
     "metric": "take one",
@@ -98,7 +98,7 @@ class _Repeated:
     def is_designed(self, name: str) -> bool:
         """Whether a column looks like a part of a design: few values, each in half of the pairs at least."""
         labels = self.columns[name]
-        if self.n_groups < FEWEST_PAIRS or not 2 <= labels.n_names <= FEW_VALUES or (labels.index < 0).any():
+        if self.n_groups < 3 or not 2 <= labels.n_names <= FEW_VALUES or (labels.index < 0).any():
             return False
         if labels.names.str.contains(r"^-?\d*\.\d+$").any():  # a measurement
             return False
@@ -131,16 +131,23 @@ def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> Respons
     seeds = nothing if rows.seeds is None else rows.seeds.index[repeated]
     parts, attempts = _parts_and_attempts(found, seeds)
     if parts:
-        first = repeated[np.unique(group, return_index=True)[1][:N_SHOWN]]
-        names = zip(rows.models.at(first), rows.items.at(first), strict=True)
-        where = first_few([f"{model!r} item {item!r}" for model, item in names], found.n_groups)
-        known = {name: columns[name].names.to_list() for name in parts}
-        advice = _advice(known, rows.others, spec, found, is_settled=found.are_unique(parts, nothing))
+        first = repeated[np.unique(group, return_index=True)[1]]
+        where = first_few(named_pairs(rows.models, rows.items, first), found.n_groups)
+        values = {name: columns[name].names.to_list() for name in parts}
+        advice = _advice(values, rows.others, spec, found, is_settled=found.are_unique(parts, nothing))
         raise DataError(
             f"{rows.source}: one model must have one response to an item, got several for {found.n_groups} pairs: "
             f"{where}. {advice}"
         )
-    return _with_seeds(rows, table, attempts) if attempts else rows
+    if not attempts:
+        return rows
+    warn(f"{rows.source}: {shown(attempts)} numbers repeated attempts: read it as epoch.", DataWarning)
+    known = [table[name] for name in attempts]
+    if rows.seeds is not None:
+        names = pl.concat([rows.seeds.names, pl.Series("name", [None], dtype=pl.String)])
+        known.append(names.gather(np.where(rows.seeds.index < 0, rows.seeds.n_names, rows.seeds.index)))
+    joined = pl.select(pl.concat_str(known, separator="/", ignore_nulls=True)).to_series()
+    return replace(rows, seeds=Labels.of(joined.replace("", None)))
 
 
 def _parts_and_attempts(found: _Repeated, seeds: IntArray) -> tuple[list[str], Sequence[str]]:
@@ -164,17 +171,6 @@ def _parts_and_attempts(found: _Repeated, seeds: IntArray) -> tuple[list[str], S
 def _some(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Give each name, then each two of them."""
     return (one for size in (1, 2) for one in combinations(names, size))
-
-
-def _with_seeds(rows: ResponseRows, table: pl.DataFrame, attempts: Sequence[str]) -> ResponseRows:
-    """Take columns that number attempts as their seeds, and say so."""
-    warn(f"{rows.source}: {shown(attempts)} numbers repeated attempts: read it as epoch.", DataWarning)
-    known = [table[name] for name in attempts]
-    if rows.seeds is not None:
-        names = pl.concat([rows.seeds.names, pl.Series("name", [None], dtype=pl.String)])
-        known.append(names.gather(np.where(rows.seeds.index < 0, rows.seeds.n_names, rows.seeds.index)))
-    joined = pl.select(pl.concat_str(known, separator="/", ignore_nulls=True)).to_series()
-    return replace(rows, seeds=Labels.of(joined.replace("", None)))
 
 
 def _advice(

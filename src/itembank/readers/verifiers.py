@@ -7,10 +7,9 @@ from typing import Any
 from itembank.errors import DataError, remedy
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, named, own_files, read_each
-from itembank.readers.json_files import Record, read_records
-from itembank.readers.logged import content_digest, mapping
-from itembank.readers.long_table import rows_of_records
+from itembank.readers.collecting import laid_out, rows_of_files
+from itembank.readers.json_files import Record, mapping, read_records
+from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import error_kind
@@ -23,9 +22,8 @@ def is_verifiers(record: Record) -> bool:
 
 def verifiers_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read results: a model's rollouts of an example are its trials where every reward is 0 or 1."""
-    parts = read_each(own_files(paths, "verifiers", spec), lambda file: list(_rows(file, spec)), progress, spec)
-    rows = [one for part in parts for one in part]
-    return rows_of_records(named(paths), rows, spec, about_items=("content_hash",))
+    about = ("content_hash",)
+    return rows_of_files("verifiers", paths, spec, lambda file: _rows(file, spec), progress=progress, about_items=about)
 
 
 def _rows(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:

@@ -15,8 +15,6 @@ from itembank.numerics.blocks import row_blocks
 from itembank.numerics.ties import id_order
 from itembank.responses.responses import ResponseMatrix
 
-EXACT_BITS = 53
-"""Whole numbers of float64: up to these a sum has no last digit that the order of its terms could change."""
 N_SUMS = 2
 """Sums of each row and column by different weights, as two unlike ones may agree in one."""
 
@@ -43,7 +41,9 @@ def content_order(responses: ResponseMatrix) -> ContentOrder:
     all are whole numbers, so that no processor rounds them. With wrong for right in every answer the order is the same.
     """
     n_models, n_items = responses.n_models, responses.n_items
-    bits = (EXACT_BITS - max(n_models, n_items, 2).bit_length()) // 2  # of an answer, and of a weight
+    # a sum of whole numbers of float64 up to these has no last digit that the order of its terms could change
+    exact_bits = 53
+    bits = (exact_bits - max(n_models, n_items, 2).bit_length()) // 2  # of an answer, and of a weight
     models, items = np.zeros(n_models, dtype=np.uint64), np.ones(n_items, dtype=np.uint64)
     n_distinct = 0
     while True:

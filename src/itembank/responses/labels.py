@@ -7,6 +7,7 @@ from typing import Literal, Self
 import numpy as np
 import polars as pl
 
+from itembank.errors import N_SHOWN
 from itembank.numerics.arrays import BoolArray, IntArray
 
 IdKind = Literal["text", "whole numbers"]
@@ -49,6 +50,13 @@ class Labels:
     def at(self, rows: IntArray) -> list[str]:
         """Names of these rows."""
         return self.names.gather(self.index[rows]).to_list()
+
+
+def named_pairs(models: Labels, items: Labels, rows: IntArray) -> list[str]:
+    """Name model and item of the first few of these rows, for messages."""
+    first = rows[:N_SHOWN]
+    pairs = zip(models.at(first), items.at(first), strict=True)
+    return [f"{model!r} item {item!r}" for model, item in pairs]
 
 
 def number_of_pair(one: Labels, other: Labels) -> IntArray:

@@ -9,13 +9,14 @@ import polars as pl
 
 from itembank.numerics.arrays import FloatArray
 
-WIDE = 20.0
-"""Positive numbers of which the largest is so many times the smallest may be sizes: parameters, tokens."""
-FIRST_DATE, LAST_DATE = 19900101, 21001231
-"""Whole numbers between these are dates like 20241231 if all of a column are."""
 DATE_WORDS = ("released", "release", "published", "date", "created", "seen", "day", "time")
 """Words in the name of a column that says how new a model is, the clearest first."""
 DATE_FORMATS = ("%Y-%m-%d", "%Y/%m/%d", "%Y%m%d")
+PARAMETER_COLUMNS = ("params", "n_parameters")
+TOKEN_COLUMNS = ("train_tokens",)
+RECIPE_COLUMNS = ("recipe", "mixture", "family_or_data", "family")
+FINAL_COLUMN = "is_final"
+"""Columns that tell of a model's training: its size, its data, and whether it is the end of its run."""
 
 
 def standardised(column: pl.Series) -> FloatArray | None:
@@ -36,8 +37,8 @@ def standardised(column: pl.Series) -> FloatArray | None:
 
 
 def _is_size(numbers: FloatArray) -> bool:
-    """Whether numbers count by their logarithm: positive, far apart, and less skewed so."""
-    if numbers.size == 0 or numbers.min() <= 0.0 or numbers.max() < WIDE * numbers.min():
+    """Whether numbers count by their logarithm, as sizes do: positive, far apart, and less skewed so."""
+    if numbers.size == 0 or numbers.min() <= 0.0 or numbers.max() < 20.0 * numbers.min():
         return False
     return abs(_skewness(np.log(numbers))) < abs(_skewness(numbers))
 
@@ -79,7 +80,7 @@ def known_dates(column: pl.Series) -> pl.Series | None:
     """Return a column of dates as such, null where unknown; None where it holds others, or nothing."""
     if column.null_count() == column.len():
         return None
-    if column.dtype.is_integer() and not column.drop_nulls().is_between(FIRST_DATE, LAST_DATE).all():
+    if column.dtype.is_integer() and not column.drop_nulls().is_between(19900101, 21001231).all():
         return None
     if not (column.dtype in {pl.Date, pl.Datetime} or column.dtype.is_integer() or column.dtype == pl.String):
         return None

@@ -250,7 +250,6 @@ def not_utf8(content: bytes, position: int, *, before: int = 0, lines_before: in
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-_STANDARD_ERROR = 2
 _one_at_a_time = threading.Lock()
 
 
@@ -271,9 +270,10 @@ def quiet(read: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 @contextmanager
 def _without_panic_on_terminal() -> Iterator[None]:
     """Hold back what is written to standard error; give it back unless it tells of a panic."""
+    standard_error = 2
     with _one_at_a_time, tempfile.TemporaryFile() as held:
         try:
-            before = os.dup(_STANDARD_ERROR)
+            before = os.dup(standard_error)
         except OSError:  # there is no standard error
             yield
             return
@@ -281,17 +281,17 @@ def _without_panic_on_terminal() -> Iterator[None]:
         try:
             with suppress(OSError, ValueError, AttributeError):
                 sys.stderr.flush()
-            os.dup2(held.fileno(), _STANDARD_ERROR)
+            os.dup2(held.fileno(), standard_error)
             yield
         except pl.exceptions.PanicException:
             is_panic = True
             raise
         finally:
-            os.dup2(before, _STANDARD_ERROR)
+            os.dup2(before, standard_error)
             os.close(before)
             held.seek(0)
             if not is_panic:
-                os.write(_STANDARD_ERROR, held.read())
+                os.write(standard_error, held.read())
 
 
 read_parquet = quiet(pl.read_parquet)

@@ -31,8 +31,6 @@ TASK_NAME: Final = "task_name"
 """Setting of a task that was renamed when its logs were read: what the harness calls it."""
 N_DIGITS: Final = 15
 """Hexadecimal digits that are kept of a prompt's SHA-256: 60 bits, a whole number that is not negative."""
-MOST_ENTRIES: Final = 200
-"""Characters of arguments that are kept."""
 NO_HASH: Final = -1
 """In place of the number of a hash: nobody told."""
 _HEXADECIMAL = re.compile(f"[0-9a-fA-F]{{{N_DIGITS}}}")
@@ -97,7 +95,7 @@ def joined_settings(all_settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]
 def entries_text(entries: Mapping[str, Any]) -> str:
     """Write arguments as "cot=False, n=40", without secrets; what would be longer than 200 characters as its digest."""
     text = without_secrets(", ".join(f"{name}={entries[name]}" for name in sorted(entries)))
-    return text if len(text) <= MOST_ENTRIES else short_digest(text)
+    return text if len(text) <= 200 else short_digest(text)
 
 
 def _entries(value: Any) -> dict[str, str]:

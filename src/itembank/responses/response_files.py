@@ -31,7 +31,6 @@ MODELS_KEY = "itembank.models"
 ITEMS_KEY = "itembank.items"
 ERRORS_KEY = "itembank.errors"
 """What lost answers count as in the column `response`."""
-ROWS_IN_GROUP = 122_880
 OWN_COLUMNS = ("model_id", "item_id", "scenario", "subscenario", "response", "n_trials", "n_errors", "error")
 
 
@@ -101,7 +100,7 @@ def _write_rows(responses: ResponseMatrix, path: Path, metadata: dict[str, str])
     }
     parts = _long_tables(responses, names)
     n_rows = sum(int(np.count_nonzero(_told(part))) for part in responses.parts(CELLS_AT_ONCE))
-    n_groups = max(1, round(n_rows / ROWS_IN_GROUP))
+    n_groups = max(1, round(n_rows / 122_880))
     size, more = divmod(n_rows, n_groups)
     groups = _regrouped(parts, [size + (number < more) for number in range(n_groups)])
     first = next(groups)

@@ -304,9 +304,17 @@ def check_response_matrix(
         problems = [
             *_id_problems(model_ids, "model_id"),
             *_id_problems(item_ids, "item_id"),
-            *_range_problems(responses, model_ids, item_ids),
-            *_trial_problems(responses, n_trials, model_ids, item_ids),
         ]
+        with np.errstate(invalid="ignore"):
+            outside = (responses < 0.0) | (responses > 1.0)  # (n_models, n_items); False for NaN
+        if outside.any():
+            n_rows = int(outside.any(axis=1).sum())
+            problems.append(
+                f"response must lie in [0, 1], got {int(outside.sum())} values outside for {n_rows} of "
+                f"{len(model_ids)} models: {describe_cells(outside, responses, model_ids, item_ids)}. Rescale or drop "
+                "them."
+            )
+        problems += _trial_problems(responses, n_trials, model_ids, item_ids)
     if problems:
         raise DataError(" ".join(problems))
 
@@ -400,18 +408,6 @@ def _id_problems(names: Sequence[str], column: str) -> list[str]:
     if repeated:
         problems.append(f"{column} must be unique, got {len(repeated)} ids more than once: {shown(repeated)}.")
     return problems
-
-
-def _range_problems(responses: FloatArray, model_ids: Sequence[str], item_ids: Sequence[str]) -> list[str]:
-    with np.errstate(invalid="ignore"):
-        outside = (responses < 0.0) | (responses > 1.0)  # (n_models, n_items); False for NaN
-    if not outside.any():
-        return []
-    n_rows = int(outside.any(axis=1).sum())
-    return [
-        f"response must lie in [0, 1], got {int(outside.sum())} values outside for {n_rows} of {len(model_ids)} "
-        f"models: {describe_cells(outside, responses, model_ids, item_ids)}. Rescale or drop them."
-    ]
 
 
 def _trial_problems(

@@ -24,14 +24,7 @@ ALIKE_FROM = 0.7
 Measured on simulated banks of 20 models, each two or three times: 95 % intervals for other models covered 0 %
 with exact copies (correlation 1), 74 to 86 % at 0.9, 89 to 93 % at 0.8 and 93 to 97 % at 0.7. Of unrelated models on
 eight leaderboards 99 % of the pairs lie below 0.5."""
-BY_CHANCE = 0.01
-"""Probability that any two unrelated models of a bank are taken for siblings."""
-MOST_WORK = 10**11
-"""Cells of all pairs of models; of more, and of 8,192 items, every k-th item is compared."""
-MOST_ITEMS, LEAST_ITEMS = 8192, 256
 MODELS_AT_ONCE = 1024
-N_STEPS = 6
-"""Newton's steps to the ability that gives a model its mean response: from 0 the sixth changes nothing seen."""
 
 
 def sibling_groups(responses: ResponseMatrix) -> IntArray:
@@ -41,9 +34,16 @@ def sibling_groups(responses: ResponseMatrix) -> IntArray:
     and by more than chance explains, or where the column `copy_of` of the model table names one for the other, or the
     same for both. Siblings of siblings are siblings.
     """
-    first, second = _alike(_compared(responses))
-    named = _named(responses.models)
-    first, second = np.concatenate([first, named[0]]), np.concatenate([second, named[1]])
+    # every k-th item in the order of their content is compared, of as many as make 1e11 cells of all pairs of models
+    n_compared = min(8192, max(256, 10**11 // max(responses.n_models, 1) ** 2))
+    stride = -(-responses.n_items // n_compared)
+    items = np.arange(responses.n_items) if stride == 1 else content_order(responses).items[::stride]
+    first, second = _alike(responses.of_items(items).astype(np.float32))
+    if COPY_OF in responses.models.columns:  # it joins each model with the first of the same name
+        name = responses.models.select(pl.coalesce(pl.col(COPY_OF).cast(pl.String), "model_id")).to_series()
+        _, named, number = np.unique(name.to_numpy().astype(str), return_index=True, return_inverse=True)
+        first = np.concatenate([first, np.arange(responses.n_models)])
+        second = np.concatenate([second, named[number]])
     if not first.size:
         return np.arange(responses.n_models)
     from scipy.sparse import coo_array  # noqa: PLC0415 (most banks have no siblings)
@@ -103,7 +103,7 @@ def residuals_of(responses: FloatArray) -> tuple[FloatArray, FloatArray]:
     easiness = np.log(mean / (1.0 - mean)).astype(np.float32)
     total = (values.sum(axis=1, keepdims=True) + 0.5) * n_items / (n_items + 1.0)
     ability = np.zeros((responses.shape[0], 1), dtype=np.float32)
-    for _ in range(N_STEPS):
+    for _ in range(6):  # Newton's steps from 0, of which the sixth changes nothing seen
         p = _expit(easiness + ability)
         slope = np.where(known, p * (1.0 - p), 0.0).sum(axis=1, keepdims=True)
         gap = total - np.where(known, p, 0.0).sum(axis=1, keepdims=True)
@@ -116,27 +116,19 @@ def _expit(x: FloatArray) -> FloatArray:
     return 1.0 / (1.0 + np.exp(-np.clip(x, -15.0, 15.0)))
 
 
-def _compared(responses: ResponseMatrix) -> FloatArray:
-    """Responses to every k-th item in the order of their content, (n_models, n_compared), in float32."""
-    n_compared = min(MOST_ITEMS, max(LEAST_ITEMS, MOST_WORK // max(responses.n_models, 1) ** 2))
-    stride = -(-responses.n_items // n_compared)
-    items = np.arange(responses.n_items) if stride == 1 else content_order(responses).items[::stride]
-    return responses.of_items(items).astype(np.float32)
-
-
 def _alike(responses: FloatArray) -> tuple[IntArray, IntArray]:
     """Pairs of models whose residuals correlate as those of siblings do.
 
     An answer that is expected with p says as much as ``4 p (1 - p)`` coins: models that solve all items, or none, say
     nothing. Of n coins the fraction ``a = (1 + r) / 2`` or more agree by chance with a probability of at most
-    ``exp(-n (log 2 + a log a + (1 - a) log(1 - a)))`` (Chernoff 1952), which must be below `BY_CHANCE` for all pairs.
+    ``exp(-n (log 2 + a log a + (1 - a) log(1 - a)))`` (Chernoff 1952), which must be below 0.01 for all pairs.
     """
     from scipy.special import entr  # noqa: PLC0415 (a bank is shown without it)
 
     residuals, variances = residuals_of(responses)
     known, squares = (~np.isnan(responses)).astype(np.float32), residuals**2
     n_models = len(responses)
-    wanted = np.log(max(n_models * (n_models - 1) / 2, 1.0) / BY_CHANCE)
+    wanted = np.log(max(n_models * (n_models - 1) / 2, 1.0) / 0.01)
     pairs = [np.zeros((2, 0), dtype=np.int64)]
     for start in range(0, n_models, MODELS_AT_ONCE):
         rows = slice(start, start + MODELS_AT_ONCE)
@@ -149,15 +141,6 @@ def _alike(responses: FloatArray) -> tuple[IntArray, IntArray]:
         pairs.append(np.stack([first + start, second])[:, first + start < second])
     first, second = np.concatenate(pairs, axis=1)
     return first, second
-
-
-def _named(models: pl.DataFrame) -> tuple[IntArray, IntArray]:
-    """Pairs of models that the column `copy_of` joins: each with the first of the same name."""
-    if COPY_OF not in models.columns:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    name = models.select(pl.coalesce(pl.col(COPY_OF).cast(pl.String), "model_id")).to_series()
-    _, first, number = np.unique(name.to_numpy().astype(str), return_index=True, return_inverse=True)
-    return np.arange(models.height), first[number]
 
 
 def connected_models(observed: BoolArray) -> list[IntArray]:

@@ -120,8 +120,16 @@ def own_costs(pool: SessionPool, state: SessionState) -> dict[str, FloatArray]:
 
 def left_of_budget(pool: SessionPool, state: SessionState, costs: Mapping[str, FloatArray]) -> dict[str, float]:
     """Return the rest of each cost in the budget, pending items at their expected cost; negative when overspent."""
-    budget = pool.spec.budget.costs
-    return {name: amount - _counted(state, pool.units[name], costs[name]) for name, amount in budget.items()}
+    left = {}
+    for name, most in pool.spec.budget.costs.items():
+        unit, expected = pool.units[name], costs[name]
+        amounts = [float(expected[position]) for position in state.pending]
+        for position, answer in state.answers.items():
+            amount = amount_in(answer.costs, unit)
+            amounts.append(float(np.nan_to_num(expected[position])) if amount is None else amount)
+        amounts.extend(amount_in(failed, unit) or 0.0 for failed in state.failed_costs)
+        left[name] = most - math.fsum(amounts)
+    return left
 
 
 def affordable(
@@ -162,15 +170,6 @@ def with_reserve(
 def _slack(pool: SessionPool, name: str) -> float:
     """Return the rounding allowed for: three items of 0.1 must fit a budget of 0.3."""
     return ROUNDING * pool.spec.budget.costs[name]
-
-
-def _counted(state: SessionState, unit: CostUnit, expected: FloatArray) -> float:
-    amounts = [float(expected[position]) for position in state.pending]
-    for position, answer in state.answers.items():
-        amount = amount_in(answer.costs, unit)
-        amounts.append(float(np.nan_to_num(expected[position])) if amount is None else amount)
-    amounts.extend(amount_in(costs, unit) or 0.0 for costs in state.failed_costs)
-    return math.fsum(amounts)
 
 
 def choose(

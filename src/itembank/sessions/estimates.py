@@ -197,30 +197,27 @@ def session_expectations(pool: SessionPool, state: SessionState, abilities: Abil
 def _read(
     pool: SessionPool, state: SessionState, abilities: Abilities
 ) -> tuple[IntArray, list[ResponseSummary], Expectations | None]:
-    """Return the positions of what is answered, and what all models make of the answers."""
+    """Return the positions of what is answered, and what all models make of the answers.
+
+    What item and factor models expect of all scores is None where the pool has no factor models.
+    """
     positions, responses = state.answered, state.responses
     summaries = []
     for basis in pool.bases:
         weights = basis.targets.weights[positions]
         observed = Observations.of_items(responses, positions, weights, is_random=True)
         summaries.append(summary_at(basis, observed, abilities))
-    return positions, summaries, _expected(pool, responses, positions, summaries)
-
-
-def _expected(
-    pool: SessionPool, responses: FloatArray, positions: IntArray, summaries: Sequence[ResponseSummary]
-) -> Expectations | None:
-    """Gather what item and factor models expect of all scores; None where the pool has no factor models."""
     if pool.factors is None:
-        return None
+        return positions, summaries, None
     moments = [posterior_moments(basis.targets, one) for basis, one in zip(pool.bases, summaries, strict=True)]
     mean, variance = (
         np.column_stack([whole, *(custom[:, -1:] for custom in others)])
         for whole, *others in zip(*moments, strict=True)
     )
     expected = Expectations.by(pool.factors, positions, responses, (mean, variance))
-    # of a model that has not answered yet, no answer is unlike what is expected: 1 is the mean for typical models
-    return expected if positions.size else expected._replace(misfit=np.ones(mean.shape))
+    if not positions.size:  # of a model that has not answered yet, no answer is unlike what is expected: 1 is the mean
+        expected = expected._replace(misfit=np.ones(mean.shape))
+    return positions, summaries, expected
 
 
 def _scores(

@@ -16,16 +16,11 @@ from itembank.responses.error_kinds import ERROR, error_kind
 from itembank.selection.item_worth import DesignItems
 from itembank.sessions.limits import Budget
 
-SINGLE = 1.2e-7
-"""Relative rounding of float32."""
-
 EXTENDED = "extended"
 
 NOT_RECORDED = "no recorded response"
 """Reason of a failure that lost no answer: a record that stands in for a model has none."""
 
-MOST_TRIALS = 10**9
-"""Of one answer; more are a slip, and would not fit the numbers that responses are kept in."""
 
 MOST_COST = 1e15
 """Of one answer in any unit; more is a slip, and sums of it might be no number any more."""
@@ -154,11 +149,12 @@ def checked_response(response: object, item_id: str) -> float:
 
 def checked_counts(n_correct: object, n_trials: object, item_id: str) -> tuple[int, int]:
     """Return counts of correct and of all trials as whole numbers, or raise `DataError`."""
+    most = 10**9  # more are a slip, and would not fit the numbers that responses are kept in
     correct, trials = _whole(n_correct), _whole(n_trials)
-    if correct is None or trials is None or not 0 <= correct <= trials or not 1 <= trials <= MOST_TRIALS:
+    if correct is None or trials is None or not 0 <= correct <= trials or not 1 <= trials <= most:
         raise DataError(
             "n_correct and n_trials must be whole numbers with 0 <= n_correct <= n_trials and n_trials from 1 to "
-            f"{MOST_TRIALS}, got {n_correct!r} of {n_trials!r} for item {quoted(item_id)}."
+            f"{most}, got {n_correct!r} of {n_trials!r} for item {quoted(item_id)}."
         )
     return correct, trials
 
@@ -171,7 +167,8 @@ def counts_behind(response: float, n_trials: int) -> tuple[int, int] | None:
     if n_trials < 1:
         return None
     n_correct = round(response * n_trials)
-    return (n_correct, n_trials) if math.isclose(n_correct / n_trials, response, rel_tol=SINGLE) else None
+    rounding = 1.2e-7  # relative, of float32
+    return (n_correct, n_trials) if math.isclose(n_correct / n_trials, response, rel_tol=rounding) else None
 
 
 def checked_costs(costs: Mapping[str, float] | None, owner: str) -> dict[str, float]:

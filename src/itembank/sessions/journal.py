@@ -28,15 +28,10 @@ from itembank.errors import DataError, DataWarning, IntegrityError, JournalError
 from itembank.files.atomic import SUFFIX, ordinary_mode, sweep
 from itembank.files.documents import JOURNAL, MOST_BYTES, regular_size
 
-KIND = JOURNAL
 SCHEMA_VERSION = 1
 BEGINNING = b'{"kind":"itembank session"'
 """First bytes of a journal."""
-N_CHECK = 16
 _ENDING = re.compile(rb',"check":"([0-9a-f]{16})"\}')
-_N_ENDING = len(',"check":""}') + N_CHECK
-POLLED_EVERY = 0.05
-"""Seconds between two looks at a lock that is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +56,20 @@ def is_journal(path: Path) -> bool:
 
 def encode_line(record: Mapping[str, Any], previous_check: str) -> tuple[bytes, str]:
     """Return the line of a record, ending in a newline, and its check."""
-    body = _json(record)[:-1]
+    try:
+        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise DataError(f"what is kept in a journal must be JSON without NaN and infinity: {error}.") from error
+    try:
+        line = text.encode("utf-8")  # numbers come back bit for bit, as Python writes the shortest digits that do
+    except UnicodeEncodeError:  # half a surrogate pair, as undecodable bytes of a command line become
+        line = json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii")
+    body = line[:-1]
     check = _check(previous_check, body)
     return body + b',"check":"' + check.encode("ascii") + b'"}\n', check
 
 
-def parse_journal(content: bytes, name: str, kind: str = KIND) -> JournalContent:
+def parse_journal(content: bytes, name: str, kind: str = JOURNAL) -> JournalContent:
     """Read the bytes of a journal called `name`; whatever follows the last newline is left out and counted."""
     end = content.rfind(b"\n") + 1
     lines = content[:end].split(b"\n")[:-1]
@@ -78,7 +81,19 @@ def parse_journal(content: bytes, name: str, kind: str = KIND) -> JournalContent
             f"{name} holds no whole line, so it is not the journal of a session. If it was to be one, no answer was in "
             f"it: {again[0].lower()}{again[1:]}."
         )
-    header, check = _parse_header(lines[0], name, kind)
+    # what kind of file it is comes before whether it is whole; a damaged header is found below
+    header = _object(lines[0])
+    if header is not None or not lines[0].startswith(BEGINNING):
+        if header is None or header.get("kind") != kind:
+            what = "the journal of a session. Start one with itembank session start."
+            raise DataError(f"{name} is not {what if kind == JOURNAL else f'a file of {kind}. Remove it.'}")
+        version = header.get("schema_version")
+        if version != SCHEMA_VERSION:
+            raise DataError(
+                f"{name}: schema_version must be {SCHEMA_VERSION}, got {version!r}. Go on with the release of itembank "
+                f"that wrote it ({header.get('itembank_version', 'unknown')})."
+            )
+    header, check = _parse_line(lines[0], "", f"{name}, line 1 (the header)", 0)
     events, times = [], []
     for number, line in enumerate(lines[1:], start=2):
         record, check = _parse_line(line, check, f"{name}, line {number} of {len(lines)}", number - 1)
@@ -87,27 +102,11 @@ def parse_journal(content: bytes, name: str, kind: str = KIND) -> JournalContent
     return JournalContent(header, tuple(events), tuple(times), end, len(content) - end, check)
 
 
-def _parse_header(line: bytes, name: str, kind: str) -> tuple[dict[str, Any], str]:
-    """Read the first line; what kind of file it is comes before whether it is whole."""
-    header = _object(line)
-    if header is None and line.startswith(BEGINNING):
-        return _parse_line(line, "", f"{name}, line 1 (the header)", 0)  # which says that it is damaged
-    if header is None or header.get("kind") != kind:
-        what = "the journal of a session. Start one with itembank session start."
-        raise DataError(f"{name} is not {what if kind == KIND else f'a file of {kind}. Remove it.'}")
-    version = header.get("schema_version")
-    if version != SCHEMA_VERSION:
-        raise DataError(
-            f"{name}: schema_version must be {SCHEMA_VERSION}, got {version!r}. Go on with the release of itembank "
-            f"that wrote it ({header.get('itembank_version', 'unknown')})."
-        )
-    return _parse_line(line, "", f"{name}, line 1 (the header)", 0)
-
-
 def _parse_line(line: bytes, previous_check: str, where: str, n_whole: int) -> tuple[dict[str, Any], str]:
     """Read one line, and compare its check with what it must be after the line before."""
-    body = line[:-_N_ENDING]
-    ending = _ENDING.fullmatch(line[-_N_ENDING:])
+    n_ending = len(',"check":""}') + 16
+    body = line[:-n_ending]
+    ending = _ENDING.fullmatch(line[-n_ending:])
     check = _check(previous_check, body)
     record = _object(body + b"}")
     if record is None or ending is None or ending[1].decode("ascii") != check:
@@ -131,20 +130,8 @@ def _object(text: bytes) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _json(record: Mapping[str, Any]) -> bytes:
-    """Write compact JSON; numbers come back bit for bit, as Python writes the shortest digits that do."""
-    try:
-        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    except (TypeError, ValueError) as error:
-        raise DataError(f"what is kept in a journal must be JSON without NaN and infinity: {error}.") from error
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:  # half a surrogate pair, as undecodable bytes of a command line become
-        return json.dumps(record, allow_nan=False, separators=(",", ":")).encode("ascii")
-
-
 def _check(previous_check: str, body: bytes) -> str:
-    return hashlib.sha256(previous_check.encode("ascii") + body).hexdigest()[:N_CHECK]
+    return hashlib.sha256(previous_check.encode("ascii") + body).hexdigest()[:16]
 
 
 class Journal:
@@ -178,7 +165,7 @@ class Journal:
         It appears at `path` whole or not at all.
         """
         path = Path(path)
-        record = {"kind": KIND, "schema_version": SCHEMA_VERSION, "time": _now(), **header}
+        record = {"kind": JOURNAL, "schema_version": SCHEMA_VERSION, "time": _now(), **header}
         line, _ = encode_line(record, "")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -200,7 +187,12 @@ class Journal:
                 if path.exists():
                     raise _taken(path) from None
                 temporary.rename(path)
-            _sync_folder(path.parent)
+            with contextlib.suppress(OSError):  # a new name in a folder lasts, where the file system can
+                folder = os.open(path.parent, os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
         except BaseException as error:
             os.close(handle)
             if isinstance(error, OSError):
@@ -211,7 +203,7 @@ class Journal:
         return cls(path, parse_journal(line, str(path), record["kind"]), handle)
 
     @classmethod
-    def open(cls, path: str | Path, *, wait: float = 0.0, kind: str = KIND) -> Self:
+    def open(cls, path: str | Path, *, wait: float = 0.0, kind: str = JOURNAL) -> Self:
         """Open a journal to go on with it, waiting up to `wait` seconds for another process to close it."""
         path = Path(path)
         sweep(path)  # a start that was killed at its very end leaves a second name of the journal
@@ -350,7 +342,7 @@ def _lock(handle: int, path: Path, wait: float) -> None:
                     f"another process has {path} open, and only one at a time may write to it. "
                     "Let it end, or wait for it (wait=, --wait)."
                 ) from error
-            time.sleep(POLLED_EVERY)
+            time.sleep(0.05)
         else:
             return
 
@@ -370,16 +362,6 @@ def check_absent(path: str | Path) -> None:
 
 def _taken(path: str | Path) -> DataError:
     return DataError(f"{path} exists already. Go on with it, or give another name.")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name in a folder last, where the file system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _now() -> str:

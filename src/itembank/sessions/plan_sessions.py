@@ -31,9 +31,6 @@ from itembank.sessions.preparation import MOST_ITEMS, past_sessions
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular
 
-SEED = 0
-"""Of `select` where items are drawn by chance."""
-
 
 @dataclass(frozen=True, slots=True)
 class TriedDesign:
@@ -214,14 +211,14 @@ def plan_sessions(
 def at_once(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatArray:
     """Errors of `estimate` on the items that `select` chooses in every fold anew, (n_models, n_targets)."""
     n_items, stacked = spec.budget.n_items or 0, Stacked()
-    chosen = choose_selection(bank, n_items, per_scenario=False, excluded=(), seed=SEED, progress=progress)
+    chosen = choose_selection(bank, n_items, per_scenario=False, excluded=(), seed=0, progress=progress)
     return try_methods(bank, sample_of(bank, chosen), chosen, stacked.members).by(stacked).error
 
 
 def in_stages(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatArray | None:
     """Errors of `estimate` after a routing stage of a third of the items and a stage for each model."""
     try:
-        routing = select(bank, spec.budget.n_items or 0, stages=2, rng=SEED)
+        routing = select(bank, spec.budget.n_items or 0, stages=2, rng=0)
     except ParameterError:  # too few items for two stages, or more than the bank has for them
         return None
     recipe = read_recipe(routing)

@@ -36,19 +36,6 @@ from itembank.tabular import Compact
 
 BEYOND, FAR = "beyond", "beyond_"
 """Attribute, and beginning of the names of arrays, of past models better than all that judged them."""
-P_IRT_ALONE = np.array([[1.0], [0.0], [0.0]])
-"""Weights of the methods where no factor model has a say."""
-LEAST_MODELS = 3
-"""Past models from which it is learnt how far prices lie apart."""
-SPREAD, NOISE = 1.0, 1.0
-"""Taken where there are fewer: one model in three then costs more than 2.7 times, or less than a third of, another."""
-LEAST_SPREAD, LEAST_NOISE = 0.04, 0.04
-"""A new model, and each of its answers, may cost a fifth more or less, even where all past models cost the same."""
-LEAST_RATIO = 1e-3
-"""Of costs to expected costs; answers that cost nothing do not make all others free."""
-USUAL_BUDGET = 30
-"""Items of a session whose budget does not say how many: two thirds of them come first."""
-NO_LIMIT = np.iinfo(np.int64).max
 ROUNDING = 1e-9
 """Share of a budget that sums of costs may be off by rounding."""
 
@@ -100,7 +87,8 @@ class PastSessions:
     def put(self, checkpoint: int, models: IntArray, columns: IntArray, past: Past, better: IntArray) -> None:
         """Write what was found for some models (of the better ones left out, `better`) and targets, in place."""
         self._put(checkpoint, np.ix_(models, columns), past.estimates)
-        usual = P_IRT_ALONE if past.weights is None else past.weights.usual
+        # where no factor model has a say, p-IRT has all
+        usual = np.array([[1.0], [0.0], [0.0]]) if past.weights is None else past.weights.usual
         self.weights[checkpoint][:, columns] = usual
         self.follows_item_model[checkpoint, columns] = past.follows_item_model
         if past.place is not None:
@@ -198,9 +186,10 @@ class PastPrices:
             logs.append(math.log(level))
             errors += float(((own[shared] / level - others) ** 2).sum())
             sizes += float((others**2).sum())
-        if len(logs) < LEAST_MODELS:
-            return cls(expected, SPREAD, NOISE)
-        return cls(expected, max(float(np.var(logs, ddof=1)), LEAST_SPREAD), max(errors / sizes, LEAST_NOISE))
+        if len(logs) < 3:  # one model in three then costs more than 2.7 times, or less than a third of, another
+            return cls(expected, 1.0, 1.0)
+        # a new model, and each of its answers, may cost a fifth more or less, even where all past models cost the same
+        return cls(expected, max(float(np.var(logs, ddof=1)), 0.04), max(errors / sizes, 0.04))
 
     def level(
         self,
@@ -216,7 +205,8 @@ class PastPrices:
         if not expected.sum() > 0.0:
             return PriceLevel(1.0, self.spread)
         doubt = self._doubt(expected)
-        seen = math.log(max(float(amounts.sum() / expected.sum()), LEAST_RATIO)) + 0.5 * doubt
+        # answers that cost nothing do not make all others free
+        seen = math.log(max(float(amounts.sum() / expected.sum()), 1e-3)) + 0.5 * doubt
         variance = 1.0 / (1.0 / doubt + 1.0 / self.spread)
         mean = variance * (seen / doubt - 0.5)
         return PriceLevel(math.exp(mean + 0.5 * variance), variance)
@@ -275,7 +265,8 @@ def n_lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> int:
         return spec.n_start
     has_costs = spec.cost is not None or bool(spec.budget.costs)
     is_usual = isinstance(criterion, VOptimality) and not has_costs and isinstance(spec.target, str)
-    return 2 * (spec.budget.n_items or USUAL_BUDGET) // 3 if is_usual and bank.n_models else 0
+    # two thirds of the session, of 30 items where the budget does not say
+    return 2 * (spec.budget.n_items or 30) // 3 if is_usual and bank.n_models else 0
 
 
 def cheapest_cost(
@@ -409,9 +400,7 @@ class SessionPool(Compact):
             units[TOKENS] = cost  # a budget's tokens are counted as the criterion does
         names = dict.fromkeys([*known_units(bank.responses), *units])
         costs = {name: response_costs(bank.responses, units.get(name, name)) for name in names}
-        goal = None
-        if isinstance(criterion, VOptimality):
-            goal = goal_matrix(items, weights)
+        goal = goal_matrix(items, weights) if isinstance(criterion, VOptimality) else None
         # a scenario that may be asked in full has no limit, whatever else applies
         bounds = spec.constraints.bounds(bank.targets, items.is_candidate, spec.budget.n_items)
         available = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
@@ -426,7 +415,7 @@ class SessionPool(Compact):
             items,
             basis,
             None if custom is None else ScoreBasis.of_bank(bank, custom),
-            Bounds(bounds.at_least, np.where(bounds.at_most >= available, NO_LIMIT, bounds.at_most)),
+            Bounds(bounds.at_least, np.where(bounds.at_most >= available, np.iinfo(np.int64).max, bounds.at_most)),
             weights,
             goal,
             basis.thresholds[bank.targets.scenario_index],

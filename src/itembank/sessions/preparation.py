@@ -45,13 +45,10 @@ MOST_MODELS = 100
 """Past models that are tried; more would hardly change the errors' quantiles, and take time."""
 MOST_BETTER = 25
 """Of those that each fold of better models leaves out."""
-SHARE_USUAL = 0.7
-"""Part of the progress bar for models left out at random."""
 USUAL_ITEMS = 128
 """Answers of a tried session where the budget does not say how many there will be."""
 MOST_ITEMS = 512
 SEED = 40
-PAST_MODEL = "past model"
 BY_ITEM_MODEL = PIRT()
 STACKED = Stacked((BY_ITEM_MODEL, Factor(), Factor(discrepancy=LOOSE)))
 """Of the default's members those that make sense for items chosen by the answers."""
@@ -165,8 +162,8 @@ def past_sessions(
     n_scores = _n_scores(bank, spec)
 
     def measure() -> dict[str, FloatArray]:
-        checkpoints, expected = past_expectations(bank, spec, progress=part_of(progress, 0.0, SHARE_USUAL))
-        _, of_better = past_expectations(bank, spec, beyond=True, progress=part_of(progress, SHARE_USUAL, 1.0))
+        checkpoints, expected = past_expectations(bank, spec, progress=part_of(progress, 0.0, 0.7))
+        _, of_better = past_expectations(bank, spec, beyond=True, progress=part_of(progress, 0.7, 1.0))
         return _measured(bank, spec, checkpoints, expected, of_better).arrays
 
     def fits(kept: dict[str, FloatArray]) -> bool:
@@ -253,7 +250,10 @@ def _measured(
     n_reached = has_reached.sum(axis=1)
     # where a fold's bank has fewer items to ask, its sessions end early; a checkpoint that few models reach is left out
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
-    scores, headline, n_targets = _truth(bank, spec), bank.headline, len(bank.targets.names)
+    scores, headline, n_targets = bank.known_scores.value, bank.headline, len(bank.targets.names)
+    if not isinstance(spec.target, str):  # a custom target comes last, over what was answered
+        positions, weights = bank.responses.item_indices(list(spec.target)), np.array(list(spec.target.values()))
+        scores = np.column_stack([scores, weighted_means(bank.responses.of_items(positions), weights)])
     truth = scores.copy()
     if headline is not None:
         truth[:, bank.targets.n_scenarios] = headline.past
@@ -336,16 +336,6 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
     )
 
 
-def _truth(bank: Bank, spec: SessionSpec) -> FloatArray:
-    """Known scores of the past models, (n_models, n_targets); a custom target last, over what was answered."""
-    scores = bank.known_scores.value
-    if isinstance(spec.target, str):
-        return scores
-    positions = bank.responses.item_indices(list(spec.target))
-    weights = np.array(list(spec.target.values()))
-    return np.column_stack([scores, weighted_means(bank.responses.of_items(positions), weights)])
-
-
 def _sessions(bank: Bank, fold: Fold, spec: SessionSpec, most: int | None = None) -> dict[int, AdaptiveSession]:
     """Begin a session for each model to be tried that the fold leaves out, by its place among those left out.
 
@@ -355,19 +345,14 @@ def _sessions(bank: Bank, fold: Fold, spec: SessionSpec, most: int | None = None
         pool = SessionPool.create(fold.bank, spec).with_factors(fold.bank)
     except (DataError, ParameterError):  # without some models a bank may lack what the spec names
         return {}
-    places = np.flatnonzero(np.isin(fold.held_out, _tried_models(bank))).tolist()
+    tried = bank.distinct_models
+    if tried.size > MOST_MODELS:
+        by_content = tried[order_among(tried, bank.content_order.models)]
+        tried = np.random.default_rng(SEED).choice(by_content, MOST_MODELS, replace=False)
+    places = np.flatnonzero(np.isin(fold.held_out, tried)).tolist()
     if most is not None and len(places) > most:
         places = [places[k] for k in np.linspace(0, len(places) - 1, most).round().astype(np.int64).tolist()]
-    return {place: AdaptiveSession(pool, model_id=PAST_MODEL) for place in places}
-
-
-def _tried_models(bank: Bank) -> IntArray:
-    """Rows of the past models that are tried: of those whose scores are known."""
-    rows = bank.distinct_models
-    if rows.size <= MOST_MODELS:
-        return rows
-    by_content = rows[order_among(rows, bank.content_order.models)]
-    return np.sort(np.random.default_rng(SEED).choice(by_content, MOST_MODELS, replace=False))
+    return {place: AdaptiveSession(pool, model_id="past model") for place in places}
 
 
 def _on_the_way(
@@ -460,25 +445,18 @@ def prepare_sessions(
     return pool
 
 
-def _asked_for(bank: Bank, spec: SessionSpec) -> tuple[Bank, SessionSpec]:
-    """Return the bank that gives a headline score, where one is wanted, and the spec whose rules are of that score."""
-    if isinstance(spec.target, str):
-        bank = asked_for(bank, spec.target)
-    if bank.headline is None:
-        return bank, spec
-    last, stopping = bank.targets.last, spec.stopping
-    target = last if spec.target == OVERALL else spec.target
-    widths = {last if name == OVERALL else name: width for name, width in stopping.half_widths.items()}
-    decision = stopping.decision
-    if decision is not None and decision.target == OVERALL:
-        decision = replace(decision, target=last)
-    return bank, replace(spec, target=target, stopping=replace(stopping, half_width=widths, decision=decision))
-
-
 def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> SessionPool:
     """Return the pool for a session that goes on, without repeating the warnings about its spec."""
-    bank, spec = _asked_for(bank, spec)
-    if bank.headline is not None:
+    if isinstance(spec.target, str):
+        bank = asked_for(bank, spec.target)
+    if bank.headline is not None:  # the rules of the spec are of the headline score
+        last, stopping = bank.targets.last, spec.stopping
+        decision = stopping.decision
+        if decision is not None and decision.target == OVERALL:
+            decision = replace(decision, target=last)
+        widths = {last if name == OVERALL else name: width for name, width in stopping.half_widths.items()}
+        stopping = replace(stopping, half_width=widths, decision=decision)
+        spec = replace(spec, target=last if spec.target == OVERALL else spec.target, stopping=stopping)
         check_headline(bank, spec.interval, spec.estimand, progress)
     pool = SessionPool.create(bank, spec)
     if spec.interval != CALIBRATED:

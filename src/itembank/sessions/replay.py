@@ -25,10 +25,6 @@ from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular, joined_notes
 
-PER_MODEL = ("n_items", "n_missing", "abilities", "ability_covariance")
-MOST_PARTS = 64
-"""Parts that the models are dealt out to."""
-
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
@@ -87,25 +83,32 @@ class ReplayResult(Tabular):
         unit : str, optional
             Of `cost`, which is None without it or where no cost is known in it.
         """
-        ends = [self._end(model, unit) for model in range(self.n_models)]
+        amounts = None if unit is None else self.costs.get(unit)
+        ends = [
+            {
+                "n_answered": int(self.n_answered[model]),
+                "n_failed": int(self.n_failed[model]),
+                "cost": None if amounts is None else float(amounts[model]),
+                "cost_unit": unit,
+                "reason_stopped": self.reason_stopped[model],
+                "is_precise": bool(self.is_precise[model]),
+            }
+            for model in range(self.n_models)
+        ]
         rows = self.estimates.rows()
         n_each = len(rows) // self.n_models
         return [{**row, **ends[index // n_each]} for index, row in enumerate(rows)]
 
-    def _end(self, model: int, unit: str | None) -> dict[str, Any]:
-        amounts = None if unit is None else self.costs.get(unit)
-        return {
-            "n_answered": int(self.n_answered[model]),
-            "n_failed": int(self.n_failed[model]),
-            "cost": None if amounts is None else float(amounts[model]),
-            "cost_unit": unit,
-            "reason_stopped": self.reason_stopped[model],
-            "is_precise": bool(self.is_precise[model]),
-        }
-
 
 def joined_sessions(ends: Sequence[SessionEnd]) -> ReplayResult:
     """Put the sessions of several models together, in their order."""
+    asked: list[dict[str, Any]] = []
+    schema: dict[str, Any] = {"model_id": pl.String, "step": pl.Int64, "item_id": pl.String, "response": pl.Float64}
+    for end in ends:
+        for step, (item_id, told) in enumerate(end.asked, start=1):
+            known = {} if told is None else {"response": told.response, **told.costs}
+            asked.append({"model_id": end.estimates.model_ids[0], "step": step, "item_id": item_id, **known})
+            schema |= {unit: pl.Float64 for unit in known if unit not in schema}
     units = sorted({unit for end in ends for unit in end.costs})
     return ReplayResult(
         estimates=joined_estimates([end.estimates for end in ends]),
@@ -116,33 +119,20 @@ def joined_sessions(ends: Sequence[SessionEnd]) -> ReplayResult:
         },
         reason_stopped=tuple(end.reason_stopped for end in ends),
         is_precise=np.array([end.is_precise for end in ends]),
-        asked=_asked_table(ends),
+        asked=pl.DataFrame(asked, schema=schema),
     )
 
 
 def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
     """Put a session's estimates of different models together; they are of one bank, by one method."""
-    stacked: dict[str, Any] = {
-        name: np.concatenate([getattr(estimate, name) for estimate in estimates]) for name in PER_MODEL
-    }
+    per_model = ("n_items", "n_missing", "abilities", "ability_covariance")
+    stacked: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in estimates]) for name in per_model}
     model_ids = tuple(model for estimate in estimates for model in estimate.model_ids)
     scores = Scores.joined([estimate.scores for estimate in estimates])
     typicality = Typicality.joined([estimate.typicality for estimate in estimates])
     notes = joined_notes(note for estimate in estimates for note in estimate.notes)
     stacked |= {"scores": scores, "typicality": typicality, "notes": notes, "lost": joined_lost(estimates)}
     return dataclasses.replace(estimates[0], model_ids=model_ids, **stacked)
-
-
-def _asked_table(ends: Sequence[SessionEnd]) -> pl.DataFrame:
-    """One row an item asked, model after model."""
-    rows: list[dict[str, Any]] = []
-    schema: dict[str, Any] = {"model_id": pl.String, "step": pl.Int64, "item_id": pl.String, "response": pl.Float64}
-    for end in ends:
-        for step, (item_id, told) in enumerate(end.asked, start=1):
-            known = {} if told is None else {"response": told.response, **told.costs}
-            rows.append({"model_id": end.estimates.model_ids[0], "step": step, "item_id": item_id, **known})
-            schema |= {unit: pl.Float64 for unit in known if unit not in schema}
-    return pl.DataFrame(rows, schema=schema)
 
 
 def replay(
@@ -201,7 +191,7 @@ def replay(
     n_models = len(recorded.model_ids)
     with warned_once():
         small = replace(pool, item_table=pool.item_table.clear())  # it may hold every item's text
-        size = -(-n_models // MOST_PARTS)
+        size = -(-n_models // 64)  # the models are dealt out to so many parts at most
         parts = [(small, recorded.take(slice(row, row + size)), batch) for row in range(0, n_models, size)]
         for number, part in in_parallel(_replay_models, parts, n_jobs=n_jobs):
             ends[number] = part

@@ -259,24 +259,23 @@ class AdaptiveSession:
     def estimate(self) -> SessionEstimate:
         """Estimate ability and all scores from the answers so far; without any, they are the prior's."""
         if self._estimate is None:
-            abilities = self._ability()
+            abilities, kinds = self._ability(), list(self._state.lost.values())
             with one_blas_thread():
-                self._estimate = self._told_of_lost(self._estimate_of(self._counted, abilities))
+                found = self._estimate_of(self._counted, abilities)
+                if kinds:  # it says what it is if lost answers are wrong, and if they are right
+                    states = [self._state.with_lost_as(value, self._pool.item_ids) for value in (0.0, 1.0)]
+                    ends = (self._estimate_of(one, session_ability(self._pool, one)).scores for one in states)
+                    lost = LostAnswers(
+                        np.ones((1, len(kinds)), dtype=np.int64), np.array([kinds]), self._pool.spec.errors
+                    )
+                    scores = told_of_lost(found.scores, lost, np.zeros(1, dtype=np.int64), *ends)
+                    found = replace(found, scores=scores)
+                self._estimate = found
         return self._estimate
 
     def _estimate_of(self, state: SessionState, abilities: Abilities) -> SessionEstimate:
         level = self._pool.spec.stopping.level
         return session_estimate(self._pool, state, abilities, model_id=self._model_id, level=level)
-
-    def _told_of_lost(self, estimate: SessionEstimate) -> SessionEstimate:
-        """Say in an estimate what it is if lost answers are wrong, and if they are right."""
-        kinds = list(self._state.lost.values())
-        if not kinds:
-            return estimate
-        states = [self._state.with_lost_as(value, self._pool.item_ids) for value in (0.0, 1.0)]
-        wrong, right = (self._estimate_of(state, session_ability(self._pool, state)).scores for state in states)
-        lost = LostAnswers(np.ones((1, len(kinds)), dtype=np.int64), np.array([kinds]), self._pool.spec.errors)
-        return replace(estimate, scores=told_of_lost(estimate.scores, lost, np.zeros(1, dtype=np.int64), wrong, right))
 
     @property
     def _counted(self) -> SessionState:

@@ -197,11 +197,9 @@ def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[Pretr
 
 def _losses(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
     """Read the losses, or take those of the built-in models."""
-    from itembank.readers.builtin import builtin_bits_per_byte  # noqa: PLC0415
-
     if path is not None:
         return itembank_scaling.read_losses(path, matrix)
-    return builtin_bits_per_byte() if (builtin or "").partition(":")[0] == "bytelms" else None
+    return itembank_scaling.builtin_bits_per_byte() if (builtin or "").partition(":")[0] == "bytelms" else None
 
 
 def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Chart":

@@ -29,8 +29,8 @@ from itembank_scaling.cli.scaling_options import read_responses_or_builtin, resp
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
-    from itembank.readers.compute import TrainingCompute
     from itembank.responses.responses import ResponseMatrix
+    from itembank_scaling.compute import TrainingCompute
     from itembank_scaling.transfers.transfers import Transfer
 
 LEAST = {

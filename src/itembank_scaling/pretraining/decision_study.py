@@ -10,8 +10,8 @@ from itembank.errors import DataError, ParameterError, shown
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.pretraining.law_specs import (
     LAWS,
     ItemResponseLaw,

@@ -10,9 +10,9 @@ from itembank.errors import DataError, ParameterError, remedy, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import places_within
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.compute import TrainingCompute
 from itembank.readers.probabilities import clip_probabilities
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.pretraining.law_specs import TWO_STEP, ItemResponseLaw, PretrainingSettings
 from itembank_scaling.pretraining.measured_abilities import (
     ScenarioAbilities,
@@ -264,8 +264,8 @@ def _within_bounds(responses: ResponseMatrix, settings: PretrainingSettings) -> 
     law = settings.item_law
     if law is None or response_family(responses, law) != "beta":
         return responses, ""
-    clipped = clip_probabilities(responses.responses)
-    return replace(responses, responses=clipped.values), clipped.note
+    clipped, note = clip_probabilities(responses.responses)
+    return replace(responses, responses=clipped), note
 
 
 def _of_another_kind(responses: ResponseMatrix, bank: Bank) -> str:

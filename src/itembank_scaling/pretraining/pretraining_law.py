@@ -12,8 +12,8 @@ from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.pretraining.law_fitting import FittedLaw, LawData, LawFit
 from itembank_scaling.pretraining.law_inputs import SAME_SIZE, Measured, PretrainingData, Runs, checked_target
 from itembank_scaling.pretraining.law_results import FORECAST_COLUMNS, HeldOutForecasts, PretrainingLaw, ScenarioLaws

@@ -24,7 +24,7 @@ from itembank_scaling.scenario_fits import fit_scenarios, responses_and_spec
 from itembank_scaling.transfers import correlations as kernel
 
 if TYPE_CHECKING:
-    from itembank.readers.compute import TrainingCompute
+    from itembank_scaling.compute import TrainingCompute
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
+from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.scenario_fits import fit_items, responses_and_spec
 from itembank_scaling.transfers.convergent import CorrelationInterval, correlate_abilities, log_flops_of
 from itembank_scaling.transfers.curves import CurvePrediction, actual_curves

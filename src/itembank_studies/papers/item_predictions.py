@@ -17,9 +17,9 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.compute import TrainingCompute
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
+from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.pretraining.law_results import PretrainingLaw, ScenarioLaws
 from itembank_scaling.pretraining.law_specs import ItemResponseLaw, PretrainingSettings
 from itembank_scaling.pretraining.pretraining_law import pretraining_law

@@ -57,7 +57,7 @@ def test_the_fit_and_its_errors_are_those_of_the_marginal_likelihood(missing):
     assert fitted.path.last.objective == pytest.approx(-found.fun, abs=1e-4)
     hessian = second_differences(lambda values: -marginal_log_likelihood(data, values), ours.T.ravel())
     theirs = np.sqrt(np.diag(np.linalg.inv(hessian))).reshape(2, -1).T
-    errors = np.sqrt(np.einsum("ijj->ij", item_covariances(fitted.problem, fitted.path.last).covariance))
+    errors = np.sqrt(np.einsum("ijj->ij", item_covariances(fitted.problem, fitted.path.last)[0]))
     np.testing.assert_allclose(errors, theirs, rtol=2e-3)
 
 

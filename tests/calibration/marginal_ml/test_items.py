@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from itembank.calibration.calibration_specs import ItemPrior, RelativeItemPrior
 from itembank.calibration.marginal_ml.items import (
-    LARGEST_SLOPE,
+    LIMITS,
     LinePrior,
     best_scale,
     improve_items,
@@ -101,7 +101,7 @@ def test_an_item_without_a_maximum_stops_at_the_bound_and_keeps_improving_its_in
     items = np.column_stack([np.ones(5), np.zeros(5)])
     for _ in range(100):
         items = improve_items(items, item_derivatives(data, items, sharp, fine), None)
-    assert items[0, 0] == pytest.approx(LARGEST_SLOPE, rel=1e-6)
+    assert items[0, 0] == pytest.approx(LIMITS[0], rel=1e-6)
     gradient = item_derivatives(data, items, sharp, fine).gradient[0]
     assert gradient[0] > 0.0  # it would go on
     assert gradient[1] == pytest.approx(0.0, abs=1e-6)
@@ -204,9 +204,9 @@ def test_best_scale_with_a_prior_against_a_derivative_free_optimiser(prior):
 def test_rescaled_items_predict_the_same():
     rng = np.random.default_rng(3)
     items, theta = positive_items(), rng.normal(size=(9, 1))
-    scale = best_scale(rng.normal(1.0, 2.0, (40, 1)), np.zeros((40, 1, 1)), items, None)
-    moved = rescale(items, scale)
-    original = scale.shift + scale.size * theta
+    shift, size = best_scale(rng.normal(1.0, 2.0, (40, 1)), np.zeros((40, 1, 1)), items, None)
+    moved = rescale(items, shift, size)
+    original = shift + size * theta
     np.testing.assert_allclose(
         theta @ moved[:, :1].T + moved[:, 1], original @ items[:, :1].T + items[:, 1], atol=1e-12
     )

@@ -125,12 +125,12 @@ def test_statistics_of_all_items_are_those_of_parts_together(observed):
         )
         for part, one in zip(parts, of_items, strict=True)
     ]
-    together = improve_items(uncopied, posterior, whole, np.ones(N_ITEMS), rule=normal_expectation)
+    together, of_abilities, _ = improve_items(uncopied, posterior, whole, np.ones(N_ITEMS), rule=normal_expectation)
     for name in ("precision", "linear"):
-        found = sum(getattr(one.statistics, name) for one in swept)
-        np.testing.assert_allclose(found, getattr(together.statistics, name), rtol=1e-9)
-    means = np.concatenate([one.posterior.item_mean for one in swept])
-    np.testing.assert_allclose(means, together.posterior.item_mean[np.concatenate(parts)], rtol=1e-9)
+        found = sum(getattr(of_part, name) for _, of_part, _ in swept)
+        np.testing.assert_allclose(found, getattr(of_abilities, name), rtol=1e-9)
+    means = np.concatenate([one.item_mean for one, _, _ in swept])
+    np.testing.assert_allclose(means, together.item_mean[np.concatenate(parts)], rtol=1e-9)
 
 
 @pytest.mark.parametrize("design", list(DESIGNS))

@@ -300,7 +300,7 @@ def test_outlying_logits_end_five_standard_deviations_off_and_others_stay(missin
     data = beta_data(data.responses if observed is None else np.where(observed, data.responses, 0.0), observed)
     posterior, blocks = random_posterior(6, 5, 1), make_blocks(data, single_precision=False)
     rule = BetaRule((make_table(PRECISION, 0.0, np.dtype(np.float64)),))
-    drawn = draw_in(blocks, posterior, rule)
+    drawn, n_drawn = draw_in(blocks, posterior, rule)
     theta, items = posterior.ability_mean, posterior.item_mean
     x = items[:, :1] @ theta.T + items[:, 1:]
     a, b = PRECISION * expit(x), PRECISION * expit(-x)
@@ -312,11 +312,11 @@ def test_outlying_logits_end_five_standard_deviations_off_and_others_stay(missin
     centre, known = digamma(a) - digamma(b), np.ones(x.shape) if observed is None else observed.T
     expected = np.clip(blocks.values, centre - MOST_SDS * sd, centre + MOST_SDS * sd)
     expected = np.where(known, expected, blocks.values)
-    np.testing.assert_allclose(drawn.blocks.values, expected, atol=0.05)
-    assert drawn.n_cells == np.sum(expected != blocks.values) > 0
-    moved = beta_data(expit(drawn.blocks.values.T), observed)
+    np.testing.assert_allclose(drawn.values, expected, atol=0.05)
+    assert n_drawn == np.sum(expected != blocks.values) > 0
+    moved = beta_data(expit(drawn.values.T), observed)
     np.testing.assert_allclose(
-        constants_of(drawn.blocks, rule), constants_of(make_blocks(moved, single_precision=False), rule), rtol=1e-9
+        constants_of(drawn, rule), constants_of(make_blocks(moved, single_precision=False), rule), rtol=1e-9
     )
 
 

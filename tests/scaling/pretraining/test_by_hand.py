@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from itembank.readers.compute import training_compute
+from itembank_scaling.compute import training_compute
 from itembank_scaling.pretraining.by_hand import logit_lines
 from itembank_scaling.pretraining.law_specs import BY_HAND, PretrainingSettings
 from itembank_scaling.pretraining.pretraining_law import pretraining_law

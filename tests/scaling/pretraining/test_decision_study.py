@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, ParameterError
-from itembank.readers.compute import training_compute
+from itembank_scaling.compute import training_compute
 from itembank_scaling.pretraining.decision_study import (
     OUR_METHODS,
     SIX_METHODS,

@@ -11,8 +11,8 @@ from scipy.stats import t as student
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, ParameterError
-from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import training_compute
 from itembank_scaling.pretraining.law_fitting import Forecast, LawFit
 from itembank_scaling.pretraining.law_inputs import PretrainingData
 from itembank_scaling.pretraining.law_results import HeldOutForecasts

@@ -5,8 +5,8 @@ import pytest
 
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import training_compute
 from itembank_scaling.transfers.convergent import (
     CorrelationInterval,
     cluster_order,

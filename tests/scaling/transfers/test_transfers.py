@@ -8,8 +8,8 @@ import pytest
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.readers.compute import training_compute
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.compute import training_compute
 from itembank_scaling.pass_at_k.kernels import unbiased_pass_at_k
 from itembank_scaling.transfers.convergent import convergent_validity
 from itembank_scaling.transfers.parts import item_means, split_by_difficulty

@@ -7,7 +7,7 @@ from itembank.errors import DataError
 from itembank.estimation.folds import folds
 from itembank.estimation.model_abilities import estimate_abilities
 from itembank.irt.bernoulli import probability
-from itembank.readers.compute import training_compute
+from itembank_scaling.compute import training_compute
 from itembank_studies.papers.item_predictions import association, binned, item_predictions, law_predictions
 from tests.auditing import panels
 from tests.scaling.simulated_suite import simulated_suite

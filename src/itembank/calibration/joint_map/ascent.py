@@ -1,19 +1,13 @@
 """The ascent of joint MAP: sweeps of items and abilities with jumps along the way, for any of its item models."""
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from itembank.calibration.start import End
+from itembank.calibration.joint_map.steps import Derivatives
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
-
-OBJECTIVE_NOISE = 1e-12
-"""Fraction of the objective's size that a sum over all responses may lose to rounding."""
-
-LEAST_FRACTION = 1e-4
-"""Smallest fraction of a step that is tried."""
 
 
 class Point(NamedTuple):
@@ -31,34 +25,22 @@ class Path(NamedTuple):
     converged: bool
 
 
-class HasLogLikelihood(Protocol):
-    """Derivatives of a log-likelihood, which they hold too."""
-
-    @property
-    def log_likelihood(self) -> float:
-        """Of all responses."""
-        ...
-
-
-Slopes = TypeVar("Slopes", bound=HasLogLikelihood)
-
-
-class Problem(Protocol[Slopes]):
+class Problem(Protocol):
     """A log posterior density of items and abilities, with the steps that raise it."""
 
-    def item_derivatives(self, point: Point) -> Slopes:
+    def item_derivatives(self, point: Point) -> Derivatives:
         """Log-likelihood and what `item_step` needs."""
         ...
 
-    def ability_derivatives(self, point: Point) -> Slopes:
+    def ability_derivatives(self, point: Point) -> Derivatives:
         """Log-likelihood and what `ability_step` needs."""
         ...
 
-    def item_step(self, point: Point, derivatives: Slopes) -> FloatArray:
+    def item_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
         """Step of all items, (n_items, n_dims + 1)."""
         ...
 
-    def ability_step(self, point: Point, derivatives: Slopes) -> FloatArray:
+    def ability_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
         """Step of all abilities, (n_models, n_dims)."""
         ...
 
@@ -71,24 +53,16 @@ class Problem(Protocol[Slopes]):
         ...
 
 
-class _Line(NamedTuple):
-    """A point, a step from it, and the objective there."""
-
-    start: Point
-    step: Point
-    objective: float
-
-
-class _Reached(NamedTuple, Generic[Slopes]):
+class _Reached(NamedTuple):
     """A point with the derivatives that the next step needs, and the objective there."""
 
     point: Point
-    derivatives: Slopes
+    derivatives: Derivatives
     objective: float
 
 
 def ascend(
-    problem: Problem[Slopes],
+    problem: Problem,
     start: Point,
     *,
     max_iterations: int,
@@ -97,14 +71,18 @@ def ascend(
 ) -> Path:
     """Repeat sweeps until one raises the log posterior density by less than the tolerance times its size.
 
-    After every second sweep it tries a jump along the way of the last two (SQUAREM, Varadhan and Roland
-    2008, scheme S3), which is kept only when the density does not fall.
+    A sweep is a step of all items, then of all abilities. After every second sweep it tries a jump along the way of the
+    last two (SQUAREM, Varadhan and Roland 2008, scheme S3), which is kept only when the density does not fall.
     """
     of_items = problem.item_derivatives(start)
     reached = _Reached(start, of_items, of_items.log_likelihood + problem.log_prior(start))
     history, before = [reached.objective], [start]
     for sweep in range(max_iterations):
-        reached = _sweep(problem, reached)
+        point, of_items, objective = reached
+        step = Point(problem.item_step(point, of_items), np.zeros_like(point.abilities))
+        point, of_abilities, objective = _raise(problem, point, step, objective, problem.ability_derivatives)
+        step = Point(np.zeros_like(point.items), problem.ability_step(point, of_abilities))
+        reached = _raise(problem, point, step, objective, problem.item_derivatives)
         history.append(reached.objective)
         rise = (history[-1] - history[-2]) / abs(history[-1])
         if rise <= tolerance:
@@ -118,16 +96,7 @@ def ascend(
     return Path(reached.point, history, converged=False)
 
 
-def _sweep(problem: Problem[Slopes], reached: _Reached[Slopes]) -> _Reached[Slopes]:
-    """Step of all items, then of all abilities."""
-    point, of_items, objective = reached
-    step = Point(problem.item_step(point, of_items), np.zeros_like(point.abilities))
-    point, of_abilities, objective = _raise(_Line(point, step, objective), problem, problem.ability_derivatives)
-    step = Point(np.zeros_like(point.items), problem.ability_step(point, of_abilities))
-    return _raise(_Line(point, step, objective), problem, problem.item_derivatives)
-
-
-def _jump(problem: Problem[Slopes], before: list[Point], reached: _Reached[Slopes]) -> _Reached[Slopes]:
+def _jump(problem: Problem, before: list[Point], reached: _Reached) -> _Reached:
     """Extrapolate three points on the way; loadings that would change sign stay where they are."""
     differences = [second - first for first, second in zip(before[0], before[1], strict=True)]
     second_differences = [
@@ -151,22 +120,20 @@ def _jump(problem: Problem[Slopes], before: list[Point], reached: _Reached[Slope
     return _Reached(point, derivatives, objective) if objective >= reached.objective else reached
 
 
-def _raise(line: _Line, problem: Problem[Slopes], derivatives_at: Callable[[Point], Slopes]) -> _Reached[Slopes]:
+def _raise(
+    problem: Problem, start: Point, step: Point, objective: float, derivatives_at: Callable[[Point], Derivatives]
+) -> _Reached:
     """Take the step, or less of it, so that the objective does not fall; settle; differentiate there."""
-    fraction, least = 1.0, line.objective - OBJECTIVE_NOISE * abs(line.objective)
+    # a sum over all responses may lose 1e-12 of its size to rounding
+    fraction, least = 1.0, objective - 1e-12 * abs(objective)
     while True:
-        items = line.start.items + fraction * line.step.items
-        point = problem.settled(Point(items, line.start.abilities + fraction * line.step.abilities))
+        items = start.items + fraction * step.items
+        point = problem.settled(Point(items, start.abilities + fraction * step.abilities))
         derivatives = derivatives_at(point)
         objective = derivatives.log_likelihood + problem.log_prior(point)
-        if objective >= least or fraction < LEAST_FRACTION:
+        if objective >= least or fraction < 1e-4:
             return _Reached(point, derivatives, objective)
         fraction *= 0.5
-
-
-def end_of(path: Path) -> End:
-    """Say where an ascent ended."""
-    return End(*path.point, path.history[-1])
 
 
 def ending(path: Path, tolerance: float) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.joint_map.ascent import Path, Point, end_of, ending
+from itembank.calibration.joint_map.ascent import Path, Point, ending
 from itembank.calibration.joint_map.ascent import ascend as climb
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.steps import (
@@ -14,14 +14,14 @@ from itembank.calibration.joint_map.steps import (
     N_START_STEPS,
     Derivatives,
     ability_derivatives,
-    ability_step,
     best_affine,
     item_derivatives,
     item_step,
     log_prior,
+    newton_step,
 )
 from itembank.calibration.orientation import standardise
-from itembank.calibration.start import advice, better_start
+from itembank.calibration.start import End, advice, better_start
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
@@ -42,7 +42,10 @@ def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback =
     def climb_from(abilities: FloatArray) -> Path:
         return ascend(data, start_point(data, spec, abilities), spec, progress=progress)
 
-    path, is_determined = better_start(climb_from, end_of, data.responses, data.observed, n_dims=spec.n_dims)
+    def end(path: Path) -> End:
+        return End(*path.point, path.history[-1])
+
+    path, is_determined = better_start(climb_from, end, data.responses, data.observed, n_dims=spec.n_dims)
     items, abilities = path.point
     of_items = item_derivatives(data, *path.point).precision
     of_items[:, -1, -1] += 1.0 / spec.intercept_sd**2
@@ -95,7 +98,7 @@ class _Plain(NamedTuple):
         return item_step(point.items, derivatives, self.spec)
 
     def ability_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
-        return ability_step(point.abilities, derivatives)
+        return newton_step(point.abilities, derivatives)
 
     def settled(self, point: Point) -> Point:
         return Point(*best_affine(*point, self.spec))

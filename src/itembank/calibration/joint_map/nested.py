@@ -27,6 +27,7 @@ from itembank.calibration.joint_map.steps import (
     LARGEST_STEP,
     LEAST_INFORMATION,
     N_START_STEPS,
+    Derivatives,
     Terms,
     Weights,
     best_transform,
@@ -41,34 +42,6 @@ from itembank.irt.logistic import asymptotes_of
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.symmetric import packed_products, unpack
 from itembank.progress import ProgressCallback, silent
-
-TYPICAL_LOADING = 0.3
-"""Mean size of a specific loading, for abilities of variance 1."""
-
-SINGLE_PRECISION_CELLS = 1 << 21
-"""From so many cells on the passes over them are in float32; sums over them stay in float64."""
-
-
-SCALE_RANGE = 2.0
-"""Largest factor, up or down, by which one step changes the scale of the general ability. With 1.2 to 8 the ends
-are the same."""
-
-
-N_THRESHOLD_SWEEPS = 8
-"""Sweeps of coordinate descent in a step of the items: the next step goes on where this one ends. 1 to 30 end alike."""
-
-
-LEAST_GAIN = 1e-5
-"""Fraction of the log prior's size that a rotation of the axes must add to it. From 0 to 1e-3 the ends are the same."""
-
-
-class NestedDerivatives(NamedTuple):
-    """Weighted log-likelihood of both logits, with derivatives in one set of parameters."""
-
-    log_likelihood: float
-    gradient: FloatArray  # (n_items, n_dims + 1) in (alpha, K, c), or (n_models, n_dims) in abilities
-    # (n_items, n_dims + 1, n_dims + 1) or (n_models, n_dims, n_dims): Minus the expected second derivatives.
-    precision: FloatArray
 
 
 class NestedData(NamedTuple):
@@ -88,21 +61,21 @@ class Nested(NamedTuple):
     data: NestedData
     spec: JointMAP
 
-    def item_derivatives(self, point: Point) -> NestedDerivatives:
+    def item_derivatives(self, point: Point) -> Derivatives:
         """Of all items."""
         return item_derivatives(self.data, *point)
 
-    def ability_derivatives(self, point: Point) -> NestedDerivatives:
+    def ability_derivatives(self, point: Point) -> Derivatives:
         """Of all abilities."""
         return ability_derivatives(self.data, *point)
 
-    def item_step(self, point: Point, derivatives: NestedDerivatives) -> FloatArray:
+    def item_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
         """Step of all items."""
         return item_step(point.items, derivatives, self.spec)
 
-    def ability_step(self, point: Point, derivatives: NestedDerivatives) -> FloatArray:
+    def ability_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
         """Newton step of all abilities."""
-        return newton_step(point.abilities, derivatives.gradient, derivatives.precision)
+        return newton_step(point.abilities, derivatives)
 
     def settled(self, point: Point) -> Point:
         """Best scale, and best axes: those of the specific abilities are given by the L1 term alone."""
@@ -115,14 +88,6 @@ class Nested(NamedTuple):
         return log_prior(*point, self.spec)
 
 
-class _Block(NamedTuple):
-    """Some items, with the terms of both logits; the general ones None when they weigh nothing."""
-
-    items: slice
-    whole: Terms
-    general: Terms | None
-
-
 def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = silent) -> Fit:
     """Maximise the joint posterior density of a nested item model.
 
@@ -133,7 +98,8 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
     problem = make_problem(data, spec)
     path, is_determined = better_start(
         lambda abilities: climb(problem, start_point(problem, abilities), progress=progress),
-        _end,
+        # in the general ability alone: specific ones may end in several ways that are about as good, anywhere
+        lambda path: End(path.point.items[:, [0, -1]], path.point.abilities[:, :1], path.history[-1]),
         problem.data.responses,
         problem.data.observed,
         n_dims=spec.n_dims,
@@ -149,12 +115,6 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
     )
 
 
-def _end(path: Path) -> End:
-    """Give the general ability alone: specific ones may end in several ways that are about as good, anywhere."""
-    items, abilities = path.point
-    return End(items[:, [0, -1]], abilities[:, :1], path.history[-1])
-
-
 def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent) -> Path:
     """Climb from a point."""
     spec = problem.spec
@@ -163,32 +123,31 @@ def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent)
 
 def make_problem(data: FitData, spec: JointMAP) -> Nested:
     """State what is maximised, on the numbers that passes take."""
-    n_models, n_items = data.responses.shape
-    spec = replace(spec, l1=_l1_weight(spec, n_items / n_models))
     responses = data.responses
-    if responses.size >= SINGLE_PRECISION_CELLS:
+    n_models, n_items = responses.shape
+    if spec.l1 == "auto":
+        # WILD's objective leaves the scale of the specific abilities free. With abilities t theta and loadings k / t
+        # for abilities theta of variance 1, the penalties l1 n_items |k| / t + n_models t^2 / 2 are least together at
+        # 1.5 n_models^(1/3) (l1 n_items |k|)^(2/3), which rises by (l1^2 n_models / (n_items |k|))^(1/3) a unit of
+        # one item's |k|. With this weight that is 1.5, a Laplace prior's of scale 2/3, where |k| is 0.3 on average.
+        spec = replace(spec, l1=float(np.sqrt(n_items / n_models)))
+    # From so many cells on the passes over them are in float32; sums over them stay in float64.
+    single_precision_cells = 1 << 21
+    if responses.size >= single_precision_cells:
         responses = responses.astype(np.float32)
     weights = data.observed if data.n_trials is None else data.n_trials.astype(responses.dtype)
     return Nested(NestedData(responses, data.observed, weights, data.lower_asymptote, spec.general_weight), spec)
-
-
-def _l1_weight(spec: JointMAP, items_per_model: float) -> float:
-    """Return the weight of the absolute K; 'auto' leaves it to how many items there are to a model.
-
-    WILD's objective leaves the scale of the specific abilities free. With abilities ``t theta`` and loadings ``k / t``
-    for abilities theta of variance 1, the penalties ``l1 n_items |k| / t + n_models t^2 / 2`` are least together at
-    ``1.5 n_models^(1/3) (l1 n_items |k|)^(2/3)``, which rises by ``(l1^2 n_models / (n_items |k|))^(1/3)`` a unit of
-    one item's ``|k|``. With the weight ``sqrt(n_items / n_models)`` that is 1.5, a Laplace prior's of scale 2/3, where
-    ``|k|`` is `TYPICAL_LOADING` on average.
-    """
-    return float(np.sqrt(items_per_model)) if spec.l1 == "auto" else spec.l1
 
 
 def start_point(problem: Nested, abilities: FloatArray | None = None) -> Point:
     """Fit items to abilities; these lie along the leading directions of the responses unless they are given."""
     data, n_dims = problem.data, problem.spec.n_dims
     abilities = start_abilities(data.responses, data.observed, n_dims=n_dims) if abilities is None else abilities.copy()
-    abilities[:, 1:] *= _start_scale(problem)
+    # The scale of the specific abilities at which loadings of typical size and abilities cost least together, 1 at
+    # least: on a smaller one the L1 term sets every K to zero at once.
+    n_models, n_items = data.responses.shape
+    typical_loading = 0.3  # for abilities of variance 1
+    abilities[:, 1:] *= max(float(np.cbrt(typical_loading * problem.spec.loading_weight * n_items / n_models)), 1.0)
     items = np.zeros((data.responses.shape[1], n_dims + 1))
     items[:, 0] = 1.0
     point = Point(items, abilities)
@@ -198,49 +157,31 @@ def start_point(problem: Nested, abilities: FloatArray | None = None) -> Point:
     return problem.settled(point)
 
 
-def _start_scale(problem: Nested) -> float:
-    """Scale of the specific abilities at which typical loadings and abilities cost least together; 1 at least.
-
-    On a smaller one the L1 term sets every K to zero at once.
-    """
-    n_models, n_items = problem.data.responses.shape
-    size = TYPICAL_LOADING * problem.spec.loading_weight * n_items / n_models
-    return max(float(np.cbrt(size)), 1.0)
-
-
 def _in_canonical(problem: Nested, point: Point) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
     """Give loadings, intercepts, abilities and covariances: inverse information, the other being known.
 
     The information is that of the responses alone, which the general logit's term would count twice. An L1 term
     counts as a normal prior of the same variance.
     """
-    spec, n_dims = problem.spec, problem.spec.n_dims
-    plain = problem.data._replace(general_weight=0.0)
-    information = ability_derivatives(plain, *point).precision
-    items = canonical(point.items)
-    return (
-        items[:, :-1],
-        items[:, -1],
-        _item_covariances(point.items[:, :-1], item_derivatives(plain, *point).precision, spec),
-        point.abilities,
-        np.linalg.inv(information + np.eye(n_dims)),
-    )
-
-
-def _item_covariances(loadings: FloatArray, precision: FloatArray, spec: JointMAP) -> FloatArray:
-    """Covariance of (alpha, alpha K, c), from the precision of (alpha, K, c)."""
+    spec, plain = problem.spec, problem.data._replace(general_weight=0.0)
+    precision = item_derivatives(plain, *point).precision  # of (alpha, K, c)
     size = precision.shape[1]
-    precision = precision.copy()
     own = np.full(size, spec.loading_weight**2 / 2.0)
     own[0], own[-1] = 1.0 / spec.slope_sd**2, 1.0 / spec.intercept_sd**2
     inner = np.arange(size)
     precision[:, inner, inner] += own + LEAST_INFORMATION
     chain = np.zeros_like(precision)  # of each canonical parameter (row) on each own one
     chain[:, 0, 0] = chain[:, -1, -1] = 1.0
-    chain[:, 1:-1, 0] = loadings[:, 1:]
-    chain[:, inner[1:-1], inner[1:-1]] = loadings[:, :1]
-    result: FloatArray = chain @ np.linalg.inv(precision) @ chain.swapaxes(1, 2)
-    return result
+    chain[:, 1:-1, 0] = point.items[:, 1:-1]
+    chain[:, inner[1:-1], inner[1:-1]] = point.items[:, :1]
+    items, information = canonical(point.items), ability_derivatives(plain, *point).precision
+    return (
+        items[:, :-1],
+        items[:, -1],
+        chain @ np.linalg.inv(precision) @ chain.swapaxes(1, 2),
+        point.abilities,
+        np.linalg.inv(information + np.eye(spec.n_dims)),
+    )
 
 
 def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
@@ -251,7 +192,7 @@ def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float
     return -0.5 * float(np.sum(abilities**2)) - loadings - slopes - intercepts
 
 
-def item_step(items: FloatArray, derivatives: NestedDerivatives, spec: JointMAP) -> FloatArray:
+def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> FloatArray:
     """Proximal Newton step of every item's (alpha, K, c), (n_items, n_dims + 1), with the L1 term exact."""
     gradient, precision = derivatives.gradient.copy(), derivatives.precision.copy()
     for place, centre, spread in ((0, 1.0, spec.slope_sd), (-1, 0.0, spec.intercept_sd)):
@@ -264,8 +205,10 @@ def item_step(items: FloatArray, derivatives: NestedDerivatives, spec: JointMAP)
     regression = np.linalg.solve(ends_precision, cross.swapaxes(1, 2))  # (n_items, 2, n_specific)
     reduced = precision[:, inner[:, None], inner] - cross @ regression
     reduced_gradient = gradient[:, inner] - np.einsum("iep,ie->ip", regression, gradient[:, ends])
+    # Sweeps of coordinate descent in a step of the items: the next step goes on where this one ends. 1 to 30 end alike.
+    n_threshold_sweeps = 8
     specific = (
-        thresholded(items[:, inner], reduced_gradient, reduced, spec.loading_weight, N_THRESHOLD_SWEEPS)
+        thresholded(items[:, inner], reduced_gradient, reduced, spec.loading_weight, n_threshold_sweeps)
         - items[:, inner]
     )
     ends_step = np.linalg.solve(ends_precision, gradient[:, ends, None])[..., 0] - np.einsum(
@@ -310,7 +253,10 @@ def _general_scale(items: FloatArray, general: FloatArray, specific: FloatArray,
         slopes = (scale**2 * square - 2.0 * scale * linear) / (2.0 * spec.slope_sd**2)
         return float(slopes + spread / (2.0 * scale**2) + least * scale ** (-2.0 / 3.0))
 
-    reach = np.log(SCALE_RANGE)
+    # Largest factor, up or down, by which one step changes the scale of the general ability. With 1.2 to 8 the ends are
+    # the same.
+    scale_range = 2.0
+    reach = np.log(scale_range)
     optimum = minimize_scalar(penalty, bounds=(-reach, reach), method="bounded", options={"xatol": 1e-9})
     return float(np.exp(optimum.x)) if optimum.fun < penalty(0.0) else 1.0
 
@@ -325,7 +271,9 @@ def best_axes(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> tuple
     moved = np.column_stack([items[:, 0], items[:, 1:-1] @ transform, items[:, -1]])
     before = log_prior(items, abilities, spec)
     after = log_prior(moved, np.column_stack([abilities[:, 0], rotated]), spec)
-    if after - before <= LEAST_GAIN * abs(before):
+    # Fraction of the log prior's size that a rotation of the axes must add to it. From 0 to 1e-3 the ends are the same.
+    least_gain = 1e-5
+    if after - before <= least_gain * abs(before):
         return items, abilities
     return moved, np.column_stack([abilities[:, 0], rotated])
 
@@ -337,7 +285,7 @@ def canonical(items: FloatArray) -> FloatArray:
     return result
 
 
-def item_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> NestedDerivatives:
+def item_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> Derivatives:
     """Differentiate in every item's (alpha, K, c), abilities given."""
     design = np.asfortranarray(np.column_stack([abilities, np.ones(len(abilities))]), dtype=data.responses.dtype)
     general_design = design[:, [0, -1]]
@@ -351,25 +299,21 @@ def item_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray)
             general_slopes[rows] = general.slope.T @ general_design
             general_packed[rows] = general.curvature.T @ general_squares
             total += data.general_weight * general.log_likelihood
-    gradient, precision = _in_own_parameters(items, slopes, unpack(packed, design.shape[1]))
+    # from derivatives in (alpha, alpha K, c) to those in (alpha, K, c), by the chain rule
+    precision = unpack(packed, design.shape[1])
+    chain = np.zeros_like(precision)  # of each own parameter (row) on each canonical one
+    chain[:, 0, 0] = chain[:, -1, -1] = 1.0
+    chain[:, 0, 1:-1] = items[:, 1:-1]
+    inner = np.arange(1, items.shape[1] - 1)
+    chain[:, inner, inner] = items[:, :1]
+    gradient, precision = np.einsum("ijk,ik->ij", chain, slopes), chain @ precision @ chain.swapaxes(1, 2)
     ends = np.array([0, design.shape[1] - 1])
     gradient[:, ends] += data.general_weight * general_slopes
     precision[:, ends[:, None], ends] += data.general_weight * unpack(general_packed, 2)
-    return NestedDerivatives(total, gradient, precision)
+    return Derivatives(total, gradient, precision)
 
 
-def _in_own_parameters(items: FloatArray, gradient: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Transform derivatives in (alpha, alpha K, c) into those in (alpha, K, c), by the chain rule."""
-    slope, specific = items[:, 0], items[:, 1:-1]
-    chain = np.zeros_like(precision)  # of each own parameter (row) on each canonical one
-    chain[:, 0, 0] = chain[:, -1, -1] = 1.0
-    chain[:, 0, 1:-1] = specific
-    inner = np.arange(1, items.shape[1] - 1)
-    chain[:, inner, inner] = slope[:, None]
-    return np.einsum("ijk,ik->ij", chain, gradient), chain @ precision @ chain.swapaxes(1, 2)
-
-
-def ability_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> NestedDerivatives:
+def ability_derivatives(data: NestedData, items: FloatArray, abilities: FloatArray) -> Derivatives:
     """Differentiate in every model's ability, items given."""
     n_models, n_dims = abilities.shape
     loadings = canonical(items)[:, :-1].astype(data.responses.dtype)
@@ -384,11 +328,11 @@ def ability_derivatives(data: NestedData, items: FloatArray, abilities: FloatArr
             gradient[:, 0] += data.general_weight * (general.slope @ loadings[rows, 0])
             packed[:, 0] += data.general_weight * (general.curvature @ squares[rows, 0])
             total += data.general_weight * general.log_likelihood
-    return NestedDerivatives(total, gradient, unpack(packed, n_dims))
+    return Derivatives(total, gradient, unpack(packed, n_dims))
 
 
-def _blocks(data: NestedData, items: FloatArray, design: FloatArray) -> Iterator[_Block]:
-    """Give the terms of each block of items."""
+def _blocks(data: NestedData, items: FloatArray, design: FloatArray) -> Iterator[tuple[slice, Terms, Terms | None]]:
+    """Give the terms of both logits of each block of items; the general ones None when they weigh nothing."""
     coefficients = canonical(items).astype(design.dtype)
     size = max(BLOCK_CELLS // len(design), 16)
     for first in range(0, len(items), size):
@@ -398,7 +342,7 @@ def _blocks(data: NestedData, items: FloatArray, design: FloatArray) -> Iterator
         general = None
         if data.general_weight > 0.0:
             general = _terms(data, rows, design[:, [0, -1]] @ of_rows[:, [0, -1]].T)
-        yield _Block(rows, whole, general)
+        yield rows, whole, general
 
 
 def _terms(data: NestedData, block: slice, x: FloatArray) -> Terms:

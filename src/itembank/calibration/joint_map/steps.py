@@ -110,19 +110,6 @@ LARGEST_STEP = 2.0
 of it takes two to three times as many sweeps in simulations. Four times as much takes fewer as a rule, but 87 instead
 of 49 where items are steep and can be guessed."""
 
-CORNER = 1e-3
-"""Rounding of the absolute value's corner, relative to the size of a typical loading. From 0.03 to 1e-6 simulated
-ascents take as many sweeps and end within one unit of log density; with 0.1 some take three times as many."""
-
-LEAST_CURVATURE = 1e-12
-"""Of a loading's quadratic, for a dimension in which no model differs from another."""
-
-N_THRESHOLD_SWEEPS = 100
-"""Most sweeps of coordinate descent; it stops before where no loading moves by more than the tolerance. In simulations
-it took up to 30 in two dimensions, 50 in three and 95 in six."""
-THRESHOLD_TOLERANCE = 1e-12
-"""Tighter than the ascent needs: with 1e-3 it ends at as high a density."""
-
 
 def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float:
     """Log prior of all parameters up to its constant; the slope of the 1PL counts for every item."""
@@ -130,15 +117,10 @@ def log_prior(items: FloatArray, abilities: FloatArray, spec: JointMAP) -> float
     return -0.5 * float(np.sum(abilities**2)) - spec.loading_weight * float(np.sum(np.abs(items[:, :-1]))) - intercepts
 
 
-def ability_step(abilities: FloatArray, derivatives: Derivatives) -> FloatArray:
-    """Newton step of every ability, (n_models, n_dims)."""
-    return newton_step(abilities, derivatives.gradient, derivatives.precision)
-
-
-def newton_step(abilities: FloatArray, slopes: FloatArray, information: FloatArray) -> FloatArray:
+def newton_step(abilities: FloatArray, derivatives: Derivatives) -> FloatArray:
     """Newton step of every ability from the log-likelihood's derivatives, prior N(0, I), (n_models, n_dims)."""
-    gradient = slopes - abilities
-    precision = information + np.eye(abilities.shape[1])
+    gradient = derivatives.gradient - abilities
+    precision = derivatives.precision + np.eye(abilities.shape[1])
     step: FloatArray = np.linalg.solve(precision, gradient[..., None])[..., 0]
     length = np.linalg.norm(step, axis=1, keepdims=True)
     shorter: FloatArray = np.minimum(1.0, LARGEST_STEP / np.maximum(length, 1e-300))
@@ -173,26 +155,34 @@ def item_step(items: FloatArray, derivatives: Derivatives, spec: JointMAP) -> Fl
 
 
 def thresholded(
-    loadings: FloatArray, gradient: FloatArray, precision: FloatArray, l1: float, n_sweeps: int = N_THRESHOLD_SWEEPS
+    loadings: FloatArray,
+    gradient: FloatArray,
+    precision: FloatArray,
+    l1: float,
+    # At most; in simulations it took up to 30 in two dimensions, 50 in three and 95 in six.
+    n_sweeps: int = 100,
 ) -> FloatArray:
     """Maximise ``gradient . (b - a) - (b - a)' H (b - a) / 2 - l1 |b|`` over b for every item: coordinate descent.
 
-    Each coordinate's maximum is a soft threshold; one dimension is done after the first.
+    Each coordinate's maximum is a soft threshold; one dimension is done after the first. It ends where no loading moves
+    by more than 1e-12, which is tighter than the ascent needs: with 1e-3 that ends at as high a density.
     """
     moved = loadings.copy()
     residual = gradient.copy()
+    # Of a loading's quadratic, for a dimension in which no model differs from another.
+    least_curvature = 1e-12
     for _ in range(n_sweeps):
         largest = 0.0
         for dim in range(loadings.shape[1]):
             # The maximum along one coordinate of the quadratic less l1 |b|, given the gradient at the others' values.
-            curvature = np.maximum(precision[:, dim, dim], LEAST_CURVATURE)
+            curvature = np.maximum(precision[:, dim, dim], least_curvature)
             aim = moved[:, dim] + residual[:, dim] / curvature
             target = np.sign(aim) * np.maximum(np.abs(aim) - l1 / curvature, 0.0)
             change = target - moved[:, dim]
             residual -= precision[:, :, dim] * change[:, None]
             moved[:, dim] = target
             largest = max(largest, float(np.abs(change).max()))
-        if loadings.shape[1] == 1 or largest < THRESHOLD_TOLERANCE:
+        if loadings.shape[1] == 1 or largest < 1e-12:
             break
     return moved
 
@@ -231,17 +221,15 @@ def best_transform(loadings: FloatArray, abilities: FloatArray, l1: float) -> Fl
     Minimises ``l1 sum |a'| + sum |theta'|^2 / 2`` with corners of the absolute value rounded, so that it can be
     differentiated; the identity is kept unless the true sum falls. Dimensions without any loading stay as they are.
     """
-    transform = np.eye(loadings.shape[1])
+    whole = np.eye(loadings.shape[1])
     used = np.flatnonzero(loadings.any(axis=0) & abilities.any(axis=0))
-    if used.size > 1:
-        transform[np.ix_(used, used)] = _best_of_used(loadings[:, used], abilities[:, used], l1)
-    return transform
-
-
-def _best_of_used(loadings: FloatArray, abilities: FloatArray, l1: float) -> FloatArray:
-    """Best matrix where every dimension counts."""
-    n_dims, moments = loadings.shape[1], abilities.T @ abilities
-    corner = CORNER * float(np.sqrt(np.mean(loadings**2)))
+    if used.size <= 1:
+        return whole
+    loadings, abilities, n_dims = loadings[:, used], abilities[:, used], used.size
+    moments = abilities.T @ abilities
+    # Rounding of the absolute value's corner. From 0.03 to 1e-6 of the size of a typical loading simulated ascents take
+    # as many sweeps and end within one unit of log density; with 0.1 some take three times as many.
+    corner = 1e-3 * float(np.sqrt(np.mean(loadings**2)))
 
     def penalty(packed: FloatArray) -> tuple[float, FloatArray]:
         forward = packed.reshape(n_dims, n_dims)
@@ -257,8 +245,9 @@ def _best_of_used(loadings: FloatArray, abilities: FloatArray, l1: float) -> Flo
     # 20 iterations: items and abilities change with the next sweep, and so do the best axes
     optimum = minimize(penalty, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 20})
     transform: FloatArray = optimum.x.reshape(n_dims, n_dims)
-    is_better = _exact_penalty(transform, loadings, abilities, l1) < _exact_penalty(start, loadings, abilities, l1)
-    return transform if is_better else start
+    if _exact_penalty(transform, loadings, abilities, l1) < _exact_penalty(start, loadings, abilities, l1):
+        whole[np.ix_(used, used)] = transform
+    return whole
 
 
 def _exact_penalty(transform: FloatArray, loadings: FloatArray, abilities: FloatArray, l1: float) -> float:

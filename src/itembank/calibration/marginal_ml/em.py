@@ -22,12 +22,6 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.quadrature import log_sum_exp
 from itembank.progress import ProgressCallback
 
-START_SD = 0.4
-"""Width of the provisional posteriors of ability. From 0.1 to 0.8 the ends are the same."""
-
-N_NEWTON_STEPS = 5
-"""One to ten lead to the same end."""
-
 
 def start_items(data: FitData, grid: AbilityGrid, *, has_common_slope: bool) -> FloatArray:
     """Item parameters (n_items, 2) given roughly known abilities, under the default prior."""
@@ -38,34 +32,23 @@ def start_items(data: FitData, grid: AbilityGrid, *, has_common_slope: bool) -> 
     result: FloatArray = np.log(above / (1.0 - above))
     items = np.column_stack([np.ones(data.responses.shape[1]), result])
     posterior = _provisional(start_abilities(data.responses, data.observed, n_dims=1), grid)
-    for _ in range(N_NEWTON_STEPS):
+    for _ in range(5):  # one to ten lead to the same end
         derivatives = item_derivatives(data, items, posterior, grid)
         items = improve_items(items, derivatives, ItemPrior(), has_common_slope=has_common_slope)
     return items
 
 
-def _provisional(abilities: FloatArray, grid: AbilityGrid) -> AbilityPosterior:
-    """Make normal posteriors around given abilities, on the curve nodes."""
+def _provisional(abilities: FloatArray, grid: AbilityGrid, *, sd: float = 0.4) -> AbilityPosterior:
+    """Make normal posteriors around given abilities, on the curve nodes. From an sd of 0.1 to 0.8 the ends agree."""
     distance = abilities[:, None, :] - grid.curve_nodes[None, :, :]  # (n_models, n_curve_nodes, 1)
-    log_density = -0.5 * np.sum(distance**2, axis=2) / START_SD**2
+    log_density = -0.5 * np.sum(distance**2, axis=2) / sd**2
     log_total = log_sum_exp(log_density)
     return AbilityPosterior(
         log_total,
         np.exp(log_density - log_total[:, None]),
         abilities,
-        np.broadcast_to(START_SD**2, (len(abilities), 1, 1)),
+        np.broadcast_to(sd**2, (len(abilities), 1, 1)),
     )
-
-
-OBJECTIVE_NOISE = 1e-11
-"""Fraction of the objective's size that a sum over all responses may lose to rounding."""
-
-
-MOST_HALVINGS = 8
-"""Of a step that lowers the objective; EM ends where even the shortest does."""
-
-LARGEST_JUMP = 1.0
-"""An item that SQUAREM would move further than this beyond its second step is not moved beyond it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +92,7 @@ def em_step(problem: Problem, items: FloatArray) -> Step:
     derivatives = item_derivatives(problem.data, items, posterior, problem.grid)
     unscaled = improve_items(items, derivatives, problem.prior, has_common_slope=common)
     scale = best_scale(posterior.mean, posterior.covariance, unscaled, problem.prior, has_common_slope=common)
-    following = within_bounds(rescale(unscaled, scale))
+    following = within_bounds(rescale(unscaled, *scale))
     change = float(np.sqrt(_squared_lengths(following - items, derivatives.precision).max()))
     return Step(items, objective, posterior, following, unscaled, derivatives.precision, change)
 
@@ -125,7 +108,10 @@ def run_em(
     first = em_step(problem, start)
     history, start_change = [first.objective], first.change
     while first.change > tolerance and len(history) < max_steps:
-        progress("marginal ML", _progress_of(start_change, first.change, tolerance))
+        done = 0.0
+        if first.change < start_change:  # towards the tolerance, on a log scale
+            done = float(np.log(start_change / first.change) / np.log(start_change / tolerance))
+        progress("marginal ML", min(done, 1.0))
         second = _next_step(problem, first)
         if second is None:
             break
@@ -148,7 +134,9 @@ def _next_step(problem: Problem, previous: Step) -> Step | None:
     Rescaling may lower it where items are at their bounds, and so may a Newton step that is too long.
     """
     direction = previous.unscaled - previous.items
-    shorter = [previous.items + 0.5**power * direction for power in range(MOST_HALVINGS)]
+    # Of a step that lowers the objective; EM ends where even the shortest does.
+    most_halvings = 8
+    shorter = [previous.items + 0.5**power * direction for power in range(most_halvings)]
     for items in (previous.following, *shorter):
         step = em_step(problem, items)
         if step.objective >= previous.objective - _slack(previous.objective):
@@ -165,8 +153,10 @@ def _jump(first: Step, second: Step, *, keeps_positive: bool) -> FloatArray:
     first_square = float(_squared_lengths(differences, second.precision).sum())
     stretch = max(float(np.sqrt(first_square / second_square)), 1.0) if second_square > 0.0 else 1.0
     items = start + 2.0 * stretch * differences + stretch**2 * second_differences
+    # An item that SQUAREM would move further than this beyond its second step is not moved beyond it.
+    largest_jump = 1.0
     # Far beyond the second step the extrapolation is no guide, as for items whose likelihood has no maximum.
-    is_near = np.abs(items - end).max(axis=1, keepdims=True) < LARGEST_JUMP
+    is_near = np.abs(items - end).max(axis=1, keepdims=True) < largest_jump
     items = np.where(is_near, items, end)
     if keeps_positive:
         items = np.where(items[:, :1] > 0.0, items, end)
@@ -180,12 +170,5 @@ def _squared_lengths(steps: FloatArray, precision: FloatArray) -> FloatArray:
 
 
 def _slack(objective: float) -> float:
-    """Fall of the objective that rounding alone may cause."""
-    return OBJECTIVE_NOISE * abs(objective)
-
-
-def _progress_of(start: float, now: float, tolerance: float) -> float:
-    """Progress towards the tolerance on a log scale, in [0, 1]."""
-    if now >= start:
-        return 0.0
-    return min(float(np.log(start / now) / np.log(start / tolerance)), 1.0)
+    """Fall of the objective that rounding alone may cause in a sum over all responses."""
+    return 1e-11 * abs(objective)

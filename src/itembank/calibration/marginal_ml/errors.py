@@ -27,16 +27,6 @@ from itembank.irt.logistic import asymptotes_of, score_terms
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.stable import sigmoid_terms
 
-DEGREES = (12, 6, 3, 2)
-"""Degrees of polynomials to choose from by cost, before settling for 1."""
-
-AMPLE_WORK = 6e9
-LARGEST_WORK = 6e11
-"""Multiplications to spend on those degrees, and on degree 1: at 2e10 a second half a minute for the latter."""
-
-LEAST_CURVATURE = 1e-8
-"""Floor of an item's information, so that an item without any has a huge standard error, not none."""
-
 
 class Core(NamedTuple):
     """Inverse of the information without loss: block diagonal plus ``weight v v'``."""
@@ -44,13 +34,6 @@ class Core(NamedTuple):
     blocks: FloatArray  # (n_items, 2, 2)
     vector: FloatArray  # (n_items, 2)
     weight: float
-
-
-class ItemErrors(NamedTuple):
-    """Covariance of each item's (loading, intercept), and how it was found."""
-
-    covariance: FloatArray  # (n_items, 2, 2)
-    how: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +83,7 @@ class LostInformation:
         return shaped.transpose(0, 2, 3, 1)
 
 
-def item_covariances(problem: Problem, step: Step, *, degree: int | None = None) -> ItemErrors:
+def item_covariances(problem: Problem, step: Step, *, degree: int | None = None) -> tuple[FloatArray, str]:
     """Covariance of each item's parameters, abilities and all other items being uncertain as well.
 
     Parameters
@@ -109,9 +92,16 @@ def item_covariances(problem: Problem, step: Step, *, degree: int | None = None)
         The solution of marginal ML.
     degree : int or None
         Degree of the polynomials in the lost information; 0 leaves the loss out. None: what can be afforded.
+
+    Returns
+    -------
+    covariance : (n_items, 2, 2)
+        Of each item's (loading, intercept).
+    how : str
+        How it was found.
     """
     items = step.items
-    core = _core(problem, _information_blocks(problem, step))
+    core = _core(problem, step)
     if degree is None:
         degree = affordable_degree(len(problem.data.responses), items.size)
     covariance = core.blocks + core.weight * _outer(core.vector, core.vector)
@@ -122,21 +112,23 @@ def item_covariances(problem: Problem, step: Step, *, degree: int | None = None)
         corrected = solver(core, lost)
         if corrected is not None:
             covariance, how = corrected, f"observed information, polynomials of degree {degree}"
-    return ItemErrors(covariance, how)
+    return covariance, how
 
 
 def affordable_degree(n_models: int, n_parameters: int) -> int:
     """Highest degree of polynomials whose cost is in bounds."""
-    for degree in (*DEGREES, 1):
+    # Multiplications to spend on degrees above 1, and on 1: at 2e10 a second half a minute for the latter.
+    ample_work, largest_work = 6e9, 6e11
+    for degree in (12, 6, 3, 2, 1):
         n_factors = n_models * degree
         work = n_parameters * n_factors * min(n_parameters, n_factors)
-        if work <= (AMPLE_WORK if degree > 1 else LARGEST_WORK):
+        if work <= (ample_work if degree > 1 else largest_work):
             return degree
     return 0
 
 
-def _information_blocks(problem: Problem, step: Step) -> FloatArray:
-    """Complete-data information of each item plus that of its prior, positive definite."""
+def _core(problem: Problem, step: Step) -> Core:
+    """Invert the complete-data information of each item plus that of its prior, positive definite."""
     items = step.items
     derivatives = item_derivatives(problem.data, items, step.posterior, problem.grid, observed=True)
     information = derivatives.precision
@@ -144,22 +136,16 @@ def _information_blocks(problem: Problem, step: Step) -> FloatArray:
         common = problem.has_common_slope
         information = information + prior_terms(items, problem.prior, has_common_slope=common).precision
     if problem.has_common_slope:
-        return information
-    values, vectors = np.linalg.eigh(information)
-    result: FloatArray = (vectors * np.maximum(values, LEAST_CURVATURE)[:, None, :]) @ vectors.transpose(0, 2, 1)
-    return result
-
-
-def _core(problem: Problem, information: FloatArray) -> Core:
-    """Inverse without loss."""
-    if problem.has_common_slope:
         intercept_information, cross = information[:, 1, 1], information[:, 0, 1]
         schur = float(np.sum(information[:, 0, 0]) - np.sum(cross**2 / intercept_information))
         blocks = np.zeros_like(information)
         blocks[:, 1, 1] = 1.0 / intercept_information
         vector = np.column_stack([np.ones(len(intercept_information)), -cross / intercept_information])
         return Core(blocks, vector, 1.0 / schur)
-    return Core(np.linalg.inv(information), np.zeros(information.shape[:2]), 0.0)
+    # A floor of an item's information, so that an item without any has a huge standard error, not none.
+    values, vectors = np.linalg.eigh(information)
+    floored = (vectors * np.maximum(values, 1e-8)[:, None, :]) @ vectors.transpose(0, 2, 1)
+    return Core(np.linalg.inv(floored), np.zeros(information.shape[:2]), 0.0)
 
 
 def _by_parameters(core: Core, lost: LostInformation) -> FloatArray | None:

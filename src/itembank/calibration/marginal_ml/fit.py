@@ -11,7 +11,6 @@ from itembank.calibration.marginal_ml.em import Path, Problem, em_step, run_em, 
 from itembank.calibration.marginal_ml.errors import item_covariances
 from itembank.calibration.marginal_ml.items import best_scale, rescale, with_line
 from itembank.calibration.marginal_ml.posterior import (
-    REFUSED_SPACING_TO_SD,
     WIDEST_SPACING_TO_SD,
     ability_grid,
     adaptive_grid,
@@ -22,14 +21,6 @@ from itembank.calibration.orientation import standardise
 from itembank.errors import ParameterError
 from itembank.irt.parameters import AbilityPrior
 from itembank.progress import ProgressCallback, silent
-
-MANY_MODELS = 300
-"""From this many models on, and when there are more models than items, prior 'auto' means none."""
-
-N_WARM_UP = 5
-"""Steps on coarse nodes, to see how sharp posteriors and how steep curves will be. One to ten lead to the same end."""
-N_REFINEMENTS = 4
-"""Grids tried; the first was fine enough in simulations. Each fit goes on from the last, so that more cost little."""
 
 
 class Fitted(NamedTuple):
@@ -76,22 +67,23 @@ def fit_items(data: FitData, spec: MarginalML, *, progress: ProgressCallback = s
     start_prior = ItemPrior() if isinstance(prior, RelativeItemPrior) else prior
     problem = Problem(data, grid, start_prior, has_common_slope)
     items = start_items(data, grid, has_common_slope=has_common_slope)
-    path = run_em(problem, items, max_steps=N_WARM_UP, tolerance=spec.tolerance, progress=silent)
+    # Steps on coarse nodes, to see how sharp posteriors and how steep curves will be. One to ten lead to the same end.
+    n_warm_up = 5
+    path = run_em(problem, items, max_steps=n_warm_up, tolerance=spec.tolerance, progress=silent)
     if isinstance(prior, RelativeItemPrior):
-        problem, path = _with_line(problem, prior, path)
-    if spec.n_quadrature != "auto":
-        return _on_given_nodes(problem, path, spec, progress)
-    return _on_adaptive_nodes(problem, path, spec, progress)
-
-
-def _on_given_nodes(problem: Problem, path: Path, spec: MarginalML, progress: ProgressCallback) -> Fitted:
-    """Solve on the nodes that were asked for, unless no posterior could be summed on them."""
-    sharpest = _sharpest(problem, path)
-    if problem.grid.spacing > REFUSED_SPACING_TO_SD * sharpest:
+        # the line of the intercepts, on a scale at which abilities have mean 0 and variance 1
+        posterior = path.last.posterior
+        items = rescale(path.last.items, *best_scale(posterior.mean, posterior.covariance, path.last.items, None))
+        problem = replace(problem, prior=with_line(prior, items, has_common_slope=has_common_slope))
+        path = Path(em_step(problem, items), [], converged=False)
+    if spec.n_quadrature == "auto":
+        return _on_adaptive_nodes(problem, path, spec, progress)
+    sharpest, refused_spacing = _sharpest(problem, path), 4.0
+    if grid.spacing > refused_spacing * sharpest:  # no posterior could be summed on these nodes
         raise ParameterError(
-            f"nodes of ability must lie closer than {REFUSED_SPACING_TO_SD:g} posterior standard deviations, got "
-            f"spacing {problem.grid.spacing:.3g} (n_quadrature={spec.n_quadrature}, bounds={spec.bounds}) for a "
-            f"posterior sd of {sharpest:.3g}. Leave n_quadrature at 'auto'."
+            f"nodes of ability must lie closer than {refused_spacing:g} posterior standard deviations, got spacing "
+            f"{grid.spacing:.3g} (n_quadrature={spec.n_quadrature}, bounds={spec.bounds}) for a posterior sd of "
+            f"{sharpest:.3g}. Leave n_quadrature at 'auto'."
         )
     path = run_em(problem, path.last.items, max_steps=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
     return Fitted(problem, path, _sharpest(problem, path))
@@ -100,7 +92,9 @@ def _on_given_nodes(problem: Problem, path: Path, spec: MarginalML, progress: Pr
 def _on_adaptive_nodes(problem: Problem, path: Path, spec: MarginalML, progress: ProgressCallback) -> Fitted:
     """Solve, and go on from the solution with finer nodes while it is sharper than the nodes resolve."""
     n_trials = 1.0 if problem.data.n_trials is None else float(problem.data.n_trials.max())
-    for _ in range(N_REFINEMENTS):
+    # Grids tried; the first was fine enough in simulations. Each fit goes on from the last, so that more cost little.
+    n_refinements = 4
+    for _ in range(n_refinements):
         # slopes may still grow beyond those of the warm-up: a margin of a quarter saves another grid
         sharpest, steepest = _sharpest(problem, path), 1.25 * _steepest(path)
         grid = adaptive_grid(sharpest, steepest, bounds=spec.bounds, n_trials=n_trials)
@@ -123,20 +117,13 @@ def _steepest(path: Path) -> float:
     return float(np.abs(path.last.items[:, :-1]).max())
 
 
-def _with_line(problem: Problem, prior: RelativeItemPrior, path: Path) -> tuple[Problem, Path]:
-    """Fit the line of the intercepts on a scale at which abilities have mean 0 and variance 1."""
-    posterior = path.last.posterior
-    scale = best_scale(posterior.mean, posterior.covariance, path.last.items, None)
-    items = rescale(path.last.items, scale)
-    problem = replace(problem, prior=with_line(prior, items, has_common_slope=problem.has_common_slope))
-    return problem, Path(em_step(problem, items), [], converged=False)
-
-
 def _prior(spec: MarginalML, n_models: int, n_items: int) -> ItemPrior | RelativeItemPrior | None:
     """Prior of the items that the spec asks for."""
     if spec.prior != "auto":
         return spec.prior
-    if n_models >= MANY_MODELS and n_models > n_items:
+    # From this many models on, and when there are more models than items, prior 'auto' means none.
+    many_models = 300
+    if n_models >= many_models and n_models > n_items:
         return None
     return RelativeItemPrior()
 

@@ -40,8 +40,8 @@ class PriorTerms(NamedTuple):
     """Log-density with its derivatives."""
 
     value: float
-    gradient: FloatArray  # (n_items, 2); (n_slopes,) of slopes alone
-    precision: FloatArray  # (n_items, 2, 2): Minus the second derivatives within each item; (n_slopes,) of slopes alone
+    gradient: FloatArray  # (n_items, 2)
+    precision: FloatArray  # (n_items, 2, 2): Minus the second derivatives within each item
 
 
 def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: bool = False) -> PriorTerms:
@@ -52,9 +52,19 @@ def prior_terms(items: FloatArray, prior: AnyItemPrior, *, has_common_slope: boo
     value, gradient, precision = 0.0, np.zeros_like(items), np.zeros((*items.shape, items.shape[1]))
     if isinstance(prior, ItemPrior):
         counted = slice(0, 1 if has_common_slope else len(items))
-        value, gradient[counted, 0], precision[counted, 0, 0] = _lognormal_slopes(items[counted, 0], prior)
+        slopes, sd = items[counted, 0], prior.log_discrimination_sd
+        away = np.log(slopes) - prior.log_discrimination_mean
+        # Of log density -(log a - mu)^2 / (2 s^2) - log a: the chain rule in log a.
+        value = _normal_log_density(away, sd) - float(np.log(slopes).sum())
+        gradient[counted, 0] = -(1.0 + away / sd**2) / slopes
+        precision[counted, 0, 0] = (1.0 / sd**2 - 1.0 - away / sd**2) / slopes**2
     elif not has_common_slope:
-        value, gradient[:, 0], precision[:, 0, 0] = _relative_slopes(items[:, 0], prior)
+        # sum_i -(a_i / m - 1)^2 / (2 s^2) at its best centre m = sum a^2 / sum a, held fixed: as it maximises the sum,
+        # the gradient in the slopes needs no derivative of it.
+        slopes = items[:, 0]
+        weight, centre = 1.0 / prior.slope_sd**2, float(slopes @ slopes / slopes.sum())
+        value = _normal_log_density(slopes / centre - 1.0, prior.slope_sd)
+        gradient[:, 0], precision[:, 0, 0] = -weight / centre * (slopes / centre - 1.0), weight / centre**2
     residual, line_slope = items[:, -1], 0.0
     if isinstance(prior, LinePrior):
         # The best height for these items: the gradient needs no derivative of it (envelope theorem).
@@ -74,35 +84,10 @@ def log_prior(items: FloatArray, prior: AnyItemPrior | None, *, has_common_slope
     return 0.0 if prior is None else prior_terms(items, prior, has_common_slope=has_common_slope).value
 
 
-def _relative_slopes(slopes: FloatArray, prior: LinePrior) -> PriorTerms:
-    """Terms of ``sum_i -(a_i / m - 1)^2 / (2 s^2)`` at its best centre ``m = sum a^2 / sum a``, held fixed."""
-    weight, centre = 1.0 / prior.slope_sd**2, float(slopes @ slopes / slopes.sum())
-    # The centre maximises the sum, so that the gradient in the slopes needs no derivative of it.
-    relative = slopes / centre - 1.0
-    value = _normal_log_density(relative, prior.slope_sd)
-    return PriorTerms(value, -weight / centre * relative, np.full(len(slopes), weight / centre**2))
-
-
-def _lognormal_slopes(slopes: FloatArray, prior: ItemPrior) -> PriorTerms:
-    """Terms of lognormal slopes, as a density of the slope."""
-    sd, log_slope = prior.log_discrimination_sd, np.log(slopes)
-    weighted_residual = (log_slope - prior.log_discrimination_mean) / sd**2
-    value = _normal_log_density(log_slope - prior.log_discrimination_mean, sd) - float(log_slope.sum())
-    # Of log density -(log a - mu)^2 / (2 s^2) - log a: the chain rule in log a.
-    return PriorTerms(value, -(1.0 + weighted_residual) / slopes, (1.0 / sd**2 - 1.0 - weighted_residual) / slopes**2)
-
-
 def _normal_log_density(values: FloatArray, sd: float) -> float:
     """Sum of normal log-densities with mean 0."""
     constant = values.size * (np.log(sd) + 0.5 * np.log(2.0 * np.pi))
     return float(-0.5 * np.sum(values**2) / sd**2 - constant)
-
-
-class Scale(NamedTuple):
-    """A normal population of ability: theta = shift + size * standard normal."""
-
-    shift: float
-    size: float
 
 
 def best_scale(
@@ -112,7 +97,7 @@ def best_scale(
     prior: AnyItemPrior | None,
     *,
     has_common_slope: bool = False,
-) -> Scale:
+) -> tuple[float, float]:
     """Find the population of ability that suits the posteriors, and the item priors on its scale, best.
 
     The parameter expansion of EM (Liu, Rubin and Wu 1998, PX-EM): the population's mean m and
@@ -120,18 +105,19 @@ def best_scale(
     does not move along these directions when abilities are known sharply, as its step is the fraction
     that the prior weighs in each posterior. With item priors this maximises
     ``-M (log s + T(m) / (2 s^2)) + log prior(s a, c + m a)`` over m and s, with T(m) the mean square around m.
+
+    Returns m and s.
     """
     centre = float(mean.mean())
     spread = float(np.mean((mean - centre) ** 2) + covariance.mean())
-    scale = Scale(centre, float(np.sqrt(spread)))
     if prior is None:
-        return scale
+        return centre, float(np.sqrt(spread))
 
     def negative(packed: FloatArray) -> tuple[float, FloatArray]:
         """Minus the objective in (m, log s), and its gradient: the logarithm keeps s positive."""
         shift, size = float(packed[0]), float(np.exp(packed[1]))
         total = (spread + (centre - shift) ** 2) / size**2
-        terms = prior_terms(rescale(items, Scale(shift, size)), prior, has_common_slope=has_common_slope)
+        terms = prior_terms(rescale(items, shift, size), prior, has_common_slope=has_common_slope)
         value = terms.value - len(mean) * (packed[1] + 0.5 * total)
         # Derivatives of the population part, and those of the log prior by a' = s a and c' = c + m a.
         shift_slope = len(mean) * (centre - shift) / size**2 + items[:, 0] @ terms.gradient[:, 1]
@@ -140,29 +126,24 @@ def best_scale(
 
     found = minimize(
         negative,
-        np.array([scale.shift, np.log(scale.size)]),
+        np.array([centre, np.log(np.sqrt(spread))]),
         jac=True,
         method="BFGS",
         # the gradient is a sum over models, so its tolerance is one for each; the next EM step goes on from here
         options={"maxiter": 30, "gtol": 1e-6 * len(mean)},
     ).x
-    return Scale(float(found[0]), float(np.exp(found[1])))
+    return float(found[0]), float(np.exp(found[1]))
 
 
-def rescale(items: FloatArray, scale: Scale) -> FloatArray:
+def rescale(items: FloatArray, shift: float, size: float) -> FloatArray:
     """Item parameters after the population is moved to N(0, 1): ``a' = s a``, ``c' = c + m a``."""
-    return np.column_stack([scale.size * items[:, 0], items[:, 1] + scale.shift * items[:, 0]])
+    return np.column_stack([size * items[:, 0], items[:, 1] + shift * items[:, 0]])
 
 
-LARGEST_SLOPE = 12.0
-LARGEST_INTERCEPT = 40.0
-"""Where parameters of items whose likelihood has no maximum are stopped (and said to be so). At a slope of 12 the curve
-rises from 5 to 95 % within half a standard deviation of ability: responses can hardly tell it from a steeper one."""
-LIMITS = np.array([LARGEST_SLOPE, LARGEST_INTERCEPT])
-
-LARGEST_STEP = 2.0
-"""Largest change of a logit at ability -2 or 2 in one step: Newton's quadratic is local. A quarter of it takes up
-to twice as many steps in simulations; more gains nothing."""
+LIMITS = np.array([12.0, 40.0])
+"""Where slope and intercept of items whose likelihood has no maximum are stopped (and said to be so). At a slope of 12
+the curve rises from 5 to 95 % within half a standard deviation of ability: responses can hardly tell it from a steeper
+one."""
 
 
 class ItemDerivatives(NamedTuple):
@@ -187,6 +168,7 @@ def item_derivatives(
     has_guessing = bool(np.any(data.lower_asymptote))
     everyone = posterior.curve_weights.sum(axis=0)  # (n_curve_nodes,)
     moments = np.column_stack([posterior.mean, np.ones(len(posterior.mean))])
+    one, zero = np.ones(()), np.zeros(())
     for block in item_blocks(len(items), len(design)):
         x = items[block] @ design.T  # (n_items, n_curve_nodes)
         counts = everyone
@@ -195,8 +177,14 @@ def item_derivatives(
         right_of_models = right_answers(data, block).T.astype(np.float64)
         if has_guessing:
             right = right_of_models @ posterior.curve_weights
-            slope, curvature = _guessing_terms(x, right, counts, data.lower_asymptote[block], observed=observed)
+            lower = data.lower_asymptote[block, None]
+            asymptotes, wrong = asymptotes_of(lower, np.ones_like(lower)), counts - right
+            slope = right * score_terms(x, one, asymptotes) + wrong * score_terms(x, zero, asymptotes)
             gradient[block] = slope @ design
+            curvature = counts * information_weights(x, asymptotes)
+            if observed:
+                from_right = right * curvature_terms(x, one, asymptotes)
+                curvature = from_right + wrong * curvature_terms(x, zero, asymptotes)
         else:
             _, sigmoid, curvature = sigmoid_terms(x)
             # Without guessing the score is (right - n P) times (theta, 1), so that its first part needs posterior
@@ -207,19 +195,6 @@ def item_derivatives(
     return ItemDerivatives(gradient, unpack(packed, design.shape[1]))
 
 
-def _guessing_terms(
-    x: FloatArray, right: FloatArray, counts: FloatArray, lower: FloatArray, *, observed: bool
-) -> tuple[FloatArray, FloatArray]:
-    """First and minus second derivatives in the logit, at each node, with lower asymptotes."""
-    asymptotes = asymptotes_of(lower[:, None], np.ones((len(lower), 1)))
-    one, zero = np.ones(()), np.zeros(())
-    slope = right * score_terms(x, one, asymptotes) + (counts - right) * score_terms(x, zero, asymptotes)
-    if not observed:
-        return slope, counts * information_weights(x, asymptotes)
-    from_right = right * curvature_terms(x, one, asymptotes)
-    return slope, from_right + (counts - right) * curvature_terms(x, zero, asymptotes)
-
-
 def improve_items(
     items: FloatArray,  # (n_items, 2)
     derivatives: ItemDerivatives,
@@ -228,13 +203,20 @@ def improve_items(
     has_common_slope: bool = False,  # All items share one slope (1PL)
 ) -> FloatArray:
     """One damped Newton step of every item towards the maximum of expected log-likelihood plus log prior."""
-    gradient, precision = with_prior(items, derivatives, prior, has_common_slope=has_common_slope)
-    if has_common_slope:
-        step = _common_slope_step(gradient, precision)
-        step *= min(1.0, LARGEST_STEP / float(_reach(step).max()))
-    else:
-        step = _separate_steps(items, gradient, precision)
-        step *= np.minimum(1.0, LARGEST_STEP / _reach(step))[:, None]
+    gradient, precision = derivatives
+    if prior is not None:
+        terms = prior_terms(items, prior, has_common_slope=has_common_slope)
+        # A lognormal prior curves upwards far out; only its downward curvature may shorten the step.
+        raised = terms.precision.copy()
+        diagonal = np.einsum("ijj->ij", raised)
+        diagonal[:] = np.maximum(diagonal, 0.0)
+        gradient, precision = gradient + terms.gradient, precision + raised
+    step = _common_slope_step(gradient, precision) if has_common_slope else _separate_steps(items, gradient, precision)
+    # Largest change of each item's logit at abilities of length 2: by 2 at most in one step, as Newton's quadratic is
+    # local. A quarter of it takes up to twice as many steps in simulations; more gains nothing.
+    reach = 2.0 * np.linalg.norm(step[:, :-1], axis=1) + np.abs(step[:, -1]) + 1e-300
+    shorter = np.minimum(1.0, 2.0 / reach)
+    step *= shorter.min() if has_common_slope else shorter[:, None]
     # Up to each item's first bound and no further: cutting one parameter alone could lower the objective.
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(step != 0.0, (np.sign(step) * LIMITS - items) / step, np.inf)
@@ -242,21 +224,6 @@ def improve_items(
     if isinstance(prior, ItemPrior):
         moved[:, 0] = np.maximum(moved[:, 0], 0.3 * items[:, 0])  # a lognormal slope stays positive
     return within_bounds(moved)
-
-
-def with_prior(
-    items: FloatArray, derivatives: ItemDerivatives, prior: AnyItemPrior | None, *, has_common_slope: bool
-) -> ItemDerivatives:
-    """Add the prior's derivatives, for a Newton step."""
-    if prior is None:
-        return derivatives
-    terms = prior_terms(items, prior, has_common_slope=has_common_slope)
-    # A lognormal prior curves upwards far out; only its downward curvature may shorten the step.
-    raised = terms.precision.copy()
-    diagonal = np.einsum("ijj->ij", raised)
-    diagonal[:] = np.maximum(diagonal, 0.0)
-    precision = derivatives.precision + raised
-    return ItemDerivatives(derivatives.gradient + terms.gradient, precision)
 
 
 def _separate_steps(items: FloatArray, gradient: FloatArray, precision: FloatArray) -> FloatArray:
@@ -274,12 +241,6 @@ def _separate_steps(items: FloatArray, gradient: FloatArray, precision: FloatArr
 def within_bounds(items: FloatArray) -> FloatArray:
     """Stop slopes and intercepts at their largest values."""
     return np.clip(items, -LIMITS, LIMITS)
-
-
-def _reach(step: FloatArray) -> FloatArray:
-    """Largest change of each item's logit at abilities of length 2, never zero, (n_items,)."""
-    result: FloatArray = 2.0 * np.linalg.norm(step[:, :-1], axis=1) + np.abs(step[:, -1]) + 1e-300
-    return result
 
 
 def _common_slope_step(gradient: FloatArray, precision: FloatArray) -> FloatArray:

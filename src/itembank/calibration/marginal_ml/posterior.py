@@ -31,25 +31,18 @@ from itembank.numerics.symmetric import packed_products, unpack
 SPLINE_DEGREE = 7
 """With 400 models and 200 items the log-likelihood is off by 0.01 with 3, by 1e-5 with 5, and no more with 7."""
 
-SLOPE_TIMES_SPACING = 0.75
 WIDEST_SLOPE_TIMES_SPACING = 1.0
-"""Steepest loading times the spacing of curve nodes: chosen, and tolerated.
+"""Steepest loading times the spacing of curve nodes that is tolerated; 0.75 is chosen.
 
-The error of an interpolated log-probability is 2e-6 and 4e-5 at its worst ability (tested). It falls as the spacing
+The error of an interpolated log-probability is 4e-5 and 2e-6 at its worst ability (tested). It falls as the spacing
 to the power of `SPLINE_DEGREE` + 1, so cells of many answers get nodes that much closer.
 """
 
-SPACING_TO_SD = 1.2
 WIDEST_SPACING_TO_SD = 1.5
-REFUSED_SPACING_TO_SD = 4.0
-"""Spacing of nodes over the posterior sd of the sharpest ability: chosen, tolerated, and refused.
+"""Spacing of nodes over the posterior sd of the sharpest ability that is tolerated; 1.2 is chosen, and 4 refused.
 
-A posterior's sum errs by ``2 exp(-2 pi^2 / ratio^2)``: 2e-6, 3e-4 and 0.6.
+A posterior's sum errs by ``2 exp(-2 pi^2 / ratio^2)``: 3e-4, 2e-6 and 0.6.
 """
-
-
-WIDEST_SPACING = 0.2
-"""Spacing that any test, however short, gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +89,9 @@ def adaptive_grid(
     sharpest: float, steepest: float, *, bounds: tuple[float, float], n_trials: float = 1.0
 ) -> AbilityGrid:
     """Make a grid for the sharpest posterior sd of ability and the steepest loading expected, n_trials to a cell."""
-    n_nodes = nodes_for_spacing(min(WIDEST_SPACING, SPACING_TO_SD * sharpest), bounds)
-    n_curve_nodes = nodes_for_spacing(min(WIDEST_SPACING, SLOPE_TIMES_SPACING / (steepest * _closer(n_trials))), bounds)
+    widest = 0.2  # for any test, however short
+    n_nodes = nodes_for_spacing(min(widest, 1.2 * sharpest), bounds)
+    n_curve_nodes = nodes_for_spacing(min(widest, 0.75 / (steepest * _closer(n_trials))), bounds)
     return ability_grid(n_nodes, n_curve_nodes, bounds=bounds)
 
 

@@ -56,32 +56,6 @@ from itembank.progress import ProgressCallback
 
 MAX_HALVINGS = 6
 """A step of an item or of the abilities is a 64th at least. With 2 to 10 halvings simulated fits end alike."""
-STEP_GROWTH = 1.25
-"""Of an item's step after a sweep that raised its bound: three of them undo one halving."""
-PLAIN_SWEEPS = 5
-"""Sweeps before the first coupled step: far from the maximum, plain sweeps gain more for their cost."""
-LEAST_CHANGE = 1e-4
-"""Of log phi, in a sweep: less is not worth another look at the responses."""
-SMALLEST_SIZE = 1e4
-"""Smaller bounds count as this: a thousandth of a nat more says nothing, however few the responses."""
-MOST_CHANGE = 1.0
-"""Posterior standard deviations that a parameter of an item may still move in the last sweep."""
-WINDOW = 5
-"""Sweeps whose mean rise decides: a single one can be small just because the momentum overshot."""
-STEADY = 2
-"""Sweeps that decide, too, if each of them rises by less: fits of many responses are at their end long before five."""
-
-
-MAX_ITERATIONS = 10
-"""Two to thirty lead simulated fits to the same end."""
-
-
-RELATIVE_RESIDUAL = 0.3
-"""Of the preconditioned residual's norm, at which to stop: a rough step is enough, since the next sweep corrects it."""
-
-
-LEAST_CURVATURE = 1e-3
-"""Fraction of the curvature without coupling: below it the objective is nearly straight, and its quadratic no guide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +66,6 @@ class Ascent:
     rule: CellRule  # With the precisions learned on the way
     history: list[float]  # The bound before every sweep and at the end
     converged: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Swept:
-    """A posterior with new items, what the update of its abilities needs, and each item's next step."""
-
-    posterior: Posterior
-    statistics: AbilityStatistics
-    item_steps: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +167,12 @@ def ascend(
     item_steps: FloatArray = np.ones(blocks.n_items)
     before = posterior
     candidates: Iterator[tuple[Posterior, Momentum]] = iter([(posterior, Momentum())])
+    # Sweeps before the first coupled step: far from the maximum, plain sweeps gain more for their cost.
+    plain_sweeps = 5
+    # Sweeps whose mean rise decides: a single one can be small just because the momentum overshot.
+    window = 5
+    # Sweeps that decide, too, if each of them rises by less: fits of many responses are at their end long before five.
+    steady = 2
     for sweep in range(max_sweeps + 1):
         for candidate, carried in candidates:
             statistics = item_statistics(blocks, candidate, rule)
@@ -215,39 +186,38 @@ def ascend(
             rule, statistics = _with_learned_precision(blocks, posterior, rule, statistics, precision_of_group)
             bound = _bound(statistics, posterior, rule)
         history.append(bound)
-        if sweep >= STEADY:
-            rises = np.diff(history[-1 - WINDOW :]) / max(abs(bound), _smallest_size(blocks))
-            progress(f"sweep {sweep}", _progress_of(float(rises.mean()), tolerance))
-            is_slow = sweep >= WINDOW and rises.mean() < tolerance
-            is_steady = not is_rough and rises[-STEADY:].max() < tolerance
+        if sweep >= steady:
+            # Smaller bounds count as 1e4: a thousandth of a nat more says nothing, however few the responses.
+            # Densities, whose logarithm can be near zero, count as half of a nat a cell at least.
+            smallest = 1e4 if blocks.sums is None else max(1e4, 0.5 * blocks.n_cells)
+            rises = np.diff(history[-1 - window :]) / max(abs(bound), smallest)
+            # a guess of how far the ascent has come, from the order of magnitude of the last rise
+            orders = np.log(max(float(rises.mean()), tolerance)) / np.log(tolerance) if tolerance < 1.0 else 1.0
+            progress(f"sweep {sweep}", float(np.clip(orders, 0.0, 1.0)))
+            is_slow = sweep >= window and rises.mean() < tolerance
+            is_steady = not is_rough and rises[-steady:].max() < tolerance
             if (is_slow or is_steady) and (is_rough or has_settled(before, posterior)):
                 return Ascent(posterior, rule, history, converged=True)
         if sweep == max_sweeps:
             break
-        is_coupled = sweep >= PLAIN_SWEEPS and not posterior.has_common_slope and blocks.may_couple
-        swept = improve_items(blocks, posterior, statistics, item_steps, rule=rule, with_cross=is_coupled)
-        item_steps = swept.item_steps
-        plain = update_abilities(swept.posterior, swept.statistics, 1.0)
-        if swept.statistics.cross is not None:
-            bold = coupled_step(swept.posterior, swept.statistics, swept.statistics.cross, plain.abilities_spread)
-        else:
-            bold = plain
-        candidates = _candidates(swept, bold, momentum)
+        is_coupled = sweep >= plain_sweeps and not posterior.has_common_slope and blocks.may_couple
+        swept, of_abilities, item_steps = improve_items(
+            blocks, posterior, statistics, item_steps, rule=rule, with_cross=is_coupled
+        )
+        bold = update_abilities(swept, of_abilities, 1.0)
+        if of_abilities.cross is not None:
+            bold = coupled_step(swept, of_abilities, of_abilities.cross, bold.abilities_spread)
+        candidates = _candidates(swept, of_abilities, bold, momentum)
     return Ascent(posterior, rule, history, converged=False)
 
 
 def has_settled(before: Posterior, after: Posterior) -> bool:
-    """Whether a sweep moved no parameter of an item by more than `MOST_CHANGE` of its own standard deviations.
+    """Whether a sweep moved no parameter of an item by more than its own posterior standard deviation.
 
     A bound of many trials is so large that slopes may run on for ever by rises that are nothing beside it.
     """
     variance = np.einsum("ijj->ij", after.item_covariance)
-    return bool(np.all((after.item_mean - before.item_mean) ** 2 <= MOST_CHANGE**2 * variance))
-
-
-def _smallest_size(blocks: ResponseBlocks) -> float:
-    """Return the size that a smaller bound counts as; densities, whose logarithm can be near zero, have half a cell."""
-    return SMALLEST_SIZE if blocks.sums is None else max(SMALLEST_SIZE, 0.5 * blocks.n_cells)
+    return bool(np.all((after.item_mean - before.item_mean) ** 2 <= variance))
 
 
 def _bound(statistics: ItemStatistics, posterior: Posterior, rule: CellRule) -> float:
@@ -269,7 +239,9 @@ def _with_learned_precision(
     found = learn(blocks, posterior, rule, precision_of_group)
     old = np.log(rule.precision)
     change = found.log_precision[precision_of_group] - old
-    change[np.abs(change) < np.maximum(LEAST_CHANGE, 0.5 * found.doubt[precision_of_group])] = 0.0
+    # Of log phi, in a sweep: less is not worth another look at the responses.
+    least_change = 1e-4
+    change[np.abs(change) < np.maximum(least_change, 0.5 * found.doubt[precision_of_group])] = 0.0
     before = float(statistics.likelihood.sum()) + log_prior(rule.precision)
     for factor in (found.acceleration[precision_of_group], 1.0):
         if not change.any():
@@ -281,19 +253,16 @@ def _with_learned_precision(
     return rule, statistics
 
 
-def _candidates(swept: _Swept, bold: Posterior, momentum: Momentum) -> Iterator[tuple[Posterior, Momentum]]:
+def _candidates(
+    swept: Posterior, statistics: AbilityStatistics, bold: Posterior, momentum: Momentum
+) -> Iterator[tuple[Posterior, Momentum]]:
     """Give where to go next, from bold to timid, each with the momentum it leaves."""
     bold = rescale(with_positive_slopes(bold))
     yield with_positive_slopes(momentum.extrapolate(bold)), momentum.after(bold)
     yield bold, Momentum().after(bold)
     for halvings in range(MAX_HALVINGS + 1):
-        timid = rescale(update_abilities(swept.posterior, swept.statistics, 0.5**halvings))
+        timid = rescale(update_abilities(swept, statistics, 0.5**halvings))
         yield timid, Momentum().after(timid)
-
-
-def _progress_of(rise: float, tolerance: float) -> float:
-    """Guess how far the ascent has come, from the order of magnitude of the last rise."""
-    return float(np.clip(np.log(max(rise, tolerance)) / np.log(tolerance), 0.0, 1.0)) if tolerance < 1.0 else 1.0
 
 
 def improve_items(
@@ -304,8 +273,11 @@ def improve_items(
     *,
     rule: CellRule,
     with_cross: bool = False,
-) -> _Swept:
-    """Update the items and put back those whose bound fell; `with_cross` keeps what a coupled step needs."""
+) -> tuple[Posterior, AbilityStatistics, FloatArray]:
+    """Update the items and put back those whose bound fell; `with_cross` keeps what a coupled step needs.
+
+    Returns the posterior, what the update of its abilities needs, and each item's next step, (n_items,).
+    """
     # A fall by a few of the last digits is rounding, not a worse item.
     noise = 10.0 * float(np.finfo(blocks.dtype).eps)
     proposed = update_items(posterior, before, steps)
@@ -316,67 +288,72 @@ def improve_items(
     fell: BoolArray = change < -noise * size
     if posterior.has_common_slope:
         fell = np.full(fell.shape, change.sum() < -noise * np.abs(size.sum()))
-    new_steps = np.where(fell, np.maximum(0.5 * steps, 0.5**MAX_HALVINGS), np.minimum(STEP_GROWTH * steps, 1.0))
+    # Of an item's step after a sweep that raised its bound: three of them undo one halving.
+    step_growth = 1.25
+    new_steps = np.where(fell, np.maximum(0.5 * steps, 0.5**MAX_HALVINGS), np.minimum(step_growth * steps, 1.0))
     if not fell.any():
-        return _Swept(proposed, after, new_steps)
+        return proposed, after, new_steps
     # Correct the sums over items by those put back, rather than go over all responses again.
     kept = proposed.with_items_of(posterior, fell)
     responses = blocks.take_items(fell)
     wrong = ability_statistics(responses, proposed.take_items(fell), rule)
     right = ability_statistics(responses, kept.take_items(fell), rule, with_cross=with_cross)
-    cross = None if after.cross is None or right.cross is None else after.cross.with_those_of(fell, right.cross)
+    if after.cross is not None and right.cross is not None:
+        after.cross.curvature[fell], after.cross.residual[fell] = right.cross
     corrected = AbilityStatistics(
         after.precision - wrong.precision + right.precision,
         after.linear - wrong.linear + right.linear,
         np.where(fell, before.likelihood, after.likelihood),
-        cross,
+        after.cross,
     )
-    return _Swept(kept, corrected, new_steps)
+    return kept, corrected, new_steps
 
 
 def coupled_step(
-    posterior: Posterior, statistics: AbilityStatistics, cross: CrossTerms, spread: Covariances
+    posterior: Posterior,
+    statistics: AbilityStatistics,
+    cross: CrossTerms,
+    spread: Covariances,  # Of the abilities by these statistics, which have a closed form
+    *,
+    max_iterations: int = 10,  # Two to thirty lead simulated fits to the same end
+    # Of the preconditioned residual's norm, at which to stop: a rough step is enough, since the next sweep corrects it.
+    relative_residual: float = 0.3,
 ) -> Posterior:
     """Move the means of abilities and items together, from items just updated given these abilities.
 
-    `spread` holds the covariances of the abilities by these statistics, which have a closed form.
+    Conjugate gradients find the step of the abilities, preconditioned by their own precision, and stop where the
+    curvature ends.
     """
     coupling = Coupling.at(posterior, cross)
     precision = unpack(statistics.precision, posterior.n_dims) + np.eye(posterior.n_dims)
     gradient = statistics.linear - times(precision, posterior.ability_mean)
-    step = _conjugate_gradients(coupling, precision, spread.matrices, gradient)
+    step: FloatArray = np.zeros_like(gradient)
+    residual = gradient
+    steepest = times(spread.matrices, residual)
+    direction, size = steepest, float(np.sum(residual * steepest))
+    enough = relative_residual**2 * size
+    for iteration in range(max_iterations):
+        alone = times(precision, direction)
+        curved = alone - coupling.abilities_follow_items(direction)
+        curvature = float(np.sum(direction * curved))
+        # P_theta - C' P_beta^-1 C need not be positive definite away from a maximum.
+        # Below this fraction of that without coupling, the objective is nearly straight, and its quadratic no guide.
+        if curvature <= 1e-3 * float(np.sum(direction * alone)):
+            step = steepest if iteration == 0 else step
+            break
+        step = step + size / curvature * direction
+        residual = residual - size / curvature * curved
+        steepest = times(spread.matrices, residual)
+        size, before = float(np.sum(residual * steepest)), size
+        if size < enough:
+            break
+        direction = steepest + size / before * direction
     return replace(
         posterior,
         ability_mean=posterior.ability_mean + step,
         abilities_spread=spread,
         item_mean=posterior.item_mean - coupling.items_follow(step),
     )
-
-
-def _conjugate_gradients(
-    coupling: Coupling, precision: FloatArray, covariance: FloatArray, gradient: FloatArray
-) -> FloatArray:
-    """Solve for the abilities' step roughly, preconditioned by their own precision; stop where the curvature ends."""
-    step = np.zeros_like(gradient)
-    residual = gradient
-    steepest = times(covariance, residual)
-    direction, size = steepest, float(np.sum(residual * steepest))
-    enough = RELATIVE_RESIDUAL**2 * size
-    for iteration in range(MAX_ITERATIONS):
-        alone = times(precision, direction)
-        curved = alone - coupling.abilities_follow_items(direction)
-        curvature = float(np.sum(direction * curved))
-        # P_theta - C' P_beta^-1 C need not be positive definite away from a maximum.
-        if curvature <= LEAST_CURVATURE * float(np.sum(direction * alone)):
-            return steepest if iteration == 0 else step
-        step = step + size / curvature * direction
-        residual = residual - size / curvature * curved
-        steepest = times(covariance, residual)
-        size, before = float(np.sum(residual * steepest)), size
-        if size < enough:
-            break
-        direction = steepest + size / before * direction
-    return step
 
 
 def times(matrices: FloatArray, vectors: FloatArray) -> FloatArray:

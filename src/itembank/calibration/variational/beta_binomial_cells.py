@@ -15,11 +15,6 @@ from itembank.numerics.arrays import FloatArray, IntArray
 
 LARGEST_LOGIT = 300.0
 """Up to this logit a probability is above zero. Only trial steps that are refused lead further."""
-LEAST_CURVATURE = 0.2
-"""Fraction of the information of the mean that is the least curvature of a cell.
-
-The log-likelihood of a count far from its expectation is convex there.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +91,9 @@ def least_curvature(
     logits = np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT)
     above, complement = (1.0 - lower) * expit(logits), expit(-logits)
     worth = trials * (precision + 1.0) / (precision + np.maximum(trials, 1.0))  # 1 / Var(c / n) times p q
+    fraction = 0.2  # the log-likelihood of a count far from its expectation is convex there
     # p'^2 / (p q) with p = g + (1 - g) s, q = (1 - g) (1 - s) and p' = (1 - g) s (1 - s): no division by q.
-    result: FloatArray = LEAST_CURVATURE * worth * complement * (above / (lower + above)) * (above / (1.0 - lower))
+    result: FloatArray = fraction * worth * complement * (above / (lower + above)) * (above / (1.0 - lower))
     return result
 
 

@@ -149,17 +149,13 @@ class BetaRule:
     ) -> Cells:
         """Give linear term, curvature and value of a block of cells."""
         of_block = self.tables[table] if isinstance(table, int) else None
-        if not isinstance(of_block, Table):
-            return self._of_few(values, weights, np.broadcast_to(table, values.shape[:1]), mean, variance)
-        expected = (_expanded if self.is_narrow else _by_nodes)(of_block, values, mean, variance)
-        linear = expected.linear + expected.curvature * mean
-        cells = Cells(linear, expected.curvature, expected.value)
-        return cells if weights is None else Cells(*(term * weights for term in cells))
-
-    def _of_few(
-        self, values: FloatArray, weights: FloatArray | None, group: IntArray, mean: FloatArray, variance: FloatArray
-    ) -> Cells:
-        """Give the same of small groups, (n_block,) of them, from the observed cells alone."""
+        if isinstance(of_block, Table):
+            expected = (_expanded if self.is_narrow else _by_nodes)(of_block, values, mean, variance)
+            linear = expected.linear + expected.curvature * mean
+            cells = Cells(linear, expected.curvature, expected.value)
+            return cells if weights is None else Cells(*(term * weights for term in cells))
+        # small groups: from the observed cells alone
+        group = np.broadcast_to(table, values.shape[:1])
         where = np.nonzero(np.ones(values.shape) if weights is None else weights)
         few = Few(self.precision[group[where[0]]], self.lower_asymptote[group[where[0]]])
         given, at, spread = (array[where].astype(np.float64) for array in (values, mean, variance))
@@ -173,7 +169,13 @@ class BetaRule:
 
     def with_precision(self, precision: FloatArray) -> "BetaRule":
         """Return the rule with another precision of each table."""
-        tables = (_with_precision(old, float(new)) for old, new in zip(self.tables, precision, strict=True))
+        tables: list[Table | Few] = []
+        for old, new in zip(self.tables, precision.tolist(), strict=True):
+            if isinstance(old, Few):
+                tables.append(old._replace(precision=new))
+            else:
+                is_same = old.precision == new
+                tables.append(old if is_same else make_table(new, old.lower_asymptote, old.nodes.value.dtype))
         return replace(self, tables=tuple(tables))
 
     @property
@@ -185,14 +187,6 @@ class BetaRule:
     def lower_asymptote(self) -> FloatArray:
         """Lower asymptote of each table."""
         return np.array([table.lower_asymptote for table in self.tables])
-
-
-def _with_precision(table: Table | Few, precision: float) -> Table | Few:
-    if isinstance(table, Few):
-        return table._replace(precision=precision)
-    if table.precision == precision:
-        return table
-    return make_table(precision, table.lower_asymptote, table.nodes.value.dtype)
 
 
 def _by_nodes(table: Table | Few, values: FloatArray, mean: FloatArray, variance: FloatArray) -> Cells:
@@ -236,9 +230,10 @@ def _expanded(table: Table, values: FloatArray, mean: FloatArray, variance: Floa
     slope += half_variance * third
     clipped = _clipped(table, values, mean)
     if clipped is not None:
-        value[clipped.where] += clipped.value + half_variance[clipped.where] * clipped.second
-        slope[clipped.where] += clipped.slope
-        second[clipped.where] += clipped.second
+        where, more, steeper, curved = clipped
+        value[where] += more + half_variance[where] * curved
+        slope[where] += steeper
+        second[where] += curved
     np.negative(second, out=second)
     return Cells(slope, np.maximum(second, least_curvature, out=second), value)
 
@@ -259,24 +254,20 @@ def _at(
     slope += linear * sigmoid * (dtype(1.0) - sigmoid)
     clipped = _clipped(table, values, logits)
     if clipped is not None:
-        value[clipped.where] += clipped.value
-        slope[clipped.where] += clipped.slope
+        where, more, steeper, _ = clipped
+        value[where] += more
+        slope[where] += steeper
     return value, slope, least_curvature
 
 
-class _Clipped(NamedTuple):
-    """Where a block's probabilities were clipped; what that adds there to log-likelihood and two derivatives."""
-
-    where: tuple[IntArray, ...]
-    value: FloatArray
-    slope: FloatArray
-    second: FloatArray
-
-
-def _clipped(table: Table | Few, values: FloatArray, logits: FloatArray) -> _Clipped | None:
+def _clipped(
+    table: Table | Few, values: FloatArray, logits: FloatArray
+) -> tuple[tuple[IntArray, ...], FloatArray, FloatArray, FloatArray] | None:
     """Replace the density of a clipped probability by the probability of lying beyond the clipping point.
 
     ``P(Y < e) = e^a / (a B(a, b))`` for small e is the density there times ``e / a``, with a = p phi; near one b.
+
+    Returns where probabilities were clipped, and what that adds there to log-likelihood, slope and second derivative.
     """
     where = np.nonzero(np.abs(values) > CLIPPED_LOGIT)
     if not where[0].size:
@@ -292,7 +283,7 @@ def _clipped(table: Table | Few, values: FloatArray, logits: FloatArray) -> _Cli
     slope = np.where(is_low, ratio, -sigmoid)
     # (log p)'' = p'' / p - (p' / p)^2 with p'' = p' (1 - 2 s), and (log q)'' = -s (1 - s).
     second = np.where(is_low, ratio * (complement - sigmoid - ratio), -sigmoid * complement)
-    return _Clipped(where, -value, -slope, -second)
+    return where, -value, -slope, -second
 
 
 def _sigmoid(logits: FloatArray) -> FloatArray:

@@ -18,26 +18,13 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 CELLS_PER_BLOCK = 32_000
 """Few enough that a block and its temporaries stay in the cache: 256 KB an array in double precision."""
 
-FEW_CELLS = 1000
-"""Fewer cells than this of one precision cost less one by one than a table of 12,289 nodes."""
-
-MANY_GROUPS = 32
-"""With fewer groups tables are quick enough, whatever their size."""
-
-ITEMS_AT_ONCE = 64
-"""Items transposed at once, from columns into rows: fewer would read every line of memory several times."""
 
 COLUMNS_AT_ONCE = 256
 """The same of answers that stay where they are: enough for blocks of few models."""
 
-NEARLY_ALL = 0.8
-"""Share of the models from which on a block has all of them."""
 
 MOST_COUPLED_CELLS = 30_000_000
 """A coupled step keeps two matrices of this many numbers: 480 MB in double precision."""
-
-EXACT_TRIALS = 100.0
-"""With more trials in a cell, single precision would lose the contribution of a single one."""
 
 
 class Part(NamedTuple):
@@ -182,6 +169,8 @@ class UncopiedBlocks(ResponseBlocks):
 
     def parts(self) -> Iterator[Part]:
         """Lay out the answers block by block, of consecutive items and the models that answered any of those near."""
+        # Share of the models from which on a block has all of them.
+        nearly_all = 0.8
         for start in range(0, self.n_items, COLUMNS_AT_ONCE):
             columns = self.columns[start : start + COLUMNS_AT_ONCE]
             is_run = bool((np.diff(columns) == 1).all())
@@ -191,7 +180,7 @@ class UncopiedBlocks(ResponseBlocks):
             if np.isnan(values.sum()):
                 missing = np.isnan(values)
                 is_asked = ~missing.all(axis=0)
-                if is_asked.mean() < NEARLY_ALL:
+                if is_asked.mean() < nearly_all:
                     models = np.flatnonzero(is_asked)
                     values, missing = values[:, models], missing[:, models]
                 values[missing] = 0.5
@@ -217,9 +206,13 @@ class UncopiedBlocks(ResponseBlocks):
 
 def make_blocks(data: FitData, *, single_precision: bool) -> Blocks:
     """Lay the responses out for the passes; items must be in the order of `table_groups`."""
-    if data.family == "beta-binomial":
-        return _of_agreeing_trials(data)
-    if data.n_trials is not None and data.n_trials.max() > EXACT_TRIALS:
+    if data.family == "beta-binomial":  # counts, in double precision
+        trials = np.ones(data.responses.shape) if data.weights is None else data.weights.astype(np.float64)
+        fractions = data.responses.T.astype(np.float64, order="C")
+        group, run = _groups_and_runs(data)
+        return Blocks(fractions, np.ascontiguousarray(trials.T), data.lower_asymptote, group, run=run)
+    # with more trials in a cell, single precision would lose the contribution of a single one
+    if data.n_trials is not None and data.n_trials.max() > 100.0:
         single_precision = False
     dtype = np.float32 if single_precision else np.float64
     weights: FloatArray | None = None
@@ -253,11 +246,12 @@ def is_small(group: IntArray, precision_of_group: IntArray, n_models: int) -> Bo
     """Whether the items of each group's precision have few cells, (n_groups,); arguments as `table_groups` gives them.
 
     A bank of many benchmarks with one number each has hundreds of such groups: they go through the passes together,
-    and without tables, which would have more nodes than there are cells.
+    and without tables: fewer than 1,000 cells cost less one by one than a table of 12,289 nodes. With fewer than 32
+    groups tables are quick enough, whatever their size.
     """
     n_cells = n_models * np.bincount(precision_of_group[group])
-    result: BoolArray = n_cells[precision_of_group] < FEW_CELLS
-    return result & (precision_of_group.size >= MANY_GROUPS)
+    result: BoolArray = n_cells[precision_of_group] < 1000
+    return result & (precision_of_group.size >= 32)
 
 
 def _groups_and_runs(data: FitData) -> tuple[IntArray, IntArray]:
@@ -272,7 +266,9 @@ def _of_probabilities(data: FitData, dtype: type[np.floating], weights: FloatArr
     """Take logits of the responses, and sum the terms of their densities that no parameter but phi enters."""
     values = np.empty(data.responses.shape[::-1], dtype=dtype)
     sums = np.empty((values.shape[0], 2))
-    step = max(ITEMS_AT_ONCE, CELLS_PER_BLOCK // values.shape[1])
+    # Items transposed at once, from columns into rows: fewer would read every line of memory several times.
+    items_at_once = 64
+    step = max(items_at_once, CELLS_PER_BLOCK // values.shape[1])
     for first in range(0, values.shape[0], step):
         part = slice(first, first + step)
         fractions = data.responses[:, part].T.astype(np.float64)
@@ -285,16 +281,3 @@ def _of_probabilities(data: FitData, dtype: type[np.floating], weights: FloatArr
         values[part], sums[part] = log_odds, terms.sum(axis=1)
     group, run = _groups_and_runs(data)
     return Blocks(values, weights, data.lower_asymptote, group, sums, run)
-
-
-def _of_agreeing_trials(data: FitData) -> Blocks:
-    """Lay out counts, in double precision."""
-    weights = np.ones(data.responses.shape) if data.weights is None else data.weights.astype(np.float64)
-    group, run = _groups_and_runs(data)
-    return Blocks(
-        data.responses.T.astype(np.float64, order="C"),
-        np.ascontiguousarray(weights.T),
-        data.lower_asymptote,
-        group,
-        run=run,
-    )

@@ -19,14 +19,8 @@ from scipy.special import expit
 
 from itembank.numerics.arrays import FloatArray
 
-SMALLEST_SQUARE = 1e-8
-"""Of xi^2: at zero ``tanh(xi / 2) / (2 xi)`` would be 0 / 0."""
-
 SMALLEST_VARIANCE = 1e-6
 """Of a logit: the curvature is a difference over ``sqrt(3 v)``, which for less would hold rounding only."""
-
-LARGEST_HALF_STEP = 40.0
-"""Of half a logit, reached at a standard deviation of 46 logits: float32 overflows beyond exp(88)."""
 
 
 def node_step(variance: FloatArray) -> FloatArray:
@@ -58,7 +52,9 @@ class Cells(NamedTuple):
 
 def jaakkola_jordan(mean: FloatArray, variance: FloatArray) -> CellTerms:
     """Bound: ``w = tanh(xi / 2) / (2 xi)`` and ``log(2 cosh(xi / 2))`` with ``xi^2 = m^2 + v``."""
-    size = np.sqrt(np.maximum(mean**2 + variance, SMALLEST_SQUARE))
+    # Of xi^2: at zero `tanh(xi / 2) / (2 xi)` would be 0 / 0.
+    smallest_square = 1e-8
+    size = np.sqrt(np.maximum(mean**2 + variance, smallest_square))
     small = np.exp(-size)  # tanh(xi / 2) = (1 - e) / (1 + e)
     curvature = 0.5 * (1.0 - small)
     small += 1.0
@@ -77,8 +73,10 @@ def normal_expectation(mean: FloatArray, variance: FloatArray) -> CellTerms:
     ``tanh x = (1 - exp(-2 x)) / (1 + exp(-2 x))`` and ``log(2 cosh x) = x + log(1 + exp(-2 x))``. The sign of the mean
     is put back at the end.
     """
+    # Of half a logit, reached at a standard deviation of 46 logits: float32 overflows beyond exp(88).
+    largest_half_step = 40.0
     # half of sqrt(3 v), of a variance cut to what gives no less and no more (a third of the time of two comparisons)
-    half_step = np.sqrt(0.75 * np.clip(variance, SMALLEST_VARIANCE, LARGEST_HALF_STEP**2 / 0.75))
+    half_step = np.sqrt(0.75 * np.clip(variance, SMALLEST_VARIANCE, largest_half_step**2 / 0.75))
     size = 0.5 * np.abs(mean)
     centre, below = np.exp(-2.0 * size), np.exp(-2.0 * half_step)
     above = centre * below

@@ -1,17 +1,8 @@
-"""Variational calibration (tinyBenchmarks 4.4): start, ascent, result.
-
-Probabilities far outside what their Beta expects, drawn in to the edge of it (Winsor's way with outliers).
-
-The log-likelihood of a probability y is linear in its logit L, so the gradient of a y near zero has no limit: clipped
-at 1e-6 one such cell weighs as much as thousands of others where the precision is high, though all it says is "too
-small to distinguish from zero". The item model expects L to have mean ``m = psi(a) - psi(b)`` and variance
-``psi1(a) + psi1(b)``, with ``a = p phi`` and ``b = (1 - p) phi``; beyond five standard deviations L counts as if it
-were there. True draws of a Beta go that far once in 400 at worst (p phi near 0, where -L is nearly exponential).
-"""
+"""Variational calibration (tinyBenchmarks 4.4): start, ascent, result."""
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any
 
 import numpy as np
 from scipy.special import digamma, expit, polygamma
@@ -19,7 +10,7 @@ from scipy.special import digamma, expit, polygamma
 from itembank.calibration.calibration_specs import Variational
 from itembank.calibration.fits import START_PRECISION, Fit, FitData
 from itembank.calibration.orientation import Oriented, empirical_prior, reordered, standardise
-from itembank.calibration.start import ROUGH_TOLERANCE, End, Started, advice, better_start, start_values
+from itembank.calibration.start import ROUGH_TOLERANCE, End, advice, better_start, start_values
 from itembank.calibration.variational.ascent import Ascent, ascend
 from itembank.calibration.variational.beta_binomial_cells import BetaBinomialRule
 from itembank.calibration.variational.beta_cells import LARGEST_LOGIT, BetaRule, Few, Table, make_table
@@ -35,7 +26,7 @@ from itembank.calibration.variational.cells import jaakkola_jordan, normal_expec
 from itembank.calibration.variational.passes import CellRule, item_statistics, logit_moments
 from itembank.calibration.variational.precision import learn
 from itembank.calibration.variational.scale import in_general_axes, rescale
-from itembank.calibration.variational.state import Posterior, TaskPrior, start_posterior
+from itembank.calibration.variational.state import Posterior, start_posterior
 from itembank.calibration.variational.updates import note_of_least_slopes, start_tasks, update_items
 from itembank.irt.family_names import WITH_PRECISION
 from itembank.irt.parameters import AbilityPrior
@@ -43,35 +34,29 @@ from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.stable import softplus
 from itembank.progress import ProgressCallback, silent
 
-START_VARIANCE = 0.1
-"""Of the abilities at the start: anything up to the prior's variance, one. From 0.01 to 1 the ends are the same."""
 FIRST_SWEEPS = 5
 """By the bound that cannot overshoot, from an only start. With 3 to 6 the fit takes as long, and a third less than
 with an ascent until that bound hardly rises."""
 
 
-def start_of_tasks(data: FitData, n_dims: int) -> TaskPrior | None:
-    """Start of the centres that items of one task share, if they do."""
-    return None if data.task_index is None else start_tasks(data.task_index, n_dims + 1)
-
-
-def from_nothing(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule) -> Started[Ascent]:
-    """Go part of the way from the better of two starts, or a few sweeps from the only one."""
+def from_nothing(blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule) -> tuple[Ascent, bool]:
+    """Go part of the way from the better of two starts, or a few sweeps from the only one; see `better_start`."""
     climb = partial(_part_of_the_way, blocks, data, spec, rule, max_sweeps=spec.max_iterations)
     few = partial(climb, max_sweeps=min(FIRST_SWEEPS, spec.max_iterations))
-    return better_start(climb, _end, start_values(data), data.observed, n_dims=spec.n_dims, climb_alone=few)
 
+    def end(ascent: Ascent) -> End:
+        return End(ascent.posterior.item_mean, ascent.posterior.ability_mean, ascent.history[-1])
 
-def _end(ascent: Ascent) -> End:
-    posterior = ascent.posterior
-    return End(posterior.item_mean, posterior.ability_mean, ascent.history[-1])
+    return better_start(climb, end, start_values(data), data.observed, n_dims=spec.n_dims, climb_alone=few)
 
 
 def _part_of_the_way(
     blocks: ResponseBlocks, data: FitData, spec: Variational, rule: CellRule, abilities: FloatArray, *, max_sweeps: int
 ) -> Ascent:
     """Ascend from these abilities, (n_models, n_dims), until the end is near."""
-    covariance = np.tile(START_VARIANCE * np.eye(spec.n_dims), (len(abilities), 1, 1))
+    # Of the abilities at the start: anything up to the prior's variance, one. From 0.01 to 1 the ends are the same.
+    start_variance = 0.1
+    covariance = np.tile(start_variance * np.eye(spec.n_dims), (len(abilities), 1, 1))
     start = start_posterior(
         abilities,
         covariance,
@@ -79,7 +64,7 @@ def _part_of_the_way(
         has_common_slope=spec.item_model == "1pl",
         is_nested=spec.item_model == "nested",
         is_positive=spec.positive_discrimination,
-        tasks=start_of_tasks(data, spec.n_dims),
+        tasks=start_tasks(data.task_index, spec.n_dims + 1),
     )
     return ascend(
         blocks,
@@ -98,38 +83,41 @@ NODES_PER_UNIT = 32
 """The nearest of them is near enough: limits may be off by 1 % of a standard deviation."""
 
 
-class DrawnIn(NamedTuple):
-    """Responses with the outlying ones at the edge of what is expected, and how many these are."""
+def draw_in(blocks: Blocks, posterior: Posterior, rule: BetaRule) -> tuple[Blocks, int]:
+    """Draw probabilities far outside what their Beta expects in to the edge of it (Winsor's way with outliers).
 
-    blocks: Blocks
-    n_cells: int
+    The log-likelihood of a probability y is linear in its logit L, so the gradient of a y near zero has no limit:
+    clipped at 1e-6 one such cell weighs as much as thousands of others where the precision is high, though all it says
+    is "too small to distinguish from zero". Beyond five standard deviations L counts as if it were there; the
+    uncertainty of the item model's own logits counts as spread. True draws of a Beta go that far once in 400 at worst
+    (p phi near 0, where -L is nearly exponential).
 
-
-class _Expected(NamedTuple):
-    """Mean of L, its derivative in the logit, and its variance, at nodes of the logit, each (n_nodes,)."""
-
-    mean: FloatArray
-    slope: FloatArray
-    variance: FloatArray
-
-
-def draw_in(blocks: Blocks, posterior: Posterior, rule: BetaRule) -> DrawnIn:
-    """Move outlying logits of probabilities; the uncertainty of the item model's own logits counts as spread."""
-    expected = [_expected(table, blocks.values.dtype) if isinstance(table, Table) else None for table in rule.tables]
+    Returns the responses, and how many of them were moved.
+    """
+    # The nearest node of a logit is near enough: limits may be off by 1 % of a standard deviation.
+    nodes_per_unit = 32
+    half, dtype = round(LARGEST_LOGIT * nodes_per_unit), blocks.values.dtype
+    nodes = np.arange(-half, half + 1) / nodes_per_unit
+    tabulated = [
+        [column.astype(dtype) for column in _expected(nodes, table.precision, table.lower_asymptote)]
+        if isinstance(table, Table)
+        else None
+        for table in rule.tables
+    ]
     values, sums, n_cells = blocks.values, blocks.sums, 0
     for part, mean, variance in logit_moments(blocks, posterior):
         group, within = blocks.group_at(part), np.clip(mean, -LARGEST_LOGIT, LARGEST_LOGIT)
-        tabulated = expected[group] if isinstance(group, int) else None
-        if tabulated is None:
+        of_group = tabulated[group] if isinstance(group, int) else None
+        if of_group is None:
             of_item = np.broadcast_to(group, mean.shape[:1])
             precision, lower = (array[of_item][:, None] for array in (rule.precision, rule.lower_asymptote))
-            of_cells = _expected_at(within.astype(np.float64), precision, lower)
+            expected, slope, given_logit = _expected(within.astype(np.float64), precision, lower)
         else:
-            index = np.rint((within + LARGEST_LOGIT) * NODES_PER_UNIT).astype(np.intp)
-            of_cells = _Expected(*(column.take(index) for column in tabulated))
-        distance = blocks.values[part] - of_cells.mean
+            index = np.rint((within + LARGEST_LOGIT) * nodes_per_unit).astype(np.intp)
+            expected, slope, given_logit = (column.take(index) for column in of_group)
+        distance = blocks.values[part] - expected
         # Variance of L given the logit, and that of its mean because the logit is uncertain (delta method).
-        spread = of_cells.variance + variance * of_cells.slope**2
+        spread = given_logit + variance * slope**2
         is_far = distance**2 > MOST_SDS**2 * spread
         if blocks.weights is not None:
             is_far &= blocks.weights[part] > 0.0
@@ -145,25 +133,23 @@ def draw_in(blocks: Blocks, posterior: Posterior, rule: BetaRule) -> DrawnIn:
         values[part][rows, columns] = after
         if sums is not None:
             np.add.at(sums, rows + part.start, _constants(after) - _constants(before))
-    return DrawnIn(blocks if n_cells == 0 else replace(blocks, values=values, sums=sums), n_cells)
+    return blocks if n_cells == 0 else replace(blocks, values=values, sums=sums), n_cells
 
 
-def _expected(table: Table, dtype: np.dtype[np.floating]) -> _Expected:
-    """Tabulate for one precision and lower asymptote."""
-    half = round(LARGEST_LOGIT * NODES_PER_UNIT)
-    columns = _expected_at(np.arange(-half, half + 1) / NODES_PER_UNIT, table.precision, table.lower_asymptote)
-    return _Expected(*(column.astype(dtype) for column in columns))
+def _expected(
+    logits: FloatArray, precision: FloatArray | float, lower: FloatArray | float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Give what the item model expects of L at logits: its mean ``psi(a) - psi(b)``, the slope of that, its variance.
 
-
-def _expected_at(logits: FloatArray, precision: FloatArray | float, lower: FloatArray | float) -> _Expected:
-    """Give mean of L, its slope and its variance at logits, by the special functions."""
+    ``a = p phi`` and ``b = (1 - p) phi``; the variance is ``psi1(a) + psi1(b)``.
+    """
     height = 1.0 - lower
     sigmoid, complement = expit(logits), expit(-logits)
     a = precision * (lower + height * sigmoid)
     b = precision * height * complement
     variance = polygamma(1, a) + polygamma(1, b)
     slope = precision * height * sigmoid * complement * variance
-    return _Expected(digamma(a) - digamma(b), slope, variance)
+    return digamma(a) - digamma(b), slope, variance
 
 
 def _constants(log_odds: FloatArray) -> FloatArray:
@@ -175,31 +161,11 @@ def _constants(log_odds: FloatArray) -> FloatArray:
 
 SUBSET_SIZE = 3000
 """Of many items, so many are fitted first: they determine abilities well enough for the others to need few sweeps."""
-MOST_SUBSET_CELLS, LEAST_SUBSET_SIZE = 12_000_000, 1000
-"""Of very many models fewer items are fitted first: the start holds their cells as several matrices of numbers."""
 ITEM_ROUNDS = 5
 """Updates of all items, from zero, before abilities move again. In simulations one to five take as long to the same
 end: the sweeps afterwards do what they leave."""
-LAST_CELLS = 20_000_000
-"""Cells of each precision gone through at the end: they determine it to sqrt(2 / cells), 3 parts in 10,000."""
-DOUBLE_UP_TO = 1_000_000
-"""Cells up to which passes are float64, unless asked otherwise: they cost little, and float32 sums are each processor's
-own. The ascent magnifies an error in their seventh digit to the second digit of loadings that the responses hardly
-determine."""
 LARGE = 5_000_000
 """Cells from which on logits are taken to be known well: the expectation is expanded about their means."""
-
-DRAWING_ROUNDS = 2
-"""Rounds of moving outlying probabilities: they distort the precisions, which the first round corrects."""
-
-
-class _Ended(NamedTuple):
-    """Responses as they were fitted in the end, the ascent and its history, and how many had been drawn in."""
-
-    blocks: ResponseBlocks
-    ascent: Ascent
-    history: list[float]
-    n_outlying: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +176,6 @@ class Rules:
     final: CellRule
     # (n_groups,): Which precision each group of items has, where these are learned.
     precision_of_group: IntArray | None = None
-
-    @property
-    def has_precision(self) -> bool:
-        """Whether the family has one."""
-        return isinstance(self.final, BetaRule | BetaBinomialRule)
 
 
 def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallback) -> Fit:
@@ -238,8 +199,31 @@ def fit_variational(data: FitData, spec: Variational, *, progress: ProgressCallb
     order = np.argsort(group, kind="stable")
     if np.any(np.diff(order) < 0):
         data = data.take_items(order)
-    fit = _fit_in_order(data, spec, _with_precision(data, spec, group[order], precision_of_group), progress)
-    return _reordered(fit, np.argsort(order, kind="stable"))
+    group = group[order]
+    # at the given precision, or at the one to start with
+    precision = START_PRECISION if isinstance(spec.precision, str) else float(spec.precision)
+    lower = data.lower_asymptote[np.unique(group, return_index=True)[1]]
+    rule: CellRule
+    if data.family == "beta":
+        dtype: np.dtype[np.floating] = np.dtype(np.float32) if _is_single(data, spec) else np.dtype(np.float64)
+        few = is_small(group, precision_of_group, data.responses.shape[0])
+        tables = tuple(
+            Few(precision, float(least)) if small else make_table(precision, float(least), dtype)
+            for least, small in zip(lower, few, strict=True)
+        )
+        rule = BetaRule(tables, is_narrow=data.responses.size > LARGE)
+    else:
+        rule = BetaBinomialRule(np.full(lower.shape, precision), lower)
+    rules = Rules(rule, rule, precision_of_group if isinstance(spec.precision, str) else None)
+    fit, back = _fit_in_order(data, spec, rules, progress), np.argsort(order, kind="stable")
+    return replace(
+        fit,
+        loadings=fit.loadings[back],
+        intercept=fit.intercept[back],
+        item_covariance=fit.item_covariance[back],
+        precision=None if fit.precision is None else fit.precision[back],
+        log_precision_error=None if fit.log_precision_error is None else fit.log_precision_error[back],
+    )
 
 
 def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: ProgressCallback) -> Fit:
@@ -256,15 +240,18 @@ def _fit_in_order(data: FitData, spec: Variational, rules: Rules, progress: Prog
     rough, is_determined = from_nothing(blocks, data, spec, rules.rough)
     ascent = _to_the_end(blocks, rough.posterior, spec, rules, _stage(progress, "fit", 0.1, 1.0))
     history = [*rough.history, *ascent.history]
-    ended = _robust(blocks, ascent, history, spec, rules)
-    return _fit(ended, spec, rules, n_sweeps=len(history), is_determined=is_determined)
+    return _finished(blocks, ascent, history, spec, rules, n_sweeps=len(history), is_determined=is_determined)
 
 
 def _fit_some_first(
     data: FitData, blocks: ResponseBlocks, spec: Variational, rules: Rules, progress: ProgressCallback
 ) -> Fit:
     """Fit some items, then all of them from the abilities found."""
-    chosen = spread_over_difficulty(blocks.mean_values(), _subset_size(data))
+    size = SUBSET_SIZE
+    if data.columns is not None:
+        # of very many models fewer items: the start holds their cells as several matrices of numbers
+        size = min(max(12_000_000 // int(data.responses.shape[0]), 1000), size, data.columns.size)
+    chosen = spread_over_difficulty(blocks.mean_values(), size)
     some = data.take_items(chosen)
     of_some: ResponseBlocks = blocks.take_items(chosen)
     if some.columns is not None:
@@ -273,44 +260,23 @@ def _fit_some_first(
     rough, is_determined = from_nothing(of_some, some, spec, rules.rough)
     name = f"fit {of_some.n_items} items"
     first = _to_the_end(of_some, rough.posterior, spec, rules, _stage(progress, name, 0.1, 0.5))
-    if rules.has_precision:
+    if isinstance(rules.final, BetaRule | BetaBinomialRule):
         rules = Rules(first.rule, first.rule, rules.precision_of_group)
     del some, of_some  # room for the sweeps over all items
     posterior = all_items(blocks, first.posterior, data, rules.rough)
     ascent = _to_the_end(blocks, posterior, spec, rules, _stage(progress, "fit all items", 0.5, 1.0))
     n_sweeps = len(rough.history) + len(first.history) + ITEM_ROUNDS + len(ascent.history)
-    ended = _robust(blocks, ascent, ascent.history, spec, rules)
-    return _fit(ended, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
-
-
-def _subset_size(data: FitData) -> int:
-    """Count the items that are fitted first."""
-    if data.columns is None:
-        return SUBSET_SIZE
-    most = max(MOST_SUBSET_CELLS // int(data.responses.shape[0]), LEAST_SUBSET_SIZE)
-    return min(most, SUBSET_SIZE, data.columns.size)
+    return _finished(blocks, ascent, ascent.history, spec, rules, n_sweeps=n_sweeps, is_determined=is_determined)
 
 
 def _is_single(data: FitData, spec: Variational) -> bool:
     """Whether the passes are float32."""
-    is_large = data.n_cells > DOUBLE_UP_TO
+    # Cells up to which passes are float64, unless asked otherwise: they cost little, and float32 sums are each
+    # processor's own. The ascent magnifies an error in their seventh digit to the second digit of loadings that the
+    # responses hardly determine.
+    double_up_to = 1_000_000
+    is_large = data.n_cells > double_up_to
     return is_large if isinstance(spec.single_precision, str) else spec.single_precision
-
-
-def _robust(blocks: ResponseBlocks, ascent: Ascent, history: list[float], spec: Variational, rules: Rules) -> _Ended:
-    """Draw outlying probabilities in, and go on from there, where precisions are learned."""
-    ended = _Ended(blocks, ascent, history)
-    if not isinstance(ascent.rule, BetaRule) or rules.precision_of_group is None or not isinstance(blocks, Blocks):
-        return ended
-    for _ in range(1 if blocks.n_cells > LARGE else DRAWING_ROUNDS):
-        drawn = draw_in(blocks, ended.ascent.posterior, cast("BetaRule", ended.ascent.rule))
-        if drawn.n_cells == ended.n_outlying:
-            break
-        start = ended.ascent.posterior
-        onward = replace(rules, final=ended.ascent.rule)
-        ascent = _to_the_end(drawn.blocks, start, spec, onward, silent)
-        ended = _Ended(drawn.blocks, ascent, ascent.history, drawn.n_cells)
-    return ended
 
 
 def spread_over_difficulty(mean: FloatArray, size: int) -> IntArray:
@@ -330,7 +296,7 @@ def all_items(blocks: ResponseBlocks, of_some: Posterior, data: FitData, rule: C
         has_common_slope=of_some.has_common_slope,
         is_nested=of_some.is_nested,
         is_positive=of_some.is_positive,
-        tasks=start_of_tasks(data, of_some.n_dims),
+        tasks=start_tasks(data.task_index, of_some.n_dims + 1),
     )
     for _ in range(ITEM_ROUNDS):
         statistics = item_statistics(blocks, posterior, rule)
@@ -352,33 +318,33 @@ def _to_the_end(
     )
 
 
-def _with_precision(data: FitData, spec: Variational, group: IntArray, precision_of_group: IntArray) -> Rules:
-    """Rules at the given precision, or at the one to start with."""
-    is_learned = isinstance(spec.precision, str)
-    precision = START_PRECISION if isinstance(spec.precision, str) else float(spec.precision)
-    lower = data.lower_asymptote[np.unique(group, return_index=True)[1]]
-    rule: CellRule
-    if data.family == "beta":
-        dtype: np.dtype[np.floating] = np.dtype(np.float32) if _is_single(data, spec) else np.dtype(np.float64)
-        few = is_small(group, precision_of_group, data.responses.shape[0])
-        tables = tuple(
-            Few(precision, float(least)) if small else make_table(precision, float(least), dtype)
-            for least, small in zip(lower, few, strict=True)
-        )
-        rule = BetaRule(tables, is_narrow=data.responses.size > LARGE)
-    else:
-        rule = BetaBinomialRule(np.full(lower.shape, precision), lower)
-    return Rules(rule, rule, precision_of_group if is_learned else None)
-
-
 def _stage(progress: ProgressCallback, name: str, first: float, last: float) -> ProgressCallback:
     """Report on one part of the work."""
     return lambda message, fraction: progress(f"{name} ({message})", first + fraction * (last - first))
 
 
-def _fit(ended: _Ended, spec: Variational, rules: Rules, *, n_sweeps: int, is_determined: bool) -> Fit:
-    """Pack the result."""
-    blocks, ascent, history, n_outlying = ended
+def _finished(
+    blocks: ResponseBlocks,
+    ascent: Ascent,
+    history: list[float],  # Of all ascents so far
+    spec: Variational,
+    rules: Rules,
+    *,
+    n_sweeps: int,
+    is_determined: bool,
+) -> Fit:
+    """Draw outlying probabilities in and go on from there, where precisions are learned; pack the result."""
+    n_outlying = 0
+    if isinstance(ascent.rule, BetaRule) and rules.precision_of_group is not None and isinstance(blocks, Blocks):
+        given = blocks  # each round draws in anew what was given
+        # two rounds, but of many responses: outliers distort the precisions, which the first round corrects
+        for _ in range(1 if blocks.n_cells > LARGE else 2):
+            drawn, n_drawn = draw_in(given, ascent.posterior, ascent.rule)
+            if n_drawn == n_outlying:
+                break
+            blocks, n_outlying = drawn, n_drawn
+            ascent = _to_the_end(blocks, ascent.posterior, spec, replace(rules, final=ascent.rule), silent)
+            history = ascent.history
     posterior = ascent.posterior
     n_sweeps += len(history) if n_outlying else 0
     message = f"the bound rose by less than {spec.tolerance:g} of its size after {n_sweeps} sweeps"
@@ -415,39 +381,26 @@ def _precisions(blocks: ResponseBlocks, ascent: Ascent, rules: Rules) -> dict[st
         return {}
     if rules.precision_of_group is None:
         return {"precision": ascent.rule.precision[blocks.group]}
+    # Cells of each precision gone through at the end: they determine it to sqrt(2 / cells), 3 parts in 10,000.
+    last_cells = 20_000_000
     # for once with (nearly) all cells
-    last = learn(blocks, ascent.posterior, ascent.rule, rules.precision_of_group, most_cells=LAST_CELLS)
+    last = learn(blocks, ascent.posterior, ascent.rule, rules.precision_of_group, most_cells=last_cells)
     of_item = rules.precision_of_group[blocks.group]
     return {"precision": np.exp(last.log_precision)[of_item], "log_precision_error": last.error[of_item]}
 
 
-def _reordered(fit: Fit, order: IntArray) -> Fit:
-    """Put the items in another order."""
-    return replace(
-        fit,
-        loadings=fit.loadings[order],
-        intercept=fit.intercept[order],
-        item_covariance=fit.item_covariance[order],
-        precision=None if fit.precision is None else fit.precision[order],
-        log_precision_error=None if fit.log_precision_error is None else fit.log_precision_error[order],
-    )
-
-
 def _oriented(posterior: Posterior) -> tuple[Oriented, AbilityPrior]:
     """Give items and abilities on the standard scale, and the distribution that new models' abilities have there."""
-    if not posterior.is_nested:
-        return standardise(*_arrays(posterior)), AbilityPrior.standard(posterior.n_dims)
-    oriented = _arrays(in_general_axes(posterior))
-    sizes = np.sum(oriented.loadings[:, 1:] ** 2, axis=0)
-    oriented = reordered(oriented, np.append(0, 1 + np.argsort(-sizes, kind="stable")))
-    return oriented, empirical_prior(oriented.abilities, oriented.ability_covariance)
-
-
-def _arrays(posterior: Posterior) -> Oriented:
-    return Oriented(
-        posterior.item_mean[:, :-1],
-        posterior.item_mean[:, -1],
-        posterior.item_covariance,
-        posterior.ability_mean,
-        posterior.ability_covariance,
+    axes = in_general_axes(posterior) if posterior.is_nested else posterior
+    arrays = Oriented(
+        axes.item_mean[:, :-1],
+        axes.item_mean[:, -1],
+        axes.item_covariance,
+        axes.ability_mean,
+        axes.ability_covariance,
     )
+    if not posterior.is_nested:
+        return standardise(*arrays), AbilityPrior.standard(posterior.n_dims)
+    sizes = np.sum(arrays.loadings[:, 1:] ** 2, axis=0)
+    oriented = reordered(arrays, np.append(0, 1 + np.argsort(-sizes, kind="stable")))
+    return oriented, empirical_prior(oriented.abilities, oriented.ability_covariance)

@@ -16,7 +16,7 @@ from itembank.calibration.variational.beta_cells import BetaRule
 from itembank.calibration.variational.blocks import Blocks, Part, ResponseBlocks
 from itembank.calibration.variational.cells import Cells, LogisticRule, guessing_terms
 from itembank.calibration.variational.state import Posterior
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.symmetric import packed_products, triangle
 
 CellRule: TypeAlias = LogisticRule | BetaRule | BetaBinomialRule
@@ -30,25 +30,6 @@ class ModelNumbers(NamedTuple):
     # triangles one after the other.
     squares: FloatArray
     moment: FloatArray  # (n_models, (n_dims + 1)(n_dims + 2) / 2): ``E[x x']``, upper triangles
-
-    def of(self, models: IntArray | None) -> "ModelNumbers":
-        """Return the numbers of a block's models."""
-        return self if models is None else ModelNumbers(*(numbers[models] for numbers in self))
-
-    def logits(self, item_mean: FloatArray, of_items: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of the logits of items, (n_block, n_columns) each.
-
-        Parameters
-        ----------
-        item_mean : (n_block, n_dims + 1)
-        of_items : (n_block, (n_dims + 1)^2)
-            What `squares` are multiplied with.
-        """
-        return item_mean @ self.extended.T, of_items @ self.squares.T
-
-    def item_sums(self, curvature: FloatArray, linear: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sum ``w E[x x']`` and ``linear E[x]`` over the models, of cells (n_block, n_columns)."""
-        return curvature @ self.moment, linear @ self.extended
 
 
 class Block(NamedTuple):
@@ -78,23 +59,6 @@ class CrossTerms(NamedTuple):
     curvature: FloatArray
     residual: FloatArray
 
-    @classmethod
-    def empty(cls, shape: tuple[int, int], dtype: np.dtype[np.floating]) -> "CrossTerms":
-        """Make room for them."""
-        return cls(np.empty(shape, dtype), np.empty(shape, dtype))
-
-    def put(self, block: Block) -> None:
-        """Write those of a block of items to their place."""
-        self.curvature[block.items] = block.curvature
-        residual = self.residual[block.items]
-        np.multiply(block.curvature, block.mean, out=residual)
-        np.subtract(block.linear, residual, out=residual)
-
-    def with_those_of(self, items: BoolArray, other: "CrossTerms") -> "CrossTerms":
-        """Replace, in place, those of the items marked, (n_items,), by others, which are of these items alone."""
-        self.curvature[items], self.residual[items] = other
-        return self
-
 
 @dataclass(frozen=True, slots=True)
 class AbilityStatistics:
@@ -116,7 +80,8 @@ def item_statistics(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule
     linear = np.empty((blocks.n_items, n_dims + 1))
     likelihood = np.empty(blocks.n_items)
     for block in cells(blocks, posterior, rule):
-        precision[block.items], linear[block.items] = block.numbers.item_sums(block.curvature, block.linear)
+        precision[block.items] = block.curvature @ block.numbers.moment
+        linear[block.items] = block.linear @ block.numbers.extended
         likelihood[block.items] = block.likelihood
     return ItemStatistics(precision, linear, likelihood)
 
@@ -129,31 +94,27 @@ def ability_statistics(
     The statistics of all items are the sums of those of parts of the items, with each part's likelihood in its place.
     """
     n_models, n_dims = posterior.ability_mean.shape
-    features = _slope_moments(posterior).astype(blocks.dtype)
-    loadings = posterior.item_mean[:, :n_dims].astype(blocks.dtype)
+    loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
+    # With the logit a . theta + c the update needs the weighted sums of E[a a'] and E[a c]: one product gives both.
+    squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
+    slope_times_intercept = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]
+    features = np.column_stack([squares, slope_times_intercept]).astype(blocks.dtype)
+    loadings = loadings.astype(blocks.dtype)
     curved = np.zeros((n_models, features.shape[1]))
     linear = np.zeros((n_models, n_dims))
     likelihood = np.empty(blocks.n_items)
-    cross = CrossTerms.empty((blocks.n_items, n_models), blocks.dtype) if with_cross else None
+    shape = (blocks.n_items, n_models)
+    cross = CrossTerms(np.empty(shape, blocks.dtype), np.empty(shape, blocks.dtype)) if with_cross else None
     for block in cells(blocks, posterior, rule):
         curved[block.models] += block.curvature.T @ features[block.items]
         linear[block.models] += block.linear.T @ loadings[block.items]
         likelihood[block.items] = block.likelihood
         if cross is not None:
-            cross.put(block)
+            cross.curvature[block.items] = block.curvature
+            residual = cross.residual[block.items]
+            np.multiply(block.curvature, block.mean, out=residual)
+            np.subtract(block.linear, residual, out=residual)
     return AbilityStatistics(curved[:, :-n_dims], linear - curved[:, -n_dims:], likelihood, cross)
-
-
-def _slope_moments(posterior: Posterior) -> FloatArray:
-    """``E[a a']``, upper triangles, and then ``E[a c]``, (n_items, n_dims (n_dims + 1) / 2 + n_dims).
-
-    With the logit ``a . theta + c`` the update of the abilities needs the weighted sums of both: one product.
-    """
-    n_dims = posterior.n_dims
-    loadings, covariance = posterior.item_mean[:, :n_dims], posterior.item_covariance
-    squares = packed_products(loadings) + _upper(covariance[:, :n_dims, :n_dims])
-    slope_times_intercept = loadings * posterior.item_mean[:, n_dims:] + covariance[:, :n_dims, n_dims]
-    return np.column_stack([squares, slope_times_intercept])
 
 
 def cells(blocks: ResponseBlocks, posterior: Posterior, rule: CellRule) -> Iterator[Block]:
@@ -213,21 +174,18 @@ def _moments(
     squares = packed_products(posterior.item_mean[:, :n_dims]) + _upper(covariance[:, :n_dims, :n_dims])
     of_items = np.column_stack([_doubled(_upper(covariance), n_dims + 1), _doubled(squares, n_dims)]).astype(dtype)
     item_mean = posterior.item_mean.astype(dtype)
-    of_models = _model_numbers(posterior, dtype)
-    for part in blocks.parts():
-        numbers = of_models.of(part.models)
-        yield part, numbers, *numbers.logits(item_mean[part.items], of_items[part.items])
-
-
-def _model_numbers(posterior: Posterior, dtype: np.dtype[np.floating]) -> ModelNumbers:
-    """Give the numbers of the models that the passes multiply with."""
     abilities = extended(posterior.ability_mean)
-    products, covariance = packed_products(abilities), _upper(posterior.ability_covariance)
+    products, uncertainty = packed_products(abilities), _upper(posterior.ability_covariance)
     # E[x x'] adds the covariance of theta; the one in x is certain.
     moment = products.copy()
-    moment[:, slope_pairs(posterior.n_dims)] += covariance
-    squares = np.column_stack([products, covariance])
-    return ModelNumbers(abilities.astype(dtype), squares.astype(dtype), moment.astype(dtype))
+    moment[:, slope_pairs(n_dims)] += uncertainty
+    arrays = abilities, np.column_stack([products, uncertainty]), moment
+    of_models = ModelNumbers(*(array.astype(dtype) for array in arrays))
+    for part in blocks.parts():
+        numbers = of_models
+        if part.models is not None:
+            numbers = ModelNumbers(*(array[part.models] for array in of_models))
+        yield part, numbers, item_mean[part.items] @ numbers.extended.T, of_items[part.items] @ numbers.squares.T
 
 
 def constants_of(blocks: ResponseBlocks, rule: CellRule) -> FloatArray:

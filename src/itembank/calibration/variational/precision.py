@@ -23,14 +23,8 @@ from itembank.irt.beta import CLIPPED_LOGIT
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.quadrature import THREE_NODES
 
-NODES_PER_UNIT = 64
-"""Taylor's formula goes from the nearest node to the third order: 16 to 256 find the same phi to four digits."""
-BETA_CELLS, BETA_BINOMIAL_CELLS = 1_000_000, 50_000
-"""Cells that suffice for a group's phi: its relative error is sqrt(2 / cells), 0.14 % and 0.6 %."""
 LONGEST_STEP = 2.0
 """Of log phi: a factor of seven. Items and abilities are those of the old phi, and must follow before it goes on."""
-N_HALVINGS = 8
-"""Of a bracket of two `LONGEST_STEP`."""
 MOST_ACCELERATION = 10.0
 """Reached where parameters take up nine tenths of the spread. With 1 to 100 fits of 6 and of 60 models end alike."""
 
@@ -63,7 +57,8 @@ def learn(
 ) -> Learned:
     """Find where the expected log-likelihood is highest in each precision."""
     if most_cells is None:
-        most_cells = BETA_CELLS if isinstance(rule, BetaRule) else BETA_BINOMIAL_CELLS
+        # they suffice for a group's phi: its relative error is sqrt(2 / cells), 0.14 % and 0.6 %
+        most_cells = 1_000_000 if isinstance(rule, BetaRule) else 50_000
     group = np.zeros(blocks.n_items, dtype=np.int64) if blocks.group is None else blocks.group
     before = np.log(rule.precision)[np.searchsorted(of_group, np.arange(int(of_group[-1]) + 1))]
     learned = np.zeros((before.size, 4))
@@ -76,7 +71,8 @@ def learn(
             learned[few] = _of_few_probabilities(cells, before)[few]
     for index in np.flatnonzero(~few).tolist():
         items, start = np.flatnonzero(of_group[group] == index), float(before[index])
-        sample = _spread(items, most_cells // blocks.values.shape[1])
+        most = max(most_cells // blocks.values.shape[1], 1)
+        sample = items if items.size <= most else items[np.linspace(0, items.size - 1, most).astype(np.int64)]
         fraction = sample.size / items.size
         some, posteriors = blocks, posterior
         if sample.size < blocks.n_items:
@@ -90,18 +86,12 @@ def learn(
     return Learned(*learned.T)
 
 
-def _spread(items: IntArray, most: int) -> IntArray:
-    """Take some of the items at equal steps."""
-    if items.size <= max(most, 1):
-        return items
-    chosen: IntArray = items[np.linspace(0, items.size - 1, max(most, 1)).astype(np.int64)]
-    return chosen
-
-
 def _of_probabilities(
     blocks: Blocks, posterior: Posterior, rule: BetaRule, start: float, fraction: float
 ) -> tuple[float, float, float]:
-    half = round(LARGEST_LOGIT * NODES_PER_UNIT)
+    # Taylor's formula goes from the nearest node to the third order: 16 to 256 find the same phi to four digits.
+    nodes_per_unit = 64
+    half = round(LARGEST_LOGIT * nodes_per_unit)
     moments = np.zeros((len(rule.tables), 4, 2 * half + 1))
     linear, freedom, n_cells, n_clipped = 0.0, 0.0, 0.0, 0
     for part, mean, variance in logit_moments(blocks, posterior):
@@ -117,10 +107,10 @@ def _of_probabilities(
         for place, weight in THREE_NODES:
             logits = (mean + place * half_step).ravel().astype(np.float64)
             counts = np.full(logits.shape, weight) if weights is None else weight * weights.ravel()
-            index = np.clip(np.rint((logits + LARGEST_LOGIT) * NODES_PER_UNIT), 0, 2 * half).astype(np.int64)
+            index = np.clip(np.rint((logits + LARGEST_LOGIT) * nodes_per_unit), 0, 2 * half).astype(np.int64)
             # Each cell leaves its weight times offset^k / k! at the nearest node, k = 0 to 3: their products with A
             # and its derivatives at the nodes then sum Taylor's formula over all cells, for any phi.
-            offset = logits - (index - half) / NODES_PER_UNIT
+            offset = logits - (index - half) / nodes_per_unit
             for power, factor in enumerate((np.ones_like(offset), offset, offset**2 / 2.0, offset**3 / 6.0)):
                 moments[group, power] += np.bincount(index, counts * factor, minlength=2 * half + 1)
             linear += float(counts @ ((lower + (1.0 - lower) * expit(logits)) * blocks.values[part].ravel()))
@@ -133,7 +123,7 @@ def _of_probabilities(
         precision = float(np.exp(log_precision))
         total = precision * linear - n_clipped * log_precision
         for number, where in zip(used, nodes, strict=True):
-            expected = normaliser((where - half) / NODES_PER_UNIT, precision, rule.tables[number].lower_asymptote)
+            expected = normaliser((where - half) / nodes_per_unit, precision, rule.tables[number].lower_asymptote)
             total += float(np.sum(moments[number][:, where] * np.stack(expected)))
         return -total / fraction - log_prior(np.array([precision]))
 
@@ -186,7 +176,7 @@ def _of_few_probabilities(few: _FewCells, start: FloatArray) -> FloatArray:
     """
     low = np.maximum(start - LONGEST_STEP, np.log(LEAST))
     high = np.minimum(start + LONGEST_STEP, np.log(MOST))
-    for _ in range(N_HALVINGS):
+    for _ in range(8):
         middle = 0.5 * (low + high)
         rises = few.slope(middle) > 0.0
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)

@@ -16,7 +16,6 @@ with K = K(m) the abilities' second moment about m, S the moments of the loading
 (the prior's precisions, which follow, taken at their best, and what their own priors say left out).
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -25,11 +24,6 @@ from scipy.optimize import linear_sum_assignment
 from itembank.calibration.variational.state import Posterior
 from itembank.calibration.variational.updates import divergence, update_item_prior
 from itembank.numerics.arrays import FloatArray, IntArray
-
-CENTRE_ROUNDS = 100
-"""Never reached: four or five rounds meet the tolerance in simulated fits."""
-CENTRE_TOLERANCE = 1e-6
-"""Change of the shift, in units of ability, at which the rounds stop."""
 
 
 def best_centre(
@@ -46,8 +40,12 @@ def best_centre(
     """
     shift, before = centre, np.full(centre.shape, np.inf)
     extended, slopes, mixed = np.ones(centre.size + 1), items[:-1, :-1], items[:-1, -1]
-    for _ in range(CENTRE_ROUNDS):
-        if np.abs(shift - before).max() < CENTRE_TOLERANCE:
+    # Never reached: four or five rounds meet the tolerance in simulated fits.
+    centre_rounds = 100
+    # Change of the shift, in units of ability, at which the rounds stop.
+    centre_tolerance = 1e-6
+    for _ in range(centre_rounds):
+        if np.abs(shift - before).max() < centre_tolerance:
             break
         extended[:-1] = shift
         # log s <= s / s0 + constant and log det K <= tr(K0^-1 K) + constant, equal at the last shift: the sum of the
@@ -69,7 +67,9 @@ def principal_axes(
     # K = root root; in whitened axes any rotation keeps K the identity, and the eigenvectors of S there make S diagonal
     root = (vectors * np.sqrt(values)) @ vectors.T
     _, vectors = np.linalg.eigh(root @ covariance @ root)
-    return in_place(np.linalg.solve(root, vectors).T)
+    axes: FloatArray = np.linalg.solve(root, vectors).T
+    order, signs = _places(axes)  # each new axis stays close to the old one of its place
+    return signs[:, None] * axes[order]
 
 
 def general_axes(
@@ -97,13 +97,6 @@ def general_axes(
     return onto
 
 
-def in_place(axes: FloatArray) -> FloatArray:
-    """Order and sign the new axes (rows) so that each stays close to the old axis of its place."""
-    order, signs = _places(axes)
-    placed: FloatArray = signs[:, None] * axes[order]
-    return placed
-
-
 def _places(axes: FloatArray) -> tuple[IntArray, FloatArray]:
     """Which row comes closest to each old axis, and its sign there."""
     _, order = linear_sum_assignment(-np.abs(axes.T))
@@ -112,8 +105,19 @@ def _places(axes: FloatArray) -> tuple[IntArray, FloatArray]:
 
 def rescale(posterior: Posterior) -> Posterior:
     """Move the abilities to the centre and axes that suit the priors best, unless the bound would fall."""
-    before = update_item_prior(posterior)
-    moved = (update_item_prior(candidate) for candidate in _candidates(before))
+    before, n_dims = update_item_prior(posterior), posterior.n_dims
+    mean, prior = before.item_mean.mean(axis=0), before.item_prior
+    items = _covariance(before.item_mean, before.item_covariance, mean if prior.tasks is None else prior.centre)
+    average = before.ability_mean.mean(axis=0)
+    spread = _covariance(before.ability_mean, before.ability_covariance, average)
+    centre = best_centre(items, spread, average, n_items=before.n_items, n_models=len(before.ability_mean))
+    moment = spread + np.outer(centre - average, centre - average)
+    loadings = items[:n_dims, :n_dims]
+    if before.is_nested:
+        axes = [general_axes(moment, loadings, mean[:n_dims]), np.diag(1.0 / np.sqrt(np.diag(moment)))]
+    else:
+        axes = [principal_axes(moment, loadings)]
+    moved = (update_item_prior(transform(before, matrix, centre)) for matrix in axes)
     # the likelihood is the same for all of them, so the smallest divergence has the highest bound
     return min((before, *moved), key=divergence)
 
@@ -143,27 +147,6 @@ def in_general_axes(posterior: Posterior) -> Posterior:
     centre = posterior.ability_mean.mean(axis=0)
     spread = _covariance(posterior.ability_mean, posterior.ability_covariance, centre)
     return transform(posterior, general_axes(spread, items[:n_dims, :n_dims], mean[:n_dims]), centre)
-
-
-def _candidates(posterior: Posterior) -> Iterator[Posterior]:
-    """Give the same posterior in other axes."""
-    n_dims = posterior.n_dims
-    mean = posterior.item_mean.mean(axis=0)
-    items = _covariance(
-        posterior.item_mean,
-        posterior.item_covariance,
-        (mean if posterior.item_prior.tasks is None else posterior.item_prior.centre),
-    )
-    average = posterior.ability_mean.mean(axis=0)
-    spread = _covariance(posterior.ability_mean, posterior.ability_covariance, average)
-    centre = best_centre(items, spread, average, n_items=posterior.n_items, n_models=len(posterior.ability_mean))
-    moment = spread + np.outer(centre - average, centre - average)
-    loadings = items[:n_dims, :n_dims]
-    if posterior.is_nested:
-        yield transform(posterior, general_axes(moment, loadings, mean[:n_dims]), centre)
-        yield transform(posterior, np.diag(1.0 / np.sqrt(np.diag(moment))), centre)
-    else:
-        yield transform(posterior, principal_axes(moment, loadings), centre)
 
 
 def _covariance(means: FloatArray, covariances: FloatArray, centre: FloatArray) -> FloatArray:

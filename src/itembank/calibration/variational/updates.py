@@ -15,7 +15,7 @@ Elimination of the intercepts gives ``1 / var(a) = p - sum_i k_i^2 / d_i``,
 ``cov(a, c_i) = -var(a) k_i / d_i`` and ``var(c_i) = 1 / d_i + var(a) (k_i / d_i)^2``.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import digamma, gammaln
@@ -34,12 +34,11 @@ from itembank.calibration.variational.state import (
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.symmetric import inverse_and_log_determinant, unpack
 
-ROUNDS = 4
-"""Alternations of the centres with their mean and precisions; the next sweep goes on from there."""
 
-
-def start_tasks(index: IntArray, size: int) -> TaskPrior:
-    """Give all tasks the same centre, zero; `size` is n_dims + 1."""
+def start_tasks(index: IntArray | None, size: int) -> TaskPrior | None:
+    """Give all tasks the same centre, zero; `size` is n_dims + 1. None where items of one task share no centre."""
+    if index is None:
+        return None
     n_tasks = int(index.max()) + 1
     half = np.full(size, HYPER_SHAPE + 0.5 * n_tasks)
     return TaskPrior(index, np.zeros((n_tasks, size)), np.full((n_tasks, size), 1.0 / n_tasks), half, half)
@@ -59,7 +58,9 @@ def update_tasks(posterior: Posterior, tasks: TaskPrior, is_free: FloatArray) ->
     shape = np.full(total.shape[1], HYPER_SHAPE + 0.5 * n_items)
     task_shape = np.full(total.shape[1], HYPER_SHAPE + 0.5 * n_tasks)
     rate, task_rate, mean = posterior.item_prior.rate, tasks.rate, posterior.item_prior.mean
-    for _ in range(ROUNDS):
+    # Alternations of the centres with their mean and precisions; the next sweep goes on from there.
+    rounds = 4
+    for _ in range(rounds):
         # Each line is the closed-form update of one factor given the others, so that the bound never falls.
         below, above = shape / rate, task_shape / task_rate
         variance = 1.0 / (counts * below + above)
@@ -82,27 +83,6 @@ def task_divergence(prior: ItemPrior, tasks: TaskPrior) -> FloatArray:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
-    """Natural parameters: precision p, k (n_items,), d (n_items,); precision times mean for slope and intercepts."""
-
-    slope_precision: float
-    coupling: FloatArray
-    intercept_precision: FloatArray
-    slope_linear: float
-    intercept_linear: FloatArray
-
-    def toward(self, other: "Arrow", step: float) -> "Arrow":
-        """Go a step of the way to another one."""
-        return Arrow(
-            self.slope_precision + step * (other.slope_precision - self.slope_precision),
-            self.coupling + step * (other.coupling - self.coupling),
-            self.intercept_precision + step * (other.intercept_precision - self.intercept_precision),
-            self.slope_linear + step * (other.slope_linear - self.slope_linear),
-            self.intercept_linear + step * (other.intercept_linear - self.intercept_linear),
-        )
-
-
 def update_common_slope(
     posterior: Posterior,
     precision: FloatArray,  # (n_items, 2, 2): Without the prior
@@ -111,29 +91,31 @@ def update_common_slope(
 ) -> Posterior:
     """Find the joint posterior of slope and intercepts."""
     prior = posterior.item_prior
-    new = Arrow(
+    new = (
         precision[:, 0, 0].sum() + 1.0 / HYPER_MEAN_VARIANCE,
         precision[:, 0, 1],
         precision[:, 1, 1] + prior.precision[1],
         linear[:, 0].sum(),
         linear[:, 1] + prior.precision[1] * prior.centre[..., 1],
     )
-    arrow = new if step == 1.0 else _arrow_of(posterior).toward(new, step)
+    if step < 1.0:
+        new = tuple(old + step * (end - old) for old, end in zip(_natural_parameters(posterior), new, strict=True))
+    slope_precision, coupling, intercept_precision, slope_linear, intercept_linear = new
     # Eliminate the intercepts from the arrow, solve for the slope, and put it back into them.
-    ratio = arrow.coupling / arrow.intercept_precision
-    variance = 1.0 / (arrow.slope_precision - np.sum(ratio * arrow.coupling))
-    slope = variance * (arrow.slope_linear - np.sum(ratio * arrow.intercept_linear))
-    intercept = arrow.intercept_linear / arrow.intercept_precision - ratio * slope
+    ratio = coupling / intercept_precision
+    variance = 1.0 / (slope_precision - np.sum(ratio * coupling))
+    slope = variance * (slope_linear - np.sum(ratio * intercept_linear))
+    intercept = intercept_linear / intercept_precision - ratio * slope
     covariance = np.empty((ratio.shape[0], 2, 2))
     covariance[:, 0, 0] = variance
     covariance[:, 0, 1] = covariance[:, 1, 0] = -variance * ratio
-    covariance[:, 1, 1] = 1.0 / arrow.intercept_precision + variance * ratio**2
+    covariance[:, 1, 1] = 1.0 / intercept_precision + variance * ratio**2
     mean = np.column_stack([np.full(ratio.shape, slope), intercept])
     return replace(posterior, item_mean=mean, items_spread=Covariances.of(covariance))
 
 
-def _arrow_of(posterior: Posterior) -> Arrow:
-    """Natural parameters of a posterior, from its means and the covariances of slope and each intercept."""
+def _natural_parameters(posterior: Posterior) -> tuple[FloatArray, ...]:
+    """Give p, k (n_items,), d (n_items,), and precision times mean for slope and intercepts, of a joint posterior."""
     covariance, mean = posterior.item_covariance, posterior.item_mean
     variance = covariance[0, 0, 0]
     # The formulas of the module, solved for k and d: k_i / d_i = -cov(a, c_i) / var(a).
@@ -142,7 +124,7 @@ def _arrow_of(posterior: Posterior) -> Arrow:
     coupling = ratio * intercept_precision
     slope_precision = 1.0 / variance + np.sum(ratio * coupling)
     slope = mean[0, 0]
-    return Arrow(
+    return (
         slope_precision,
         coupling,
         intercept_precision,
@@ -153,8 +135,6 @@ def _arrow_of(posterior: Posterior) -> Arrow:
 
 LEAST_SLOPE = 0.01
 """At an ability of two standard deviations it moves a probability by half a point at most."""
-RESCALED = 1.1
-"""Largest factor by which fixing the scale of ability may have raised a least slope afterwards."""
 
 
 def with_positive_slopes(posterior: Posterior) -> Posterior:
@@ -174,17 +154,15 @@ def with_positive_slopes(posterior: Posterior) -> Posterior:
 
 def note_of_least_slopes(posterior: Posterior) -> str:
     """Say how many slopes are at the least one, for the message of the fit; empty where none does."""
-    count = int(np.sum(posterior.item_mean[:, 0] < RESCALED * LEAST_SLOPE)) if posterior.is_positive else 0
+    # Largest factor by which fixing the scale of ability may have raised a least slope afterwards.
+    rescaled = 1.1
+    count = int(np.sum(posterior.item_mean[:, 0] < rescaled * LEAST_SLOPE)) if posterior.is_positive else 0
     if count == 0:
         return ""
     return (
         f"; {count} of {posterior.n_items} slopes would lie below {LEAST_SLOPE:g} and are kept there: these items say "
         "almost nothing about ability"
     )
-
-
-HYPER_ROUNDS = 3
-"""Alternations of mean and precision of the items' prior; the next sweep goes on from there."""
 
 
 def update_items(posterior: Posterior, statistics: ItemStatistics, step: FloatArray) -> Posterior:
@@ -222,7 +200,9 @@ def update_item_prior(posterior: Posterior) -> Posterior:
     squares = np.sum(posterior.item_mean**2 + variance, axis=0)
     shape = np.full(total.shape, HYPER_SHAPE + 0.5 * n_items)
     rate, mean, mean_variance = prior.rate, prior.mean, prior.mean_variance
-    for _ in range(HYPER_ROUNDS):
+    # Alternations of mean and precision of the items' prior; the next sweep goes on from there.
+    hyper_rounds = 3
+    for _ in range(hyper_rounds):
         # sum E[(beta - mu)^2] over items, with the variances of beta and mu.
         spread = squares - 2.0 * mean * total + n_items * (mean**2 + mean_variance)
         rate = bounded_rate(HYPER_RATE + 0.5 * spread, shape)
@@ -292,20 +272,14 @@ def item_prior_divergence(posterior: Posterior) -> float:
     With tasks, also what their centres and the precision of these add.
     """
     prior = posterior.item_prior
-    terms = _normal_divergence(prior) + _gamma_divergence(prior.shape, prior.rate)
+    # Of each mu; a ratio of one and a distance of zero make the terms of a known mu vanish.
+    is_free = prior.mean_variance > 0.0
+    ratio = np.where(is_free, prior.mean_variance / HYPER_MEAN_VARIANCE, 1.0)
+    distance = np.where(is_free, prior.mean**2 / HYPER_MEAN_VARIANCE, 0.0)
+    terms = 0.5 * (ratio + distance - 1.0 - np.log(ratio)) + _gamma_divergence(prior.shape, prior.rate)
     if prior.tasks is not None:
         terms += task_divergence(prior, prior.tasks) + _gamma_divergence(prior.tasks.shape, prior.tasks.rate)
     return float(np.sum(terms[1:] if posterior.has_common_slope else terms))
-
-
-def _normal_divergence(prior: ItemPrior) -> FloatArray:
-    """KL of each mu, none where it is known."""
-    is_free = prior.mean_variance > 0.0
-    # A ratio of one and a distance of zero make the terms of a known mu vanish.
-    ratio = np.where(is_free, prior.mean_variance / HYPER_MEAN_VARIANCE, 1.0)
-    distance = np.where(is_free, prior.mean**2 / HYPER_MEAN_VARIANCE, 0.0)
-    result: FloatArray = 0.5 * (ratio + distance - 1.0 - np.log(ratio))
-    return result
 
 
 def _gamma_divergence(shape: FloatArray, rate: FloatArray) -> FloatArray:

@@ -126,8 +126,6 @@ def _from_archive(archive: Archive, folder: Path, only: Sequence[str], progress:
         file.unlink()
 
 
-BYTES_AT_ONCE = 1 << 18
-SECONDS_OF_SILENCE = 60.0
 ATTEMPTS = 4
 """Times that a broken connection is made again before the command gives up; what has arrived stays for the next."""
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
@@ -136,9 +134,12 @@ FULL_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Partial:
-    """What has arrived of a file so far, and the version (ETag) it is of."""
+class _Download:
+    """A file that is fetched: what has arrived of it so far, and the version (ETag) that is of."""
 
+    url: str
+    most_bytes: int
+    progress: ProgressCallback
     path: Path
     tag_path: Path
 
@@ -158,15 +159,6 @@ class _Partial:
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)
         self.tag_path.unlink(missing_ok=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What is to be fetched."""
-
-    url: str
-    most_bytes: int
-    progress: ProgressCallback
 
     def check_size(self, n_bytes: int) -> None:
         """Raise `DataError` when a file is larger than it may be."""
@@ -189,11 +181,11 @@ def download(
     check_address(url)
     check_destination(target)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = _Partial(target.with_name(f".{target.name}.part"), target.with_name(f".{target.name}.tag"))
-    wanted = _Wanted(url, most_bytes, progress)
+    paths = (target.with_name(f".{target.name}.part"), target.with_name(f".{target.name}.tag"))
+    partial = _Download(url, most_bytes, progress, *paths)
     for attempt in range(ATTEMPTS):
         try:
-            _fetch(wanted, partial)
+            _fetch(partial)
             break
         except (http.client.HTTPException, OSError) as error:
             if attempt == ATTEMPTS - 1 or not (
@@ -239,14 +231,14 @@ class _InterruptedError(OSError):
     """The connection ended before the file did."""
 
 
-def _fetch(wanted: _Wanted, partial: _Partial) -> None:
+def _fetch(partial: _Download) -> None:
     """Ask for what has not arrived yet, and put it behind what has."""
     start = partial.size
     rest = {"Range": f"bytes={start}-", "If-Range": partial.tag} if start and partial.tag.startswith('"') else {}
     headers = {"User-Agent": "itembank", "Accept-Encoding": "identity", **rest}
-    request = urllib.request.Request(wanted.url, headers=headers)  # noqa: S310 (checked)
+    request = urllib.request.Request(partial.url, headers=headers)  # noqa: S310 (checked)
     try:
-        answer = urllib.request.build_opener(_Redirects()).open(request, timeout=SECONDS_OF_SILENCE)
+        answer = urllib.request.build_opener(_Redirects()).open(request, timeout=60.0)
     except urllib.error.HTTPError as error:
         if error.code == 416 and start:  # nothing is left to send, or the file has become shorter
             found = re.fullmatch(r"bytes \*/(\d+)", error.headers.get("Content-Range", ""))
@@ -256,33 +248,28 @@ def _fetch(wanted: _Wanted, partial: _Partial) -> None:
             raise _InterruptedError(str(error)) from error
         raise
     with answer:
-        if start and not _goes_on(answer, start):
-            start = 0
+        sent = FULL_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+        if getattr(answer, "status", None) != 206 or sent is None or int(sent[1]) != start:
+            start = 0  # the server sends all of the file again
         if start == 0:
             partial.begin(answer.headers.get("ETag", ""))
         length = answer.headers.get("Content-Length")
         total = start + int(length) if length else None
         try:
-            wanted.check_size(total or 0)
+            partial.check_size(total or 0)
             with partial.path.open("ab") as file:
                 done = start
-                name = urlsplit(wanted.url).path.rpartition("/")[2]
-                while block := answer.read(BYTES_AT_ONCE):
+                name = urlsplit(partial.url).path.rpartition("/")[2]
+                while block := answer.read(1 << 18):
                     done += len(block)
-                    wanted.check_size(done)
+                    partial.check_size(done)
                     file.write(block)
-                    wanted.progress(f"fetching {name} ({done / 1e6:,.1f} MB)", done / total if total else 0.0)
+                    partial.progress(f"fetching {name} ({done / 1e6:,.1f} MB)", done / total if total else 0.0)
                 if total is not None and done < total:
                     raise _InterruptedError(f"got {done:,} of {total:,} bytes")
         except DataError:  # too large: what has arrived is of no use
             partial.remove()
             raise
-
-
-def _goes_on(answer: Any, start: int) -> bool:
-    """Whether a server sends the rest of a file, rather than all of it again."""
-    found = FULL_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
-    return getattr(answer, "status", None) == 206 and found is not None and int(found[1]) == start
 
 
 def _digest(path: Path) -> str:
@@ -347,7 +334,7 @@ def _named(archive: Path, name: PurePosixPath) -> Iterator[None]:
 
 
 def _name(member: tarfile.TarInfo, patterns: Sequence[str]) -> PurePosixPath | None:
-    """Name of a file below the archive's first folder; None when it is not wanted."""
+    """Name of a file below the archive's first folder; None when it is not partial."""
     parts = PurePosixPath(member.name).parts[1:]
     if not member.isreg() or not parts or ".." in parts or member.name.startswith("/"):
         return None

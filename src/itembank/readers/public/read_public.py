@@ -111,7 +111,18 @@ def check_published(responses: ResponseMatrix, published: Iterable[Published], *
         one for one, distance in zip(compared, distances, strict=True) if not distance <= tolerance
     )  # NaN differs
     if differing:
-        _tell(differing, len(compared))
+        first = ", ".join(
+            f"{quoted(one.model_id)}{f' on {one.scenario}' if one.scenario else ''}: {one.read:.4f}, published "
+            f"{one.published:.4f}"
+            for one in differing[:N_SHOWN]
+        )
+        more = f" and {len(differing) - N_SHOWN} more" if len(differing) > N_SHOWN else ""
+        warn(
+            f"{len(differing)} of {len(compared)} scores differ from those that the source states: {first}{more}. "
+            "Leave these models out, or look at their files: a part may be missing, or the table is of another "
+            "version.",
+            DataWarning,
+        )
     return PublishedCheck(len(compared), float(np.max(distances)) if distances else float("nan"), differing)
 
 
@@ -122,17 +133,3 @@ def _columns(scenarios: FloatArray, scenario: str | None) -> FloatArray:
 def _mean(values: FloatArray) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if known.size else float("nan")
-
-
-def _tell(differing: tuple[Difference, ...], n_compared: int) -> None:
-    first = ", ".join(
-        f"{quoted(one.model_id)}{f' on {one.scenario}' if one.scenario else ''}: {one.read:.4f}, published "
-        f"{one.published:.4f}"
-        for one in differing[:N_SHOWN]
-    )
-    more = f" and {len(differing) - N_SHOWN} more" if len(differing) > N_SHOWN else ""
-    warn(
-        f"{len(differing)} of {n_compared} scores differ from those that the source states: {first}{more}. Leave these "
-        "models out, or look at their files: a part may be missing, or the table is of another version.",
-        DataWarning,
-    )

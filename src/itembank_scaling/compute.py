@@ -13,6 +13,7 @@ from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, shown, w
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.columns import MISSING_WORDS, TRUTH_WORDS
 from itembank.readers.matrix import read_known
+from itembank.responses.model_features import FINAL_COLUMN, PARAMETER_COLUMNS, RECIPE_COLUMNS, TOKEN_COLUMNS
 from itembank.tabular import Compact
 
 COUNT_SUFFIXES = {"": 0, "k": 3, "m": 6, "b": 9, "t": 12}
@@ -34,15 +35,15 @@ def counts(column: pl.Series) -> tuple[FloatArray, IntArray]:
     if column.dtype.is_numeric() or column.dtype == pl.Null:
         return column.cast(pl.Float64).fill_null(np.nan).to_numpy().copy(), np.zeros(0, dtype=np.int64)
     texts = [None if text is None else text.strip() for text in column.cast(pl.String, strict=False).to_list()]
-    values = [math.nan if text is None or text.lower() in MISSING_WORDS else _count(text) for text in texts]
+    values: list[float | None] = []
+    for text in texts:
+        if text is None or text.lower() in MISSING_WORDS:
+            values.append(math.nan)
+        else:
+            found = _COUNT.fullmatch(text)
+            values.append(float(found["number"]) * 10.0 ** COUNT_SUFFIXES[found["suffix"].lower()] if found else None)
     bad = np.array([row for row, value in enumerate(values) if value is None], dtype=np.int64)
     return np.array([math.nan if value is None else value for value in values], dtype=np.float64), bad
-
-
-def _count(text: str) -> float | None:
-    """Count that a text names, None when it names none."""
-    found = _COUNT.fullmatch(text)
-    return float(found["number"]) * 10.0 ** COUNT_SUFFIXES[found["suffix"].lower()] if found else None
 
 
 def check_operations(names: Sequence[str], flops: FloatArray, implied: FloatArray) -> list[str]:
@@ -100,10 +101,6 @@ def _values(names: Sequence[str], values: FloatArray, rows: IntArray) -> str:
 
 FLOP_PER_PARAMETER_AND_TOKEN = 6.0
 """Training a transformer costs about six operations a parameter and token (Kaplan et al. 2020, 2.1)."""
-PARAMETER_COLUMNS = ("params", "n_parameters")
-TOKEN_COLUMNS = ("train_tokens",)
-RECIPE_COLUMNS = ("recipe", "mixture", "family_or_data", "family")
-FINAL_COLUMN = "is_final"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.compute import TrainingCompute, read_model_table, training_compute
+from itembank_scaling.compute import TrainingCompute, read_model_table, training_compute
 
 
 def table(**columns: list[object]) -> pl.DataFrame:

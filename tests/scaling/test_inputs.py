@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.choice_table import read_choice_scores, read_losses
 from itembank.readers.read import read_lm_eval
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.responses import ResponseMatrix
+from itembank_scaling.inputs import read_choice_scores, read_losses
 from tests.readers.logs import sample, write_run
 
-LOG = Path(__file__).parent / "lm_eval_0_4_13"
+LOG = Path(__file__).parent.parent / "readers" / "lm_eval_0_4_13"
 
 
 @pytest.fixture(scope="module")
