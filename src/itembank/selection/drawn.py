@@ -13,6 +13,7 @@ from itembank.bank.selections import Selection
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
+from itembank.numerics.ties import rounded
 from itembank.responses.siblings import order_by_answers
 from itembank.selection.pools import Choice, ItemPools
 from itembank.selection.random_items import expected_counts
@@ -36,7 +37,7 @@ def choose_drawn(pools: ItemPools, spec: Drawn) -> list[Choice]:
     )
     # an item that counts and cannot come, beside items that must: no probability says how the sample was drawn
     is_known = bool(np.all(probabilities[weights > 0.0] > 0.0))
-    order = np.lexsort((mean[items], group))
+    order = np.lexsort((rounded(mean[items]), group))  # of equals the first by what past models answered
     chosen = systematic_sample(probabilities, order, pools.rng)
     starts = np.cumsum([0, *(pool.items.size for pool in scenarios)])
     result = []
