@@ -9,6 +9,7 @@ import pytest
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
+from itembank.errors import ModelWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked
 from itembank.estimation.method_trials import choose_method, sample_of, try_methods
@@ -91,7 +92,7 @@ def test_few_known_scores_take_estimates_from_how_items_were_drawn():
     by_design = estimate(bank, select_cells(new_models(), selection), selection=selection, interval="design")
     np.testing.assert_array_equal(found.low, by_design.low)
     truth = full_scores(bank, new_models())
-    assert np.all(np.mean((found.low <= truth) & (truth <= found.high), axis=0) > 0.85)
+    assert np.all(np.mean((found.low <= truth) & (truth <= found.high), axis=0) > 0.8)
 
 
 @pytest.mark.filterwarnings("ignore:items of .* are not skill")
@@ -108,10 +109,14 @@ def test_where_items_were_not_drawn_or_a_method_is_named_the_item_model_is_left(
 
 
 @pytest.mark.filterwarnings("ignore:items of .* are not skill")
-def test_too_few_answers_of_a_scenario_leave_the_item_model():
+def test_one_answer_of_several_leaves_the_item_model():
     bank = build_bank(simulated().take(models=np.arange(5)), SPEC, rng=0)
     selection = select(bank, 4, method="stratified", rng=0)
-    assert estimate(bank, select_cells(new_models(), selection), selection=selection).interval_kind == "model-based"
+    cells = select_cells(new_models(), selection)
+    assert estimate(bank, cells, selection=selection).interval_kind == "design"
+    one = cells.take(items=np.arange(1))
+    with pytest.warns(ModelWarning, match="some have no response"):
+        assert estimate(bank, one, selection=selection).interval_kind == "model-based"
 
 
 @pytest.mark.usefixtures("few_folds")

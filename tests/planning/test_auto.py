@@ -5,7 +5,6 @@ import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.selections import Selection
-from itembank.calibration.build import build_bank
 from itembank.errors import DataError, ParameterError
 from itembank.estimation import method_trials, past_errors
 from itembank.estimation.calibrated_scores import OutOfFold
@@ -15,6 +14,7 @@ from itembank.estimation.folds import folds, folds_beyond
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.planning import auto
 from itembank.planning.auto import Tried, choose_selection
+from itembank.selection.drawn import expected_half_width
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select, select_by_recipe
 from itembank.selection.selector_specs import METHODS, Stratified, VOptimal
@@ -73,45 +73,25 @@ def test_items_are_v_optimal_and_the_error_told_is_that_of_models_left_out(bank,
     )
 
 
-def test_where_random_items_give_better_models_narrower_intervals_it_says_so(bank, monkeypatch):
-    usual, better = (with_errors(size * np.linspace(-1.0, 1.0, 41)) for size in (0.02, 0.3))
-    found = dataclasses.replace(usual, beyond=better, share=np.zeros(41))
-    recipe = Recipe(VOptimal(), 12, False, ())
-    half = 100.0 * auto.by_chance_beyond(bank, recipe, 0)
-    assert 0.0 < 1.5 * half < 30.0
-    text = auto._widths_in_words(bank, Tried(recipe, found), 0)
-    assert text.startswith("95 % interval of a model like past ones about ±16.0 points, of one better than all of them")
-    assert text.endswith(f"give such a model about ±{half:.1f} (method='random' and estimate(..., interval='design')).")
-    monkeypatch.setattr(auto, "MUCH_WIDER", 100.0)
-    assert auto._widths_in_words(bank, Tried(recipe, found), 0).endswith("of one better than all of them ±30.0.")
-    assert "better" not in auto._widths_in_words(bank, Tried(recipe, usual), 0)
+def test_it_says_how_wide_intervals_of_drawn_items_are(bank):
+    usual = with_errors(0.02 * np.linspace(-1.0, 1.0, 41))
+    found = dataclasses.replace(usual, beyond=with_errors(0.3 * np.linspace(-1.0, 1.0, 41)), share=np.zeros(41))
+    drawn = select(bank, 12, method="drawn", rng=0)
+    half = 100.0 * expected_half_width(bank, drawn, level=0.95)
+    text = auto._widths_in_words(bank, Tried(Recipe(VOptimal(), 12, False, ()), found), 0)
+    assert text.startswith("95 % interval of a model like past ones about ±")
+    assert text.endswith(f"Drawn items give ±{half:.1f} whatever a model is (method='drawn').")
+    explained = auto.with_expected_width(bank, drawn).explanation
+    assert explained == f"drawn. 95 % interval of the overall score about ±{half:.1f} points, whatever a model is."
 
 
-def test_the_width_by_chance_is_what_better_models_left_out_get_from_random_items(bank):
-    recipe = Recipe(VOptimal(), 18, False, ())
-    half = []
-    for fold in folds_beyond(bank):
-        scores = estimate(
-            fold.bank,
-            bank.responses.take(models=fold.held_out),
-            selection=select(fold.bank, 18, method="random", rng=4),
-            interval="design",
-        )
-        half.extend((scores.high - scores.low)[:, -1] / 2.0)
-    assert auto.by_chance_beyond(bank, recipe, 4) == pytest.approx(np.median(half))
-    assert np.isnan(auto.by_chance_beyond(small_bank(n_models=12, n_items=36), recipe, 4))  # none can be left out
-    few = dataclasses.replace(recipe, n_items=1)
-    assert np.isnan(auto.by_chance_beyond(bank, few, 4))
-
-
-def test_better_models_of_which_none_answered_the_items_say_nothing(bank):
-    place = np.array(
-        [np.sum(bank.targets.scenario_index[:k] == one) for k, one in enumerate(bank.targets.scenario_index)]
-    )
-    holes = np.arange(bank.n_models)[:, None] % 12 == place  # one of each scenario
-    thin = build_bank(dataclasses.replace(bank.responses, responses=np.where(holes, np.nan, bank.responses.responses)))
-    assert folds_beyond(thin)
-    assert np.isnan(auto.by_chance_beyond(thin, Recipe(VOptimal(), 33, False, ()), 0))
+def test_the_width_that_is_told_is_the_one_that_models_get(bank):
+    """Of past models themselves, within a fifth: the bank's spread of answers, less what it predicts of them."""
+    drawn = select(bank, 18, method="drawn", rng=4)
+    scores = estimate(bank, bank.responses, selection=drawn)
+    assert scores.interval_kind == "design"
+    typical = np.median((scores.high - scores.low)[:, -1]) / 2.0
+    assert expected_half_width(bank, drawn, level=0.95) == pytest.approx(typical, rel=0.35)
 
 
 def test_items_are_chosen_anew_without_the_models_they_are_judged_by(monkeypatch):

@@ -16,8 +16,8 @@ from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS, AnchorCorrectness, AnchorIRT, Stratified, VOptimal
 from tests.bank.banks import make_bank
 
-FREE = ("v-optimal", "optimal-design")
-RANDOM = ("random", "stratified")
+FREE = ("drawn", "v-optimal", "optimal-design")
+RANDOM = ("drawn", "random", "stratified")
 ALL_METHODS = pytest.mark.parametrize("method", list(METHODS.kinds))
 EQUAL_COUNTS = pytest.mark.parametrize(
     "method", [*(name for name in METHODS.kinds if name not in FREE), VOptimal(allocation="equal")]

@@ -1,7 +1,7 @@
 """Scores and intervals whose validity rests on the random draw of the items, not on the item model."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -10,24 +10,21 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction
 from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.estimation.drawn_predictions import means_elsewhere, predicted_answers
 from itembank.estimation.estimates import Scores
 from itembank.estimation.observations import Observations, bank_positions, found_items
 from itembank.estimation.point_methods import Known
 from itembank.estimation.predictions import scenario_sums
+from itembank.estimation.regressions import reconciled
 from itembank.estimation.response_summary import score_basis
-from itembank.irt.bernoulli import probability
-from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.blocks import row_blocks
 from itembank.numerics.intervals import t_reach
 from itembank.numerics.parallel import one_blas_thread
-from itembank.numerics.splits import dealt_out, splits_of
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import n_items_asked
 
-N_FOLDS = 10
-"""Parts of the sample, each predicted from the others: an ability from nine tenths of it is nearly that from all."""
-HOW = "Choose the items with --method random or stratified, and exclude none"
+HOW = "Choose the items with --method drawn, random or stratified, and exclude none"
 
 
 @one_blas_thread()
@@ -105,8 +102,7 @@ def is_by_design(known: Known, selection: Selection | None) -> bool:
         check_design(known.bank, selection)
     except DataError:
         return False
-    _, is_lacking = _answered(known.bank, known.observations)
-    return not is_lacking[~known.summary.is_silent].any()
+    return not _has_too_few(known.observations)[~known.summary.is_silent].any()
 
 
 def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | None) -> Selection:
@@ -139,7 +135,7 @@ def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | N
 def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selection, *, level: float) -> Scores:
     """Estimate the same scores from responses that are aligned with the items of a checked selection."""
     bank, observations = known.bank, known.observations
-    _check_answered(bank, observations, model_ids)
+    _check_answered(observations, model_ids)
     probability_of = np.full(bank.n_items, np.nan)
     drawn_items = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     probability_of[drawn_items] = selection.inclusion_probabilities
@@ -149,72 +145,106 @@ def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selectio
     return Scores.joined([_block(known.take(models=rows, columns=columns), probabilities, level) for rows in blocks])
 
 
-def _check_answered(bank: Bank, observations: Observations, model_ids: Sequence[str]) -> None:
+def _check_answered(observations: Observations, model_ids: Sequence[str]) -> None:
     """Refuse too few answers, and warn how missing answers count."""
-    names, n_scenarios = bank.targets.scenarios, bank.targets.n_scenarios
-    n_drawn = np.bincount(bank.targets.scenario_index[observations.selected], minlength=n_scenarios)
-    absent = [names[j] for j in np.flatnonzero(n_drawn == 0)]
-    if absent:
-        raise DataError(f"every scenario needs chosen items, got none in {shown(absent)}. {HOW}.")
-    answered, is_lacking = _answered(bank, observations)
-    lacking = np.argwhere(is_lacking)
-    if lacking.shape[0]:
-        where = [f"{model_ids[model]} in {names[j]} ({answered[model, j]})" for model, j in lacking.tolist()]
+    lacking = np.flatnonzero(_has_too_few(observations))
+    if lacking.size:
         raise DataError(
-            "design-based intervals need responses to at least 2 of the chosen items of every scenario, got fewer "
-            f"from {shown(where)}. Choose more items, run the missing ones, or leave these models out."
+            "design-based intervals need responses to at least 2 of the chosen items, got fewer from "
+            f"{shown([model_ids[model] for model in lacking.tolist()])}. Run the missing ones, or leave these models "
+            "out."
         )
     missing = np.flatnonzero(observations.n_missing)
     if missing.shape[0]:
         models = [f"{model_ids[model]} ({observations.n_missing[model]})" for model in missing.tolist()]
         warn(
             f"responses to some of the {observations.selected.size} chosen items are missing: {shown(models)}. They "
-            "count as missing at random within their scenario; if hard items are missing, scores come out too high.",
+            "count as missing at random; if hard items are missing, scores come out too high.",
             DataWarning,
         )
 
 
-def _answered(bank: Bank, observations: Observations) -> tuple[IntArray, BoolArray]:
-    """Count the answered items of each scenario, and say where they are too few, both (n_models, n_scenarios)."""
-    n_scenarios, index = bank.targets.n_scenarios, bank.targets.scenario_index
-    observed = (~np.isnan(observations.responses)).astype(np.float64)
-    answered = scenario_sums(observed, index[observations.positions], n_scenarios).astype(np.int64)
-    n_counting = np.bincount(index[bank.targets.weights > 0.0], minlength=n_scenarios)
-    return answered, (answered < 2) & (answered < n_counting)
+def _has_too_few(observations: Observations) -> BoolArray:
+    """Whether models answered so few of the drawn items that their spread says nothing, (n_models,)."""
+    n_answered = np.sum(~np.isnan(observations.responses), axis=1)
+    result: BoolArray = n_answered < min(2, observations.selected.size)
+    return result
 
 
 def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
-    """Estimate the targets of some models, from items drawn with these probabilities, (n_columns,)."""
-    targets, observations, summary = known.bank.targets, known.observations, known.summary
-    index, positions = targets.scenario_index, observations.positions
-    chosen = drawn(
-        observations.responses,
-        targets.weights[positions],
-        probabilities,
-        index[positions],
-        targets.n_scenarios,
-        n_drawn=np.bincount(index[observations.selected], minlength=targets.n_scenarios),
-    )
-    fitted = probability(known.bank.parameters.take(positions), summary.abilities)
-    cross_fitted = _cross_fitted(known)
-    slopes = tuned_slopes(chosen, cross_fitted)
-    values = difference_values(chosen, fitted, summary.posterior_mean - summary.known, slopes)
-    variances, freedom = difference_variances(chosen, fitted, slopes)
-    cross_fitted_variances, _ = difference_variances(chosen, cross_fitted, slopes)
-    # residuals of the fitted ability are too small and cross-fitted ones too large, since the estimate uses the better
-    # fit: where the true error was 5.9 points, cross-fitted ones alone said 6.7 and the geometric mean 5.9
-    variances = np.sqrt(variances * cross_fitted_variances)
+    """Estimate the targets of some models, from items drawn with these probabilities, (n_columns,).
+
+    The overall score is estimated from all drawn items together, with weights ``w_j omega_i``. A scenario score is a
+    composite (Fay and Herriot 1979; Rao and Molina 2015, section 6.1): what is predicted, put right by what the
+    predictions were off in other scenarios, and what the scenario's own drawn items say, weighed by their variances.
+    """
+    targets, observations = known.bank.targets, known.observations
+    index, positions = targets.scenario_index[known.observations.positions], observations.positions
+    omega = targets.weights[positions]
+    answers, of_scenarios = observations.responses, targets.scenario_weights
+    together, n_drawn = np.zeros_like(index), np.array([observations.selected.size])
+    whole = drawn(answers, of_scenarios[index] * omega, probabilities, together, 1, n_drawn=n_drawn)
+    parts = replace(whole, weights=omega, scenario_index=index, n_scenarios=targets.n_scenarios)
+    correction = whole.weights * (1.0 - probabilities) / probabilities
+    predicted = predicted_answers(known, correction)
     # above one, `guarded_variances` would take a larger variance than a response in [0, 1] can have
-    noise_ratio = np.minimum(score_basis(known.bank).noise_ratio, 1.0)
-    return scores_of_sample(
-        chosen,
-        values,
-        variances,
-        freedom,
-        noise_ratio=noise_ratio,
-        scenario_weights=targets.scenario_weights,
-        level=level,
+    noise_ratio = np.minimum(score_basis(known.bank).noise_ratio, 1.0) @ of_scenarios
+    unseen = (predicted.unseen @ of_scenarios)[:, None]
+    value = difference_values(whole, predicted.fitted, unseen)
+    # residuals of what was fitted to the same answers are too small, and those of predictions from the other answers
+    # too large, since the estimate uses the better fit: where the true error was 5.9 points, the latter alone said 6.7
+    # and the geometric mean 5.9
+    (fitted, freedom), (left_out, _) = (
+        difference_variances(whole, one) for one in (predicted.fitted, predicted.left_out)
     )
+    variance = guarded_variances(whole, value, np.sqrt(fitted * left_out), freedom, noise_ratio)
+    # what predictions are off in the other scenarios says nothing of the chance in a scenario's own draw
+    off = means_elsewhere(answers - predicted.fitted, correction, index, targets.n_scenarios)
+    synthetic = parts.known + predicted.unseen + parts.unseen_weight * off
+    direct = difference_values(parts, predicted.fitted, predicted.unseen)
+    expanded = [one.sums((1.0 - one.probabilities) * one.expansion**2) for one in (whole, parts)]
+    of_draw = _ratio(variance, expanded[0]) * expanded[1]
+    scenarios, squares = composite(synthetic, direct, of_draw, predicted.apart, parts)
+    values = np.column_stack([scenarios, value])
+    variances = np.column_stack([squares, variance])
+    values = reconciled(values, variances, of_scenarios)
+    half = t_reach(level, np.maximum(freedom, 1.0)) * np.sqrt(variances)
+    least = np.column_stack([parts.known, whole.known])
+    left = np.column_stack([parts.unseen_weight, whole.unseen_weight])
+    n_right, n_observed = (np.column_stack([n, n.sum(axis=1)]) for n in (parts.n_right, parts.n_observed))
+    near = score_intervals((values, variances, np.broadcast_to(freedom, values.shape)), n_right, n_observed, level)
+    # Wilson's form where few outcomes of the rarer kind were seen, and less and less of it up to `MANY_RARER`: with
+    # unequal weights it is wider than it need be
+    share = np.clip(1.0 - n_rarer(n_right, n_observed)[:, -1:] / MANY_RARER, 0.0, 1.0)
+    ends = zip(near, (values - half, values + half), strict=True)
+    low, high = (np.clip(share * one + (1.0 - share) * two, least, np.minimum(least + left, 1.0)) for one, two in ends)
+    values = np.clip(values, least, np.minimum(least + left, 1.0))
+    return Scores(values, np.sqrt(variances), np.fmin(low, values), np.fmax(high, values))
+
+
+def composite(
+    synthetic: FloatArray,  # (n_models, n_scenarios): Predicted, and put right by what was off elsewhere
+    direct: FloatArray,  # (n_models, n_scenarios): Put right by what was off in the scenario
+    variance: FloatArray,  # (n_models, n_scenarios): Of the direct one, over draws; 0 where nothing was drawn
+    apart: FloatArray,  # (n_scenarios,): Mean square of past models' scores about the synthetic one; NaN where unknown
+    parts: "Drawn",
+) -> tuple[FloatArray, FloatArray]:
+    """Weigh two estimates of each scenario score, and say how uncertain the result is, both (n_models, n_scenarios).
+
+    ``T = S + g (D - S)`` with ``g = A / (A + v)``. A is that of past models, or larger, as far as this model's own
+    scenarios lie further apart than theirs: ``sum (D - S)^2 / sum (A + v)``. The mean square error is
+    ``g^2 v + (1 - g)^2 B`` with B the larger of A and ``(D - S)^2``, what this scenario itself shows.
+    """
+    is_direct = variance > 0.0
+    known = np.where(np.isnan(apart), 0.0, apart)
+    gap = np.where(is_direct, direct - synthetic, 0.0)
+    expected = np.sum(np.where(is_direct, known + variance, 0.0), axis=1)
+    further = np.maximum(_ratio(np.sum(gap**2, axis=1), expected, otherwise=1.0), 1.0)
+    wanders = np.where(np.isnan(apart), UNKNOWN, known * further[:, None])
+    share = np.where(is_direct, _ratio(wanders, wanders + variance), 0.0)
+    beside = np.where(np.isnan(apart) & is_direct, 0.0, np.maximum(wanders, gap**2))
+    square = share**2 * variance + (1.0 - share) ** 2 * beside
+    return synthetic + share * gap, np.where(parts.unseen_weight > 0.0, square, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,92 +355,44 @@ def scores_of_sample(
     return Scores(value, np.sqrt(variance), low, high)
 
 
-def _cross_fitted(known: Known) -> FloatArray:
-    """Predict each drawn item from the ability that the other drawn items give, (n_models, n_columns).
-
-    Folds take every tenth of the drawn items of each scenario, in the order of what past models answered.
-    """
-    observations, basis = known.observations, score_basis(known.bank)
-    positions, drawn_items = observations.positions, observations.selected
-    parameters, answers = basis.parameters.take(positions), basis.answers(observations.responses, positions)
-    place = np.argsort(known.bank.content_order.items)[drawn_items]
-    in_order = np.lexsort((place, basis.targets.scenario_index[drawn_items]))
-    fold = dealt_out(in_order, N_FOLDS)[np.searchsorted(drawn_items, positions)]
-    predicted = np.empty(answers.shape)
-    for split in splits_of(fold):
-        others = answers.copy()
-        others[:, split.test] = np.nan
-        start, trials = known.summary.abilities, observations.n_trials
-        theta = map_abilities(parameters, others, basis.prior, start=start, n_trials=trials).theta
-        predicted[:, split.test] = probability(parameters.take(split.test), theta)
-    return predicted
-
-
-SLOPE_SD = 0.3
-"""Prior standard deviation, around one, of the slope of responses on predictions: in a small sample the slope stays
-near one, that of the item model."""
-
-
+UNKNOWN = 1e6
+"""Square by which scenario scores count as off that nobody knows: only what was drawn of a scenario counts then."""
+MANY_RARER = 5.0
+"""Outcomes of the rarer kind from which on intervals are symmetric."""
 PSEUDO_OUTCOMES = 1.0
 """Weight, in outcomes of the rarer kind, of the variance that holds if predictions explain nothing."""
-
-
-def tuned_slopes(
-    sample: Drawn,
-    # (n_models, n_columns): q: made without the response they predict, or the slope flatters the item model
-    predictions: FloatArray,
-) -> FloatArray:
-    """Slope of responses on predictions in each scenario, shrunk to one, (n_models, n_scenarios).
-
-    ``beta = (C_qy + k) / (C_qq + k)`` with ``k = C_ee / (n s^2)``: the normal posterior mean for the prior
-    N(1, s^2), s = `SLOPE_SD`, and e = y - q; moments are weighted with ``(1 - pi) (omega / pi)^2``, as items count
-    in the variance. The slope that least squares finds makes the control variate's variance smallest, so that a
-    useless item model costs nothing in large samples (power tuning: Angelopoulos, Duchi and Zrnic 2023, PPI++).
-    """
-    # (1 - pi) (omega / pi)^2: the weight of a squared residual in the variance, so that the slope minimises it
-    weights = (1.0 - sample.probabilities) * sample.expansion**2
-    total = sample.sums(weights)
-    y = _centred(sample, sample.responses, weights, total)
-    q = _centred(sample, predictions, weights, total)
-    moments = [_ratio(sample.sums(weights * product), total) for product in (q * q, q * y, (y - q) ** 2)]
-    k = _ratio(moments[2], sample.n_observed * SLOPE_SD**2)
-    slope = _ratio(moments[1] + k, moments[0] + k, otherwise=1.0)
-    # C_qy of a few items can be far off; within [0, 2] the slope is at most one away from its prior mean
-    return np.clip(slope, 0.0, 2.0)
 
 
 def difference_values(
     sample: Drawn,
     predictions: FloatArray,  # (n_models, n_columns): p of the drawn items
     unseen_predicted: FloatArray,  # (n_models, n_scenarios): ``sum_U omega_i p_i``
-    slopes: FloatArray,  # (n_models, n_scenarios): beta
 ) -> FloatArray:
     """Estimate scenario scores by the difference estimator, (n_models, n_scenarios).
 
-    ``T = sum_S omega_i y_i + beta sum_U omega_i p_i + W_U sum_S b_i (y_i - beta p_i) / sum_S b_i`` with S the observed
-    items, U the others, ``W_U = sum_U omega_i`` and ``b_i = omega_i (1 - pi_i) / pi_i``: p-IRT, and the sample's
-    estimate of how far it is off on the unseen items. With beta = 1 and the expected ``W_U = sum_S b_i`` it is
+    ``T = sum_S omega_i y_i + sum_U omega_i p_i + W_U sum_S b_i (y_i - p_i) / sum_S b_i`` with S the observed
+    items, U the others, ``W_U = sum_U omega_i`` and ``b_i = omega_i (1 - pi_i) / pi_i``: what is predicted, and the
+    sample's estimate of how far that is off on the unseen items. With the expected ``W_U = sum_S b_i`` it is
     ``sum_all omega p + sum_S omega (y - p) / pi`` (Cassel, Sarndal and Wretman 1976); the ratio (Hajek 1971) takes a
     constant error of the predictions out as well.
     """
-    # b_i = (1 - pi_i) omega_i / pi_i; `off` is the mean of y - beta p that the sample estimates for the unseen items
+    # b_i = (1 - pi_i) omega_i / pi_i; `off` is the mean of y - p that the sample estimates for the unseen items
     correction_weights = (1.0 - sample.probabilities) * sample.expansion
     off = _ratio(
-        sample.sums(correction_weights * (sample.responses - sample.spread_out(slopes) * predictions)),
+        sample.sums(correction_weights * (sample.responses - predictions)),
         sample.sums(correction_weights),
     )
     left = sample.unseen_weight
-    return np.where(left > 0.0, sample.known + slopes * unseen_predicted + left * off, sample.known)
+    return np.where(left > 0.0, sample.known + unseen_predicted + left * off, sample.known)
 
 
 def difference_variances(
     sample: Drawn,
     predictions: FloatArray,  # (n_models, n_columns)
-    slopes: FloatArray,  # (n_models, n_scenarios)
 ) -> tuple[FloatArray, FloatArray]:
     """Variance over samples of `difference_values` and its degrees of freedom, each (n_models, n_scenarios).
 
-    ``V = sum_S (1 - pi_i) (omega_i / pi_i)^2 e_i^2 / (1 - h_i)`` with e the residuals ``y - beta p`` less their mean
+    ``V = sum_S (1 - pi_i) (omega_i / pi_i)^2 e_i^2 / (1 - h_i)`` with e the residuals ``y - p`` less their mean
     with weights ``b_i = omega_i (1 - pi_i) / pi_i``, and ``h_i = b_i / sum_S b`` the leverage of a residual on that
     mean. It is the approximation that needs no joint probabilities (Hajek 1964; Deville 1999; Matei and Tille 2005),
     good for designs of high entropy such as systematic sampling in random order, with the small-sample correction of
@@ -429,8 +411,7 @@ def difference_variances(
         out=np.zeros(correction_weights.shape),
         where=correction_weights > 0.0,
     )
-    residuals: FloatArray = sample.responses - sample.spread_out(slopes) * predictions
-    residuals = _centred(sample, residuals, correction_weights, total)
+    residuals = _centred(sample, sample.responses - predictions, correction_weights, total)
     counts = correction_weights * sample.expansion  # c_i = (1 - pi_i) (omega_i / pi_i)^2
     is_judged = leverage < 1.0 - 1e-9  # a single item is its own mean: its residual is zero
     squares = np.divide(counts * residuals**2, 1.0 - leverage, out=np.zeros(counts.shape), where=is_judged)
@@ -443,7 +424,7 @@ def guarded_variances(
     values: FloatArray,  # (n_models, n_scenarios)
     variances: FloatArray,  # (n_models, n_scenarios)
     freedom: FloatArray,  # (n_models, n_scenarios)
-    noise_ratio: FloatArray,  # (n_scenarios,): r: how much less than binary ones responses vary; at most one
+    noise_ratio: FloatArray,  # (n_scenarios,), or one: r: how much less than binary ones responses vary; at most one
 ) -> FloatArray:
     """Variances that do not vanish where a sample shows hardly any variation, (n_models, n_scenarios).
 

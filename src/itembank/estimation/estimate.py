@@ -46,6 +46,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.error_kinds import Errors
 from itembank.responses.model_features import model_dates, months_between
 from itembank.responses.responses import ResponseMatrix
+from itembank.selection.selector_specs import DRAWN
 from itembank.tabular import Note
 
 MOST_KEPT = 8
@@ -297,6 +298,8 @@ def _best_interval(
     bank, is_auto = known.bank, isinstance(spec, Auto)
     if is_auto and not bank.calibration.is_fitted:
         return "design", as_if_drawn(bank, known.observations, selection), ""
+    if is_auto and selection is not None and selection.method == DRAWN and is_by_design(known, selection):
+        return "design", selection, ""
     method = Stacked() if isinstance(spec, Auto) else spec
     if published_subset(bank, selection, method) is not None or folds(bank, progress=progress):
         return "calibrated", selection, ""

@@ -105,8 +105,8 @@ def _means(values: FloatArray, places: Places, noise_ratio: FloatArray, level: f
     no_predictions, nothing = np.zeros(values.shape), np.zeros((values.shape[0], n_scenarios))
     return scores_of_sample(
         chosen,
-        difference_values(chosen, no_predictions, nothing, nothing),
-        *difference_variances(chosen, no_predictions, nothing),
+        difference_values(chosen, no_predictions, nothing),
+        *difference_variances(chosen, no_predictions),
         noise_ratio=noise_ratio,
         scenario_weights=places.scenario_weights,
         level=level,

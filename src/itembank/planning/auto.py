@@ -10,11 +10,10 @@ from itembank.bank.bank_views import keep_half_width
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import is_whole
-from itembank.errors import DataError, ParameterError, remedy
+from itembank.errors import ParameterError, remedy
 from itembank.estimation.calibrated_scores import OutOfFold
-from itembank.estimation.design_based import design_based_estimates
 from itembank.estimation.estimator_specs import IN_STAGES, Stacked
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds, folds_beyond
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.headlines import headline_slopes
 from itembank.estimation.method_trials import sample_of, too_few, try_methods, try_stages
 from itembank.numerics.arrays import FloatArray
@@ -22,14 +21,13 @@ from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
+from itembank.selection.drawn import expected_half_width
 from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe, stages_of
 from itembank.selection.select import candidates, open_scenarios, select_by_recipe
-from itembank.selection.selector_specs import METHODS, Random, SelectionSpec, Stratified, VOptimal
+from itembank.selection.selector_specs import METHODS, Drawn, SelectionSpec, Stratified, VOptimal
 
 FALLBACK = Stratified("proportional")
 LEVEL = 0.95
-MUCH_WIDER = 1.5
-"""Than design-based intervals of as many random items: from here on a selection says so."""
 WEIGHT_DIGITS = 3
 FRACTION_OF_FITS = 0.7
 """Part of the progress bar for fitting without some models, where that was not done before."""
@@ -115,40 +113,27 @@ def _sizes_in_words(bank: Bank) -> str:
 
 
 def _widths_in_words(bank: Bank, tried: Tried, seed: int) -> str:
-    """Say how wide intervals will be, and where items drawn by chance give narrower ones for better models."""
+    """Say how wide intervals will be, and how wide those of drawn items are, whatever a model is."""
     usual, beyond = (100.0 * tried.found.typical_half_width(level=LEVEL, beyond=beyond) for beyond in (False, True))
     text = f"{100 * LEVEL:g} % interval of a model like past ones about ±{usual:.1f} points"
-    if np.isnan(beyond):
-        return f"{text}."
-    text += f", of one better than all of them ±{beyond:.1f}."
-    by_chance = 100.0 * by_chance_beyond(bank, tried.recipe, seed)
-    if not beyond > MUCH_WIDER * by_chance:
+    text += "." if np.isnan(beyond) else f", of one better than all of them ±{beyond:.1f}."
+    if bank.headline is not None:
         return text
-    how = remedy("method='random' and estimate(..., interval='design')", "--method random, estimate --interval design")
-    return f"{text} Items drawn at random give such a model about ±{by_chance:.1f} ({how})."
+    drawn = select_by_recipe(bank, replace(tried.recipe, spec=Drawn()), seed)
+    by_draw = 100.0 * expected_half_width(bank, drawn, level=LEVEL)
+    if np.isnan(by_draw):
+        return text
+    how = remedy("method='drawn'", "--method drawn")
+    return f"{text} Drawn items give ±{by_draw:.1f} whatever a model is ({how})."
 
 
-def by_chance_beyond(bank: Bank, recipe: Recipe, seed: int) -> float:
-    """Half-width that better past models, left out, typically get by design from as many items drawn at random.
-
-    NaN where none can be left out, or where a design says nothing: of too few items, of some that were not drawn, of
-    another score.
-    """
-    found = [np.empty(0)]
-    for fold in folds_beyond(bank) if bank.headline is None else ():
-        try:
-            drawn = select_by_recipe(fold.bank, replace(recipe, spec=Random()), seed)
-            answers = bank.responses.take(models=fold.held_out)
-            answered = ~np.isnan(answers.of_items(sample_of(bank, drawn).positions))
-            whole = answers.take(models=np.flatnonzero(answered.all(axis=1)))
-            if not whole.n_models:
-                continue
-            scores = design_based_estimates(fold.bank, whole, drawn, level=LEVEL)
-        except (DataError, ParameterError):
-            return np.nan
-        found.append((scores.high - scores.low)[:, -1] / 2.0)
-    widths = np.concatenate(found)
-    return float(np.median(widths)) if widths.size else np.nan
+def with_expected_width(bank: Bank, drawn: Selection) -> Selection:
+    """Say of drawn items how wide the interval from them will be."""
+    half = 100.0 * expected_half_width(bank, drawn, level=LEVEL)
+    if np.isnan(half):
+        return drawn
+    words = f"{100 * LEVEL:g} % interval of the overall score about ±{half:.1f} points, whatever a model is"
+    return replace(drawn, explanation=f"{drawn.method}. {words}.")
 
 
 def aimed_at_headline(bank: Bank) -> VOptimal:

@@ -23,12 +23,13 @@ from itembank.planning.auto import (
     first_of_stages,
     routing_method,
     stage_sizes,
+    with_expected_width,
 )
 from itembank.planning.predicting import items_never_asked, with_prediction
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import ROUTING, STAGE, Recipe, read_recipe, stages_of
 from itembank.selection.select import select as select_by
-from itembank.selection.selector_specs import METHODS, SelectionSpec
+from itembank.selection.selector_specs import DRAWN, METHODS, SelectionSpec
 
 
 @says_instead(n="n_items", seed="rng", target="method=selectors.VOptimal(target=...), or bank=banks.with_target(...)")
@@ -57,7 +58,8 @@ def select(
         `DataWarning` names scenarios without items.
     method : spec or str
         'auto': V-optimal items, ahead of past models (`choose_selection`; the selection's `explanation` says how far
-        estimates were off). Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
+        estimates were off). 'drawn': items drawn at random, more of those of which the bank is unsure, whose intervals
+        hold for any model. Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
         'v-optimal', 'optimal-design', or a spec with its choices.
     stages : int
         With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method
@@ -123,7 +125,8 @@ def select(
                 f"{METHODS.name_of(METHODS.resolve(method))!r}. Leave it out, or take the whole bank."
             )
         spec = METHODS.resolve(method).aimed_at(predicted) if predicted else method
-        return select_by(bank, n_items, method=spec, rng=seed, **about)  # type: ignore[arg-type]
+        chosen = select_by(bank, n_items, method=spec, rng=seed, **about)  # type: ignore[arg-type]
+        return with_expected_width(bank, chosen) if chosen.method == DRAWN else chosen
 
     if stages == 1:
         chosen = choose(n_items, method)

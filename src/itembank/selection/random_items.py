@@ -73,7 +73,7 @@ def choose_stratified(
 
 
 def expected_counts(
-    n_items: int,  # At most the sum of the capacities
+    n_items: float,  # At most the sum of the capacities
     shares: FloatArray,  # (n_parts,): Positive
     capacities: IntArray,  # (n_parts,)
 ) -> FloatArray:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
-from itembank.checks import check_one_of, check_whole
+from itembank.checks import check_fraction, check_one_of, check_whole
 from itembank.errors import ParameterError
 from itembank.methods import Method, MethodTable
 from itembank.selection.criteria import Criterion, criterion_of
@@ -78,6 +78,30 @@ class Stratified(RandomSelectionSpec):
     def __post_init__(self) -> None:
         """Check the choices."""
         check_one_of("allocation", self.allocation, get_args(Allocation))
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn(RandomSelectionSpec):
+    """Items drawn at random from the whole benchmark, more often those of which the bank is unsure.
+
+    Intervals from them hold for any model, by the draw alone; the bank makes them narrow.
+
+    Attributes
+    ----------
+    flat : float
+        Share of the probabilities that is in proportion to the weights in the score alone, so that no item is so
+        unlikely that one surprising answer would count for very many.
+    """
+
+    flat: float = 0.2
+
+    def __post_init__(self) -> None:
+        """Check the choices."""
+        check_fraction("flat", self.flat, whole=True)
+
+    def may_skip_scenarios(self, *, is_short: bool) -> bool:
+        """Skip some where there are fewer items than scenarios."""
+        return is_short
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +286,13 @@ def _check_importance(target: str | Mapping[str, float]) -> None:
         raise ParameterError(f"importance of the targets must be finite numbers >= 0, not all zero, got {target!r}.")
 
 
+DRAWN = "drawn"
+"""Name of the method whose intervals rest on the draw, unless others are asked for."""
+
 METHODS: MethodTable[SelectionSpec] = MethodTable(
     "selection",
     {
+        DRAWN: Method(Drawn, "itembank.selection.drawn:choose_drawn"),
         "random": Method(Random, "itembank.selection.random_items:at_random"),
         "stratified": Method(Stratified, "itembank.selection.random_items:from_strata"),
         "anchor-correctness": Method(AnchorCorrectness, "itembank.selection.anchors:anchors_on_correctness"),

@@ -1,0 +1,192 @@
+"""What a bank predicts of the answers that a draw of items corrects: the item model and a few factors, half each.
+
+Few factors, for from few answers many would be fitted to their noise: past models say how many (`factors_that_serve`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from itembank.bank.bank_factors import columns_of, fitted_factor_model
+from itembank.bank.banks import Bank
+from itembank.estimation.point_methods import Known
+from itembank.estimation.predictions import scenario_sums
+from itembank.estimation.response_summary import score_basis
+from itembank.irt.bernoulli import probability
+from itembank.irt.linear_gaussian import FactorModel, factor_posterior, fit_factor_model, item_residuals
+from itembank.irt.newton import map_abilities
+from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.splits import dealt_out, splits_of
+from itembank.numerics.ties import rounded
+from itembank.responses.siblings import order_by_answers
+
+N_FOLDS = 10
+"""Parts of the sample, each predicted from the others: an ability from nine tenths of it is nearly that from all."""
+FACTORS = (0, 1, 2, 3, 5, 8)
+"""Numbers of factors that are tried."""
+MODELS_A_FACTOR = 4
+"""Past models that one factor takes at least."""
+FEWEST_TRIED, MOST_TRIED = 10, 1000
+"""Past models that say how many factors serve; of more, so many from the weakest to the strongest."""
+
+
+class Predicted(NamedTuple):
+    """Predictions for n_models models."""
+
+    fitted: FloatArray  # (n_models, n_columns): Of the drawn items, from all answers
+    left_out: FloatArray  # (n_models, n_columns): Of each drawn item, from the answers to the others
+    unseen: FloatArray  # (n_models, n_scenarios): ``sum_U omega_i p_i`` over the items that were not answered
+    # (n_scenarios,): Mean square of past models' scenario scores about predictions that the draw put right overall; NaN
+    # where too few past models say it
+    apart: FloatArray
+
+
+def predicted_answers(
+    known: Known,
+    correction: FloatArray,  # (n_columns,): ``b_i = w_i (1 - pi_i) / pi_i``, by which residuals are averaged
+) -> Predicted:
+    """Predict the answers of new models, to the drawn items and to all others."""
+    bank, observations, summary = known.bank, known.observations, known.summary
+    positions, n_scenarios = observations.positions, bank.targets.n_scenarios
+    fitted = probability(bank.parameters.take(positions), summary.abilities)
+    left_out, unseen = _without_their_fold(known), summary.posterior_mean - summary.known
+    if bank.published is not None or bank.rest is not None or bank.n_models < MODELS_A_FACTOR:
+        return Predicted(fitted, left_out, unseen, np.full(n_scenarios, np.nan))
+    columns = np.flatnonzero(~np.isnan(observations.responses).all(axis=0))
+    n_factors, apart = factors_that_serve(bank, positions[columns], correction[columns])
+    model = truncated(fitted_factor_model(bank), n_factors)
+    by_factors = _by_factors(model, bank, positions, observations.responses)
+    fitted, left_out, unseen = (
+        (one + other) / 2.0 for one, other in zip((fitted, left_out, unseen), by_factors, strict=True)
+    )
+    return Predicted(fitted, left_out, unseen, apart)
+
+
+def _without_their_fold(known: Known) -> FloatArray:
+    """Predict each drawn item from the ability that the other drawn items give, (n_models, n_columns).
+
+    Folds take every tenth of the drawn items of each scenario, in the order of what past models answered.
+    """
+    observations, basis = known.observations, score_basis(known.bank)
+    positions, drawn_items = observations.positions, observations.selected
+    parameters, answers = basis.parameters.take(positions), basis.answers(observations.responses, positions)
+    place = np.argsort(known.bank.content_order.items)[drawn_items]
+    in_order = np.lexsort((place, basis.targets.scenario_index[drawn_items]))
+    fold = dealt_out(in_order, N_FOLDS)[np.searchsorted(drawn_items, positions)]
+    predicted = np.empty(answers.shape)
+    for split in splits_of(fold):
+        others = answers.copy()
+        others[:, split.test] = np.nan
+        start, trials = known.summary.abilities, observations.n_trials
+        theta = map_abilities(parameters, others, basis.prior, start=start, n_trials=trials).theta
+        predicted[:, split.test] = probability(parameters.take(split.test), theta)
+    return predicted
+
+
+def means_elsewhere(
+    residuals: FloatArray,  # (n_models, n_columns): NaN where missing
+    correction: FloatArray,  # (n_columns,): Weight of each
+    scenario_index: IntArray,  # (n_columns,)
+    n_scenarios: int,
+) -> FloatArray:
+    """Mean residual over the drawn items of all other scenarios, (n_models, n_scenarios); 0 where there are none."""
+    weights = ~np.isnan(residuals) * correction
+    total = scenario_sums(np.nan_to_num(residuals) * weights, scenario_index, n_scenarios)
+    mass = scenario_sums(weights, scenario_index, n_scenarios)
+    others = [one.sum(axis=1, keepdims=True) - one for one in (total, mass)]
+    result: FloatArray = np.divide(others[0], others[1], out=np.zeros(total.shape), where=others[1] > 1e-12)
+    return result
+
+
+def truncated(model: FactorModel, n_factors: int) -> FactorModel:
+    """Keep the strongest factors; what the others explained becomes noise of the items."""
+    rest = model.loadings[:, n_factors:]
+    return FactorModel(model.mean, model.loadings[:, :n_factors], model.noise + np.einsum("iq,iq->i", rest, rest))
+
+
+def _by_factors(
+    model: FactorModel,
+    bank: Bank,
+    positions: IntArray,  # (n_columns,)
+    responses: FloatArray,  # (n_models, n_columns): NaN where missing
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Predict by the factor model, models that answered the same items together; as the first three of `Predicted`."""
+    targets = bank.targets
+    fitted, left_out = np.zeros(responses.shape), np.zeros(responses.shape)
+    unseen = np.zeros((responses.shape[0], targets.n_scenarios))
+    observed = ~np.isnan(responses)
+    patterns, which = np.unique(observed, axis=0, return_inverse=True)
+    for number, pattern in enumerate(patterns):
+        rows, columns = np.flatnonzero(which.ravel() == number), np.flatnonzero(pattern)
+        items, answers = positions[columns], responses[np.ix_(rows, columns)]
+        everything = np.clip(_predicted(model, items, answers), 0.0, 1.0)
+        weights = targets.weights.copy()
+        weights[items] = 0.0
+        unseen[rows] = scenario_sums(everything * weights, targets.scenario_index, targets.n_scenarios)
+        fitted[np.ix_(rows, columns)] = everything[:, items]
+        residual, _ = item_residuals(model, items, answers)
+        left_out[np.ix_(rows, columns)] = np.clip(answers - residual, 0.0, 1.0)
+    return fitted, left_out, unseen
+
+
+def _predicted(model: FactorModel, items: IntArray, answers: FloatArray) -> FloatArray:
+    """Predict the answers to all items, (n_models, n_items), from those to some."""
+    result: FloatArray = model.mean + factor_posterior(model, items, answers).mean @ model.loadings.T
+    return result
+
+
+def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) -> tuple[int, FloatArray]:
+    """Say how many factors predict past models best from their answers to these items, each model left out in turn.
+
+    And the mean square of their scenario scores about what is predicted then, (n_scenarios,), put right by what
+    predictions are off in the other scenarios: NaN with fewer than ten models.
+    """
+
+    def judge() -> tuple[int, FloatArray]:
+        targets = bank.targets
+        index, n_scenarios = targets.scenario_index, targets.n_scenarios
+        tried = [n for n in FACTORS if n * MODELS_A_FACTOR <= bank.n_models]
+        unseen = targets.weights.copy()
+        unseen[positions] = 0.0
+        left = np.bincount(index, weights=unseen, minlength=n_scenarios)
+        squares, errors = np.zeros(len(tried)), [[np.empty((0, n_scenarios))] for _ in tried]
+        for held_out, model in _models_of_folds(bank):
+            answers = bank.responses.take(models=held_out).responses
+            drawn = np.where(np.isnan(answers), model.mean, answers)[:, positions]
+            seen = scenario_sums(drawn * targets.weights[positions], index[positions], n_scenarios)
+            truth = bank.known_scores.value[held_out, :-1]
+            for number, n_factors in enumerate(tried):
+                expected = np.clip(_predicted(truncated(model, n_factors), positions, drawn), 0.0, 1.0)
+                squares[number] += np.nansum((answers - expected) ** 2 * (unseen * targets.scenario_weights[index]))
+                off = means_elsewhere(drawn - expected[:, positions], correction, index[positions], n_scenarios)
+                found = seen + scenario_sums(expected * unseen, index, n_scenarios) + left * off
+                errors[number].append(found - truth)
+        if not squares.any():
+            return min(1, bank.n_models // MODELS_A_FACTOR), np.full(n_scenarios, np.nan)
+        best = int(np.argmin(rounded(squares)))
+        found = np.concatenate(errors[best])
+        n_known = np.sum(~np.isnan(found), axis=0)
+        total = np.nansum(found**2, axis=0)
+        return tried[best], np.where(n_known >= FEWEST_TRIED, total / np.maximum(n_known, 1), np.nan)
+
+    key = ("factors that serve", positions.tobytes(), correction.tobytes())
+    return bank.cache.remember(key, judge)
+
+
+def _models_of_folds(bank: Bank) -> list[tuple[IntArray, FactorModel]]:
+    """Fit factors without each fifth of the past models; none where these are too few to be divided."""
+
+    def fit() -> list[tuple[IntArray, FactorModel]]:
+        rows = bank.distinct_models
+        if rows.size < FEWEST_TRIED:
+            return []
+        rows = rows[order_by_answers(bank.responses, rows, bank.content_order)]
+        if rows.size > MOST_TRIED:
+            rows = rows[np.linspace(0, rows.size - 1, MOST_TRIED).astype(np.int64)]
+        columns = columns_of(bank.responses)
+        return [
+            (rows[part.test], fit_factor_model(columns.of_models(np.sort(rows[part.train])), n_factors=max(FACTORS)))
+            for part in splits_of(dealt_out(np.arange(rows.size), 5))
+        ]
+
+    return bank.cache.remember("factor models of fifths", fit)

@@ -1,0 +1,106 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from itembank.errors import ParameterError
+from itembank.responses.responses import ResponseMatrix
+from itembank.selection.drawn import expected_answers, inclusion_probabilities, systematic_sample
+from itembank.selection.select import select
+from itembank.selection.selector_specs import Drawn
+from tests.bank.banks import make_bank
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return make_bank(n_models=20, n_items=60)
+
+
+@given(st.integers(5, 25), st.integers(0, 2**31))
+def test_probabilities_are_those_of_the_draw(n_items, seed):
+    rng = np.random.default_rng(seed)
+    group = np.sort(rng.integers(0, 3, 30))
+    group[[0, 1, 2]] = [0, 1, 2]
+    shares, certain = rng.gamma(0.5, size=30) + 1e-3, np.arange(30) == 7
+    pi = inclusion_probabilities(shares, group, n_items, certain=certain)
+    assert pi.sum() == pytest.approx(n_items)
+    assert pi[7] == 1.0
+    assert np.all((pi > 0.0) & (pi <= 1.0))
+    assert np.bincount(group, weights=pi).min() > 1.0 - 1e-9
+    for scenario in range(3):  # in proportion to the shares, where these do not ask for more than one
+        ours = (group == scenario) & (pi < 1.0 - 1e-9)
+        if ours.any():
+            np.testing.assert_allclose(pi[ours] / shares[ours], (pi / shares)[ours].max(), rtol=1e-6)
+    order = np.lexsort((rng.random(30), group))
+    drawn = systematic_sample(pi, order, rng)
+    assert drawn.size == n_items == np.unique(drawn).size
+    assert set(group[drawn].tolist()) == {0, 1, 2}
+
+
+def test_items_come_as_often_as_their_probabilities_say(rng):
+    pi = inclusion_probabilities(rng.random(12), np.repeat([0, 1], 6), 5, certain=np.zeros(12, bool))
+    counts = np.zeros(12)
+    for _ in range(4000):
+        counts[systematic_sample(pi, np.arange(12), rng)] += 1.0
+    assert np.all(np.abs(counts / 4000 - pi) < 4.5 * np.sqrt(pi * (1 - pi) / 4000) + 1e-12)
+
+
+def test_neighbours_in_difficulty_hardly_come_together(rng):
+    """Systematic sampling of equal probabilities draws one of each run of items along the order."""
+    order = rng.permutation(40)
+    for _ in range(20):
+        drawn = systematic_sample(np.full(40, 0.25), order, rng)
+        np.testing.assert_array_equal(np.sort(np.argsort(order)[drawn]) // 4, np.arange(10))
+
+
+def test_items_of_which_the_bank_is_unsure_come_more_often(bank):
+    mean, size = expected_answers(bank)
+    np.testing.assert_allclose(mean, bank.responses.responses.mean(axis=0))
+    assert np.corrcoef(size, mean * (1.0 - mean))[0, 1] > 0.7
+    assert size.min() > 0.0
+
+
+def test_a_selection_records_its_draw_and_gives_the_score_on_average(bank):
+    truth = bank.targets.with_overall(bank.scenario_scores)[:, -1]
+    found = []
+    for seed in range(200):
+        selection = select(bank, 12, method="drawn", rng=seed)
+        assert selection.n_items == 12
+        assert set(selection.scenarios) == set(bank.targets.scenarios)
+        items = bank.responses.item_indices(selection.item_ids)
+        weights = bank.targets.weights[items] / 3.0 / selection.inclusion_probabilities
+        found.append(bank.responses.responses[:, items] @ weights)  # Horvitz and Thompson (1952)
+    error = np.std(found, axis=0) / np.sqrt(200)
+    assert np.all(np.abs(np.mean(found, axis=0) - truth) < 4.5 * error)
+
+
+def test_included_items_are_certain_and_others_keep_their_chance(bank):
+    wanted = [bank.item_ids[3], bank.item_ids[41]]
+    selection = select(bank, 12, method="drawn", rng=0, included=wanted)
+    probability = dict(zip(selection.item_ids, selection.inclusion_probabilities, strict=True))
+    assert [probability[item] for item in wanted] == [1.0, 1.0]
+    assert selection.n_items == 12
+
+
+def test_per_scenario_each_gets_as_many(bank):
+    selection = select(bank, 5, method="drawn", rng=0, per_scenario=True)
+    assert [selection.scenarios.count(name) for name in bank.targets.scenarios] == [5, 5, 5]
+
+
+def test_a_draw_depends_on_no_name_and_no_order(bank, rng):
+    """Models and items in another order and with other names: the same items are drawn."""
+    models, items = rng.permutation(bank.n_models), rng.permutation(bank.n_items)
+    again = make_bank(n_models=20, n_items=60)
+    moved = bank.responses.take(models=models, items=items)
+    assert ResponseMatrix.create(moved.responses, models=moved.models, items=moved.items).n_items == 60
+    mean, size = expected_answers(again)
+    others = expected_answers(dataclasses.replace(bank, responses=bank.responses.take(models=models)))
+    np.testing.assert_allclose(others, (mean, size), atol=1e-9)
+
+
+@pytest.mark.parametrize("flat", [-0.1, 1.5])
+def test_a_share_outside_its_range_is_an_error(flat):
+    with pytest.raises(ParameterError, match="flat"):
+        Drawn(flat=flat)
