@@ -50,7 +50,8 @@ def predicted_answers(
     positions, n_scenarios = observations.positions, bank.targets.n_scenarios
     fitted = probability(bank.parameters.take(positions), summary.abilities)
     left_out, unseen = _without_their_fold(known), summary.posterior_mean - summary.known
-    if bank.published is not None or bank.rest is not None or bank.n_models < MODELS_A_FACTOR:
+    n_models = bank.n_models if bank.published is None else bank.published.n_models
+    if bank.rest is not None or n_models < MODELS_A_FACTOR:
         return Predicted(fitted, left_out, unseen, np.full(n_scenarios, np.nan))
     columns = np.flatnonzero(~np.isnan(observations.responses).all(axis=0))
     n_factors, apart = factors_that_serve(bank, positions[columns], correction[columns])
@@ -162,7 +163,7 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
                 found = seen + scenario_sums(expected * unseen, index, n_scenarios) + left * off
                 errors[number].append(found - truth)
         if not squares.any():
-            return min(1, bank.n_models // MODELS_A_FACTOR), np.full(n_scenarios, np.nan)
+            return 1, np.full(n_scenarios, np.nan)
         best = int(np.argmin(rounded(squares)))
         found = np.concatenate(errors[best])
         n_known = np.sum(~np.isnan(found), axis=0)
@@ -174,12 +175,12 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
 
 
 def _models_of_folds(bank: Bank) -> list[tuple[IntArray, FactorModel]]:
-    """Fit factors without each fifth of the past models; none where these are too few to be divided."""
+    """Fit factors without each fifth of the past models; none where these are unknown, or too few to be divided."""
 
     def fit() -> list[tuple[IntArray, FactorModel]]:
-        rows = bank.distinct_models
-        if rows.size < FEWEST_TRIED:
+        if bank.published is not None or bank.distinct_models.size < FEWEST_TRIED:
             return []
+        rows = bank.distinct_models
         rows = rows[order_by_answers(bank.responses, rows, bank.content_order)]
         if rows.size > MOST_TRIED:
             rows = rows[np.linspace(0, rows.size - 1, MOST_TRIED).astype(np.int64)]
