@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import itembank as ib
 from itembank.errors import ParameterError
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.drawn import expected_answers, inclusion_probabilities, systematic_sample
@@ -104,3 +105,18 @@ def test_a_draw_depends_on_no_name_and_no_order(bank, rng):
 def test_a_share_outside_its_range_is_an_error(flat):
     with pytest.raises(ParameterError, match="flat"):
         Drawn(flat=flat)
+
+
+@pytest.mark.parametrize("n_models", [0, 1, 3, 6])
+def test_any_number_of_past_models_will_do(bank, n_models):
+    """With few past models, or none, it is a stratified sample, and its intervals hold."""
+    past = bank.responses.take(models=np.arange(n_models)) if n_models else None
+    few = ib.banks.start(bank.responses.items, past)
+    new = bank.responses.take(models=np.arange(10, 20))
+    truth, covered = bank.targets.with_overall(bank.scenario_scores)[10:, -1], []
+    for seed in range(10):
+        selection = ib.select(few, 20, method="drawn", rng=seed)
+        found = ib.estimate(few, new, selection=selection)
+        assert found.interval_kind == "design"
+        covered.append((found.low[:, -1] <= truth) & (truth <= found.high[:, -1]))
+    assert np.mean(covered) > 0.9

@@ -304,7 +304,7 @@ def test_a_single_file_needs_no_list(load):
         ('name = "small"', 'title = "small"', "'name', 'splits'.*got 'title'"),
         ('name = "small"', "", "a study file needs 'name'"),
         ('name = "small"', "name = 3", "name of a study file must be a text, got 3"),
-        ('["random"]', '["rndom"]', "must be one of 'random'.*'rndom'"),
+        ('["random"]', '["rndom"]', "must be one of 'drawn'.*'rndom'"),
         ('["weighted"]', '[{method = "weighted", power = 2}]', "must be among none, got 'power'"),
         ('kind = "random"', 'kind = "kfold"', "'k-fold', 'random', 'leave-one-out'.*got 'kfold'"),
         ('kind = "random"', 'kind = "random"\nshare = 0.2', "'test_share', 'name', got 'share'"),

@@ -91,7 +91,7 @@ def test_what_the_numbers_depend_on_is_in_the_json():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"selectors": ("rndom",)}, "selection method must be one of 'random'.*'rndom'"),
+        ({"selectors": ("rndom",)}, "selection method must be one of 'drawn'.*'rndom'"),
         ({"estimators": ("gpirt",)}, "estimation method must be one of 'mean'.*'gpirt'"),
         ({"selectors": ()}, "at least one of selectors"),
         ({"selectors": "random"}, "selectors must be a list, got 'random'"),

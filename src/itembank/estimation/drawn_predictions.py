@@ -15,19 +15,20 @@ from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import FactorModel, factor_posterior, fit_factor_model, item_residuals
 from itembank.irt.newton import map_abilities
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.numerics.splits import dealt_out, splits_of
-from itembank.numerics.ties import rounded
-from itembank.responses.siblings import order_by_answers
+from itembank.numerics.ties import average_ranks, rounded
 
 N_FOLDS = 10
 """Parts of the sample, each predicted from the others: an ability from nine tenths of it is nearly that from all."""
+N_PARTS = 5
+"""Parts of the past models, each predicted by factors of the others."""
 FACTORS = (0, 1, 2, 3, 5, 8)
 """Numbers of factors that are tried."""
 MODELS_A_FACTOR = 4
 """Past models that one factor takes at least."""
 FEWEST_TRIED, MOST_TRIED = 10, 1000
-"""Past models that say how many factors serve; of more, so many from the weakest to the strongest."""
+"""Past models that say how many factors serve; of more, every so many-th."""
 
 
 class Predicted(NamedTuple):
@@ -51,7 +52,7 @@ def predicted_answers(
     fitted = probability(bank.parameters.take(positions), summary.abilities)
     left_out, unseen = _without_their_fold(known), summary.posterior_mean - summary.known
     n_models = bank.n_models if bank.published is None else bank.published.n_models
-    if bank.rest is not None or n_models < MODELS_A_FACTOR:
+    if bank.rest is not None or not bank.calibration.is_fitted or n_models < MODELS_A_FACTOR:
         return Predicted(fitted, left_out, unseen, np.full(n_scenarios, np.nan))
     columns = np.flatnonzero(~np.isnan(observations.responses).all(axis=0))
     n_factors, apart = factors_that_serve(bank, positions[columns], correction[columns])
@@ -181,13 +182,15 @@ def _models_of_folds(bank: Bank) -> list[tuple[IntArray, FactorModel]]:
         if bank.published is not None or bank.distinct_models.size < FEWEST_TRIED:
             return []
         rows = bank.distinct_models
-        rows = rows[order_by_answers(bank.responses, rows, bank.content_order)]
         if rows.size > MOST_TRIED:
             rows = rows[np.linspace(0, rows.size - 1, MOST_TRIED).astype(np.int64)]
+        # from the middle outwards, the weakest with the strongest: the same parts if wrong were right, and for equals
+        ranks = average_ranks(rounded(mean_where_known(bank.known_scores.value[rows].T)))
+        part_of = np.abs(ranks - (rows.size + 1) / 2.0).astype(np.int64) % N_PARTS
         columns = columns_of(bank.responses)
         return [
             (rows[part.test], fit_factor_model(columns.of_models(np.sort(rows[part.train])), n_factors=max(FACTORS)))
-            for part in splits_of(dealt_out(np.arange(rows.size), 5))
+            for part in splits_of(part_of)
         ]
 
     return bank.cache.remember("factor models of fifths", fit)

@@ -54,19 +54,16 @@ def expected_answers(bank: Bank) -> tuple[FloatArray, FloatArray]:
 
     The latter's square is the mean of two variances: what the factors leave of past models' answers, and that of a
     right or wrong answer of weak, of strong and of all models, by which an item that past models hardly differ in keeps
-    a chance to come. Where a bank holds no answers, the item model says both; where it has none, all items are alike.
+    a chance to come. Without past models' answers, or with few, the item model says both.
     """
-    if bank.published is None and bank.n_models >= 3:
+    if bank.calibration.is_fitted and bank.published is None and bank.n_models >= 3:
         right = _right_of_thirds(bank)
-        model = fitted_factor_model(bank)
-        mean, residual = model.mean, model.noise
-    elif bank.calibration.is_fitted:
+        mean, residual = fitted_factor_model(bank).mean, fitted_factor_model(bank).noise
+    else:
         prior = bank.calibration.prior
         along = np.linalg.cholesky(prior.covariance).sum(axis=1) / np.sqrt(prior.mean.size)
         right = probability(bank.parameters, prior.mean + np.outer([-1.5, 1.5, 0.0], along))
         mean, residual = right[-1], right[-1] * (1.0 - right[-1])
-    else:
-        return np.zeros(bank.n_items), np.ones(bank.n_items)
     spread = np.mean(right * (1.0 - right), axis=0)
     return mean, np.sqrt((residual + spread) / 2.0)
 
