@@ -19,6 +19,7 @@ from itembank.estimation.design_based import (
     scores_of_sample,
     unit_variances,
 )
+from itembank.estimation.estimate import estimate
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
@@ -213,6 +214,14 @@ def test_a_right_item_model_narrows_the_intervals_and_a_wrong_one_hardly_widens_
     plain = 2 * 1.97 * np.mean(np.sqrt((scores * (1 - scores)).sum(axis=1) * 0.75 / 50) / 3)
     assert half[False] < 0.9 * plain
     assert half[True] < 1.2 * plain
+
+
+def test_drawn_items_have_these_intervals_unless_others_are_asked_for(bank):
+    selection = select(bank, 30, method="drawn", rng=1)
+    found = estimate(bank, bank.responses, selection=selection)
+    assert found.interval_kind == "design"
+    assert not [note for note in found.notes if note.kind == "few-models"]
+    assert estimate(bank, bank.responses, selection=selection, method="p-irt").interval_kind == "calibrated"
 
 
 POPULATION = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.3, 0.9, 1.0])

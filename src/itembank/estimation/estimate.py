@@ -191,7 +191,9 @@ def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
     known = Known.of(_ranked_against_others(bank, matrix.model_ids), observations)
     why, wanted = "", interval
     if interval == "calibrated":
-        interval, selection, why = _best_interval(known, selection, spec, progress)
+        interval, selection, why = _best_interval(known, selection, spec, parent, progress)
+        if interval == "design" and selection is not None and selection.method == DRAWN:
+            wanted = interval  # drawn items are for it: it stands in for nothing
     estimates = _unknown(known, matrix, level=level, interval=interval, estimand=estimand, parent=parent)
     if interval == "design":
         estimates = replace(_by_design(estimates, known, selection), explanation=(why + estimates.explanation).strip())
@@ -292,13 +294,14 @@ def _ranked_against_others(bank: Bank, model_ids: Sequence[str]) -> Bank:
 
 
 def _best_interval(
-    known: Known, selection: Selection | None, spec: EstimationSpec, progress: ProgressCallback
+    known: Known, selection: Selection | None, spec: EstimationSpec, parent: str, progress: ProgressCallback
 ) -> tuple[IntervalKind, Selection | None, str]:
     """Return what intervals rest on where calibrated ones are asked for, the selection they rest on, and why."""
     bank, is_auto = known.bank, isinstance(spec, Auto)
     if is_auto and not bank.calibration.is_fitted:
         return "design", as_if_drawn(bank, known.observations, selection), ""
-    if is_auto and selection is not None and selection.method == DRAWN and is_by_design(known, selection):
+    is_drawn = selection is not None and selection.method == DRAWN
+    if is_auto and is_drawn and not parent and is_by_design(known, selection):
         return "design", selection, ""
     method = Stacked() if isinstance(spec, Auto) else spec
     if published_subset(bank, selection, method) is not None or folds(bank, progress=progress):
