@@ -205,7 +205,7 @@ def test_coverage_at_many_sizes_and_scores(method, wrong, n_items, easiness):
         assert np.all(covered < 0.98)
 
 
-def test_a_right_item_model_narrows_the_intervals_and_a_wrong_one_hardly_widens_them():
+def test_a_right_item_model_narrows_the_intervals_and_a_wrong_one_widens_them_by_less_than_a_fifth():
     half = {}
     for wrong in (False, True):
         bank, responses = simulated(wrong=wrong, n_items=600)

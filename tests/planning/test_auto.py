@@ -86,7 +86,7 @@ def test_it_says_how_wide_intervals_of_drawn_items_are(bank):
 
 
 def test_the_width_that_is_told_is_the_one_that_models_get(bank):
-    """Of past models themselves, within a fifth: the bank's spread of answers, less what it predicts of them."""
+    """Of past models themselves, within a third: the bank's spread of answers, less what it predicts of them."""
     drawn = select(bank, 18, method="drawn", rng=4)
     scores = estimate(bank, bank.responses, selection=drawn)
     assert scores.interval_kind == "design"

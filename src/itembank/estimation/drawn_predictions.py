@@ -37,8 +37,8 @@ class Predicted(NamedTuple):
     fitted: FloatArray  # (n_models, n_columns): Of the drawn items, from all answers
     left_out: FloatArray  # (n_models, n_columns): Of each drawn item, from the answers to the others
     unseen: FloatArray  # (n_models, n_scenarios): ``sum_U omega_i p_i`` over the items that were not answered
-    # (n_scenarios,): Mean square of past models' scenario scores about predictions that the draw put right overall; NaN
-    # where too few past models say it
+    # (n_scenarios,): Mean square of past models' scenario scores about predictions, put right by what these are off in
+    # other scenarios; NaN where too few past models say it
     apart: FloatArray
 
 
