@@ -4,9 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
+from scipy.stats import t as student
 
 from itembank.estimation.estimate import estimate
-from itembank.estimation.own_means import own_means
+from itembank.estimation.own_means import Places, _means, own_means
 from itembank.planning.select import select
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.lost_answers import LostAnswers
@@ -61,6 +63,42 @@ def test_intervals_cover_where_items_are_a_random_draw(rng):
         held.append(np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1])))
     assert min(held) > 0.85
     assert max(held) < 0.99
+
+
+@pytest.mark.parametrize("n", [5, 30])
+def test_all_right_has_wilsons_interval(n):
+    size = 10**9  # no finite-population correction
+    places = Places(np.zeros(n, int), np.full(n, 1 / size), np.array([size]), np.ones(1), True)
+    found = _means(np.ones((1, n)), places, np.ones(1), 0.95)
+    t2 = student.ppf(0.975, n - 1) ** 2  # Wilson's n / (n + z^2), with the quantile of t
+    np.testing.assert_allclose(found.low[0], n / (n + t2), rtol=1e-6)
+    np.testing.assert_allclose(found.high[0], 1.0)
+
+
+def test_half_right_has_wilsons_interval_with_the_quantile_of_t():
+    size, answers = 10**9, np.tile([0.0, 1.0], 200)[None]
+    places = Places(np.zeros(400, int), np.full(400, 1 / size), np.array([size]), np.ones(1), True)
+    found = _means(answers, places, np.ones(1), 0.9)
+    expected = binomtest(200, 400).proportion_ci(0.9, method="wilson")
+    np.testing.assert_allclose([found.low[0, -1], found.high[0, -1]], [expected.low, expected.high], atol=2e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mean", [0.03, 0.3, 0.97])
+@pytest.mark.parametrize(("n_scenarios", "n_each"), [(5, 2), (5, 6), (5, 20)])
+def test_intervals_of_the_overall_mean_hold(mean, n_scenarios, n_each):
+    """Items of unequal difficulty, drawn anew for each of many models."""
+    rng, size, held = np.random.default_rng(1), 200, []
+    index = np.repeat(np.arange(n_scenarios), n_each)
+    shares = np.full(n_scenarios, 1.0 / n_scenarios)
+    places = Places(index, np.full(index.size, 1 / size), np.full(n_scenarios, size), shares, True)
+    for _ in range(150):
+        p = rng.beta(4 * mean, 4 * (1 - mean), (n_scenarios, size))
+        y = (rng.random((12, n_scenarios, size)) < p).astype(float)
+        found = _means(y[:, :, :n_each].reshape(12, -1), places, np.ones(n_scenarios), 0.95)  # items are exchangeable
+        truth = y.mean(axis=(1, 2))
+        held.append((found.low[:, -1] - 1e-9 <= truth) & (truth <= found.high[:, -1] + 1e-9))
+    assert np.mean(held) > 0.93
 
 
 def test_a_full_run_says_its_own_score_first_and_a_selection_is_estimated_all_the_same(rng):

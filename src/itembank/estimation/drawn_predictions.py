@@ -27,6 +27,8 @@ FACTORS = (0, 1, 2, 3, 5, 8)
 """Numbers of factors that are tried."""
 MODELS_A_FACTOR = 4
 """Past models that one factor takes at least."""
+LEAST_CHANCE = 0.02
+"""Of a right and of a wrong answer, where what to expect of it is asked."""
 FEWEST_TRIED, MOST_TRIED = 10, 1000
 """Past models that say how many factors serve; of more, every so many-th."""
 
@@ -37,6 +39,8 @@ class Predicted(NamedTuple):
     fitted: FloatArray  # (n_models, n_columns): Of the drawn items, from all answers
     left_out: FloatArray  # (n_models, n_columns): Of each drawn item, from the answers to the others
     unseen: FloatArray  # (n_models, n_scenarios): ``sum_U omega_i p_i`` over the items that were not answered
+    # (n_models, n_columns): How far answers are expected to lie from predictions, squared
+    variance: FloatArray
     # (n_scenarios,): Mean square of past models' scenario scores about predictions, put right by what these are off in
     # other scenarios; NaN where too few past models say it
     apart: FloatArray
@@ -51,9 +55,12 @@ def predicted_answers(
     positions, n_scenarios = observations.positions, bank.targets.n_scenarios
     fitted = probability(bank.parameters.take(positions), summary.abilities)
     left_out, unseen = _without_their_fold(known), summary.posterior_mean - summary.known
+    # above one, a variance would be larger than a response in [0, 1] can have
+    noise = np.minimum(score_basis(bank).noise_ratio, 1.0)[bank.targets.scenario_index[positions]]
     n_models = bank.n_models if bank.published is None else bank.published.n_models
     if bank.rest is not None or not bank.calibration.is_fitted or n_models < MODELS_A_FACTOR:
-        return Predicted(fitted, left_out, unseen, np.full(n_scenarios, np.nan))
+        variance = noise * _of_outcomes(left_out)
+        return Predicted(fitted, left_out, unseen, variance, np.full(n_scenarios, np.nan))
     columns = np.flatnonzero(~np.isnan(observations.responses).all(axis=0))
     n_factors, apart = factors_that_serve(bank, positions[columns], correction[columns])
     model = truncated(fitted_factor_model(bank), n_factors)
@@ -61,7 +68,16 @@ def predicted_answers(
     fitted, left_out, unseen = (
         (one + other) / 2.0 for one, other in zip((fitted, left_out, unseen), by_factors, strict=True)
     )
-    return Predicted(fitted, left_out, unseen, apart)
+    # half by what past models' answers showed beside the factors, half by outcomes of the chance that is predicted:
+    # the one knows the items, the other the model
+    variance = (model.noise[positions] + noise * _of_outcomes(left_out)) / 2.0
+    return Predicted(fitted, left_out, unseen, variance, apart)
+
+
+def _of_outcomes(chance: FloatArray) -> FloatArray:
+    """Variance of right and wrong answers of these chances, none of them certain."""
+    chance = np.clip(chance, LEAST_CHANCE, 1.0 - LEAST_CHANCE)
+    return chance * (1.0 - chance)
 
 
 def _without_their_fold(known: Known) -> FloatArray:
