@@ -15,7 +15,7 @@ from itembank.selection.local_model import LocalModel
 from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import candidates, scenario_pools
 from itembank.selection.selector_specs import VOptimal
-from itembank.selection.v_optimal import LinearModels, greedy_v_optimal, wanted_scores
+from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class LocalDesign:
         weights[answered] = 0.0
         loadings = model.loadings @ np.linalg.cholesky((given + given.T) / 2.0)
         chosen, _ = greedy_v_optimal(
-            LinearModels.of_one(loadings[items], model.noise[items]),
+            LinearModel(loadings[items], np.zeros((items.size, 0)), model.noise[items]),
             weights[items],
             self.importance,
             min(n_items, int(is_open.sum())),

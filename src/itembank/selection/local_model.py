@@ -1,4 +1,4 @@
-"""Linear-Gaussian models of responses near one ability, and where models better than all past ones may be.
+"""Linear-Gaussian models of responses near one ability.
 
 Near a model's ability the item model is linear and Gaussian: responses rise with ability as steeply as the items'
 curves do there, and scatter as much as they do there. What the item model does not explain of the past models'
@@ -6,9 +6,8 @@ responses is a factor model of its own. Together they say which items tell most 
 `bank_factor_model` takes slopes and scatter of an average one: past models of all abilities taken together.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -27,15 +26,6 @@ if TYPE_CHECKING:
 SCATTER = "scatter"
 SMALLEST_NOISE = 0.02
 """Least noise of an item at any ability, as a fraction of the items' mean: curves are never known to be so flat."""
-
-
-class Near(NamedTuple):
-    """What the linear-Gaussian model near an ability has of its own, (n_items,) each."""
-
-    mean: FloatArray
-    slope: FloatArray  # Size of the loadings on ability
-    size: FloatArray  # Of the loadings on the factors of the residuals
-    noise: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,35 +93,10 @@ class LocalModel:
         residuals measured on the responses themselves serve all families. The factors of ability have the prior's
         covariance, which the answers then narrow as any other factor's.
         """
-        near = self.near(theta, covariance)
-        of_ability = near.slope[:, None] * self.of_ability
-        of_residual = self.residual.loadings * near.size[:, None]
-        return FactorModel(near.mean, np.column_stack([of_ability, of_residual, self.shifts]), near.noise)
-
-    def near(self, theta: FloatArray, covariance: FloatArray) -> Near:
-        """Give what of `at` differs between abilities."""
         parameters, residual = self.parameters, self.residual
         spread = np.sqrt(np.einsum("id,de,ie->i", parameters.loadings, covariance, parameters.loadings))
         mean, slope, scatter = expected_curve(parameters, parameters.loadings @ theta + parameters.intercept, spread)
         ratio = scatter / np.maximum(self.scatter, np.finfo(np.float64).tiny)
         noise = np.maximum(residual.noise * ratio, SMALLEST_NOISE * residual.noise.mean())
-        return Near(mean, slope, np.sqrt(ratio), noise)
-
-
-PLACES_AHEAD = (0.0, 0.5, 1.0, 1.5, 2.0)
-"""Where V-optimal items are to tell models apart besides: 0 is the middle half of past models, 1 their best quarter."""
-
-
-def abilities_ahead(bank: Bank, places: Sequence[float] = PLACES_AHEAD) -> FloatArray:
-    """Abilities on the line from the middle half of past models to the mean of their best quarter, (n_places, n_dims).
-
-    Past models are in the order of the overall score that the item model expects of them.
-    """
-    abilities = bank.calibration.abilities
-    score = probability(bank.parameters, abilities) @ bank.targets.overall_weights
-    order = np.argsort(score, kind="stable")
-    n_top = max(bank.n_models // 4, 1)
-    top, middle = abilities[order[-n_top:]].mean(axis=0), abilities[order[bank.n_models // 4 : -n_top]]
-    start = middle.mean(axis=0) if middle.size else top
-    result: FloatArray = start + np.outer(places, top - start)
-    return result
+        of_ability, of_residual = slope[:, None] * self.of_ability, self.residual.loadings * np.sqrt(ratio)[:, None]
+        return FactorModel(mean, np.column_stack([of_ability, of_residual, self.shifts]), noise)
