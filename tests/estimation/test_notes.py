@@ -41,10 +41,11 @@ def test_each_kind_is_said_once_with_the_drawn_items_that_would_settle_it(estima
         ("worse", ("wrong",)),
         ("unlike", ("half",)),
     ]
-    how = "and the interval holds for models like these. Drawn items would settle it: select(bank, 12, method='drawn')."
+    how = "and the interval holds for models like these. 12 items of `select` by method 'drawn' would settle it."
     assert found[0].text == f"better than all 3 past models, {how}"
+    assert {one.more.partition(". ")[0].rstrip(".") for one in found} == {"select(bank, 12, method='drawn')"}
     assert found[1].text == f"worse than all 3 past models, {how}"
-    assert found[2].text == f"answered (typicality below 0.1) unlike nearly all of the 3 past models, {how}"
+    assert found[2].text == f"answered unlike nearly all of the 3 past models (typicality below 0.1), {how}"
 
 
 def test_nothing_is_said_of_models_among_past_ones_or_where_nothing_is_known(estimates):

@@ -141,7 +141,7 @@ def why_not_calibrated(bank: "Bank") -> str:
 
 def note_flagged(result: "Comparison", n_past: int) -> None:
     """Say which models answered unlike past ones."""
-    from itembank.estimation.notes import UNLIKE  # noqa: PLC0415
+    from itembank.estimation.notes import said_of_unlike  # noqa: PLC0415
 
     if result.flagged_models:
-        note(f"{visible(shown(result.flagged_models))}: {UNLIKE} of the {n_past} past models.")
+        note(f"{visible(shown(result.flagged_models))}: {said_of_unlike(n_past)}.")

@@ -17,7 +17,6 @@ from itembank.tabular import Note, joined_notes
 
 WARNING, MISSING = "warning", "missing"
 """Kinds of notes that a warning has told already."""
-UNLIKE = f"answered (typicality below {FLAGGED:g}) unlike nearly all"
 LOOK = "Look at the run's prompts and settings first: itembank check with the bank and this run says what differs."
 
 
@@ -110,21 +109,24 @@ def notes_on_unlike(estimates: ScoreEstimates, past: PastModels, n_past: int) ->
     looks = {
         "better": (value > best, f"better than all {n_past} past models"),
         "worse": (value < worst, f"worse than all {n_past} past models"),
-        "unlike": (estimates.typicality.is_flagged, f"{UNLIKE} of the {n_past} past models"),
+        "unlike": (estimates.typicality.is_flagged, said_of_unlike(n_past)),
     }
     found, is_exact = [], estimates.is_exact
     for kind, (is_so, words) in looks.items():
         for row in np.flatnonzero(is_so).tolist():
-            rest = "."
+            text, more, n = f"{words}.", LOOK if kind == "unlike" else "", n_items[row]
             if not is_exact[row]:
-                how = remedy(
-                    f"select(bank, {n_items[row]}, method='drawn')",
-                    f"itembank select -n {n_items[row]} --method drawn",
-                )
-                rest = f", and the interval holds for models like these. Drawn items would settle it: {how}."
-            more = LOOK if kind == "unlike" else ""
-            found.append(Note(kind, f"{words}{rest}", more, (estimates.model_ids[row],)))
+                text = f"{words}, and the interval holds for models like these. "
+                text += f"{n} items of `select` by method 'drawn' would settle it."
+                how = remedy(f"select(bank, {n}, method='drawn')", f"itembank select -n {n} --method drawn")
+                more = f"{how}.{f' {more}' if more else ''}"
+            found.append(Note(kind, text, more, (estimates.model_ids[row],)))
     return list(joined_notes(found))
+
+
+def said_of_unlike(n_past: int) -> str:
+    """Say what flagged models did."""
+    return f"answered unlike nearly all of the {n_past} past models (typicality below {FLAGGED:g})"
 
 
 def note_on_past_models(past: PastModels, model_ids: Sequence[str]) -> list[Note]:
