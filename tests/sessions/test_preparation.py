@@ -222,7 +222,7 @@ def test_at_checkpoints_and_beyond_them_one_counts_alone(n, expected):
 def test_intervals_hold_where_the_item_model_is_wrong():
     """Six unrelated abilities, of which the bank knows one: the item model is far too sure after 32 answers."""
     rng = np.random.default_rng(6)
-    n_models, n_items, n_new = 140, 240, 60
+    n_models, n_items, n_new = 180, 240, 100
     group = np.arange(n_items) % 6
     theta = 0.8 * rng.standard_normal((n_models, 1)) + rng.standard_normal((n_models, 6))
     logits = 1.5 * (theta[:, group] - rng.standard_normal(n_items))
