@@ -13,8 +13,7 @@ from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.irt.parameters import ItemParameters
 from itembank.publishing import without_responses
-from itembank.selection.later_stages import LocalDesign
-from itembank.selection.local_model import LocalModel
+from itembank.selection.later_stages import LocalDesign, LocalModel
 from itembank.selection.select import select
 from itembank.selection.selector_specs import VOptimal
 from tests.bank.banks import make_bank, with_family

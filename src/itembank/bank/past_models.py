@@ -23,7 +23,6 @@ PART = "published."
 """Begins the names of its arrays in a bank's files."""
 OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit")
 """Arrays of a `PublishedSubset`."""
-"""Arrays that a `PublishedSubset` has where better models were left out."""
 PAST_SCORES = "past_scores"
 """Array of the scores of a published bank's past models."""
 MEASURED = ("error", "half_width", "coverage")
