@@ -184,7 +184,6 @@ def row_of(key: tuple[Any, ...], rows: pl.DataFrame) -> dict[str, Any]:
         "n_past": int(default["n_calibration"].max()),
         "errors": {name: mean_error(of_method(rows, method)) for name, method in METHODS.items()},
         "bias": 100.0 * float((default["estimate"] - default["truth"]).mean()),
-        "beyond": float(default["beyond"].mean()),
         **{name: IntervalQuality.of(one) for name, one in found.items()},
     }
 
@@ -192,9 +191,9 @@ def row_of(key: tuple[Any, ...], rows: pl.DataFrame) -> dict[str, Any]:
 def markdown(records: list[dict[str, Any]]) -> str:
     """Return a table: errors in points, with their standard error over models, and how intervals of the default did."""
     lines = [
-        "| data | models ahead | past | new | items | random | IRT++ | default | bias | coverage | half-width | beyond "
+        "| data | models ahead | past | new | items | random | IRT++ | default | bias | coverage | half-width "
         "| two stages | coverage | session | coverage |",
-        f"|{'---|' * 16}",
+        f"|{'---|' * 15}",
     ]
     for row in sorted(records, key=lambda row: (list(TITLES).index(row["study"]), row["split"] == BEST.name)):
         batch, stages, session = row["batch"], row["stages"], row["session"]
@@ -208,7 +207,6 @@ def markdown(records: list[dict[str, Any]]) -> str:
             f"{row['bias']:+.1f}",
             f"{batch.coverage:.2f}",
             f"{batch.half_width:.1f}",
-            f"{row['beyond']:.2f}",
             *(f"{one.error:.1f} | {one.coverage:.2f}" for one in (stages, session)),
         ]
         lines.append(f"| {' | '.join(cells)} |")

@@ -9,7 +9,7 @@ import polars as pl
 from benchmarks.panel.table import CELL, NAMES
 from benchmarks.panel.work import DEFAULT, of_method
 from benchmarks.resampling import IntervalQuality
-from itembank.estimation.estimates import BEYOND, FLAGGED
+from itembank.estimation.estimates import FLAGGED
 
 MISFIT = (0.7, 1.3, 1.8, 2.5)
 DECILES = 10
@@ -23,7 +23,6 @@ FAMILY = {
 """Columns of the models' tables that say what kind a model is; SWE-bench's agents have none."""
 FEWEST_OF_FAMILY = 5
 OTHERS = "others"
-USUAL, BETTER = "like past ones", "better than all past ones, or nearly"
 
 
 def default_estimates(estimates: pl.DataFrame) -> pl.DataFrame:
@@ -32,7 +31,7 @@ def default_estimates(estimates: pl.DataFrame) -> pl.DataFrame:
 
 
 def markdown(default: pl.DataFrame, families: Mapping[str, Mapping[str, str]]) -> str:
-    """Return tables of intervals by place, misfit, whether a model was flagged, decile of the estimate, and family.
+    """Return tables of intervals by misfit, whether a model was flagged, decile of the estimate, and family.
 
     Parameters
     ----------
@@ -41,26 +40,13 @@ def markdown(default: pl.DataFrame, families: Mapping[str, Mapping[str, str]]) -
     families : mapping of study to mapping of model id to family
     """
     tables = {
-        "models": by_place(default),
+        "models": {"all": default},
         "misfit D": by_misfit(default),
         "answered unlike past models": by_flag(default),
         "decile of the estimate": by_decile(default),
         "family": by_family(default, families),
     }
     return "\n\n".join(_table(head, groups) for head, groups in tables.items() if groups)
-
-
-def by_place(default: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """All estimates, and those of models that are said to be better than all past ones, and of others."""
-    is_better = pl.col("beyond").fill_nan(0.0) >= BEYOND
-    return {
-        "all": default,
-        **_divided(
-            default.with_columns(band=pl.when(is_better).then(pl.lit(BETTER)).otherwise(pl.lit(USUAL))),
-            "band",
-            [USUAL, BETTER],
-        ),
-    }
 
 
 def by_misfit(default: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -52,11 +52,9 @@ def _worse(records: list[dict[str, object]], name: str, words: str) -> str:
 
 
 def _covered(records: list[dict[str, object]]) -> str:
-    """Name the cells whose intervals hold too seldom or too often, and where models are better than all past ones."""
+    """Name the cells whose intervals hold too seldom or too often."""
     outside = [
-        f"{_place(row)}: {row['coverage']:.3f}" + (" (beyond)" if row["beyond"] > 0.5 else "")
-        for row in records
-        if not COVERAGE[0] <= row["coverage"] <= COVERAGE[1]
+        f"{_place(row)}: {row['coverage']:.3f}" for row in records if not COVERAGE[0] <= row["coverage"] <= COVERAGE[1]
     ]
     low, high = COVERAGE
     return f"- Coverage outside {low} to {high} (goal: none of models like past ones): {'; '.join(outside) or 'none'}."

@@ -68,7 +68,6 @@ def _cell(place: dict[str, object], rows: pl.DataFrame, seed: int) -> dict[str, 
         "coverage": default["coverage"],
         "half_width": default["half_width"],
         "half_width_over_p95": default["half_width_over_p95"],
-        "beyond": float(of_method(rows, DEFAULT)["beyond"].mean()),
         "spearman": default["spearman"],
         "best_spearman": max(_summary_of(summary, method)["spearman"] for method in PUBLISHED if method in ran),
     }
@@ -88,8 +87,8 @@ def markdown(records: list[dict[str, object]]) -> str:
     """Return the records as a Markdown table: the default against IRT++ and the best published method."""
     lines = [
         "| data | split | items | auto | IRT++ | ratio | ratio with stages by trial (taken) | best published "
-        "| coverage | with stages | half-width | beyond | width | Spearman (best) |",
-        f"|{'---|' * 14}",
+        "| coverage | with stages | half-width | width | Spearman (best) |",
+        f"|{'---|' * 13}",
     ]
     for row in records:
         errors = row["errors"]
@@ -103,7 +102,6 @@ def markdown(records: list[dict[str, object]]) -> str:
             f"{row['coverage']:.3f}",
             f"{row['by_trial_coverage']:.3f}",
             f"{100.0 * row['half_width']:.1f}",
-            f"{row['beyond']:.2f}",
             f"{row['half_width_over_p95']:.2f}",
             f"{row['spearman']:.3f} ({row['best_spearman']:.3f})",
         ]

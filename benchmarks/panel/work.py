@@ -89,7 +89,6 @@ def _of(
             "high": numbers["high"],
             "misfit": typicality.misfit,
             "typicality": typicality.typicality,
-            "beyond": typicality.beyond,
             "n_used": numbers["n_items"],
         }
     ).with_columns(

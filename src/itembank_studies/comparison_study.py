@@ -83,7 +83,7 @@ def largest_within(bank: Bank, choose: Callable[[int], Selection], costs: FloatA
 
 COLUMNS = (
     *("study", "split", "repeat", "fold", "draw", "selector", "estimator", "budget", "n_items", "model_id", "target"),
-    *("truth", "estimate", "low", "high", "misfit", "typicality", "beyond", "failure", "n_used", "effective_items"),
+    *("truth", "estimate", "low", "high", "misfit", "typicality", "failure", "n_used", "effective_items"),
     *("cost", "n_calibration", "n_dims", "converged", "seconds_calibrate", "seconds_select", "seconds_estimate"),
 )
 """Of a table of estimates; `StudyResult` says what they are."""
@@ -267,7 +267,6 @@ def _table(estimates: tuple[ScoreEstimates, ...], prepared: PreparedFold, effect
             **{name: part.ravel() for name, part in zip(("estimate", "low", "high", "n_used"), parts, strict=True)},
             "misfit": np.repeat(typicality.misfit, n_targets),
             "typicality": np.repeat(typicality.typicality, n_targets),
-            "beyond": np.repeat(typicality.beyond, n_targets),
             "effective_items": np.tile(effective, n_models),
         },
         schema_overrides={"model_id": pl.String, "target": pl.String},

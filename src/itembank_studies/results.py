@@ -23,7 +23,7 @@ class StudyResult(Tabular):
     estimates : table
         One row for every estimate of every model: `study`, `split`, `repeat`, `fold`, `draw`, `selector`,
         `estimator`, `budget` (items or cost asked for), `n_items` (chosen), `model_id`, `target`, `truth`,
-        `estimate`, `low`, `high`, `misfit`, `typicality` and `beyond` of the model (`Typicality`; NaN where intervals
+        `estimate`, `low`, `high`, `misfit` and `typicality` of the model (`Typicality`; NaN where intervals
         are not calibrated), `failure` (why there is no estimate, or empty), `n_used`, `effective_items`, `cost`,
         `n_calibration`, `n_dims`, `converged` and the CPU seconds `seconds_calibrate`, `seconds_select`,
         `seconds_estimate`.

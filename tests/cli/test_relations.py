@@ -25,7 +25,7 @@ TWIN, PAST = "~twin", "new-past"
 MARK = re.compile("[a-z]{4}~")
 """Before renamed ids: letters by chance, so that names sort in another order."""
 IGNORED = {"last_event", "at", "sha256", "verdicts", "notes", "sentence"}
-ONE_SIDED = {"beyond", "note"}
+ONE_SIDED = {"note"}
 """Keys of what is said of the best past models alone: the worst ones are not what they are, turned over."""
 """Keys of times, of digests, and of texts that name models in the order of their file, or repeat numbers."""
 DIGEST = re.compile("[0-9a-f]{12}")
@@ -88,7 +88,7 @@ def answers(names, abilities, n_items, n_trials=None):
 @functools.cache
 def tables():
     """Past models, of which many have the same score, new ones, two runs of a model, samples and training runs."""
-    rng = np.random.default_rng(37)  # with which scores are equal where folds beyond divide models
+    rng = np.random.default_rng(37)
     suite = simulated_suite(np.random.default_rng(3), n_recipes=2, n_items=12, n_sizes=4, n_checkpoints=1)
     items = suite.probability.items.select("item_id", "scenario")
     runs = pl.DataFrame({"model_id": suite.probability.model_ids}).join(items, how="cross", maintain_order="left_right")

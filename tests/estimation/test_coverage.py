@@ -20,9 +20,8 @@ from tests.estimation.simulated import full_scores, select_cells
 N_PAST, N_NEW, N_ITEMS, N_BANKS = 120, 200, 180, 12
 """A bank's intervals are as wide as its 120 models happened to ask for: its coverage has a standard deviation of 0.02,
 the mean over twelve banks of 0.006."""
-LEAST, MOST = 0.93, 0.997
-"""Of 95 % intervals, which go half of the way to those of better models: wider than this population asks for. A single
-method that is bad for better models is wider still, and has no upper limit; the default has."""
+LEAST, MOST = 0.93, 0.98
+"""Of 95 % intervals, over three standard deviations from that; the upper limit is the default's alone."""
 SPECS = {name: kind() for name, kind in METHODS.kinds.items()}
 WORLDS = {
     "ordinary": {},

@@ -29,30 +29,6 @@ def test_without_known_misfit_nothing_is_said():
 def test_models_unlike_past_ones_are_named():
     found = Typicality.unknown(3)._replace(typicality=np.array([0.1, 0.05, np.nan]))
     np.testing.assert_array_equal(found.is_flagged, [False, True, False])
-    (words,) = found.in_words(["a", "b", "c"], 30)
-    assert words.startswith("'b': answered unlike nearly all of the 30 past models")
-
-
-def test_models_better_than_all_past_ones_are_named():
-    found = Typicality.unknown(3)._replace(beyond=np.array([0.2, 0.7, np.nan]))
-    (words,) = found.in_words(["a", "b", "c"], 30)
-    assert words == "'b': probably better than all 30 past models (with a probability of 70 %)."
-    wide = found._replace(share=np.array([0.9, 0.7, 0.6]), months_ahead=np.array([np.nan, 7.2, 20.0]))
-    near, better, unknown = wide.in_words(["a", "b", "c"], 30, is_brief=True)
-    assert near.startswith("'a': high among the 30 past models, better than all with a probability of 20 %. The")
-    assert "past models (with a probability of 70 %). Newer than these by 7 months. The interval is wider" in better
-    assert unknown.startswith("'c': high among the 30 past models, perhaps better than all. Newer")
-    assert "judged by weaker ones" in wide.in_words(["a", "b", "c"], 30)[0]
-    exact = wide.in_words(["a", "b", "c"], 30, np.full(3, True))
-    assert exact == ["'b': better than all 30 past models. Newer than these by 7 months."]
-    assert Typicality.unknown(1).in_words(["a"], 30) == []
-
-
-def test_only_banks_that_models_can_be_added_to_are_said_to_gain_by_them():
-    found = Typicality.unknown(1)._replace(beyond=np.array([0.7]), share=np.array([0.9]))
-    said = {can_grow: found.notes(["a"], 30, can_grow=can_grow)[0].in_words() for can_grow in (True, False)}
-    assert "added to the bank" in said[True]
-    assert "added to the bank" not in said[False]
 
 
 def test_months_ahead_count_from_the_newest_past_model():

@@ -8,7 +8,7 @@ from itembank.bank.banks import CONTENT_ORDER
 from itembank.estimation.calibrated_scores import OutOfFold, without_sampling_error
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
-from itembank.estimation.folds import Folds, folds
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
 from itembank.estimation.past_errors import Expectations, MembersOutOfFold
@@ -71,8 +71,8 @@ def test_the_check_above_catches_a_leak(bank, changed, name):
         whole = dataclasses.replace(each)
         if name == "p-irt":  # the made-up bank's parameters do not come from its responses: take those of a fit
             whole = fitted_to(each)
-        leaky.cache.memory["folds"] = Folds(
-            tuple(dataclasses.replace(fold, make_bank=lambda whole=whole: whole) for fold in folds(each))
+        leaky.cache.memory["folds"] = tuple(
+            dataclasses.replace(fold, make_bank=lambda whole=whole: whole) for fold in folds(each)
         )
         values.append(tried(leaky, SINGLES[name]).value[MODEL])
     assert np.max(np.abs(values[1] - values[0])) > 1e-6
@@ -125,7 +125,7 @@ def test_stack_weights_of_a_fold_come_from_the_others(rng):
     other = dataclasses.replace(found, truth=truth)
     np.testing.assert_array_equal(other.by(spec).value[inside], found.by(spec).value[inside])
     assert np.all(other.by(spec).value[~inside] != found.by(spec).value[~inside])
-    assert not np.allclose(other.weights(spec).usual, found.weights(spec).usual)
+    assert not np.allclose(other.weights(spec), found.weights(spec))
 
 
 def test_stacked_is_between_its_members_and_better_than_the_worse(rng):
@@ -136,7 +136,7 @@ def test_stacked_is_between_its_members_and_better_than_the_worse(rng):
     assert np.all(stacked.value <= found.values.max(axis=0) + 1e-12)
     errors = np.mean(found.errors**2, axis=1)
     assert np.all(np.mean(stacked.error**2, axis=0) < errors[0])  # independent errors: the mean is better than the best
-    np.testing.assert_allclose(found.weights(spec).usual[0], 1.0 / (1.0 + (0.02 / 0.05) ** 2), atol=0.04)
+    np.testing.assert_allclose(found.weights(spec)[0], 1.0 / (1.0 + (0.02 / 0.05) ** 2), atol=0.04)
 
 
 def objective(weights, errors, prior_models):

@@ -6,10 +6,12 @@ import polars as pl
 import pytest
 
 from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.past_models import PastModels
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError
 from itembank.estimation.estimate import estimate
+from itembank.estimation.notes import notes_on_unlike
 from itembank.estimation.response_summary import score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
@@ -182,8 +184,9 @@ def test_models_that_answer_unlike_past_ones_are_hollow_and_a_caution(bank):
     responses = new_models(bank, 5)
     estimates = estimate(bank, responses, method="p-irt", interval="model-based")
     typicality = estimates.typicality._replace(typicality=np.array([0.5, 0.02, 0.6, 0.7, 0.8]))
-    notes = tuple(typicality.notes(estimates.model_ids, 30))
-    page = estimates_page(bank, responses, dataclasses.replace(estimates, typicality=typicality, notes=notes))
+    estimates = dataclasses.replace(estimates, typicality=typicality)
+    notes = tuple(notes_on_unlike(estimates, PastModels((), np.zeros(0)), 30))
+    page = estimates_page(bank, responses, dataclasses.replace(estimates, notes=notes))
     assert [one.text.partition(" unlike")[0] for one in of_kind(page, Caution)] == ["'new/1': answered"]
     flags = dict(zip(column(page, "Models", "model"), column(page, "Models", "is_flagged"), strict=True))
     assert [name for name, is_flagged in flags.items() if is_flagged] == ["new/1"]

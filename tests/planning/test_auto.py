@@ -10,7 +10,7 @@ from itembank.estimation import method_trials, past_errors
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
-from itembank.estimation.folds import folds, folds_beyond
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.planning import auto
 from itembank.planning.auto import Tried, choose_selection
@@ -45,10 +45,10 @@ def chosen_from(bank, n_items=12, **changes):
     )
 
 
-def with_errors(errors, beyond=None):
+def with_errors(errors):
     """Estimates with these errors of the one score, all of the same expected size."""
     signed = np.asarray(errors, float)[:, None]
-    return OutOfFold(np.zeros(signed.shape), signed, np.ones(signed.shape), np.ones(signed.shape), beyond=beyond)
+    return OutOfFold(np.zeros(signed.shape), signed, np.ones(signed.shape), np.ones(signed.shape))
 
 
 @pytest.mark.parametrize("choices", [{"n_items": 0}, {"n_items": 1000}, {"n_items": 12, "excluded": ["nowhere"]}])
@@ -64,18 +64,15 @@ def test_items_are_v_optimal_and_the_error_told_is_that_of_models_left_out(bank,
     assert (chosen.item_ids, chosen.method) == (expected.item_ids, "v-optimal")
     found = try_methods(bank, sample_of(bank, expected), expected, Stacked().members).by(Stacked())
     points = 100.0 * np.abs(found.error[:, -1]).mean()
-    half = found.half_widths(found.scale, found.share, level=0.95)[:, -1]
-    far = found.half_widths(found.beyond.scale, level=0.95)[:, -1]
+    half = found.half_widths(found.scale, level=0.95)[:, -1]
     assert chosen.explanation.startswith(
         f"v-optimal. Cross-validated mean error of the overall score: {points:.2f} points. "
-        f"95 % interval of a model like past ones about ±{100 * np.median(half):.1f} points, of one better than all of "
-        f"them ±{100 * np.median(far):.1f}."
+        f"95 % interval of a model like past ones about ±{100 * np.median(half):.1f} points. Drawn items give ±"
     )
 
 
 def test_it_says_how_wide_intervals_of_drawn_items_are(bank):
-    usual = with_errors(0.02 * np.linspace(-1.0, 1.0, 41))
-    found = dataclasses.replace(usual, beyond=with_errors(0.3 * np.linspace(-1.0, 1.0, 41)), share=np.zeros(41))
+    found = with_errors(0.02 * np.linspace(-1.0, 1.0, 41))
     drawn = select(bank, 12, method="drawn", rng=0)
     half = 100.0 * expected_half_width(bank, drawn, level=0.95)
     text = auto._widths_in_words(bank, Tried(Recipe(VOptimal(), 12, False, ()), found), 0)
@@ -105,22 +102,20 @@ def test_items_are_chosen_anew_without_the_models_they_are_judged_by(monkeypatch
     monkeypatch.setattr(method_trials, "select_by_recipe", recorded)
     chosen_from(bank)
     ids = np.array(bank.responses.model_ids)
-    unseen = [tuple(ids[fold.seen].tolist()) for fold in (*folds(bank), *folds_beyond(bank))]
-    assert all(not set(fold.seen) & set(fold.held_out) for fold in (*folds(bank), *folds_beyond(bank)))
+    unseen = [tuple(ids[fold.seen].tolist()) for fold in folds(bank)]
+    assert all(not set(fold.seen) & set(fold.held_out) for fold in folds(bank))
     assert sorted(asked) == sorted(("v-optimal", rest) for rest in unseen)
 
 
-def test_items_that_no_past_model_told_apart_may_come():
-    """Only seven items of 36 tell the calibration models apart, some of each scenario."""
+def test_items_that_tell_no_past_models_apart_do_not_come():
+    """Only seven items of 36 tell the past models apart, some of each scenario."""
     bank = small_bank(n_models=14, n_items=36)
     is_degenerate = np.ones(36, dtype=bool)
     is_degenerate[[0, 1, 2, 3, 4, 5, 7]] = False
     bank = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, is_degenerate=is_degenerate))
     with pytest.raises(ParameterError, match="n_items must be from 3"):
-        select(bank, 12, method=VOptimal(ahead=False))
-    assert chosen_from(bank).method == "v-optimal"
-    with pytest.raises(ParameterError, match=r"to 36 \(all that can be chosen\), got 37"):
-        chosen_from(bank, n_items=37)
+        select(bank, 12, method=VOptimal())
+    assert chosen_from(bank, n_items=7).method == "v-optimal"
 
 
 def test_few_models_fall_back_on_strata():
@@ -151,7 +146,7 @@ def test_estimates_use_the_work_that_the_choice_has_done(monkeypatch):
     found = chosen_from(bank)
     before = set(bank.cache.memory)
     assert {("arrays", "folds"), "folds"} <= before
-    assert sum(key[1].startswith("out-of-fold-") for key in before if key[0] == "arrays") == 2  # at random and beyond
+    assert sum(key[1].startswith("out-of-fold-") for key in before if key[0] == "arrays") == 1
     runs = []
     monkeypatch.setattr(past_errors, "_estimates", lambda *_: runs.append(1))
     assert estimate(bank, new_models(bank), selection=found).method == "stacked"
@@ -165,7 +160,7 @@ def test_a_loaded_bank_and_selection_find_the_work_that_was_kept(tmp_path, monke
     chosen_from(load_bank(tmp_path / "bank")).save(tmp_path / "selection.json")
     kept = {path.name for path in user_cache.rglob("*.safetensors")}
     assert {"folds.safetensors"} < kept
-    assert sum(name.startswith("out-of-fold-") for name in kept) == 2  # at random and beyond
+    assert sum(name.startswith("out-of-fold-") for name in kept) == 1
     runs = []
     monkeypatch.setattr(past_errors, "_estimates", lambda *_: runs.append(1))
     again = load_bank(tmp_path / "bank")
@@ -189,5 +184,5 @@ def test_progress_tells_of_the_fits_and_then_of_the_trial():
     assert told[-2:] == [("trying the items on past models", share) for share in (0.7, 1.0)]
     texts, shares = zip(*told[:-2], strict=True)
     assert all(text.startswith("fitting without") for text in texts)
-    assert min(shares) == pytest.approx(0.7 / 5)  # the first of four fits and one beyond
+    assert min(shares) == pytest.approx(0.7 / 4)  # the first of four fits
     assert max(shares) <= 0.7

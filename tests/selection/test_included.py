@@ -17,7 +17,7 @@ from itembank.selection.random_items import equal_counts
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select, select_by_recipe
 from itembank.selection.selector_specs import METHODS, OptimalDesign, Stratified, VOptimal
-from itembank.selection.v_optimal import LinearModels, greedy_v_optimal
+from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
 from tests.bank.banks import make_bank
 
 ALL = pytest.mark.parametrize(
@@ -142,7 +142,13 @@ def test_greedy_choice_knows_what_they_tell(bank):
     weights = np.full((8, 1), 1 / 8)
     first = np.arange(8) == 5
     chosen, _ = greedy_v_optimal(
-        LinearModels.of_one(loadings, noise), weights, np.ones(1), 2, **everything, **bounds, first=first
+        LinearModel(loadings, np.zeros((noise.size, 0)), noise),
+        weights,
+        np.ones(1),
+        2,
+        **everything,
+        **bounds,
+        first=first,
     )
     covariance = loadings @ loadings.T + np.diag(noise)
 

@@ -13,8 +13,7 @@ from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.irt.parameters import ItemParameters
 from itembank.publishing import without_responses
-from itembank.selection.later_stages import LocalDesign
-from itembank.selection.local_model import LocalModel
+from itembank.selection.later_stages import LocalDesign, LocalModel
 from itembank.selection.select import select
 from itembank.selection.selector_specs import VOptimal
 from tests.bank.banks import make_bank, with_family
@@ -76,7 +75,7 @@ def test_a_strong_model_is_asked_harder_items_than_a_weak_one(bank):
 def test_excluded_items_and_those_that_tell_nothing_are_not_chosen(bank):
     calibration = dataclasses.replace(bank.calibration, is_degenerate=np.arange(24) == 7)
     bank = dataclasses.replace(bank, calibration=calibration)
-    design = LocalDesign.of_bank(bank, VOptimal(ahead=False), (bank.item_ids[11],))
+    design = LocalDesign.of_bank(bank, VOptimal(), (bank.item_ids[11],))
     found = design.next_items(THETA, COVARIANCE, ANSWERED, 40, asked=ANSWERED)
     assert sorted(found.tolist()) == sorted(set(range(24)) - {7, 11, *ANSWERED.tolist()})
 

@@ -9,7 +9,7 @@ from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimator_specs import PIRT
-from itembank.estimation.folds import folds, folds_beyond
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.irt.parameters import AbilityPrior
 from itembank.selection.criteria import CRITERIA, criterion_of
@@ -231,7 +231,7 @@ def test_folds_choose_their_own_items_by_the_recipe(calibrated, monkeypatch):
 
     monkeypatch.setattr("itembank.estimation.method_trials.select_by_recipe", seen)
     found = try_methods(calibrated, sample_of(calibrated, selection), selection, [PIRT()])
-    assert asked == [(6, spec)] * len((*folds(calibrated), *folds_beyond(calibrated)))
+    assert asked == [(6, spec)] * len(folds(calibrated))
     assert len(asked) > 1
     assert np.isfinite(found.errors).all()
 

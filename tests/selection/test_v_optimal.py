@@ -6,13 +6,11 @@ import pytest
 
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.errors import ParameterError
-from itembank.irt.bernoulli import probability
 from itembank.irt.linear_gaussian import fit_factor_model
-from itembank.selection.local_model import LocalModel, abilities_ahead
 from itembank.selection.recipes import read_recipe
 from itembank.selection.select import select
 from itembank.selection.selector_specs import METHODS, VOptimal
-from itembank.selection.v_optimal import LinearModels, greedy_v_optimal, wanted_scores
+from itembank.selection.v_optimal import LinearModel, greedy_v_optimal, wanted_scores
 from tests.bank.banks import make_bank
 
 
@@ -31,7 +29,7 @@ def greedy(numbers, n_items, *, is_candidate=None, group=None, at_least=(0,), at
     loadings, noise, target_weights, importance = numbers
     size = noise.shape[0]
     return greedy_v_optimal(
-        LinearModels.of_one(loadings, noise),
+        LinearModel(loadings, np.zeros((size, 0)), noise),
         target_weights,
         importance,
         n_items,
@@ -181,55 +179,22 @@ def test_weights_of_scenarios_are_kept_in_the_selection_and_without_them_nothing
     assert "scenario_weights" not in chosen_for(bank, "balanced").recipe["options"]
 
 
-def models_ahead(bank):
-    """Linear-Gaussian models at the five places, all their loadings written out."""
-    abilities = abilities_ahead(bank)
-    return [LocalModel.of_bank(bank, VOptimal()).at(theta, np.zeros((theta.size,) * 2)) for theta in abilities]
-
-
-def test_selections_from_before_there_were_models_ahead_are_repeated_without_them(bank):
-    before = chosen_for(bank, "balanced", ahead=False)
-    assert "ahead" not in before.recipe["options"]
-    assert read_recipe(before).spec == VOptimal(ahead=False)
-    assert read_recipe(chosen_for(bank, "balanced")).spec == VOptimal()
-
-
 @pytest.mark.parametrize("dense_up_to", [0, 10**6])  # shifts as a sparse matrix, and as they are
-@pytest.mark.parametrize("ahead", [True, False])
-def test_items_are_the_best_of_all_by_the_factor_model_or_the_mean_over_six(ahead, dense_up_to, monkeypatch):
-    """The criterion by itself, by enumeration: of items ahead, half of the weight near and beyond the best models."""
+def test_items_are_the_best_of_all_by_the_factor_model(dense_up_to, monkeypatch):
+    """The criterion by itself, by enumeration."""
     monkeypatch.setattr("itembank.selection.v_optimal.DENSE_UP_TO", dense_up_to)
     bank = make_bank(n_models=30, n_items=24, seed=2)
-    usual, others = bank_factor_model(bank, discrepancy="auto"), models_ahead(bank)
-    assert len(others) == 5
+    model = bank_factor_model(bank, discrepancy="auto")
     weights, importance = wanted_scores(bank.targets, VOptimal())
-
-    def left(chosen):
-        variances = [dense_variances(one.loadings, one.noise, weights, chosen) for one in (usual, *others)]
-        return importance @ (0.5 * variances[0] + 0.5 * np.mean(variances[1:], axis=0) if ahead else variances[0])
-
     chosen = []
     for _ in range(7):
-        chosen.append(min(set(range(24)) - set(chosen), key=lambda one: left([*chosen, one])))
-    found = select(bank, 7, method=VOptimal(minimum_per_scenario=0, ahead=ahead), rng=0)
+        left = {
+            one: importance @ dense_variances(model.loadings, model.noise, weights, [*chosen, one])
+            for one in set(range(24)) - set(chosen)
+        }
+        chosen.append(min(left, key=left.get))
+    found = select(bank, 7, method=VOptimal(minimum_per_scenario=0), rng=0)
     assert sorted(bank.responses.item_indices(found.item_ids).tolist()) == sorted(chosen)
-
-
-def test_places_ahead_go_from_the_middle_of_past_models_to_twice_their_best_quarter():
-    bank = make_bank(n_models=40, n_items=60, n_dims=1)
-    ability = bank.calibration.abilities[:, 0] * np.sign(bank.parameters.loadings.mean())
-    by_score = np.argsort(probability(bank.parameters, bank.calibration.abilities) @ bank.targets.overall_weights)
-    middle, top = bank.calibration.abilities[by_score[10:30]].mean(), bank.calibration.abilities[by_score[30:]].mean()
-    assert ability[by_score[30:]].mean() > ability.mean()
-    for place, found in zip((0.0, 0.5, 1.0, 1.5, 2.0), models_ahead(bank), strict=True):
-        at = np.array([[middle + place * (top - middle)]])
-        np.testing.assert_allclose(found.mean, probability(bank.parameters, at)[0], rtol=1e-10)
-
-
-def test_items_ahead_are_harder(bank):
-    hardness = dict(zip(bank.item_ids, 1.0 - np.nanmean(bank.responses.responses, axis=0), strict=True))
-    ahead, past = (chosen_for(bank, "balanced", 12, ahead=flag).item_ids for flag in (True, False))
-    assert np.mean([hardness[one] for one in ahead]) > np.mean([hardness[one] for one in past]) + 0.03
 
 
 def test_the_number_of_factors_can_be_held_down(bank, rng):
@@ -292,7 +257,7 @@ def test_choices_are_checked(choices, message):
 
 
 def test_the_name_stands_for_the_balanced_target():
-    assert METHODS.resolve("v-optimal") == VOptimal("balanced", "auto", "free", 1, ahead=True)
+    assert METHODS.resolve("v-optimal") == VOptimal("balanced", "auto", "free", 1)
 
 
 def test_balanced_weighs_the_overall_score_like_the_scenarios_it_is_made_of():

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import ndtri
 
 from itembank.bank.bank_factors import bank_factor_model
-from itembank.estimation.calibrated_scores import ALLOWANCE
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Factor
 from itembank.estimation.observations import observe
@@ -82,7 +81,7 @@ def test_linked_items_that_were_not_asked_widen_all_scores_as_in_estimate():
 @pytest.mark.usefixtures("stacked")
 @pytest.mark.parametrize("n_answers", [8, 12])
 def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_answers):
-    """8 answers are a checkpoint of past sessions; 12 lie between two. So few models leave no better ones out."""
+    """8 answers are a checkpoint of past sessions; 12 lie between two."""
     session = begin(BANK, budget=Budget(16), stopping=Stopping(level=0.3))  # narrow, so that nothing cuts them
     told = {item: ANSWERS[item] for item in run(session, ANSWERS, most=n_answers)}
     found, targets = session.estimate().scores, BANK.targets
@@ -108,7 +107,7 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
         else:
             scale = expected.error_scale(value)
         error = past.value[checkpoint] - past.truth
-        measured = ALLOWANCE * calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
+        measured = calibrated_half_widths(error, past.scale[checkpoint], scale, level=0.3)
         half += share * np.maximum(measured, least)
     possible = targets.with_overall(known.summary.known), targets.with_overall(known.summary.open_weight)
     low, high = cut_to_possible(value - half, value + half, *possible)

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itembank.estimation.calibrated_scores import OutOfFold
-from itembank.estimation.past_errors import Past
-from itembank.sessions.pool import PastPrices, PastSessions
+from itembank.sessions.pool import PastPrices
 
 
 def simulated(rng, *, spread, noise, n_models, n_items=200):
@@ -76,11 +74,3 @@ def test_few_models_and_models_that_cost_alike_leave_room_for_others():
     holes[:, 2] = np.nan
     holes[:3, 0] = 4.0
     assert PastPrices.of_costs(holes).expected == pytest.approx([1.9, 1.0, 1.225, 1.0, 1.0])
-
-
-def test_a_checkpoint_that_no_better_model_reached_tells_nothing_of_them():
-    past = PastSessions.create(np.ones(1), np.full((4, 1), 0.5), np.full((2, 1), 0.9))
-    found = Past(OutOfFold(*np.full((4, 4, 1), 0.6)), None, np.zeros(4), None)
-    past.put(0, np.arange(4), np.array([0]), found, np.zeros(0, dtype=np.int64))
-    np.testing.assert_array_equal(past.value, 0.6)
-    assert np.isnan(past.beyond.value).all()

@@ -1,15 +1,17 @@
 """How well a bank's items will tell the next models apart: the verb `outlook` and its result."""
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from itembank.bank.arguments import GivenBank, as_bank
+from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
+from itembank.numerics.arrays import FloatArray
 from itembank.responses.model_features import months_between
-from itembank.selection.local_model import abilities_ahead
 from itembank.tabular import Tabular
 
 MODELS = {"typical past models": 0.0, "best quarter of these": 1.0, "twice as far ahead": 2.0}
@@ -116,3 +118,18 @@ def outlook(bank: GivenBank) -> Outlook:
             solved, unsolved = float(weights[p >= 0.9].sum()), float(weights[p <= 0.1].sum())
             ahead.append(Ahead(name, float(weights @ p), max(0.0, 1.0 - solved - unsolved), solved, unsolved))
     return Outlook(bank.bank_id, bank.newest, bank.n_items, n_never_solved, tuple(ahead))
+
+
+def abilities_ahead(bank: Bank, places: Sequence[float]) -> FloatArray:
+    """Abilities on the line from the middle half of past models to the mean of their best quarter, (n_places, n_dims).
+
+    Past models are in the order of the overall score that the item model expects of them.
+    """
+    abilities = bank.calibration.abilities
+    score = probability(bank.parameters, abilities) @ bank.targets.overall_weights
+    order = np.argsort(score, kind="stable")
+    n_top = max(bank.n_models // 4, 1)
+    top, middle = abilities[order[-n_top:]].mean(axis=0), abilities[order[bank.n_models // 4 : -n_top]]
+    start = middle.mean(axis=0) if middle.size else top
+    result: FloatArray = start + np.outer(places, top - start)
+    return result

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import FEW_MODELS, KNOWN_PARAMETERS, Bank
-from itembank.bank.past_models import BEYOND, PastModels, Published, PublishedSubset, is_name_digest
+from itembank.bank.past_models import PastModels, Published, PublishedSubset, is_name_digest
 from itembank.errors import DataError, quoted, shown
 from itembank.methods import entry_points_of
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -182,27 +182,6 @@ def _subset_problems(bank: Bank, subset: PublishedSubset) -> Iterator[str]:
         yield "published errors must be finite or unknown, and their scales >= 0."
     elif subset.misfit.ndim != 1 or not _is_some(subset.misfit).all() or np.any(np.diff(subset.misfit) < 0.0):
         yield "published misfit must be finite numbers >= 0 in ascending order."
-    else:
-        yield from _beyond_problems(subset, n_targets)
-
-
-def _beyond_problems(subset: PublishedSubset, n_targets: int) -> Iterator[str]:
-    """Say what is wrong with what is kept of better models: it must be there whole or not at all."""
-    known = {name: subset.beyond[name] for name in BEYOND if name in subset.beyond}
-    if not known:
-        return
-    shape = known[BEYOND[1]].shape if BEYOND[1] in known else ()
-    expected = (subset.weights.shape, shape, shape, shape, (4,))
-    if set(known) != set(BEYOND) or len(shape) != 2 or shape[1] != n_targets or shape[0] < 1:
-        yield f"published arrays of better models must be {shown(BEYOND)} for {n_targets} scores, got {list(known)}."
-    elif tuple(known[name].shape for name in BEYOND) != expected:
-        yield f"published arrays of better models must have shapes {expected}."
-    elif not (np.isfinite(known["place"]).all() and _is_some(known["beyond_weights"]).all()):
-        yield "published place must be finite, and weights of better models finite and >= 0."
-    elif np.isinf(known["beyond_errors"]).any() or not all(
-        (np.isnan(known[name]) | _is_some(known[name])).all() for name in BEYOND[2:4]
-    ):
-        yield "published errors of better models must be finite or unknown, and their scales >= 0."
 
 
 def _number_problems(bank: Bank) -> Iterator[str]:

@@ -12,7 +12,7 @@ from itembank.bank.bank_cache import BankCache
 from itembank.bank.bank_history import FIRST_VERSION, BankHistory, target_digest
 from itembank.bank.bank_places import title_of
 from itembank.bank.known_scores import Headline, KnownScores
-from itembank.bank.past_models import BEYOND, PastModels, Published, Rest
+from itembank.bank.past_models import PastModels, Published, Rest
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError, shown, visible
 from itembank.irt.abilities import Difficulties, expected_difficulties
@@ -407,8 +407,7 @@ class Bank(Compact):
             return PastModels(tuple(self.responses.model_ids), self.past_scores[:, -1])
         if self.published.past is not None and self.headline is None:
             return self.published.past
-        places = [one.beyond[BEYOND[-1]] for one in self.published.subsets if BEYOND[-1] in one.beyond]
-        return PastModels((), np.array([float(place[0]) for place in places[:1]]))
+        return PastModels((), np.zeros(0))
 
     @property
     def n_compared_models(self) -> int:

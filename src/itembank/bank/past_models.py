@@ -16,15 +16,13 @@ from itembank.bank.selections import Selection
 from itembank.errors import quoted, visible
 from itembank.irt.discrepancy import Discrepancy
 from itembank.irt.linear_gaussian import FactorModel
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 
 _BANK_ID = re.compile(r"[0-9a-f]{1,64}")
 PART = "published."
 """Begins the names of its arrays in a bank's files."""
 OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit")
 """Arrays of a `PublishedSubset`."""
-BEYOND = ("beyond_weights", "beyond_errors", "beyond_standard_errors", "beyond_scales", "place")
-"""Arrays that a `PublishedSubset` has where better models were left out."""
 PAST_SCORES = "past_scores"
 """Array of the scores of a published bank's past models."""
 MEASURED = ("error", "half_width", "coverage")
@@ -66,17 +64,20 @@ class PastModels(NamedTuple):
             return tuple(one for one in model_ids if one in names)
         return tuple(one for one in model_ids if self.rows(one))
 
-    def best(self, model_ids: Sequence[str]) -> FloatArray:
-        """Best score of the past models other than each of these, NaN where none is known, (n_model_ids,)."""
-        is_known = ~np.isnan(self.scores)
-        known = set(self.known(model_ids))
-        usual = float(self.scores[is_known].max()) if is_known.any() else np.nan
-        return np.array([self._best_but(one, is_known) if one in known else usual for one in model_ids])
+    def ends(self, model_ids: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest score of the past models other than each of these, NaN where none is known.
 
-    def _best_but(self, model_id: str, is_known: BoolArray) -> float:
-        others = is_known.copy()
-        others[self.rows(model_id)] = False
-        return float(self.scores[others].max()) if others.any() else np.nan
+        Both are of shape (n_model_ids,).
+        """
+        known, usual = set(self.known(model_ids)), self._ends_but([])
+        found = [self._ends_but(self.rows(one)) if one in known else usual for one in model_ids]
+        low, high = np.array(found, dtype=np.float64).reshape(-1, 2).T
+        return low, high
+
+    def _ends_but(self, rows: Sequence[int]) -> tuple[float, float]:
+        others = np.delete(self.scores, rows)
+        others = others[~np.isnan(others)]
+        return (float(others.min()), float(others.max())) if others.size else (np.nan, np.nan)
 
 
 def is_name_digest(text: str) -> bool:
@@ -106,9 +107,6 @@ class PublishedSubset:
     standard_errors: FloatArray  # (n_models, n_targets): The size of each error that the item model expects
     scales: FloatArray  # (n_models, n_targets): The size that the widths of intervals follow
     misfit: FloatArray  # (n_models,): How far past models' answers lay from what is expected of them, ascending
-    # By the names `BEYOND`, where better models were left out: weights and errors of these, as above, and (4,) overall
-    # score of the best and the middle past model, and the line of `Place`
-    beyond: Mapping[str, FloatArray]
     explanation: str  # How the methods compared
     # What 'stacked' combined, each with its choices: a release that combines others cannot use what is kept here
     methods: tuple[Mapping[str, Any], ...]
@@ -189,8 +187,7 @@ class Published:
             "factor_noise": self.factor_model.noise,
         }
         for number, one in enumerate(self.subsets):
-            arrays = {name: getattr(one, name) for name in OF_SUBSET} | dict(one.beyond)
-            found |= {f"{number}.{name}": array for name, array in arrays.items()}
+            found |= {f"{number}.{name}": getattr(one, name) for name in OF_SUBSET}
         found |= {} if self.past is None else {PAST_SCORES: self.past.scores}
         packed = {name: np.ascontiguousarray(array, dtype=np.float32) for name, array in found.items()}
         packed["item_order"] = np.ascontiguousarray(self.item_order, dtype=np.int32)
@@ -204,7 +201,6 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
     found = {name.removeprefix(PART): array for name, array in arrays.items() if name.startswith(PART)}
     subsets = []
     for number, about in enumerate(record["subsets"]):
-        own = {name: found[f"{number}.{name}"] for name in (*OF_SUBSET, *BEYOND) if f"{number}.{name}" in found}
         measured = {name: float(about[name]) for name in MEASURED if name in about}
         subset = PublishedSubset(
             selection=Selection.from_dict(about["selection"], source="the published selection"),
@@ -212,8 +208,7 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
             methods=tuple(
                 _EARLIER_METHODS.get(one, {}) if isinstance(one, str) else dict(one) for one in about["methods"]
             ),
-            **{name: own[name] for name in OF_SUBSET},
-            beyond={name: own[name] for name in BEYOND if name in own},
+            **{name: found[f"{number}.{name}"] for name in OF_SUBSET},
             measured=measured,
         )
         subsets.append(subset)

@@ -90,9 +90,9 @@ _ITEM_MODEL = headed(
 @option(
     "--folds/--no-folds",
     "Also fit the folds of cross-validation, which calibrated intervals need; else the first command that needs them "
-    "fits them.",
+    "fits them. Drawn items need none.",
     bool,
-    default=True,
+    default=False,
     show_default=True,
 )
 @parallel_option

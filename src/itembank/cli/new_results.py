@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import itembank as ib
 from itembank.cli.options import FILE, option
 from itembank.cli.render import detail, is_verbose, note
-from itembank.errors import DataError, visible
+from itembank.errors import DataError, shown, visible
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.bank.selections import Selection
     from itembank.comparison.comparisons import Comparison
-    from itembank.numerics.arrays import BoolArray
     from itembank.responses.responses import ResponseMatrix
     from itembank.tabular import Note
 
@@ -140,7 +139,9 @@ def why_not_calibrated(bank: "Bank") -> str:
     return notes.why_not_calibrated(bank)
 
 
-def note_flagged(result: "Comparison", n_past: int, is_exact: "BoolArray | None" = None) -> None:
-    """Say which models are better than all past ones, and which answered unlike them; with --verbose what follows."""
-    for words in result.typicality.in_words(result.model_ids, n_past, is_exact, is_brief=not is_verbose()):
-        note(words)
+def note_flagged(result: "Comparison", n_past: int) -> None:
+    """Say which models answered unlike past ones."""
+    from itembank.estimation.notes import said_of_unlike  # noqa: PLC0415
+
+    if result.flagged_models:
+        note(f"{visible(shown(result.flagged_models))}: {said_of_unlike(n_past)}.")

@@ -21,7 +21,7 @@ from itembank.cli.options import (
     refuse_unused,
     seed_option,
 )
-from itembank.cli.render import detail, is_verbose, note, print_record, progress, warnings_as_notes
+from itembank.cli.render import detail, note, print_record, progress, warnings_as_notes
 from itembank.estimation.estimator_specs import METHODS
 from itembank.planning.plan_spec import PlanSpec
 from itembank.selection.selector_specs import METHODS as SELECTORS
@@ -125,13 +125,8 @@ def plan_command(
         title=_answer(made, loaded.n_models),
         facts=("target", "detectable_difference"),
         heading="How precise scores from each number of items are, in points",
-        columns=[] if is_verbose() else [name for name in made.rows()[0] if name != "half_width_beyond"],
-        least=("mean_absolute_error", "half_width_beyond"),
+        least=("mean_absolute_error",),
     )
-    row = next((row for row in made.rows() if row["n_items"] == made.n_items), {})
-    beyond = row.get("half_width_beyond")
-    if half_width is not None and beyond is not None and beyond > half_width:
-        note(f"For a model better than all past ones the interval is ±{100.0 * beyond:.1f} points.")
     if made.message:
         detail(made.message)
     if made.stages_advice:

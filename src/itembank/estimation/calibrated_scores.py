@@ -6,23 +6,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from itembank.bank.known_scores import Headline
-from itembank.estimation.estimates import BEYOND, Scores
+from itembank.estimation.estimates import Scores
 from itembank.estimation.predictions import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
-from itembank.numerics.intervals import (
-    FEWEST_FOR_QUANTILE,
-    ROUNDING,
-    calibrated_half_widths,
-    cut_to_possible,
-    interval_scores,
-    normal_reach,
-)
+from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.intervals import ROUNDING, calibrated_half_widths, cut_to_possible, interval_scores, normal_reach
 from itembank.responses.targets import ScoreTargets
 
-ALLOWANCE = 1.1
-"""By which intervals are wider than errors of past models ask for, where no better models than the rest were left out:
-new models differ from past ones more than these among themselves."""
 LEAST_OWN = 0.25
 """Part of the squared errors that is the estimates' own at the least: what is taken out is itself uncertain."""
 
@@ -41,9 +31,6 @@ class OutOfFold:
     scale: FloatArray
     # (n_models, n_targets): Sampling variance of the truths (`KnownScores`); None where these are exact.
     truth_variance: FloatArray | None = None
-    # The same of models better than all that they were judged by, by fits to worse ones; None where there are none
-    beyond: "OutOfFold | None" = None
-    share: FloatArray | None = None  # (n_models,): How surely each is better than all that it was judged by
 
     @property
     def error(self) -> FloatArray:
@@ -53,78 +40,37 @@ class OutOfFold:
             return error
         return without_sampling_error(error, self.truth_variance, self.scale)
 
-    def half_widths(self, new_scale: FloatArray, share: FloatArray | None = None, *, level: float) -> FloatArray:
-        """Half-widths of new estimates, (n_new, n_targets), from the errors that estimates of past models had.
-
-        For a model that is surely better than all past ones (a `share` (n_new,) of a half or more, or unknown) the
-        larger of those that errors of models like past ones ask for and of models better than all; for others half of
-        the way and more: new models differ from past ones in more than in how good they are. Where nothing is known
-        of better models they are a tenth larger than the first ask for.
-        """
-        half = calibrated_half_widths(self.error, self.scale, new_scale, level=level)
-        if self.beyond is None:
-            return ALLOWANCE * half
-        far = calibrated_half_widths(*self._of_better(self.beyond), new_scale, level=level)
-        surely = np.full(new_scale.shape[0], BEYOND) if share is None else np.nan_to_num(share, nan=BEYOND)
-        wider = half + np.minimum(1.0 - BEYOND + surely, 1.0)[:, None] * np.fmax(far - half, 0.0)
-        return np.where(np.isnan(far), ALLOWANCE * half, wider)
-
-    def widening(self, new_scale: FloatArray, share: FloatArray | None, *, level: float) -> FloatArray:
-        """How much wider new intervals are, (n_new, n_targets), than errors of models like past ones ask for."""
-        usual = calibrated_half_widths(self.error, self.scale, new_scale, level=level)
-        if self.beyond is None:
-            return np.ones(usual.shape)
-        wide = self.half_widths(new_scale, share, level=level)
-        return np.divide(wide, usual, out=np.ones(usual.shape), where=usual > 0.0)
-
-    def _of_better(self, beyond: "OutOfFold") -> tuple[FloatArray, FloatArray]:
-        """Errors of better models and their scale; of so few that Student's t decides, with typical other errors.
-
-        As many as are lacking to that limit. By three errors alone intervals would be four times as wide as they are.
-        """
-        n_known = np.sum(~np.isnan(beyond.error), axis=0)
-        is_lacking = np.arange(FEWEST_FOR_QUANTILE - 1)[:, None] >= n_known
-        scale = np.where(is_lacking & (n_known > 0), mean_where_known(beyond.scale), np.nan)
-        errors = error_inflation(self.error, self.scale) * scale
-        return np.concatenate([beyond.error, errors]), np.concatenate([beyond.scale, scale])
+    def half_widths(self, new_scale: FloatArray, *, level: float) -> FloatArray:
+        """Half-widths of new estimates, (n_new, n_targets), from the errors that estimates of past models had."""
+        return calibrated_half_widths(self.error, self.scale, new_scale, level=level)
 
     def half_widths_out_of_fold(self, fold: IntArray, *, level: float) -> FloatArray:
         """Half-widths of each fold's models by the errors of the other folds' models, (n_models, n_targets).
 
-        `fold` holds the number of each model's fold, -1 for none. Errors of better models count for every fold.
+        `fold` holds the number of each model's fold, -1 for none.
         """
         result = np.full(self.error.shape, np.nan)
         for number in np.unique(fold):
             inside = fold == number
-            own = None if self.share is None else self.share[inside]
-            result[inside] = self.take(~inside).half_widths(self.scale[inside], own, level=level)
+            result[inside] = self.take(~inside).half_widths(self.scale[inside], level=level)
         return result
 
-    def typical_half_width(self, *, level: float, beyond: bool = False) -> float:
-        """Half-width of the interval that a typical model gets, for the last target; NaN where nothing is known.
-
-        Of a model like past ones, or of one that is better than all of them.
-        """
-        of = self.beyond if beyond else self
-        known = None if of is None else of.take(~np.isnan(of.error[:, -1]))
-        if known is None or not known.error.size:
-            return np.nan
-        return float(np.median(self.half_widths(known.scale, None if beyond else known.share, level=level)[:, -1]))
+    def typical_half_width(self, *, level: float) -> float:
+        """Half-width of the interval that a typical model gets, for the last target; NaN where nothing is known."""
+        known = self.scale[~np.isnan(self.error[:, -1])]
+        return float(np.median(self.half_widths(known, level=level)[:, -1])) if known.size else np.nan
 
     def by_item_model(self) -> "OutOfFold":
         """Return the same with the item model's own standard errors as the scale."""
-        beyond = None if self.beyond is None else self.beyond.by_item_model()
-        return replace(self, scale=self.standard_error, beyond=beyond)
+        return replace(self, scale=self.standard_error)
 
     def on(self, target: int) -> "OutOfFold":
         """Return the estimates of one target."""
-        beyond = None if self.beyond is None else self.beyond.on(target)
-        return replace(self._each(lambda one: one[:, [target]]), beyond=beyond, share=self.share)
+        return self._each(lambda one: one[:, [target]])
 
     def take(self, models: BoolArray | IntArray) -> "OutOfFold":
-        """Return the estimates of some models, with those of better ones as they are."""
-        share = None if self.share is None else self.share[models]
-        return replace(self._each(lambda one: one[models]), beyond=self.beyond, share=share)
+        """Return the estimates of some models."""
+        return self._each(lambda one: one[models])
 
     def _each(self, change: Callable[[FloatArray], FloatArray]) -> "OutOfFold":
         parts = (self.truth, self.value, self.standard_error, self.scale, self.truth_variance)
@@ -171,7 +117,6 @@ def with_intervals(
     past: OutOfFold | None = None,  # A score of which no error is known gets the interval of the item model
     # (n_models, n_targets): Expected size of each error up to a factor, as `past` has it for the past models
     scale: FloatArray | None = None,
-    share: FloatArray | None = None,  # (n_models,): How surely each is better than all past models
     headline: Headline | None = None,  # The score that the last column is of, where it is not the overall one
 ) -> Scores:
     """Give estimates intervals as wide as past errors ask for (`calibrated_half_widths`), or the item model's.
@@ -192,11 +137,10 @@ def with_intervals(
     half = reach * error
     if past is not None and scale is not None:
         scale = np.where(unseen > 0.0, scale, 0.0)
-        measured = past.half_widths(scale, share, level=level)
+        measured = past.half_widths(scale, level=level)
         is_unknown = np.isnan(measured)
         half = np.where(is_unknown, half, measured)
-        size = scale * error_inflation(past.error, past.scale) * past.widening(scale, share, level=level)
-        error = np.where(is_unknown, error, size)
+        error = np.where(is_unknown, error, scale * error_inflation(past.error, past.scale))
     least = reach * np.sqrt(noise)
     inside, _ = cut_to_possible(value, value, known, unseen)
     low, high = np.fmin(value - half, inside - least), np.fmax(value + half, inside + least)

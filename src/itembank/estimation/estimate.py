@@ -12,7 +12,6 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction, check_one_of
 from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once
-from itembank.estimation.beyond import StackWeights
 from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
 from itembank.estimation.estimands import linking_variance, run_variance, widened
@@ -206,7 +205,6 @@ def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
     if estimand != RUN:
         estimates = _widened(estimates, run_variance(bank, matrix, known.summary.abilities))
     own = _own_means(estimates, bank, whole, is_score=asked is None and estimand == RUN)
-    estimates = estimates.beside(bank.past_models.best(estimates.model_ids))
     random = observations.is_random
     notes = notes_on_estimates(bank, matrix, estimates, own, wanted=wanted, is_random=random)
     is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
@@ -451,8 +449,8 @@ def _of_group(
         values = np.stack([point_scores(known, member) for member in spec.members])
         weights = None if past is None else past.weights
         if weights is None:  # too few models to learn weights from
-            weights = StackWeights(np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members)))
-        value = stacked_scores(bank.targets, summary, values, weights, None if past is None else past.place)
+            weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
+        value = stacked_scores(bank.targets, summary, values, weights)
     else:
         value = point_scores(known, spec)
     if interval != "calibrated" or past is None:
@@ -463,13 +461,12 @@ def _of_group(
     if bank.headline is not None and learner is not None:
         learnt = learnt_score(known, learner, bank.headline.past)
     expected = Expectations.of(known)
-    typicality = past.typicality_of(expected.misfit[:, -1], value[:, -1])
+    typicality = past.typicality_of(expected.misfit[:, -1])
     value, scale = past.read(expected, value, learnt)
     scores = with_intervals(
         *(bank.targets, summary, value),
         past=past.estimates,
         scale=scale,
-        share=typicality.share,
         level=level,
         headline=bank.headline,
     )
@@ -484,7 +481,6 @@ def _of_group(
         value=value,
         scale=scale,
         usual=scores,
-        beyond=typicality.share,
         level=level,
         progress=progress,
     )

@@ -1,7 +1,7 @@
 """`ScoreEstimates`: estimated scores with their intervals, and how typical the answers are that they rest on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import probability_above
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
-from itembank.tabular import Note, Tabular, joined_notes, notes_on
+from itembank.tabular import Note, Tabular, notes_on
 
 
 class Scores(NamedTuple):
@@ -55,20 +55,8 @@ class Scores(NamedTuple):
 FLAGGED = 0.1
 """A model is flagged if fewer of the past models than this answered at least as unusually."""
 
-MORE_OF_BETTER = (
-    "Estimates and intervals of such models are learnt from the best past models, each judged by weaker ones alone."
-)
-ADD_BETTER = "Full runs of such models, added to the bank, can narrow later intervals."
-CHECK = "itembank check with the bank and this run says what differs."
-UNLIKE = "The interval is wider for that, and may still be too narrow."
-LOOK = "Look at the run's prompts and settings first."
-
 PREDICTED = "predicted"
 """Kind of the note on scores of which no item was answered; only their records have it."""
-
-BEYOND = 0.5
-"""From this share on (`Place.beyond`) a model has the interval of one that is better than all past models; and from
-this probability on it is said to be better than all of them."""
 
 
 class Typicality(NamedTuple):
@@ -79,13 +67,8 @@ class Typicality(NamedTuple):
     misfit: FloatArray
     # (n_models,): Fraction of the past models, cross-validated, that fitted no better: 0 is unlike them all.
     typicality: FloatArray
-    # (n_models,): Probability that the true score is above those of all past models, by the estimate and its interval
-    # (`probability_above`).
-    beyond: FloatArray
     # (n_models,): Months that a model is newer than the newest past one, as columns of dates tell; negative if older.
     months_ahead: FloatArray
-    # (n_models,): How far the interval is that of a model better than all past ones, from 0 to 1 (`Place.beyond`).
-    share: FloatArray
 
     @classmethod
     def unknown(cls, n_models: int) -> Self:
@@ -101,41 +84,6 @@ class Typicality(NamedTuple):
     def is_flagged(self) -> BoolArray:
         """Models that answered unlike the past models, (n_models,)."""
         return self.typicality < FLAGGED
-
-    def in_words(
-        self, model_ids: Sequence[str], n_past: int, is_exact: BoolArray | None = None, *, is_brief: bool = False
-    ) -> list[str]:
-        """Say it in sentences; see `notes`."""
-        return [one.in_words(is_brief=is_brief) for one in self.notes(model_ids, n_past, is_exact)]
-
-    def notes(
-        self,
-        model_ids: Sequence[str],
-        n_past: int,
-        is_exact: BoolArray | None = None,  # (n_models,): Whose scores are known exactly
-        *,
-        can_grow: bool = False,  # Whether models can be added to the bank
-    ) -> list[Note]:
-        """Say which of the models are better than all past ones or nearly, and which answered unlike them."""
-        found, is_exact = [], np.zeros(len(model_ids), dtype=bool) if is_exact is None else is_exact
-        is_better, is_wide = self.beyond >= BEYOND, (self.share >= BEYOND) & ~is_exact
-        for row in np.flatnonzero(is_better | is_wide).tolist():
-            chance, months = f"with a probability of {100.0 * self.beyond[row]:.0f} %", self.months_ahead[row]
-            text = f"probably better than all {n_past} past models ({chance})."
-            if is_exact[row]:
-                text = f"better than all {n_past} past models."
-            elif not is_better[row]:
-                chance = f"better than all {chance}" if self.beyond[row] >= 0.0 else "perhaps better than all"
-                text = f"high among the {n_past} past models, {chance}."
-            text += f" Newer than these by {months:.0f} months." if months >= 1.0 else ""
-            text += " The interval is wider for that." if is_wide[row] else ""
-            more = f"{MORE_OF_BETTER} {ADD_BETTER}" if can_grow else MORE_OF_BETTER
-            found.append(Note("better", text, more if is_wide[row] else "", (model_ids[row],)))
-        for row in np.flatnonzero(self.is_flagged).tolist():
-            text = f"answered unlike nearly all of the {n_past} past models (typicality below {FLAGGED:g}). "
-            text += LOOK if is_exact[row] else f"{UNLIKE} {LOOK}"
-            found.append(Note("unlike", text, CHECK if can_grow else "", (model_ids[row],)))
-        return list(joined_notes(found))
 
     def set_rows(self, rows: IntArray, other: "Typicality") -> None:
         """Write those of some of the models in place."""
@@ -216,8 +164,7 @@ class ScoreEstimates(Tabular):
         MAP ability of each model from all its responses.
     ability_covariance : (n_models, n_dims, n_dims)
     typicality : Typicality
-        How typical each model's answers are of the past models, and whether it is better than all of them;
-        unknown (NaN) where intervals are not calibrated.
+        How typical each model's answers are of the past models; unknown (NaN) where intervals are not calibrated.
     estimand : str
         Which score the intervals are for: 'run' or 'repeated' (`itembank.estimation.estimands`).
     parents : tuple of n_models ids
@@ -348,7 +295,6 @@ class ScoreEstimates(Tabular):
                 "if_lost_are_wrong": None if self.lost is None else known_number(self.lost.if_wrong[l, t]),
                 "if_lost_are_right": None if self.lost is None else known_number(self.lost.if_right[l, t]),
                 "typicality": known_number(self.typicality.typicality[l]),
-                "beyond": known_number(self.typicality.beyond[l]),
                 "months_ahead": known_number(self.typicality.months_ahead[l]),
                 "method": self.method,
                 "bank": self.bank_id,
@@ -367,11 +313,6 @@ class ScoreEstimates(Tabular):
         at = self.targets.index(self.main_target)
         ends = (float(one[row, at]) for one in (self.value, self.low, self.high))
         return probability_above(limits, *ends, level=self.level, degrees=self.degrees)
-
-    def beside(self, best: FloatArray) -> Self:
-        """Say how probably each model is better than the best past one, whose scores are `best` (n_models,)."""
-        found = [float(self.probability_above(row, best[row : row + 1])[0]) for row in range(self.n_models)]
-        return replace(self, typicality=self.typicality._replace(beyond=np.array(found)))
 
 
 def known_number(value: float) -> float | None:

@@ -1,9 +1,9 @@
 """Banks calibrated without some of the past models, and trials of methods on these models."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,12 +16,10 @@ from itembank.calibration.calibration_specs import METHODS, CalibrationSpec, Ite
 from itembank.calibration.families import without_repeated_warnings
 from itembank.calibration.item_model_bias import response_variance
 from itembank.errors import DataError, IntegrityError, ParameterError
-from itembank.estimation.beyond import best_and_middle
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import parts_with_progress
 from itembank.numerics.splits import Split, dealt_out, splits_of
-from itembank.numerics.ties import rounded
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
@@ -33,15 +31,11 @@ learn from."""
 MANY_MODELS = 100
 N_FOLDS_MANY, N_FOLDS_FEW = 5, 10
 """With few models a fit is cheap and each model of a fold matters more: more, smaller folds."""
-SHARES_BELOW = (0.5, 0.75)
-"""Of the models, by score: those that a fold beyond is fitted on."""
-FEWEST_BELOW, FEWEST_BEYOND = 10, 3
 TOLERANCE = 1e-5
 """Tolerance of the fits, ten times the default: it changes predictions by far less than leaving models out does.
 
 Folds of a bank that was fitted with a larger tolerance take that tolerance."""
 SEED = 20
-ABSENT = "absent"
 MAY_BE_INFINITE = ("thresholds_", "places_")
 """Beginnings of the names of arrays of a fold that need not be finite."""
 
@@ -66,13 +60,6 @@ class Fold:
         return Fold, (self.number, self.held_out, self.seen, partial(_itself, self.bank))
 
 
-class Folds(NamedTuple):
-    """Fits without some of a bank's models; none where that is impossible."""
-
-    random: tuple[Fold, ...] = ()  # Each model is left out in one of them
-    beyond: tuple[Fold, ...] = ()  # Without the better models: these are judged by worse ones alone
-
-
 def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...]:
     """Calibrate the bank's items anew without each tenth (with 100 models or more: fifth) of its models.
 
@@ -84,37 +71,15 @@ def folds(bank: Bank, *, progress: ProgressCallback = silent) -> tuple[Fold, ...
 
     Empty with fewer than ten models to try, or where a fit without some of them is impossible.
     """
-    return bank.cache.remember("folds", lambda: _make_folds(bank, progress)).random
+    return bank.cache.remember("folds", lambda: _make_folds(bank, progress))
 
 
-def folds_beyond(bank: Bank) -> tuple[Fold, ...]:
-    """Fit the worse half of the past models, and the worse three quarters, and leave the better ones out.
-
-    What errors are of models that are better than all past ones, random folds cannot say. Both are fitted with
-    `folds`; a fold that would leave fewer than three models out, or fewer than ten in, is not there.
-    """
-    return bank.cache.remember("folds", lambda: _make_folds(bank, silent)).beyond
-
-
-class LeftOut(NamedTuple):
-    """Models that folds leave out: those of the bank in its order, or, beyond, fold after fold (one may come twice)."""
-
-    rows: IntArray  # (n_rows,): Of the bank
-    fold: IntArray  # (n_rows,): Number of the fold, -1 for none
-    reference: FloatArray  # (2, n_rows): Score of the best and of the middle one of the models that judge each
-
-
-def left_out(bank: Bank, scores: FloatArray, *, beyond: bool) -> LeftOut:
-    """Say whom the folds leave out, and where those are who judge them, by some scores of the bank's (n_models,)."""
-    parts = folds_beyond(bank) if beyond else folds(bank)
-    rows = np.concatenate([fold.held_out for fold in parts]) if beyond else np.arange(bank.n_models)
-    numbers, reference = np.full(rows.size, -1), np.full((2, rows.size), np.nan)
-    starts = np.cumsum([0, *(fold.held_out.size for fold in parts)]).tolist()
-    for part, start in zip(parts, starts, strict=False):
-        ours = slice(start, start + part.held_out.size) if beyond else part.held_out
-        numbers[ours] = part.number
-        reference[:, ours] = np.array(best_and_middle(scores[part.seen]))[:, None]
-    return LeftOut(rows, numbers, reference)
+def fold_numbers(bank: Bank) -> IntArray:
+    """Return the number of the fold that leaves each past model out, (n_models,); -1 where none does."""
+    result = np.full(bank.n_models, -1, dtype=np.int64)
+    for fold in folds(bank):
+        result[fold.held_out] = fold.number
+    return result
 
 
 def spec_of(calibration: Calibration) -> CalibrationSpec:
@@ -138,55 +103,37 @@ def spec_of(calibration: Calibration) -> CalibrationSpec:
         ) from error
 
 
-def _make_folds(bank: Bank, progress: ProgressCallback) -> Folds:
+def _make_folds(bank: Bank, progress: ProgressCallback) -> tuple[Fold, ...]:
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
-        return Folds()
+        return ()
     # dealt out in order of their scores; siblings of the models to try are neither tried nor trained on
     tried, group = bank.distinct_models, bank.siblings
     n_folds = N_FOLDS_MANY if tried.size >= MANY_MODELS else N_FOLDS_FEW
     ascending = order_by_answers(bank.responses, tried, bank.content_order)
     fold = np.full(bank.n_models, -1, dtype=np.int64)
     fold[group[tried]] = dealt_out(ascending, n_folds, np.random.default_rng(SEED))
-    random = [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
-    splits = [*random, *_splits_beyond(bank, tried[ascending])]
+    splits = [Split(split.train, np.intersect1d(split.test, tried)) for split in splits_of(fold[group])]
     try:
         arrays = bank.cache.arrays(
-            "folds",
-            lambda: _fit_all(bank, splits, len(random), progress),
-            fits=lambda found: _is_whole(found, bank, splits, len(random)),
+            "folds", lambda: _fit_all(bank, splits, progress), fits=lambda found: _is_whole(found, bank, splits)
         )
     except DataError:  # without some models the rest may leave no item that tells them apart
-        return Folds()
+        return ()
     without_cache = replace(bank)  # folds lie in the cache: with it they would hold themselves
     made = []
     for number, split in enumerate(splits):
-        if f"{ABSENT}_{number}" not in arrays:
-            cache = bank.cache.of_part(cache_name("fold", split.train))
-            cache.remember(CONTENT_ORDER, partial(bank.content_order.of_models, split.train))
-            make_bank = partial(_fold_bank, without_cache, split.train, arrays, number, cache)
-            made.append(Fold(number, split.test, split.train, make_bank))
-    return Folds(tuple(made[: len(random)]), tuple(made[len(random) :]))
+        cache = bank.cache.of_part(cache_name("fold", split.train))
+        cache.remember(CONTENT_ORDER, partial(bank.content_order.of_models, split.train))
+        make_bank = partial(_fold_bank, without_cache, split.train, arrays, number, cache)
+        made.append(Fold(number, split.test, split.train, make_bank))
+    return tuple(made)
 
 
-def _splits_beyond(bank: Bank, ascending: IntArray) -> Iterator[Split]:
-    """Leave the better models out, by their known overall scores; models come in the order that equal scores keep."""
-    group, score = bank.siblings, bank.known_scores.value[:, -1]
-    ascending = ascending[np.argsort(rounded(score[ascending]), kind="stable")]
-    ascending = ascending[~np.isnan(score[ascending])]
-    sizes = {max(FEWEST_BELOW, round(share * ascending.size)) for share in SHARES_BELOW}
-    for size in sorted(size for size in sizes if ascending.size - size >= FEWEST_BEYOND):
-        better = ascending[size:]
-        is_better = np.isin(group, group[better])
-        yield Split(np.flatnonzero(~is_better), np.sort(better))
-
-
-def _fit_all(bank: Bank, splits: Sequence[Split], n_random: int, progress: ProgressCallback) -> dict[str, FloatArray]:
-    """Fit without each fold; arrays by name and number of the fold. Random folds, which come first, are owed."""
+def _fit_all(bank: Bank, splits: Sequence[Split], progress: ProgressCallback) -> dict[str, FloatArray]:
+    """Fit without each fold; arrays by name and number of the fold."""
     spec = spec_of(bank.calibration)
     spec = replace(spec, tolerance=max(TOLERANCE, spec.tolerance))
-    parts = [
-        (bank.responses, bank.targets, spec, split.train, number < n_random) for number, split in enumerate(splits)
-    ]
+    parts = [(bank.responses, bank.targets, spec, split.train) for split in splits]
     arrays = {}
     for number, fitted in parts_with_progress(_fit, parts, progress, "fitting without models"):
         arrays.update({f"{name}_{number}": array for name, array in fitted.items()})
@@ -194,24 +141,7 @@ def _fit_all(bank: Bank, splits: Sequence[Split], n_random: int, progress: Progr
     return arrays
 
 
-def _fit(  # noqa: PLR0917 (parts are positional)
-    responses: ResponseMatrix,
-    targets: ScoreTargets,
-    spec: CalibrationSpec,
-    rows: IntArray,
-    is_owed: bool,
-    progress: ProgressCallback,
-) -> dict[str, FloatArray]:
-    """Fit the items to the models at these rows, or say that it cannot be done where it is not owed."""
-    try:
-        return _fitted(responses, targets, spec, rows, progress)
-    except DataError:  # the worse models of a hard benchmark may solve nothing
-        if is_owed:
-            raise
-        return {ABSENT: np.ones(1)}
-
-
-def _fitted(
+def _fit(
     responses: ResponseMatrix, targets: ScoreTargets, spec: CalibrationSpec, rows: IntArray, progress: ProgressCallback
 ) -> dict[str, FloatArray]:
     """Fit the items to the models at these rows; items that none of them answered get the mean of the others.
@@ -248,17 +178,14 @@ def _fitted(
     }
 
 
-def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split], n_random: int) -> bool:
+def _is_whole(arrays: dict[str, FloatArray], bank: Bank, splits: Sequence[Split]) -> bool:
     """Whether arrays from a file are those of these folds."""
     n_dims, names = bank.calibration.n_dims, {"is_degenerate", "prior_mean", "prior_covariance", "thresholds"}
     names |= set() if bank.parameters.precision is None else {"precision"}
     return all(
-        (f"{ABSENT}_{number}" in arrays and number >= n_random)
-        or (
-            arrays.get(f"coefficients_{number}", np.empty(0)).shape == (bank.n_items, n_dims + 1)
-            and arrays.get(f"abilities_{number}", np.empty(0)).shape == (split.train.size, n_dims)
-            and {f"{name}_{number}" for name in names} <= set(arrays)
-        )
+        arrays.get(f"coefficients_{number}", np.empty(0)).shape == (bank.n_items, n_dims + 1)
+        and arrays.get(f"abilities_{number}", np.empty(0)).shape == (split.train.size, n_dims)
+        and {f"{name}_{number}" for name in names} <= set(arrays)
         for number, split in enumerate(splits)
     ) and all(np.isfinite(array).all() for name, array in arrays.items() if not name.startswith(MAY_BE_INFINITE))
 
@@ -327,7 +254,6 @@ def run_trial(
     try_fold: Callable[[Fold, ProgressCallback], FloatArray],
     shape: tuple[int, ...],  # Of the result: (..., n_models, n_targets)
     *,
-    beyond: bool = False,  # By the folds beyond: models are then those they leave out, fold after fold
     progress: ProgressCallback = silent,
 ) -> FloatArray:
     """Apply a method to the models that each fold leaves out, as the whole bank will apply it to new models.
@@ -337,19 +263,15 @@ def run_trial(
 
     def try_all() -> dict[str, FloatArray]:
         result = np.full(shape, np.nan)
-        random = folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS))
-        parts = folds_beyond(bank) if beyond else random
-        rows = [fold.held_out for fold in parts]
-        if beyond:
-            rows = np.split(np.arange(shape[-2]), np.cumsum([one.size for one in rows])[:-1])
+        parts = folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS))
         own_progress = part_of(progress, FRACTION_OF_FITS, 1.0)
         for number, found in parts_with_progress(
             try_fold, [(fold,) for fold in parts], own_progress, elsewhere="cross-validating"
         ):
-            result[..., rows[number], :] = found
+            result[..., parts[number].held_out, :] = found
         return {"found": result}
 
     def fits(arrays: dict[str, FloatArray]) -> bool:
         return "found" in arrays and arrays["found"].shape == shape
 
-    return bank.cache.arrays(f"{name}-beyond" if beyond else name, try_all, fits=fits)["found"]
+    return bank.cache.arrays(name, try_all, fits=fits)["found"]

@@ -6,7 +6,7 @@ the errors of the headline score follow in the same way.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr
@@ -81,7 +81,6 @@ class HeadlineTrial:
     learnt: FloatArray | None = None
     # Whether these are the estimates; else they are weighed with those from scenario scores.
     is_learnt_alone: bool = False
-    rows: IntArray | None = None  # (n_models,): Rows of the models among the bank's; None where they are all of these
 
     def read(
         self,
@@ -93,15 +92,13 @@ class HeadlineTrial:
         Returns OutOfFold: Each fold's headline score is read as the other folds teach it; HeadlineReader: What all of
         them teach.
         """
-        rows = np.arange(self.headline.past.size) if self.rows is None else self.rows
-        past, is_tried = self.headline.past[rows], fold >= 0
+        past, is_tried = self.headline.past, fold >= 0
         value, variance = np.full((2, past.size), np.nan)
         for number in np.unique(fold[is_tried]):
             inside = fold == number
             rule = _rule(self.headline, past, plain, is_tried & ~inside)
-            value[inside], variance[inside] = rule.moments(
-                plain.value[inside, :-1], plain.scale[inside, :-1], rows[inside]
-            )
+            own = np.flatnonzero(inside)
+            value[inside], variance[inside] = rule.moments(plain.value[inside, :-1], plain.scale[inside, :-1], own)
         members = np.stack([value] if self.learnt is None else [value, self.learnt])
         weights = self._weights(members - past, is_tried)
         combined_value = np.full(past.size, np.nan)
@@ -111,12 +108,6 @@ class HeadlineTrial:
         rest = _rest(combined_value - past, variance)
         reader = HeadlineReader(_rule(self.headline, past, plain, is_tried), weights, rest)
         return _with_last(plain, past, combined_value, np.sqrt(variance + rest)), reader
-
-    def read_by(self, reader: "HeadlineReader", plain: OutOfFold) -> OutOfFold:
-        """Put the headline score into the last column as it is read off new models, for better models left out."""
-        past = self.headline.past if self.rows is None else self.headline.past[self.rows]
-        value, scale = reader.read(plain.value, plain.scale, self.learnt, self.rows)
-        return _with_last(plain, past, value[:, -1], scale[:, -1])
 
     def _weights(self, errors: FloatArray, rows: BoolArray) -> FloatArray:
         """Weights of the estimate from scenario scores and of the learnt one, from errors (n_members, n_models)."""
@@ -138,10 +129,9 @@ class HeadlineReader:
         value: FloatArray,  # (n_models, n_targets): Estimates, and the expected sizes of their errors up to a factor
         scale: FloatArray,  # (n_models, n_targets)
         learnt: FloatArray | None,  # (n_models,)
-        own: IntArray | None = None,  # (n_models,): Rows among the past models; None for new ones
     ) -> tuple[FloatArray, FloatArray]:
         """Put the headline score and the expected size of its error into the last columns, (n_models, n_targets)."""
-        own = np.full(value.shape[0], -1, dtype=np.int64) if own is None else own
+        own = np.full(value.shape[0], -1, dtype=np.int64)  # new ones have no rows among the past models
         read, variance = self.rule.moments(value[:, :-1], scale[:, :-1], own)
         members = np.stack([read] if learnt is None or self.weights.size == 1 else [read, learnt])
         size = np.sqrt(variance + self.rest)
@@ -226,7 +216,7 @@ def _with_last(plain: OutOfFold, truth: FloatArray, value: FloatArray, scale: Fl
         None if one is None else np.column_stack([one[:, :-1], last])
         for one, last in zip(ours, (truth, value, scale, scale, exact), strict=True)
     ]
-    return replace(OutOfFold(*parts), share=plain.share)  # type: ignore[arg-type]
+    return OutOfFold(*parts)  # type: ignore[arg-type]
 
 
 def _combined(members: FloatArray, weights: FloatArray) -> FloatArray:

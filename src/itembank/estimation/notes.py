@@ -6,7 +6,8 @@ import numpy as np
 
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank
 from itembank.bank.past_models import PastModels
-from itembank.estimation.estimates import PREDICTED, ScoreEstimates
+from itembank.errors import remedy
+from itembank.estimation.estimates import FLAGGED, PREDICTED, ScoreEstimates
 from itembank.estimation.estimator_specs import IntervalKind
 from itembank.estimation.own_means import OwnMeans
 from itembank.numerics.arrays import BoolArray
@@ -16,6 +17,7 @@ from itembank.tabular import Note, joined_notes
 
 WARNING, MISSING = "warning", "missing"
 """Kinds of notes that a warning has told already."""
+LOOK = "Look at the run's prompts and settings first: itembank check with the bank and this run says what differs."
 
 
 def notes_on_estimates(
@@ -31,9 +33,7 @@ def notes_on_estimates(
     ids = estimates.model_ids
     has_lost = np.asarray((responses.asked & ~responses.observed).any(axis=1))
     found = [] if own is None else notes_on_own_means(estimates, own, has_lost, is_random=is_random)
-    found += estimates.typicality.notes(
-        ids, bank.n_compared_models, estimates.is_exact, can_grow=bank.published is None and bank.n_models > 0
-    )
+    found += notes_on_unlike(estimates, bank.past_models, bank.n_compared_models)
     found += note_on_past_models(bank.past_models, ids)
     if wanted == "calibrated" and estimates.interval_kind != wanted and not estimates.is_exact.all():
         found.append(Note("few-models", why_not_calibrated(bank)))
@@ -95,6 +95,38 @@ def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolA
             )
             found.append(Note("own-mean", text, models=about))
     return found
+
+
+def notes_on_unlike(estimates: ScoreEstimates, past: PastModels, n_past: int) -> list[Note]:
+    """Say of models that look better or worse than all past ones, or answered unlike them, what intervals hold for.
+
+    Nothing where the items were drawn by chance and the interval is by design, which holds for any model.
+    """
+    if estimates.interval_kind == "design":
+        return []
+    value, n_items = estimates.column(estimates.main_target), estimates.n_items[:, -1]
+    worst, best = past.ends(estimates.model_ids)
+    looks = {
+        "better": (value > best, f"better than all {n_past} past models"),
+        "worse": (value < worst, f"worse than all {n_past} past models"),
+        "unlike": (estimates.typicality.is_flagged, said_of_unlike(n_past)),
+    }
+    found, is_exact = [], estimates.is_exact
+    for kind, (is_so, words) in looks.items():
+        for row in np.flatnonzero(is_so).tolist():
+            text, more, n = f"{words}.", LOOK if kind == "unlike" else "", n_items[row]
+            if not is_exact[row]:
+                text = f"{words}, and the interval holds for models like these. "
+                text += f"{n} items of `select` by method 'drawn' would settle it."
+                how = remedy(f"select(bank, {n}, method='drawn')", f"itembank select -n {n} --method drawn")
+                more = f"{how}.{f' {more}' if more else ''}"
+            found.append(Note(kind, text, more, (estimates.model_ids[row],)))
+    return list(joined_notes(found))
+
+
+def said_of_unlike(n_past: int) -> str:
+    """Say what flagged models did."""
+    return f"answered unlike nearly all of the {n_past} past models (typicality below {FLAGGED:g})"
 
 
 def note_on_past_models(past: PastModels, model_ids: Sequence[str]) -> list[Note]:

@@ -16,8 +16,8 @@ from itembank.bank.bank_cache import cache_name
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, remedy, shown, visible, warn
-from itembank.estimation.calibrated_scores import ALLOWANCE, with_intervals
-from itembank.estimation.estimates import BEYOND, Scores
+from itembank.estimation.calibrated_scores import with_intervals
+from itembank.estimation.estimates import Scores
 from itembank.estimation.estimator_specs import PIRT
 from itembank.estimation.folds import Fold, run_trial
 from itembank.estimation.method_trials import items_of_fold, recipe_to_try
@@ -211,7 +211,6 @@ def by_parents(
     value: FloatArray,  # (n_models, n_targets): The usual estimate
     scale: FloatArray,  # (n_models, n_targets): The size of its error, as `past` has it
     usual: Scores,  # What they come to
-    beyond: FloatArray,  # (n_models,): How surely each is better than all past models
     level: float,
     progress: ProgressCallback,
 ) -> ByParents | None:
@@ -238,7 +237,7 @@ def by_parents(
     is_known = ~np.isnan(step + wanted)
     step, wanted = np.where(is_known, step, 0.0), np.where(is_known, wanted, 0.0)
     taught = of_past.value + shares(nearness(x, x, n_nearest), step, wanted, n_nearest) * step
-    of_kin = replace(of_past, value=reconciled(taught, of_past.scale**2, weights), beyond=None)
+    of_kin = replace(of_past, value=reconciled(taught, of_past.scale**2, weights))
 
     named = ids.index(parent) if parent != FIND else None
     kin = kin_of(known.observations.responses, point_scores(known, PIRT()), candidates, eligible, named)
@@ -250,13 +249,11 @@ def by_parents(
         np.stack([disagreement * of_past.scale**2, spread]),
         np.stack([kin.disagreement[:, None] * scale**2, kin.spread]),
     )
-    # no allowance but for models better than all past ones: descendants differ less from past models than others do
-    widening = np.where(beyond[:, None] >= BEYOND, past.estimates.widening(scale, beyond, level=level), 1.0) / ALLOWANCE
     mixed = with_exact(bank.targets, known.summary, reconciled(taken, scale**2, weights))
     scores = with_intervals(
         *(bank.targets, known.summary, mixed),
         past=replace(of_kin, scale=size),
-        scale=new_size * widening,
+        scale=new_size,
         level=level,
     )
     # (n_models, 2): Root mean square error of past models as like theirs, with kin and without

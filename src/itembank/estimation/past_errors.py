@@ -12,14 +12,13 @@ from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import repeatable
 from itembank.bank.banks import Bank
-from itembank.bank.past_models import BEYOND, PublishedSubset
+from itembank.bank.past_models import PublishedSubset
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
-from itembank.estimation.beyond import Place, StackWeights, learn_line, places, share_beyond
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimates import Typicality, typicality_among
 from itembank.estimation.estimator_specs import METHODS, Factor, PointSpec, Stacked
-from itembank.estimation.folds import Fold, folds_beyond, left_out, run_trial
+from itembank.estimation.folds import Fold, fold_numbers, run_trial
 from itembank.estimation.headlines import HeadlineReader, HeadlineTrial, learnt_by
 from itembank.estimation.observations import Observations
 from itembank.estimation.point_methods import Known, factor_prediction, learnt_score, point_scores
@@ -129,9 +128,8 @@ class Past:
     """How a method did in cross-validation."""
 
     estimates: OutOfFold
-    weights: StackWeights | None  # Of the members of 'stacked', from all past models
+    weights: FloatArray | None  # (n_members, n_targets): Of the members of 'stacked', from all past models
     misfit: FloatArray  # (n_models,): How far the answers of past models, left out, lay from what was expected of them
-    place: Place | None  # Where past models are; None where no better models were left out
     # Whether the size of errors is what the item model alone expects, as far as it is known up to a factor.
     follows_item_model: bool = False
     reader: HeadlineReader | None = None  # How a headline score is read off new models' scenario scores
@@ -150,16 +148,11 @@ class Past:
     @property
     def is_stacked(self) -> bool:
         """Whether more methods than the first have a weight."""
-        return self.weights is not None and bool(self.weights.usual[1:].any())
+        return self.weights is not None and bool(self.weights[1:].any())
 
-    def beyond(self, score: FloatArray) -> FloatArray:
-        """How surely models of these overall scores (n_models,) are better than all past ones; NaN where unknown."""
-        return np.full(score.shape, np.nan) if self.place is None else self.place.beyond(score)
-
-    def typicality_of(self, misfit: FloatArray, score: FloatArray) -> Typicality:
-        """How typical answers of this misfit are, and how far intervals at such scores are those of better models."""
-        unknown = np.full(misfit.shape, np.nan)
-        return Typicality(misfit, typicality_among(self.misfit, misfit), unknown, unknown, self.beyond(score))
+    def typicality_of(self, misfit: FloatArray) -> Typicality:
+        """How typical answers of this misfit are, (n_models,)."""
+        return Typicality(misfit, typicality_among(self.misfit, misfit), np.full(misfit.shape, np.nan))
 
     @property
     def degrees(self) -> float:
@@ -180,11 +173,6 @@ class MembersOutOfFold:
     truth_variance: FloatArray | None = None  # (n_models, n_targets): As in `OutOfFold`
     # Where a headline score was asked for: estimates have it in place of the overall score; the arrays above do not.
     headline: HeadlineTrial | None = None
-    # (2, n_models): Overall score of the best and of the middle one of the models that each was judged by
-    reference: FloatArray | None = None
-    # Of better models, by fits to worse ones alone: fold after fold, so that a model may be here twice
-    beyond: Self | None = None
-    everyone: FloatArray | None = None  # (n,): Overall scores of all past models, where those above are some of them
     _found: dict[tuple[float, bytes], FloatArray] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -202,63 +190,40 @@ class MembersOutOfFold:
         prefer_item_model: bool = False,
     ) -> "Past":
         """Return what intervals of the method that has these members rest on."""
-        value, far_value = self._values(spec)
-        weights, line, place = self.weights(spec) if isinstance(spec, Stacked) else None, None, None
-        if far_value is not None:
-            everybody = np.full(self.fold.shape, True)
-            line = self._line(value, far_value, everybody, self._all_beyond) if weights is None else weights.line
-        if line is not None and np.isfinite(line).all():  # not where nothing is known of one kind
-            place = Place.of(self.truth[:, -1] if self.everyone is None else self.everyone, line)
-        estimates, reader = self._read(value, far_value, line)
+        estimates, reader = self._read(self._values(spec))
+        weights = self.weights(spec) if isinstance(spec, Stacked) else None
         follows = False
         if prefer_item_model:
             plain = estimates.by_item_model()
             follows = clearly_best([found.interval_scores for found in (plain, estimates)]) == 0
             estimates = plain if follows else estimates
-        return Past(estimates, weights, self.expectations.misfit[:, -1], place, follows, reader)
+        return Past(estimates, weights, self.expectations.misfit[:, -1], follows, reader)
 
     def by(self, spec: PointSpec | Stacked) -> OutOfFold:
         """Return the estimates of the method that has these members."""
-        return self.past(spec).estimates
+        return self._read(self._values(spec))[0]
 
     def single(self, member: int) -> OutOfFold:
         """Return the estimates of one method."""
-        return self._read(self.values[member], None, None)[0]
+        return self._read(self.values[member])[0]
 
-    def _values(self, spec: PointSpec | Stacked) -> tuple[FloatArray, FloatArray | None]:
-        """Estimates of the method that has these members, (n_models, n_targets); and of better models left out."""
-        far = self.beyond
+    def _values(self, spec: PointSpec | Stacked) -> FloatArray:
+        """Estimates of the method that has these members, (n_models, n_targets)."""
         if not isinstance(spec, Stacked):
-            return self.values[0], None if far is None else far.values[0]
-        # weights that had seen the errors of a fold would make its stacked errors too small
-        value = self._combined(lambda inside: self._taught(spec, ~inside, self._all_beyond))
-        if far is None:
-            return value, None
-        everybody = np.full(self.fold.shape, True)
-        return value, far._combined(lambda inside: self._taught(spec, everybody, ~inside))
-
-    def _combined(self, weights_without: Callable[[BoolArray], StackWeights]) -> FloatArray:
-        """Combine the members, each fold's with weights that know nothing of it."""
+            single: FloatArray = self.values[0]
+            return single
         value = np.full(self.truth.shape, np.nan)
         for number in np.unique(self.fold[self.fold >= 0]):
             inside = self.fold == number
-            reference = None if self.reference is None else self.reference[:, inside]
-            value[inside] = weights_without(inside).combine(self.values[:, inside], reference)
+            # weights that had seen the errors of this fold would make its stacked errors too small
+            value[inside] = combined(self.values[:, inside], self._weights(spec, ~inside))
         return reconciled(value, self.expectations.variance, self.scenario_weights)
 
-    @property
-    def _all_beyond(self) -> BoolArray:
-        return np.full(0 if self.beyond is None else self.beyond.fold.size, True)
+    def weights(self, spec: Stacked) -> FloatArray:
+        """Weights of the methods from all past models, (n_members, n_targets)."""
+        return self._weights(spec, np.full(self.fold.shape, True))
 
-    def _taught(self, spec: Stacked, rows: BoolArray, far_rows: BoolArray) -> StackWeights:
-        """Learn weights from some of the models, and of the better ones left out."""
-        usual, far = self._stack_weights(spec, rows), self.beyond
-        if far is None or not far_rows.any():
-            return StackWeights(usual)
-        line = self._line(combined(self.values, usual), combined(far.values, usual), rows, far_rows)
-        return StackWeights(usual, far._stack_weights(spec, far_rows), line)
-
-    def _stack_weights(self, spec: Stacked, rows: BoolArray) -> FloatArray:
+    def _weights(self, spec: Stacked, rows: BoolArray) -> FloatArray:
         """Stack weights of every target from some of the models, (n_members, n_targets): found once."""
         key, errors = (spec.prior_models, rows.tobytes()), self.errors[:, rows]
         if key not in self._found:
@@ -267,38 +232,13 @@ class MembersOutOfFold:
             )
         return self._found[key]
 
-    def _line(self, value: FloatArray, far_value: FloatArray, rows: BoolArray, far_rows: BoolArray) -> FloatArray:
-        """Learn the place of models that are better than all that judge them."""
-        nothing, far = np.zeros(0), self.beyond
-        if far is None or far.reference is None or self.reference is None:
-            return learn_line(nothing, nothing)
-        usual = places(value[rows, -1], *self.reference[:, rows])
-        return learn_line(usual, places(far_value[far_rows, -1], *far.reference[:, far_rows]))
-
-    def weights(self, spec: Stacked) -> StackWeights:
-        """Weights of the methods from all past models."""
-        return self._taught(spec, np.full(self.fold.shape, True), self._all_beyond)
-
-    def _read(
-        self, value: FloatArray, far_value: FloatArray | None, line: FloatArray | None
-    ) -> tuple[OutOfFold, HeadlineReader | None]:
+    def _read(self, value: FloatArray) -> tuple[OutOfFold, HeadlineReader | None]:
         """Return estimates with the sizes of their errors, and how a headline score among them is read."""
-        plain, far = self._plain(value), self.beyond
-        if line is not None and self.reference is not None:
-            plain = replace(plain, share=share_beyond(line, places(value[:, -1], *self.reference)))
-        far_plain = None if far is None or far_value is None else far._plain(far_value)
-        if self.headline is None:
-            return replace(plain, beyond=far_plain), None
-        estimates, reader = self.headline.read(plain, self.fold)
-        if far is not None and far.headline is not None and far_plain is not None:
-            estimates = replace(estimates, beyond=far.headline.read_by(reader, far_plain))
-        return estimates, reader
-
-    def _plain(self, value: FloatArray) -> OutOfFold:
         expected = self.expectations
-        return OutOfFold(
+        plain = OutOfFold(
             self.truth, value, expected.standard_error(value), expected.error_scale(value), self.truth_variance
         )
+        return (plain, None) if self.headline is None else self.headline.read(plain, self.fold)
 
 
 def members_out_of_fold(
@@ -335,14 +275,8 @@ def members_out_of_fold(
 
     name = cache_name("learnt-out-of-fold", _plain([learner]), *about, past)
 
-    def with_learnt(those: MembersOutOfFold, *, beyond: bool) -> MembersOutOfFold:
-        shape = (those.fold.size, 1)
-        learnt = run_trial(bank, name, learn_fold, shape, beyond=beyond)[:, 0]
-        rows = None if those.headline is None else those.headline.rows
-        return replace(those, headline=HeadlineTrial(headline, learnt, len(specs) == 1, rows))
-
-    far = None if members.beyond is None else with_learnt(members.beyond, beyond=True)
-    return replace(with_learnt(members, beyond=False), beyond=far)
+    learnt = run_trial(bank, name, learn_fold, (bank.n_models, 1))[:, 0]
+    return replace(members, headline=HeadlineTrial(headline, learnt, len(specs) == 1))
 
 
 def members_out_of_fold_each(
@@ -378,24 +312,17 @@ def _of_trial(
 ) -> MembersOutOfFold:
     """Run a trial whose folds give estimates of all methods and what is expected of them."""
     known, n_members = bank.known_scores, len(specs)
-
-    def members(*, is_beyond: bool, beyond: MembersOutOfFold | None) -> MembersOutOfFold:
-        rows, fold, reference = left_out(bank, known.value[:, -1], beyond=is_beyond)
-        shape = (n_members + len(Expectations._fields), rows.size, bank.targets.n_scenarios + 1)
-        values = run_trial(bank, name, try_fold, shape, beyond=is_beyond, progress=progress)
-        return MembersOutOfFold(
-            known.value[rows],
-            values[:n_members],
-            Expectations(*values[n_members:]),
-            fold,
-            bank.targets.scenario_weights,
-            known.variance[rows],
-            None if bank.headline is None else HeadlineTrial(bank.headline, rows=rows if is_beyond else None),
-            reference,
-            beyond,
-        )
-
-    return members(is_beyond=False, beyond=members(is_beyond=True, beyond=None) if folds_beyond(bank) else None)
+    shape = (n_members + len(Expectations._fields), bank.n_models, bank.targets.n_scenarios + 1)
+    values = run_trial(bank, name, try_fold, shape, progress=progress)
+    return MembersOutOfFold(
+        known.value,
+        values[:n_members],
+        Expectations(*values[n_members:]),
+        fold_numbers(bank),
+        bank.targets.scenario_weights,
+        known.variance,
+        None if bank.headline is None else HeadlineTrial(bank.headline),
+    )
 
 
 def _estimates(fold: Fold, answered: Observations, specs: Sequence[PointSpec]) -> FloatArray:
@@ -502,10 +429,4 @@ def published_past(subset: PublishedSubset) -> Past:
     """Return the errors in the form of cross-validated estimates; their scores are not kept, and count as zero."""
     truth = np.zeros(subset.errors.shape)
     estimates = OutOfFold(truth, subset.errors, subset.standard_errors, subset.scales)
-    weights, place = StackWeights(subset.weights), None
-    if BEYOND[0] in subset.beyond:
-        better, errors, standard_errors, scales, where = (subset.beyond[name] for name in BEYOND)
-        place = Place(float(where[0]), float(where[1]), where[2:])
-        weights = StackWeights(subset.weights, better, place.line)
-        estimates = replace(estimates, beyond=OutOfFold(np.zeros(errors.shape), errors, standard_errors, scales))
-    return Past(estimates, weights, subset.misfit, place)
+    return Past(estimates, subset.weights, subset.misfit)

@@ -13,11 +13,11 @@ from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
 from itembank.errors import ParameterError
 from itembank.estimation import estimator_specs as specs
-from itembank.estimation.beyond import Place, StackWeights
 from itembank.estimation.estimator_specs import METHODS, PointSpec
 from itembank.estimation.observations import Observations
 from itembank.estimation.regressions import (
     FactorPrediction,
+    combined,
     predict_factor,
     predict_ridge,
     predict_task_mean_eb,
@@ -89,12 +89,11 @@ def stacked_scores(
     targets: ScoreTargets,
     summary: ResponseSummary,
     values: FloatArray,  # (n_members, n_models, n_targets)
-    weights: StackWeights,
-    place: Place | None = None,  # Where past models are
+    weights: FloatArray,  # (n_members, n_targets)
 ) -> FloatArray:
     """Weigh the estimates of several methods and let scenarios add up to the overall score, (n_models, n_targets)."""
     _, variances = posterior_moments(targets, summary)
-    value = weights.combine(values, None if place is None else np.array([[place.best], [place.middle]]))
+    value = combined(values, weights)
     return with_exact(targets, summary, reconciled(value, variances, targets.scenario_weights))
 
 

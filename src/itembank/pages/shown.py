@@ -134,7 +134,6 @@ def _plan(plan: Plan) -> Page:
         Column(
             "half_width", "Interval ±", "points", 1, f"Half-width of a {level} interval, for a model like past ones"
         ),
-        Column("half_width_beyond", "± if better", "points", 1, "The same for a model better than all past ones"),
         Column(
             "detectable_difference", "Difference found", "points", 1, "True difference of two models that would show"
         ),

@@ -1,4 +1,4 @@
-"""What `auto` takes: V-optimal items ahead of past models, of few random ones; one batch or stages, by past errors."""
+"""What `auto` takes: V-optimal items, of few models random ones; one batch or stages, by past errors."""
 
 import shlex
 from collections.abc import Collection
@@ -65,7 +65,7 @@ def choose_selection(
     is_explained: bool = False,
     progress: ProgressCallback = silent,
 ) -> Selection:
-    """Choose V-optimal items, ahead of past models; when explained, say how wrong estimates of past models were.
+    """Choose V-optimal items; when explained, say how wrong estimates of past models were.
 
     Where scenarios are to be `predicted`, they are V-optimal for these. With too few models for cross-validation, items
     are drawn at random from strata, which asks nothing of the bank.
@@ -114,9 +114,8 @@ def _sizes_in_words(bank: Bank) -> str:
 
 def _widths_in_words(bank: Bank, tried: Tried, seed: int) -> str:
     """Say how wide intervals will be, and how wide those of drawn items are, whatever a model is."""
-    usual, beyond = (100.0 * tried.found.typical_half_width(level=LEVEL, beyond=beyond) for beyond in (False, True))
-    text = f"{100 * LEVEL:g} % interval of a model like past ones about ±{usual:.1f} points"
-    text += "." if np.isnan(beyond) else f", of one better than all of them ±{beyond:.1f}."
+    usual = 100.0 * tried.found.typical_half_width(level=LEVEL)
+    text = f"{100 * LEVEL:g} % interval of a model like past ones about ±{usual:.1f} points."
     if bank.headline is not None:
         return text
     drawn = select_by_recipe(bank, replace(tried.recipe, spec=Drawn()), seed)

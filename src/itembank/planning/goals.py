@@ -17,7 +17,7 @@ from itembank.errors import DataError, ParameterError
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimator_specs import RUN, Auto, EstimationSpec, PointSpec, Stacked
-from itembank.estimation.folds import folds, folds_beyond
+from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.estimation.past_errors import MembersOutOfFold, members_out_of_fold
 from itembank.numerics.arrays import FloatArray, IntArray
@@ -141,7 +141,7 @@ def estimates_of_size(
     if isinstance(selector, str):
         taken = choose_selection(bank, n_items, per_scenario=False, excluded=(), seed=seed)
         return [taken], try_methods(bank, sample_of(bank, taken), taken, spec.members)
-    every = (*folds(bank), *folds_beyond(bank))
+    every = folds(bank)
     chosen = [
         select(fold.bank, n_items, method=selector, rng=np.random.default_rng([seed, n_items, fold.number]))
         for fold in every
@@ -214,11 +214,6 @@ class Goal:
         """Take the measure that the goal sets from one trial alone."""
         of_pairs = self.half_width is None
         return float(self._with_chance(np.array(self._measured(trial, of_pairs=of_pairs)), of_pairs=of_pairs))
-
-    def half_width_beyond(self, trial: Trial) -> float:
-        """Half-width that a model better than all past ones typically gets in one trial; NaN where unknown."""
-        measured = trial.found.typical_half_width(level=self.spec.level, beyond=True)
-        return float(self._with_chance(np.array(measured), of_pairs=False))
 
     def least(self, trials: list[Trial]) -> float:
         """Return the measure with all items: 0 but for the chance of another run, or of an external score."""

@@ -10,7 +10,6 @@ from itembank.bank.bank_views import asked_for, headline_names
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.estimate import check_headline
-from itembank.estimation.estimates import known_number
 from itembank.estimation.estimator_specs import METHODS as ESTIMATORS
 from itembank.estimation.estimator_specs import Auto, EstimationSpec
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
@@ -88,10 +87,6 @@ class PlanAnswer:
         trial = found.trials.get(at)
         measured = None if trial is None else goal.measure(trial)
         message = _message(goal, grid, n_items, most=most, measured=measured, target=target)
-        if goal.half_width is not None and n_items is not None and trial is not None:
-            beyond = goal.half_width_beyond(trial)
-            better = f" For a model better than all past ones it is {100.0 * beyond:.2f} points."
-            message += better if beyond > goal.half_width else ""
         return cls(n_items, half_widths, differences, measured, n_items is not None, message)
 
 
@@ -105,8 +100,6 @@ class PlanTable:
         Numbers of items.
     half_widths : (n_sizes,)
         Expected half-width of the interval of one model's score, like past ones.
-    half_widths_beyond : (n_sizes,)
-        The same of a model better than all past ones; NaN where too few are there to learn it.
     detectable_differences : (n_sizes,)
         Smallest true difference of two models that shows as significant with the power of the plan.
     mean_absolute_errors : (n_sizes,)
@@ -116,7 +109,6 @@ class PlanTable:
 
     sizes: IntArray
     half_widths: FloatArray
-    half_widths_beyond: FloatArray
     detectable_differences: FloatArray
     mean_absolute_errors: FloatArray
     costs: dict[str, FloatArray]
@@ -133,7 +125,6 @@ class PlanTable:
         return cls(
             sizes,
             half_widths.at(sizes),
-            np.array([goal.half_width_beyond(trial) for trial in trials]),
             differences.at(sizes),
             np.array([float(np.mean(np.abs(trial.found.error))) for trial in trials]),
             {unit: np.array([trial.costs[unit] for trial in trials]) for unit in trials[0].costs},
@@ -145,7 +136,6 @@ class PlanTable:
             {
                 "n_items": int(size),
                 "half_width": float(self.half_widths[k]),
-                "half_width_beyond": known_number(self.half_widths_beyond[k]),
                 "detectable_difference": float(self.detectable_differences[k]),
                 "mean_absolute_error": float(self.mean_absolute_errors[k]),
                 **{name: float(cost[k]) for name, cost in self.costs.items()},

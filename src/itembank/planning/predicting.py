@@ -84,7 +84,7 @@ def _half_width(found: OutOfFold) -> float:
     known = found.take(~np.isnan(found.error[:, 0]))
     if not known.error.size:
         return np.nan
-    half = known.half_widths(known.scale, known.share, level=LEVEL)
+    half = known.half_widths(known.scale, level=LEVEL)
     return float(np.median(np.clip(known.value + half, 0.0, 1.0) - np.clip(known.value - half, 0.0, 1.0)) / 2.0)
 
 

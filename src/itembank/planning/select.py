@@ -57,7 +57,7 @@ def select(
         score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out. A
         `DataWarning` names scenarios without items.
     method : spec or str
-        'auto': V-optimal items, ahead of past models (`choose_selection`; the selection's `explanation` says how far
+        'auto': V-optimal items (`choose_selection`; the selection's `explanation` says how far
         estimates were off). 'drawn': items drawn at random, more of those of which the bank is unsure, whose intervals
         hold for any model. Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
         'v-optimal', 'optimal-design', or a spec with its choices.
@@ -87,8 +87,8 @@ def select(
     -------
     Selection
         Items in the order of the bank, with weights that sum to one in each scenario. Items with no weight
-        in their score are never chosen. Items that every past model answered the same way come by chance, by
-        V-optimality ahead, where a scenario has no other or where a spec allows it, else not.
+        in their score are never chosen. Items that every past model answered the same way come by chance,
+        where a scenario has no other or where a spec allows it, else not.
 
     Raises
     ------

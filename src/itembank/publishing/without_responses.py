@@ -12,7 +12,6 @@ from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy
 from itembank.bank.bank_views import history_of_view
 from itembank.bank.banks import Bank, bank_fingerprint
 from itembank.bank.past_models import (
-    BEYOND,
     MEASURED,
     OF_REST,
     PastModels,
@@ -241,27 +240,20 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     explanation = choose_method(bank, sample, selection, progress=progress).explanation
     if not folds(bank):
         none = np.empty((0, bank.targets.n_scenarios + 1))
-        return PublishedSubset(moved, none, none, none, none, np.empty(0), {}, explanation, ())
+        return PublishedSubset(moved, none, none, none, none, np.empty(0), explanation, ())
     trials = try_methods(bank, sample, selection, stacked.members)
     past = trials.past(stacked)
-    weights, far = trials.weights(stacked), past.estimates.beyond
     errors, standard_errors, scales = map(
         single, _shuffled(past.estimates.error, past.estimates.standard_error, past.estimates.scale)
     )
-    beyond = {}
-    if far is not None and past.place is not None and weights.beyond is not None:
-        place = np.array([past.place.best, past.place.middle, *past.place.line])
-        of_better = (weights.beyond, *_shuffled(far.error, far.standard_error, far.scale), place)
-        beyond = {name: single(array) for name, array in zip(BEYOND, of_better, strict=True)}
     cross_validated = cross_validated_scores(bank, selection)
     return PublishedSubset(
         moved,
-        single(weights.usual),
+        single(trials.weights(stacked)),
         errors,
         standard_errors,
         scales,
         single(np.sort(past.misfit[~np.isnan(past.misfit)])),
-        beyond,
         explanation,
         stacked_methods(),
         {} if cross_validated is None else {name: float(getattr(cross_validated, name)) for name in MEASURED},

@@ -99,7 +99,7 @@ def read_recipe(selection: Selection) -> Recipe | None:
     try:
         sizes, number = stages_of(selection)
         recipe = Recipe(
-            kind(**{**(NOT_NAMED if kind is VOptimal else {}), **about["options"]}),
+            kind(**about["options"]),
             int(about["n_items"]),
             bool(about["per_scenario"]),
             tuple(str(item) for item in about["excluded"]),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Allocation = Literal["equal", "proportional"]
 BenchmarkAllocation = Literal["free", "equal"]
-NOT_NAMED = {"scenario_weights": None, "ahead": False}
+NOT_NAMED = {"scenario_weights": None}
 """Choices of V-optimal items that came later, as they were before: not named in files."""
 
 
@@ -165,10 +165,6 @@ class VOptimal(SelectionSpec):
     scenario_weights : mapping of str to float, or None
         Weights of scenario scores in the overall score that is wanted, in place of the bank's; 0 for those not named.
         For a score that the bank's overall one is not, as a leaderboard's own of a few scenarios.
-    ahead : bool
-        Let items count half for how well they tell models apart at five places from the middle of past models to
-        twice as far as the mean of their best quarter (`linear_models`). Items that no past model solved may come then,
-        too. Without it items tell past models apart, and models better than all of them much worse.
     """
 
     target: str | Mapping[str, float] = "balanced"
@@ -177,7 +173,6 @@ class VOptimal(SelectionSpec):
     minimum_per_scenario: int = 1
     discrepancy: float | Literal["auto"] = "auto"
     scenario_weights: Mapping[str, float] | None = None
-    ahead: bool = True
 
     def __post_init__(self) -> None:
         """Check the choices."""
@@ -190,11 +185,6 @@ class VOptimal(SelectionSpec):
         check_one_of("allocation", self.allocation, get_args(BenchmarkAllocation))
         check_whole("minimum_per_scenario", self.minimum_per_scenario, least=0)
         _check_importance(self.target)
-
-    @property
-    def allow_degenerate(self) -> bool:
-        """Items that all past models failed, or nearly all, may be those that tell better models apart."""
-        return self.ahead
 
     def may_skip_scenarios(self, *, is_short: bool) -> bool:
         """Skip some when there are fewer items than one for each scenario; a minimum above one is kept."""

@@ -2,19 +2,16 @@
 
 Responses follow a linear-Gaussian factor model, ``y_i = m_i + L_i f + e_i`` with ``f ~ N(0, I)`` and
 ``e_i ~ N(0, s_i)`` independent, so that the posterior variance of a weighted sum of responses depends on which
-items are observed and not on what the responses are: the items can be chosen beforehand. Several such models may have
-a say: one of past models as they are, and others of models better than most of them (`linear_models`).
+items are observed and not on what the responses are: the items can be chosen beforehand.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import bank_factor_model, fitted_factor_model
-from itembank.bank.banks import Bank
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import first_largest
@@ -22,7 +19,6 @@ from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.anchors import latent_features, weighted_by_nearest
 from itembank.selection.greedy import allowed_scenarios
-from itembank.selection.local_model import LocalModel, abilities_ahead
 from itembank.selection.pools import Choice, ItemPools
 from itembank.selection.selector_specs import METHODS, VOptimal
 
@@ -33,8 +29,6 @@ SMALLEST_VARIANCE = 1e-12
 """An item whose variance given the chosen items is smaller is known from them; its response adds nothing."""
 DENSE_UP_TO = 500_000
 """Loadings on shifts, nearly all of them zero, that are multiplied as they are: skipping the zeros saves nothing."""
-SHARE_AHEAD = 0.5
-"""What models ahead count of the criterion; from a quarter to three quarters it makes little difference."""
 
 
 def choose_v_optimal(pools: ItemPools, spec: VOptimal) -> list[Choice]:
@@ -62,8 +56,10 @@ def choose_v_optimal(pools: ItemPools, spec: VOptimal) -> list[Choice]:
     # a longer order begins as a shorter one, unless the shorter one had to end with scenarios that had too few
     n_each = np.bincount(group[order[:n_items]], minlength=at_least.size)
     if order.size < n_items or (n_each < at_least).any():
+        n_factors = fitted_factor_model(bank, spec.n_factors).n_factors
+        factors, shifts = np.split(model.loadings[items], [n_factors], axis=1)
         order, _ = greedy_v_optimal(
-            linear_models(bank, spec, items),
+            LinearModel(factors, shifts, model.noise[items]),
             weights,
             importance,
             n_items,
@@ -79,34 +75,6 @@ def choose_v_optimal(pools: ItemPools, spec: VOptimal) -> list[Choice]:
         weighted_by_nearest(pool, features[pool.items], np.flatnonzero(np.isin(pool.items, chosen)))
         for pool in scenarios
     ]
-
-
-def linear_models(bank: Bank, spec: VOptimal, items: IntArray) -> "LinearModels":
-    """Models of these items: that of past models, and from the middle of these to twice as far as their best quarter.
-
-    The first alone where the bank holds no past models' answers, or no item model. Models that come after a bank was
-    made are mostly better than those it was made of. They differ on items that past models answered much alike, which
-    `bank_factor_model` says tell little.
-    """
-    usual = bank_factor_model(bank, n_factors=spec.n_factors, discrepancy=spec.discrepancy)
-    factors, shifts = np.split(usual.loadings[items], [fitted_factor_model(bank, spec.n_factors).n_factors], axis=1)
-    noise = usual.noise[items]
-    if not (spec.ahead and bank.n_models and bank.calibration.is_fitted):
-        return LinearModels.of_one(factors, noise, shifts)
-    local, abilities = LocalModel.of_bank(bank, spec), abilities_ahead(bank)
-    known = np.zeros((abilities.shape[1],) * 2)
-    ahead = [local.near(theta, known) for theta in abilities]
-    others = slice(1, 1 + len(ahead))
-    return LinearModels(
-        [
-            (slice(0, 1), factors, np.ones((1, items.size))),
-            (others, local.of_ability[items], np.array([one.slope[items] for one in ahead])),
-            (others, local.residual.loadings[items], np.array([one.size[items] for one in ahead])),
-        ],
-        shifts,
-        np.array([noise, *(one.noise[items] for one in ahead)]),
-        np.array([1.0 - SHARE_AHEAD, *[SHARE_AHEAD / len(ahead)] * len(ahead)]),
-    )
 
 
 def wanted_scores(targets: ScoreTargets, spec: VOptimal) -> tuple[FloatArray, FloatArray]:
@@ -155,30 +123,18 @@ def _bounds(spec: VOptimal, pools: ItemPools) -> tuple[IntArray, IntArray]:
 
 
 @dataclass(slots=True)
-class LinearModels:
-    """Variances under linear-Gaussian models, given the responses to the items chosen so far.
+class LinearModel:
+    """Variances under a linear-Gaussian model, given the responses to the items chosen so far."""
 
-    Models have matrices of loadings in common, with other sizes of the rows: the loadings of item i in model m are
-    ``L_mi = (h_m1i B_1i, h_m2i B_2i, ..., S_i)``.
-    """
-
-    # Models that have these factors, B (n_items, n_factors), and h (n_these_models, n_items)
-    blocks: Sequence[tuple[slice, FloatArray, FloatArray]]
-    shifts: FloatArray  # (n_items, n_shifts): S, mostly zeros
-    noise: FloatArray  # (n_models, n_items): s, variances
-    shares: FloatArray  # (n_models,): Of the targets' variances under each model in their mean
+    factors: FloatArray  # (n_items, n_factors): Loadings L of the items are those on factors, then those on shifts
+    shifts: FloatArray  # (n_items, n_shifts): Mostly zeros
+    noise: FloatArray  # (n_items,): s, variances
     quick_shifts: "FloatArray | csr_array" = field(init=False)  # The same, as they are multiplied in less time
-    variance: FloatArray = field(init=False)  # (n_models, n_items): v
-    covariance: FloatArray = field(init=False)  # (n_models, n_targets, n_items): c
-    target_variance: FloatArray = field(init=False)  # (n_models, n_targets)
-    directions: FloatArray = field(init=False)  # (n_models, n_chosen, n_factors): A L_i / sqrt(v_i) when i was chosen
+    variance: FloatArray = field(init=False)  # (n_items,): v
+    covariance: FloatArray = field(init=False)  # (n_targets, n_items): c
+    target_variance: FloatArray = field(init=False)  # (n_targets,)
+    directions: FloatArray = field(init=False)  # (n_chosen, n_factors + n_shifts): A L_i / sqrt(v_i) when i was chosen
     n_chosen: int = field(init=False)
-
-    @classmethod
-    def of_one(cls, loadings: FloatArray, noise: FloatArray, shifts: FloatArray | None = None) -> Self:
-        """Take one model, of loadings (n_items, n_factors), noise (n_items,) and any shifts."""
-        shifts = np.zeros((noise.size, 0)) if shifts is None else shifts
-        return cls([(slice(0, 1), loadings, np.ones((1, noise.size)))], shifts, noise[None], np.ones(1))
 
     def begin(self, target_weights: FloatArray, n_choices: int) -> None:
         """Before the first item v_i = |L_i|^2 + s_i and c_it = sum_j omega_jt Cov(y_j, y_i)."""
@@ -187,52 +143,38 @@ class LinearModels:
             from scipy.sparse import csr_array  # noqa: PLC0415 (short commands import this module)
 
             self.quick_shifts = csr_array(self.shifts)
-        self.variance = self.noise + np.sum(self.shifts**2, axis=1)
+        self.variance = self.noise + np.sum(self.shifts**2, axis=1) + np.sum(self.factors**2, axis=1)
         of_shifts = self.quick_shifts @ (self.quick_shifts.T @ target_weights)
+        of_factors = target_weights.T @ self.factors @ self.factors.T
         # rows of items, which numpy would otherwise lay out as columns
-        self.covariance = np.ascontiguousarray(self.noise[:, None] * target_weights.T + of_shifts.T)
-        for models, matrix, sizes in self.blocks:
-            self.variance[models] += sizes**2 * np.sum(matrix**2, axis=1)
-            for covariance, size in zip(self.covariance[models], sizes, strict=True):
-                np.add(covariance, size * ((target_weights.T * size) @ matrix @ matrix.T), out=covariance)
-        self.target_variance = np.einsum("it,mti->mt", target_weights, self.covariance)
-        n_factors = self.shifts.shape[1] + sum(matrix.shape[1] for _, matrix, _ in self.blocks)
-        self.directions, self.n_chosen = np.empty((self.shares.size, n_choices, n_factors)), 0
+        self.covariance = np.ascontiguousarray(self.noise * target_weights.T + of_shifts.T + of_factors)
+        self.target_variance = np.sum(target_weights.T * self.covariance, axis=1)
+        n_loadings = self.factors.shape[1] + self.shifts.shape[1]
+        self.directions, self.n_chosen = np.empty((n_choices, n_loadings)), 0
 
     def gain(self, importance: FloatArray) -> FloatArray:
-        """Sum over models and targets of share times importance times c_it^2 / v_i, (n_items,)."""
-        reduction = (importance @ self.covariance**2) / np.maximum(self.variance, SMALLEST_VARIANCE)
-        result: FloatArray = self.shares @ reduction
+        """Sum over targets of importance times c_it^2 / v_i, (n_items,)."""
+        result: FloatArray = (importance @ self.covariance**2) / np.maximum(self.variance, SMALLEST_VARIANCE)
         return result
 
     def observe(self, item: int) -> None:
         """Condition on one more response."""
-        before = self.directions[:, : self.n_chosen]
-        row, start = np.zeros((before.shape[0], before.shape[2])), 0
-        for models, matrix, sizes in self.blocks:
-            stop = start + matrix.shape[1]
-            row[models, start:stop] = sizes[:, item, None] * matrix[item]
-            start = stop
-        row[:, start:] = self.shifts[item]
-        # A L_i, where A is one minus the products of the directions before
-        direction = row - ((before @ row[:, :, None]).swapaxes(1, 2) @ before)[:, 0]
-        with_items, start = np.ascontiguousarray((self.quick_shifts @ direction[:, start:].T).T), 0  # b
-        for models, matrix, sizes in self.blocks:
-            stop = start + matrix.shape[1]
-            with_items[models] += sizes * (direction[models, start:stop] @ matrix.T)
-            start = stop
-        with_items[:, item] += self.noise[:, item]  # an item shares its own noise with itself only
-        root = np.sqrt(np.maximum(self.variance[:, item], SMALLEST_VARIANCE))[:, None]
-        with_items, with_targets = with_items / root, self.covariance[:, :, item] / root
-        self.directions[:, self.n_chosen] = direction / root
+        before, n_factors = self.directions[: self.n_chosen], self.factors.shape[1]
+        row = np.concatenate([self.factors[item], self.shifts[item]])
+        direction = row - (before @ row) @ before  # A L_i, where A is one minus the products of the directions before
+        with_items = self.factors @ direction[:n_factors] + self.quick_shifts @ direction[n_factors:]  # b
+        with_items[item] += self.noise[item]  # an item shares its own noise with itself only
+        root = np.sqrt(max(float(self.variance[item]), SMALLEST_VARIANCE))
+        with_items, with_targets = with_items / root, self.covariance[:, item] / root
+        self.directions[self.n_chosen] = direction / root
         self.n_chosen += 1
-        self.variance -= with_items**2
-        self.covariance -= with_targets[:, :, None] * with_items[:, None]
-        self.target_variance -= with_targets**2
+        self.variance = self.variance - with_items**2
+        self.covariance = self.covariance - np.outer(with_targets, with_items)
+        self.target_variance = self.target_variance - with_targets**2
 
 
 def greedy_v_optimal(
-    models: LinearModels,
+    model: LinearModel,
     target_weights: FloatArray,  # (n_items, n_targets): omega
     importance: FloatArray,  # (n_targets,): Non-negative
     n_items: int,  # How many to choose; the candidates, `at_least` and `at_most` leave room for them
@@ -247,8 +189,7 @@ def greedy_v_optimal(
 
     Targets are ``Z_t = sum_i omega_it y_i``, with each item's own noise. Given the chosen items S, item i lowers
     the variance of ``Z_t`` by ``c_it^2 / v_i`` with ``c_it = Cov(Z_t, y_i | S)`` and ``v_i = Var(y_i | S)``;
-    the item of the largest sum over models and targets of share times importance times reduction comes next. In each
-    model, choosing item i changes
+    the item of the largest sum over targets of importance times reduction comes next. Choosing item i changes
 
     ``v_j <- v_j - b_j^2 / v_i``, ``c_jt <- c_jt - b_j c_it / v_i``, ``A <- A - A L_i' L_i A / v_i``
 
@@ -256,20 +197,20 @@ def greedy_v_optimal(
     costs O(n_items n_factors). (What these say of items already chosen means nothing and is not used.)
 
     Returns the positions in the order of choice, and the posterior variance of each target before the first item and
-    after each, (n_chosen + 1, n_targets), the mean over models.
+    after each, (n_chosen + 1, n_targets).
     """
-    models.begin(target_weights, n_items)
-    target_variances, chosen = [models.shares @ models.target_variance], []
+    model.begin(target_weights, n_items)
+    target_variances, chosen = [model.target_variance], []
     is_open, counts = is_candidate.copy(), np.zeros(at_most.shape[0], dtype=np.int64)
     first = np.zeros(is_candidate.shape, dtype=bool) if first is None else first
     for n_left in range(n_items, 0, -1):
         is_allowed = is_open & first
         if not is_allowed.any():
             is_allowed = is_open & allowed_scenarios(counts, at_least, at_most, n_left)[group]
-        gain = models.gain(importance)
+        gain = model.gain(importance)
         item = int(first_largest(np.where(is_allowed, gain, -np.inf)))  # items with equal answers tie
-        models.observe(item)
-        target_variances.append(models.shares @ models.target_variance)
+        model.observe(item)
+        target_variances.append(model.target_variance)
         is_open[item] = False
         counts[group[item]] += 1
         chosen.append(item)

@@ -10,7 +10,7 @@ from itembank.bank.known_scores import Headline
 from itembank.estimation.calibrated_scores import with_intervals
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
-from itembank.estimation.notes import note_on_past_models
+from itembank.estimation.notes import note_on_past_models, notes_on_unlike
 from itembank.estimation.observations import Observations, usual_attempts
 from itembank.estimation.past_errors import Expectations, Past
 from itembank.estimation.point_methods import stacked_scores, with_exact
@@ -153,9 +153,7 @@ def session_estimate(
         n_items, n_total = [*n_items, counts[positions].sum()], [*n_total, counts.sum()]
     typicality = Typicality.unknown(1)
     if expected is not None and near[0] and positions.size:
-        # where a headline score is last, what the items say of the overall one
-        misfit, overall = expected.misfit[:, 0], values[0][:, -1]
-        typicality = _mixed([(past.typicality_of(misfit, overall), share) for past, share in near[0]])
+        typicality = _mixed([(past.typicality_of(expected.misfit[:, 0]), share) for past, share in near[0]])
     estimates = ScoreEstimates(
         model_ids=(model_id,),
         targets=pool.score_names,
@@ -176,7 +174,7 @@ def session_estimate(
         estimand=pool.spec.estimand,
         overall_is=pool.basis.targets.overall_is,
         degrees=min((past.degrees for past, _ in near[0]), default=np.inf),
-    ).beside(pool.past_models.best((model_id,)))
+    )
     estimates = replace(estimates, notes=_notes(pool, estimates))
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed), expected)
@@ -185,7 +183,7 @@ def session_estimate(
 def _notes(pool: SessionPool, estimates: ScoreEstimates) -> tuple[Note, ...]:
     """Gather what a reader of a session's estimate must know."""
     ids, why = estimates.model_ids, pool.why_not_calibrated
-    found = estimates.typicality.notes(ids, pool.n_past, estimates.is_exact)
+    found = notes_on_unlike(estimates, pool.past_models, pool.n_past)
     return (*found, *note_on_past_models(pool.past_models, ids), *([Note("few-models", why)] if why else []))
 
 
@@ -237,7 +235,7 @@ def _scores(
         plain = with_exact(targets, summary, targets.with_overall(summary.posterior_mean))
         return with_intervals(targets, summary, plain, level=level), plain
     stacked = [
-        share * stacked_scores(targets, summary, expected.means, past.weights, past.place)
+        share * stacked_scores(targets, summary, expected.means, past.weights)
         for past, share in near
         if past.weights is not None
     ]
@@ -249,7 +247,6 @@ def _scores(
             *(targets, summary, read),
             past=past.estimates,
             scale=scale,
-            share=past.beyond(value[:, -1]),
             level=level,
             headline=headline,
         )

@@ -13,7 +13,6 @@ from itembank.bank.costs import TOKENS, CostUnit, expected_cost, known_units, re
 from itembank.bank.known_scores import Headline
 from itembank.bank.past_models import PastModels
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
-from itembank.estimation.beyond import Place, StackWeights
 from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimands import past_ratio
 from itembank.estimation.estimator_specs import RUN
@@ -34,8 +33,6 @@ from itembank.sessions.limits import Decision
 from itembank.sessions.session_spec import CUSTOM, SessionSpec
 from itembank.tabular import Compact
 
-BEYOND, FAR = "beyond", "beyond_"
-"""Attribute, and beginning of the names of arrays, of past models better than all that judged them."""
 ROUNDING = 1e-9
 """Share of a budget that sums of costs may be off by rounding."""
 
@@ -58,12 +55,9 @@ class PastSessions:
     misfit: FloatArray  # (n_checkpoints, n_models)
     # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`Past`), else 0.
     follows_item_model: FloatArray
-    place: FloatArray  # (n_checkpoints, n_targets, 4): Where past models are (`Place`); NaN where nothing is known
-    # The same of models better than all that judged them, with their weights; None where there are none
-    beyond: Self | None = None
 
     @classmethod
-    def create(cls, n_answered: FloatArray, truth: FloatArray, of_better: FloatArray | None = None) -> Self:
+    def create(cls, n_answered: FloatArray, truth: FloatArray) -> Self:
         """Return those of which nothing but the truth is known yet, to be filled in by `put`."""
         n_checkpoints, (n_models, n_scores) = n_answered.size, truth.shape
         of_models, of_scores = (n_checkpoints, n_models, n_scores), (n_checkpoints, n_scores)
@@ -72,35 +66,16 @@ class PastSessions:
             "weights": (n_checkpoints, 3, n_scores),
             "misfit": of_models[:2],
             "follows_item_model": of_scores,
-            "place": (*of_scores, 4),
         }
-        beyond = None if of_better is None else cls.create(n_answered, of_better)
-        return cls(n_answered, truth, **{name: np.full(one, np.nan) for name, one in shapes.items()}, beyond=beyond)
+        return cls(n_answered, truth, **{name: np.full(one, np.nan) for name, one in shapes.items()})
 
-    @classmethod
-    def of_arrays(cls, arrays: Mapping[str, FloatArray]) -> Self:
-        """Put together what `arrays` gave."""
-        own = {name: array for name, array in arrays.items() if not name.startswith(FAR)}
-        far = {name.removeprefix(FAR): array for name, array in arrays.items() if name.startswith(FAR)}
-        return cls(**own, beyond=cls(**far) if far else None)  # type: ignore[arg-type]
-
-    def put(self, checkpoint: int, models: IntArray, columns: IntArray, past: Past, better: IntArray) -> None:
-        """Write what was found for some models (of the better ones left out, `better`) and targets, in place."""
-        self._put(checkpoint, np.ix_(models, columns), past.estimates)
-        # where no factor model has a say, p-IRT has all
-        usual = np.array([[1.0], [0.0], [0.0]]) if past.weights is None else past.weights.usual
-        self.weights[checkpoint][:, columns] = usual
-        self.follows_item_model[checkpoint, columns] = past.follows_item_model
-        if past.place is not None:
-            self.place[checkpoint, columns] = [past.place.best, past.place.middle, *past.place.line]
-        if self.beyond is not None and past.estimates.beyond is not None:
-            self.beyond._put(checkpoint, np.ix_(better, columns), past.estimates.beyond)
-            of_better = None if past.weights is None else past.weights.beyond
-            self.beyond.weights[checkpoint][:, columns] = usual if of_better is None else of_better
-
-    def _put(self, checkpoint: int, cells: tuple[IntArray, ...], found: OutOfFold) -> None:
+    def put(self, checkpoint: int, columns: IntArray, past: Past) -> None:
+        """Write what was found for some targets, in place."""
         for name in ("value", "standard_error", "scale"):
-            getattr(self, name)[checkpoint][cells] = getattr(found, name)
+            getattr(self, name)[checkpoint][:, columns] = getattr(past.estimates, name)
+        # where no factor model has a say, p-IRT has all
+        self.weights[checkpoint][:, columns] = [[1.0], [0.0], [0.0]] if past.weights is None else past.weights
+        self.follows_item_model[checkpoint, columns] = past.follows_item_model
 
     @property
     def n_models(self) -> int:
@@ -110,8 +85,7 @@ class PastSessions:
     @property
     def arrays(self) -> dict[str, FloatArray]:
         """All arrays by name, as the bank's cache keeps them."""
-        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name != BEYOND}
-        return own if self.beyond is None else own | {f"{FAR}{name}": one for name, one in self.beyond.arrays.items()}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     def around(
         self,
@@ -138,19 +112,11 @@ class PastSessions:
         return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in ends]
 
     def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> Past:
-        estimates, weights, place = self._estimates(checkpoint, columns), self.weights[checkpoint][:, columns], None
+        arrays = (array[checkpoint][:, columns] for array in (self.value, self.standard_error, self.scale))
+        estimates, weights = OutOfFold(self.truth[:, columns], *arrays), self.weights[checkpoint][:, columns]
         follows = float(self.follows_item_model[checkpoint, columns[-1]]) > 0.0
         reader = None if headline is None else reader_of(headline, estimates)
-        stack, (best, middle, *line) = StackWeights(weights), self.place[checkpoint, columns[-1]].tolist()
-        if self.beyond is not None and not np.isnan(best):
-            place = Place(best, middle, np.array(line))
-            stack = StackWeights(weights, self.beyond.weights[checkpoint][:, columns], place.line)
-            estimates = replace(estimates, beyond=self.beyond._estimates(checkpoint, columns))
-        return Past(estimates, stack, self.misfit[checkpoint], place, follows, reader)
-
-    def _estimates(self, checkpoint: int, columns: IntArray) -> OutOfFold:
-        arrays = (array[checkpoint][:, columns] for array in (self.value, self.standard_error, self.scale))
-        return OutOfFold(self.truth[:, columns], *arrays)
+        return Past(estimates, weights, self.misfit[checkpoint], follows, reader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +192,10 @@ class PastPrices:
 
 
 def lead_items(bank: Bank, spec: SessionSpec, criterion: Criterion) -> BoolArray:
-    """Items that every model is asked first, (n_items,): V-optimal ones, ahead of past models.
+    """Items that every model is asked first, (n_items,): V-optimal ones.
 
-    The item that tells most by the item model is near the model's present estimate. For models far beyond past ones the
-    item model is wrong about items that no past model solved, and never asks them: 30 items were 27 points off on
-    AlpacaEval sixteen months ahead, and 6 with two thirds of them chosen ahead.
+    The item that tells most by the item model is near the model's present estimate, which is wrong where the item model
+    is. These tell much whatever the model is.
     """
     n_start, result = n_lead_items(bank, spec, criterion), np.zeros(bank.n_items, dtype=bool)
     if not n_start or not bank.calibration.is_fitted:

@@ -6,19 +6,18 @@ Cross-validated sessions of past models, whose answers are recorded, say how wid
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.bank_cache import cache_name
+from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import asked_for
 from itembank.bank.banks import Bank
-from itembank.bank.known_scores import Headline
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import check_headline
 from itembank.estimation.estimator_specs import PIRT, RUN, Factor, Stacked
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, LeftOut, folds, folds_beyond, left_out, run_trial
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers, folds, run_trial
 from itembank.estimation.headlines import HeadlineTrial
 from itembank.estimation.notes import why_not_calibrated
 from itembank.estimation.observations import bank_positions
@@ -27,14 +26,12 @@ from itembank.estimation.point_methods import weighted_means
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
-from itembank.progress import ProgressCallback, part_of, silent
+from itembank.progress import ProgressCallback, silent
 from itembank.responses.content_order import order_among
 from itembank.responses.error_kinds import KINDS
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA
-from itembank.selection.local_model import LocalModel
-from itembank.selection.selector_specs import VOptimal
 from itembank.sessions.events import NOT_RECORDED, Told, counts_behind
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool, n_lead_items
@@ -43,8 +40,6 @@ from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED, SessionSpec
 
 MOST_MODELS = 100
 """Past models that are tried; more would hardly change the errors' quantiles, and take time."""
-MOST_BETTER = 25
-"""Of those that each fold of better models leaves out."""
 USUAL_ITEMS = 128
 """Answers of a tried session where the budget does not say how many there will be."""
 MOST_ITEMS = 512
@@ -152,9 +147,7 @@ def past_sessions(
     Each model's items are chosen, and its answers read, by the bank of a fold that has not seen it (`folds`). Its
     scores are estimated after 1, 2, 4, 8, ... answers, up to the budget's number of items (128 without one, 512 at
     most): by p-IRT, and by p-IRT and both factor models together, whose weights for a fold come from the errors of all
-    others. The latter is kept where it is better by more than a standard error, checkpoint by checkpoint. The best
-    models are tried over banks of worse ones, too (`folds_beyond`): these teach weights and widths for models better
-    than all past ones.
+    others. The latter is kept where it is better by more than a standard error, checkpoint by checkpoint.
     Rules of stopping are left out, so that the errors are those at a number of answers. Kept in the bank's cache.
     """
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
@@ -162,32 +155,28 @@ def past_sessions(
     n_scores = _n_scores(bank, spec)
 
     def measure() -> dict[str, FloatArray]:
-        checkpoints, expected = past_expectations(bank, spec, progress=part_of(progress, 0.0, 0.7))
-        _, of_better = past_expectations(bank, spec, beyond=True, progress=part_of(progress, 0.7, 1.0))
-        return _measured(bank, spec, checkpoints, expected, of_better).arrays
+        return _measured(bank, spec, *past_expectations(bank, spec, progress=progress)).arrays
 
     def fits(kept: dict[str, FloatArray]) -> bool:
         n_checkpoints = np.zeros(kept["n_answered"].size if "n_answered" in kept else 0)
-        n_better = sum(fold.held_out.size for fold in folds_beyond(bank))
-        shapes = [np.zeros((n_models, n_scores)) for n_models in (bank.n_models, n_better) if n_models]
-        wanted = PastSessions.create(n_checkpoints, *shapes)
+        wanted = PastSessions.create(n_checkpoints, np.zeros((bank.n_models, n_scores)))
         return {name: array.shape for name, array in kept.items()} == {
             name: array.shape for name, array in wanted.arrays.items()
         }
 
     headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
     name = _name("past-sessions", _tried_spec(bank, spec), *headline)
-    found = PastSessions.of_arrays(bank.cache.arrays(name, measure, fits=fits))
+    found = PastSessions(**bank.cache.arrays(name, measure, fits=fits))
     return found if found.n_answered.size else None
 
 
 def past_expectations(
-    bank: Bank, spec: SessionSpec, *, beyond: bool = False, progress: ProgressCallback = silent
+    bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent
 ) -> tuple[IntArray, FloatArray]:
     """Run the sessions, and keep what item and factor models that have not seen a model expect of its scores.
 
     Numbers of answers (n_checkpoints,), and the arrays of `Expectations`, (6, n_checkpoints, n_models, n_targets): NaN
-    for models that were not tried, and after a session's end. Beyond, models are those of `left_out`.
+    for models that were not tried, and after a session's end.
     """
     tried, n_scores = _tried_spec(bank, spec), _n_scores(bank, spec)
     most = min(tried.budget.n_items or USUAL_ITEMS, int(np.sum(~bank.calibration.is_degenerate)))
@@ -197,7 +186,7 @@ def past_expectations(
 
     def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
         result = np.full((*sizes, fold.held_out.size, n_scores), np.nan)
-        sessions = _sessions(bank, fold, tried, most=MOST_BETTER if beyond else None)
+        sessions = _sessions(bank, fold, tried)
         for number, reached in enumerate(_on_the_way(bank, fold, sessions, checkpoints, progress)):
             for place, session in reached.items():
                 expected = expectations_of(session)
@@ -205,9 +194,8 @@ def past_expectations(
                     result[:, number, place] = np.stack(expected)[:, 0]
         return result
 
-    n_models = sum(fold.held_out.size for fold in folds_beyond(bank)) if beyond else bank.n_models
-    shape, name = (*sizes, n_models, n_scores), _name("past-sessions-expected", tried)
-    return checkpoints, run_trial(bank, name, try_fold, shape, beyond=beyond, progress=progress)
+    shape, name = (*sizes, bank.n_models, n_scores), _name("past-sessions-expected", tried)
+    return checkpoints, run_trial(bank, name, try_fold, shape, progress=progress)
 
 
 @one_blas_thread()
@@ -242,9 +230,7 @@ def _n_scores(bank: Bank, spec: SessionSpec) -> int:
     return len(bank.targets.names) + (not isinstance(spec.target, str))
 
 
-def _measured(
-    bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: FloatArray, of_better: FloatArray
-) -> PastSessions:
+def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: FloatArray) -> PastSessions:
     """Weigh the methods and measure the errors at every checkpoint that enough sessions reach."""
     has_reached = ~np.all(np.isnan(expected), axis=(0, 3))  # (n_checkpoints, n_models)
     n_reached = has_reached.sum(axis=1)
@@ -257,48 +243,24 @@ def _measured(
     truth = scores.copy()
     if headline is not None:
         truth[:, bank.targets.n_scenarios] = headline.past
-    better = [fold.held_out for fold in folds_beyond(bank)]
-    of_them = truth[np.concatenate(better)] if better else None
-    result = PastSessions.create(checkpoints[:n_kept].astype(np.float64), truth, of_them)
+    result, fold = PastSessions.create(checkpoints[:n_kept].astype(np.float64), truth), fold_numbers(bank)
     # columns of targets whose last is the weighted mean of the others, and the weights; a custom one alone
     groups = [(np.arange(n_targets), bank.targets.scenario_weights)]
     groups += [(np.array([n_targets]), np.zeros(0))] * (truth.shape[1] - n_targets)
     for columns, scenario_weights in groups:
-        about = partial(_members, scores[:, columns], columns, scenario_weights, headline)
-        usual, beyond = (left_out(bank, scores[:, columns[-1]], beyond=kind) for kind in (False, bool(better)))
         for checkpoint in range(n_kept):
-            models = np.flatnonzero(has_reached[checkpoint])
-            far = np.flatnonzero(~np.all(np.isnan(of_better[:, checkpoint]), axis=(0, 2)))
-            result.misfit[checkpoint, models] = expected[-1, checkpoint, models, 0]
-            of_far = about(beyond, of_better[:, checkpoint], far, None) if far.size else None
-            found = about(usual, expected[:, checkpoint], models, of_far)
-            result.put(checkpoint, models, columns, found.past(_method(found), prefer_item_model=True), far)
+            result.misfit[checkpoint] = expected[-1, checkpoint, :, 0]
+            gathered = Expectations(*expected[:, checkpoint][:, :, columns])
+            members = MembersOutOfFold(
+                scores[:, columns],
+                gathered.means,
+                gathered,
+                np.where(has_reached[checkpoint], fold, -1),
+                scenario_weights,
+                headline=None if headline is None else HeadlineTrial(headline),
+            )
+            result.put(checkpoint, columns, members.past(_method(members), prefer_item_model=True))
     return result
-
-
-def _members(  # noqa: PLR0917 (the first are bound where it is used)
-    scores: FloatArray,  # (n_models, n_columns): Of past models
-    columns: IntArray,
-    scenario_weights: FloatArray,
-    headline: Headline | None,
-    who: LeftOut,
-    arrays: FloatArray,  # (6, n_left_out, n_targets): Of `Expectations`
-    which: IntArray,  # Of those left out
-    beyond: MembersOutOfFold | None,
-) -> MembersOutOfFold:
-    """Gather what is expected of some of the models of a fold, on some columns of the targets."""
-    gathered, rows = Expectations(*(array[np.ix_(which, columns)] for array in arrays)), who.rows[which]
-    return MembersOutOfFold(
-        scores[rows],
-        gathered.means,
-        gathered,
-        who.fold[which],
-        scenario_weights,
-        everyone=scores[:, -1],
-        headline=None if headline is None else HeadlineTrial(headline, rows=rows),
-        reference=who.reference[:, which],
-        beyond=beyond,
-    )
 
 
 def _method(members: MembersOutOfFold) -> PIRT | Stacked:
@@ -307,12 +269,8 @@ def _method(members: MembersOutOfFold) -> PIRT | Stacked:
     One by one items are chosen where the item model doubts the answer. Of a model that is stronger than most these are
     items that most fail, and half of them are solved: a factor model, linear in the answers, makes too much of that.
     """
-    candidates, errors = (BY_ITEM_MODEL, STACKED), []
-    for method in candidates:
-        found = members.by(method)
-        both = [found.error[:, -1]] if found.beyond is None else [found.error[:, -1], found.beyond.error[:, -1]]
-        errors.append(np.abs(np.concatenate(both)))
-    return candidates[clearly_best(errors)]
+    candidates = (BY_ITEM_MODEL, STACKED)
+    return candidates[clearly_best([np.abs(members.by(method).error[:, -1]) for method in candidates])]
 
 
 def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
@@ -336,11 +294,8 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
     )
 
 
-def _sessions(bank: Bank, fold: Fold, spec: SessionSpec, most: int | None = None) -> dict[int, AdaptiveSession]:
-    """Begin a session for each model to be tried that the fold leaves out, by its place among those left out.
-
-    At most so many of them, evenly over the list.
-    """
+def _sessions(bank: Bank, fold: Fold, spec: SessionSpec) -> dict[int, AdaptiveSession]:
+    """Begin a session for each model to be tried that the fold leaves out, by its place among those left out."""
     try:
         pool = SessionPool.create(fold.bank, spec).with_factors(fold.bank)
     except (DataError, ParameterError):  # without some models a bank may lack what the spec names
@@ -350,8 +305,6 @@ def _sessions(bank: Bank, fold: Fold, spec: SessionSpec, most: int | None = None
         by_content = tried[order_among(tried, bank.content_order.models)]
         tried = np.random.default_rng(SEED).choice(by_content, MOST_MODELS, replace=False)
     places = np.flatnonzero(np.isin(fold.held_out, tried)).tolist()
-    if most is not None and len(places) > most:
-        places = [places[k] for k in np.linspace(0, len(places) - 1, most).round().astype(np.int64).tolist()]
     return {place: AdaptiveSession(pool, model_id="past model") for place in places}
 
 
@@ -399,12 +352,12 @@ def prepare(bank: GivenBank, *, keep_in_bank: bool = False, progress: ProgressCa
     """
     bank = as_bank(bank)
     bank.check_responses("To be got ready, a bank needs")
-    every = (*folds(bank, progress=progress), *folds_beyond(bank))
+    every = folds(bank, progress=progress)
     if keep_in_bank:
         bank.cache.keep_in_bank()
     if bank.calibration.is_fitted:  # larger than the fits and made in a second or two: kept in the user's cache alone
         for part in (bank, *(fold.bank for fold in every)):
-            LocalModel.of_bank(part, VOptimal())
+            bank_factor_model(part, discrepancy="auto")
     return bank
 
 

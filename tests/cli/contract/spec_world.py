@@ -6,7 +6,7 @@ FILES = {
     "fast": _FAST,
     "d-optimal": f'{_FAST}criterion = "d-optimal"\n',
     "random": f'{_FAST}criterion = "random"\n',
-    "sure-soon": f"{_FAST}stopping.decision = {{threshold = 0.3, confidence = 0.8}}\n",
+    "sure-soon": f"{_FAST}stopping.decision = {{threshold = 0.6, confidence = 0.8}}\n",
     "rare": f'{_FAST}criterion = "fisher"\nconstraints.at_most = 1\n',
     "design": 'criterion = "d-optimal"\nper_cost = true\n',
     "random-design": 'criterion = "random"\n',

@@ -46,7 +46,7 @@ def seen(page):
 @pytest.mark.parametrize(
     ("bank", "kind", "model", "words"),
     [
-        ("bank", "better", "best", "probably better than all 30 past models (with a probability of"),
+        ("bank", "better", "best", "better than all 30 past models, and the interval holds for models like these. 45"),
         ("bank", "unlike", "odd", "answered unlike nearly all of the 30 past models"),
         ("bank", "past-model", "old", "among the past models of this bank"),
         ("few", "few-models", "best", "The bank has 6 past models, too few to calibrate intervals"),
@@ -90,7 +90,6 @@ def test_a_model_above_the_best_past_score_on_the_page_is_the_one_that_is_said_t
     blocks = [block for section in page.sections for block in section.blocks]
     columns = next(one.data.columns for one in blocks if "best past model" in getattr(one, "caption", ""))
     assert columns["why"][0] == "best"
-    assert columns["probability"][0] == pytest.approx(found.rows()[0]["beyond"])
     assert columns["probability"][0] >= 0.5
 
 

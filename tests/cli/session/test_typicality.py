@@ -7,6 +7,7 @@ def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp
     journal = tmp_path / "run.jsonl"
     run.ok("session", "start", fitted_bank, "-o", journal, "--model-id", "new", *LIMIT)
     play(run, journal)
+    monkeypatch.setattr("itembank.estimation.estimates.FLAGGED", 0.0)  # so that none is flagged
     found = run("session", "status", journal, "--format", "json").json
     assert 0.0 <= found["typicality"] <= 1.0
     assert {row["typicality"] for row in found["scores"]} == {found["typicality"]}
@@ -18,7 +19,7 @@ def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp
     assert f"{found['typicality']:.4f}" in told.out
     assert "'new': answered unlike nearly all of the" in told.err
     scores = run("session", "status", journal, "--format", "json").json["scores"]
-    assert (found["scores"][0]["note"], "may still be too narrow" in scores[0]["note"]) == ("", True)
+    assert (found["scores"][0]["note"], "by method 'drawn' would settle it" in scores[0]["note"]) == ("", True)
     replayed = run("replay", fitted_bank, answers, *LIMIT)
     assert f"{found['typicality']:.2f}" in replayed.out
     assert "'new': answered unlike nearly all of the" in replayed.err
