@@ -387,7 +387,7 @@ def test_a_composite_leans_on_the_better_of_both():
     np.testing.assert_allclose(value[0], [*(0.5 + share * np.array([0.04, 0.02])), 0.5])
     np.testing.assert_allclose(square[0, :2], share * variance[0, :2])  # what a normal posterior has
     np.testing.assert_allclose(square[0, 2], LEEWAY * 0.0025)
-    far, _ = composite(synthetic, synthetic + [[0.5, 0.5, np.nan]], variance, apart, parts)
+    far, _ = composite(synthetic, synthetic + np.array([0.5, 0.5, np.nan]), variance, apart, parts)
     assert np.all(far[0, :2] - 0.5 > share * 0.5)  # further apart than past models: their like counts less
     unknown, alone = composite(synthetic, direct, variance, np.full(3, np.nan), parts)
     np.testing.assert_allclose(unknown[0, :2], direct[0, :2], atol=1e-6)

@@ -24,7 +24,7 @@ from itembank.estimation.estimates import Scores
 from itembank.estimation.observations import Observations, bank_positions, found_items
 from itembank.estimation.point_methods import Known
 from itembank.estimation.regressions import reconciled
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.blocks import row_blocks
 from itembank.numerics.intervals import t_reach
 from itembank.numerics.parallel import one_blas_thread
@@ -185,7 +185,7 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
     scenario, it is that one's score.
     """
     targets, observations = known.bank.targets, known.observations
-    index, omega = (array[observations.positions] for array in (targets.scenario_index, targets.weights))
+    index, omega = targets.scenario_index[observations.positions], targets.weights[observations.positions]
     answers, of_scenarios = observations.responses, targets.scenario_weights
     together, n_drawn = np.zeros_like(index), np.array([observations.selected.size])
     whole = drawn(answers, of_scenarios[index] * omega, probabilities, together, 1, n_drawn=n_drawn)

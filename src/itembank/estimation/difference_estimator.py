@@ -184,8 +184,8 @@ def composite(
 ) -> tuple[FloatArray, FloatArray]:
     """Weigh two estimates of each scenario score, and say how uncertain the result is, both (n_models, n_scenarios).
 
-    ``T = S + g (D - S)`` with ``g = A / (A + v)``. A is four times that of past models, or larger, as far as this model's own
-    scenarios lie further apart than theirs: ``sum (D - S)^2 / sum (A + v)``. The mean square error is
+    ``T = S + g (D - S)`` with ``g = A / (A + v)``. A is four times that of past models, or larger, as far as this
+    model's own scenarios lie further apart than theirs: ``sum (D - S)^2 / sum (A + v)``. The mean square error is
     ``g^2 v + (1 - g)^2 B`` with B the larger of A and ``(D - S)^2``, what this scenario itself shows.
     """
     is_direct = variance > 0.0

@@ -134,10 +134,10 @@ def _of_binary(mean: FloatArray, n_answers: FloatArray) -> FloatArray:
 
 
 def _wilson(mean: FloatArray, per_answer: FloatArray, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ends x of Wilson's interval, ``(T - x)^2 = t^2 x (1 - x) / n*``, at the effective number of answers n*.
+    """Return the ends x of Wilson's interval, ``(T - x)^2 = t^2 x (1 - x) / n*``, at an effective number n*.
 
-    That is the number whose mean has the same variance (Kott and Carr 1997, Korn and Graubard 1998); `per_answer` is
-    ``1 / n*``.
+    That is the number of answers whose mean has the same variance (Kott and Carr 1997, Korn and Graubard 1998);
+    `per_answer` is ``1 / n*``.
     """
     ratio = reach**2 * per_answer
     mean = np.clip(mean, 0.0, 1.0)
