@@ -7,17 +7,18 @@ from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
 from itembank.estimation import method_trials, past_errors
-from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.planning import auto
-from itembank.planning.auto import Tried, choose_selection
+from itembank.planning.auto import try_recipe
+from itembank.planning.select import select
 from itembank.selection.drawn import expected_half_width
 from itembank.selection.recipes import Recipe, read_recipe
-from itembank.selection.select import select, select_by_recipe
-from itembank.selection.selector_specs import METHODS, Stratified, VOptimal
+from itembank.selection.select import select as by_method
+from itembank.selection.select import select_by_recipe
+from itembank.selection.selector_specs import METHODS, VOptimal
 from tests.estimation.simulated import new_models, small_bank
 
 
@@ -40,51 +41,66 @@ def chosen(bank):
 
 
 def chosen_from(bank, n_items=12, **changes):
-    return choose_selection(
-        bank, n_items, **{"per_scenario": False, "excluded": (), "seed": 5, "is_explained": True, **changes}
-    )
-
-
-def with_errors(errors):
-    """Estimates with these errors of the one score, all of the same expected size."""
-    signed = np.asarray(errors, float)[:, None]
-    return OutOfFold(np.zeros(signed.shape), signed, np.ones(signed.shape), np.ones(signed.shape))
+    """V-optimal items, tried on past models."""
+    return select(bank, n_items, **{"method": "v-optimal", "rng": 5, **changes})
 
 
 @pytest.mark.parametrize("choices", [{"n_items": 0}, {"n_items": 1000}, {"n_items": 12, "excluded": ["nowhere"]}])
-def test_what_no_method_could_choose_is_refused_before_anything_is_fitted(choices):
+@pytest.mark.parametrize("method", ["auto", "v-optimal"])
+def test_what_no_method_could_choose_is_refused_before_anything_is_fitted(method, choices):
     fresh = small_bank(n_models=14, n_items=36)
     with pytest.raises((ParameterError, DataError)):
-        choose_selection(fresh, **{"per_scenario": False, "excluded": (), "seed": 5, "is_explained": True, **choices})
-    assert set(fresh.cache.memory) <= {"known scores"}
+        select(fresh, method=method, rng=5, **choices)
+    assert "folds" not in fresh.cache.memory
 
 
-def test_items_are_v_optimal_and_the_error_told_is_that_of_models_left_out(bank, chosen):
-    expected = select(bank, 12, method=VOptimal(), rng=5)
+def test_auto_draws_items_and_says_both_widths(bank):
+    found, expected = select(bank, 12, rng=5), by_method(bank, 12, method="drawn", rng=5)
+    assert (found.item_ids, found.method) == (expected.item_ids, "drawn")
+    half = 100.0 * expected_half_width(bank, expected, level=0.95)
+    optimal = try_recipe(bank, Recipe(VOptimal(), 12, False, ()), 5).found.typical_half_width(level=0.95)
+    assert found.explanation == (
+        f"drawn. 95 % interval of the overall score: about ±{half:.1f} points whatever the model is; "
+        f"±{100.0 * optimal:.1f} points if it is like the 14 past ones (method='v-optimal')."
+    )
+
+
+def test_v_optimal_items_say_the_error_of_models_left_out_and_both_widths(bank, chosen):
+    expected = by_method(bank, 12, method=VOptimal(), rng=5)
     assert (chosen.item_ids, chosen.method) == (expected.item_ids, "v-optimal")
     found = try_methods(bank, sample_of(bank, expected), expected, Stacked().members).by(Stacked())
     points = 100.0 * np.abs(found.error[:, -1]).mean()
     half = found.half_widths(found.scale, level=0.95)[:, -1]
-    assert chosen.explanation.startswith(
-        f"v-optimal. Cross-validated mean error of the overall score: {points:.2f} points. "
-        f"95 % interval of a model like past ones about ±{100 * np.median(half):.1f} points. Drawn items give ±"
+    like = f"±{100 * np.median(half):.1f} points if it is like the 14 past ones"
+    assert chosen.explanation.startswith(f"v-optimal. 95 % interval of the overall score: about {like}; ±")
+    assert chosen.explanation.endswith(
+        f"points whatever the model is (method='drawn'). Cross-validated mean error: {points:.2f} points."
     )
 
 
-def test_it_says_how_wide_intervals_of_drawn_items_are(bank):
-    found = with_errors(0.02 * np.linspace(-1.0, 1.0, 41))
-    drawn = select(bank, 12, method="drawn", rng=0)
-    half = 100.0 * expected_half_width(bank, drawn, level=0.95)
-    text = auto._widths_in_words(bank, Tried(Recipe(VOptimal(), 12, False, ()), found), 0)
-    assert text.startswith("95 % interval of a model like past ones about ±")
-    assert text.endswith(f"Drawn items give ±{half:.1f} whatever a model is (method='drawn').")
-    explained = auto.with_expected_width(bank, drawn).explanation
-    assert explained == f"drawn. 95 % interval of the overall score about ±{half:.1f} points, whatever a model is."
+def test_a_large_bank_tries_v_optimal_items_only_where_they_are_asked_for(monkeypatch):
+    bank = small_bank(n_models=14, n_items=36)
+    monkeypatch.setattr(auto, "LARGE", 100)
+    drawn = select(bank, 12, rng=5)
+    assert "whatever the model is" in drawn.explanation
+    assert "v-optimal" not in drawn.explanation
+    assert "folds" not in bank.cache.memory
+    assert "if it is like the 14 past ones" in chosen_from(bank).explanation
+
+
+def test_where_no_draw_can_speak_for_the_score_items_are_v_optimal(bank):
+    without = select(bank, 12, rng=5, excluded=bank.item_ids[:2])
+    assert without.method == "v-optimal"
+    assert "whatever the model is" not in without.explanation
+
+
+def test_a_width_for_another_score_is_not_told(bank):
+    assert not select(bank, 12, method=VOptimal(target="math"), rng=0).explanation
 
 
 def test_the_width_that_is_told_is_the_one_that_models_get(bank):
     """Of past models themselves, within a third: the bank's spread of answers, less what it predicts of them."""
-    drawn = select(bank, 18, method="drawn", rng=4)
+    drawn = by_method(bank, 18, method="drawn", rng=4)
     scores = estimate(bank, bank.responses, selection=drawn)
     assert scores.interval_kind == "design"
     typical = np.median((scores.high - scores.low)[:, -1]) / 2.0
@@ -114,24 +130,22 @@ def test_items_that_tell_no_past_models_apart_do_not_come():
     is_degenerate[[0, 1, 2, 3, 4, 5, 7]] = False
     bank = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, is_degenerate=is_degenerate))
     with pytest.raises(ParameterError, match="n_items must be from 3"):
-        select(bank, 12, method=VOptimal())
+        by_method(bank, 12, method=VOptimal())
     assert chosen_from(bank, n_items=7).method == "v-optimal"
 
 
-def test_few_models_fall_back_on_strata():
+def test_few_models_draw_items_too():
     bank = small_bank(n_models=9)
-    found = chosen_from(bank)
-    expected = select(bank, 12, method=Stratified("proportional"), rng=5)
-    assert found.item_ids == expected.item_ids
-    assert (found.method, found.seed, found.recipe) == ("stratified", 5, expected.recipe)
-    assert found.explanation == ("stratified, since 9 past models are too few to compare methods by cross-validation.")
+    found = select(bank, 12, rng=5)
+    assert found.method == "drawn"
+    assert found.explanation.endswith("points whatever the model is.")
 
 
 def test_a_selection_says_how_it_was_made_and_a_file_keeps_it(bank, chosen, tmp_path):
     recipe = read_recipe(chosen)
     assert recipe.spec == VOptimal()
     assert METHODS.name_of(recipe.spec) == chosen.method
-    assert select(bank, recipe.n_items, method=recipe.spec, rng=chosen.seed).item_ids == chosen.item_ids
+    assert by_method(bank, recipe.n_items, method=recipe.spec, rng=chosen.seed).item_ids == chosen.item_ids
     chosen.save(tmp_path / "selection.json")
     read = Selection.load(tmp_path / "selection.json")
     for name in ("item_ids", "method", "bank", "seed", "explanation"):
@@ -181,7 +195,7 @@ def test_other_methods_of_estimation_are_not_mistaken_for_it(bank, chosen):
 def test_progress_tells_of_the_fits_and_then_of_the_trial():
     told = []
     chosen_from(small_bank(n_models=14, n_items=36), progress=lambda text, share: told.append((text, share)))
-    assert told[-2:] == [("trying the items on past models", share) for share in (0.7, 1.0)]
+    assert told[-2:] == [("trying V-optimal items on past models", share) for share in (0.7, 1.0)]
     texts, shares = zip(*told[:-2], strict=True)
     assert all(text.startswith("fitting without") for text in texts)
     assert min(shares) == pytest.approx(0.7 / 4)  # the first of four fits

@@ -182,6 +182,12 @@ def _subset_problems(bank: Bank, subset: PublishedSubset) -> Iterator[str]:
         yield "published errors must be finite or unknown, and their scales >= 0."
     elif subset.misfit.ndim != 1 or not _is_some(subset.misfit).all() or np.any(np.diff(subset.misfit) < 0.0):
         yield "published misfit must be finite numbers >= 0 in ascending order."
+    most = bank.published.factor_model.loadings.shape[-1]  # type: ignore[union-attr]
+    sizes = np.nan_to_num(subset.apart)
+    if not -1 <= subset.n_factors <= most or sizes.shape not in {(0,), (bank.targets.n_scenarios,)}:
+        yield f"published drawn items must have at most {most} factors and a number a scenario, got {subset.n_factors}."
+    elif not _is_some(sizes).all():
+        yield "published squares of scenario scores must be finite and >= 0."
 
 
 def _number_problems(bank: Bank) -> Iterator[str]:

@@ -21,7 +21,7 @@ from itembank.numerics.arrays import FloatArray, IntArray
 _BANK_ID = re.compile(r"[0-9a-f]{1,64}")
 PART = "published."
 """Begins the names of its arrays in a bank's files."""
-OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit")
+OF_SUBSET = ("weights", "errors", "standard_errors", "scales", "misfit", "apart")
 """Arrays of a `PublishedSubset`."""
 PAST_SCORES = "past_scores"
 """Array of the scores of a published bank's past models."""
@@ -111,8 +111,13 @@ class PublishedSubset:
     # What 'stacked' combined, each with its choices: a release that combines others cannot use what is kept here
     methods: tuple[Mapping[str, Any], ...]
     # Of the cross-validated overall score: `error` (mean absolute), `half_width` (mean, of 95 % intervals) and
-    # `coverage` (fraction of these that cover the true score); empty without cross-validation
+    # `coverage` (fraction of these that cover the true score); empty without cross-validation. Of drawn items the
+    # expected `half_width` alone
     measured: Mapping[str, float] = field(default_factory=dict)
+    # Of drawn items: how many factors predict best from them, and how far scenario scores are off then, squared
+    # (n_scenarios,); the arrays above have no rows then, since intervals rest on the draw
+    n_factors: int = 0
+    apart: FloatArray = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +170,7 @@ class Published:
                 "selection": one.selection.to_dict(),
                 "explanation": one.explanation,
                 "methods": list(one.methods),
+                "n_factors": one.n_factors,
             }
             for one in self.subsets
         ]
@@ -210,6 +216,7 @@ def read_published(record: Mapping[str, Any], arrays: Mapping[str, FloatArray]) 
             ),
             **{name: found[f"{number}.{name}"] for name in OF_SUBSET},
             measured=measured,
+            n_factors=int(about["n_factors"]),
         )
         subsets.append(subset)
     if not _BANK_ID.fullmatch(str(record["whole_bank"])):

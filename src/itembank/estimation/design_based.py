@@ -19,7 +19,13 @@ from itembank.estimation.difference_estimator import (
     expected_variances,
     moderated,
 )
-from itembank.estimation.drawn_predictions import Predicted, means_elsewhere, predicted_answers
+from itembank.estimation.drawn_predictions import (
+    Factors,
+    Predicted,
+    factors_that_serve,
+    means_elsewhere,
+    predicted_answers,
+)
 from itembank.estimation.estimates import Scores
 from itembank.estimation.observations import Observations, bank_positions, found_items
 from itembank.estimation.point_methods import Known
@@ -149,7 +155,10 @@ def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selectio
     probabilities = probability_of[observations.positions]
     models, columns = np.arange(len(model_ids)), np.arange(observations.positions.size)
     blocks = [models[block] for block in row_blocks(models.size, bank.n_items, times=4)]
-    return Scores.joined([_block(known.take(models=rows, columns=columns), probabilities, level) for rows in blocks])
+    factors = factors_that_serve(bank, selection)
+    return Scores.joined(
+        [_block(known.take(models=rows, columns=columns), probabilities, factors, level) for rows in blocks]
+    )
 
 
 def _check_answered(observations: Observations, model_ids: Sequence[str]) -> None:
@@ -178,7 +187,7 @@ def _has_too_few(observations: Observations) -> BoolArray:
     return result
 
 
-def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
+def _block(known: Known, probabilities: FloatArray, factors: Factors, level: float) -> Scores:
     """Estimate the targets of some models, from items drawn with these probabilities, (n_columns,).
 
     The overall score is estimated from all drawn items together, with weights ``w_j omega_i``; where there is one
@@ -190,7 +199,7 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
     together, n_drawn = np.zeros_like(index), np.array([observations.selected.size])
     whole = drawn(answers, of_scenarios[index] * omega, probabilities, together, 1, n_drawn=n_drawn)
     correction = whole.weights * (1.0 - probabilities) / probabilities
-    predicted = predicted_answers(known, correction)
+    predicted = predicted_answers(known, factors)
     value = difference_values(whole, predicted.fitted, (predicted.unseen @ of_scenarios)[:, None])
     variance, freedom, ratio = _variance(whole, predicted)
     values, variances, parts = value, variance, whole
@@ -201,7 +210,7 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
         synthetic = parts.known + predicted.unseen + parts.unseen_weight * off
         direct = difference_values(parts, predicted.fitted, predicted.unseen)
         of_draw, _, _ = _variance(parts, predicted, times=ratio)
-        values, variances = composite(synthetic, direct, of_draw, predicted.apart, parts)
+        values, variances = composite(synthetic, direct, of_draw, factors.apart, parts)
     values, variances = np.column_stack([values, value]), np.column_stack([variances, variance])
     values = reconciled(values, variances, of_scenarios)
     half = t_reach(level, np.maximum(freedom, 1.0)) * np.sqrt(variances)

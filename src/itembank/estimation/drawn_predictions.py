@@ -6,9 +6,12 @@ Few factors, for from few answers many would be fitted to their noise: past mode
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.bank_factors import columns_of, fitted_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.selections import Selection
+from itembank.estimation.observations import bank_positions
 from itembank.estimation.point_methods import Known
 from itembank.estimation.predictions import scenario_sums
 from itembank.estimation.response_summary import score_basis
@@ -33,6 +36,15 @@ FEWEST_TRIED, MOST_TRIED = 10, 1000
 """Past models that say how many factors serve; of more, every so many-th."""
 
 
+class Factors(NamedTuple):
+    """How many factors predict best from some drawn items, and what that is worth for scenario scores."""
+
+    number: int  # -1 where the item model alone predicts
+    # (n_scenarios,): Mean square of past models' scenario scores about predictions, put right by what these are off in
+    # other scenarios; NaN where too few past models say it
+    apart: FloatArray
+
+
 class Predicted(NamedTuple):
     """Predictions for n_models models."""
 
@@ -41,29 +53,20 @@ class Predicted(NamedTuple):
     unseen: FloatArray  # (n_models, n_scenarios): ``sum_U omega_i p_i`` over the items that were not answered
     # (n_models, n_columns): How far answers are expected to lie from predictions, squared
     variance: FloatArray
-    # (n_scenarios,): Mean square of past models' scenario scores about predictions, put right by what these are off in
-    # other scenarios; NaN where too few past models say it
-    apart: FloatArray
 
 
-def predicted_answers(
-    known: Known,
-    correction: FloatArray,  # (n_columns,): ``b_i = w_i (1 - pi_i) / pi_i``, by which residuals are averaged
-) -> Predicted:
+def predicted_answers(known: Known, factors: Factors) -> Predicted:
     """Predict the answers of new models, to the drawn items and to all others."""
     bank, observations, summary = known.bank, known.observations, known.summary
-    positions, n_scenarios = observations.positions, bank.targets.n_scenarios
+    positions = observations.positions
     fitted = probability(bank.parameters.take(positions), summary.abilities)
     left_out, unseen = _without_their_fold(known), summary.posterior_mean - summary.known
     # above one, a variance would be larger than a response in [0, 1] can have
     noise = np.minimum(score_basis(bank).noise_ratio, 1.0)[bank.targets.scenario_index[positions]]
-    n_models = bank.n_models if bank.published is None else bank.published.n_models
-    if bank.rest is not None or not bank.calibration.is_fitted or n_models < MODELS_A_FACTOR:
-        variance = noise * _of_outcomes(left_out)
-        return Predicted(fitted, left_out, unseen, variance, np.full(n_scenarios, np.nan))
-    columns = np.flatnonzero(~np.isnan(observations.responses).all(axis=0))
-    n_factors, apart = factors_that_serve(bank, positions[columns], correction[columns])
-    model = truncated(fitted_factor_model(bank), n_factors)
+    variance = noise * _of_outcomes(left_out)
+    if factors.number < 0:
+        return Predicted(fitted, left_out, unseen, variance)
+    model = truncated(fitted_factor_model(bank), factors.number)
     by_factors = _by_factors(model, bank, positions, observations.responses)
     fitted, left_out, unseen = (
         (one + other) / 2.0 for one, other in zip((fitted, left_out, unseen), by_factors, strict=True)
@@ -71,7 +74,7 @@ def predicted_answers(
     # half by what past models' answers showed beside the factors, half by outcomes of the chance that is predicted:
     # the one knows the items, the other the model
     variance = (model.noise[positions] + noise * _of_outcomes(left_out)) / 2.0
-    return Predicted(fitted, left_out, unseen, variance, apart)
+    return Predicted(fitted, left_out, unseen, variance)
 
 
 def _of_outcomes(chance: FloatArray) -> FloatArray:
@@ -129,7 +132,7 @@ def _by_factors(
     responses: FloatArray,  # (n_models, n_columns): NaN where missing
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Predict by the factor model, models that answered the same items together; as the first three of `Predicted`."""
-    targets = bank.targets
+    targets, n_items = bank.targets, bank.n_items
     fitted, left_out = np.zeros(responses.shape), np.zeros(responses.shape)
     unseen = np.zeros((responses.shape[0], targets.n_scenarios))
     observed = ~np.isnan(responses)
@@ -137,13 +140,15 @@ def _by_factors(
     for number, pattern in enumerate(patterns):
         rows, columns = np.flatnonzero(which.ravel() == number), np.flatnonzero(pattern)
         items, answers = positions[columns], responses[np.ix_(rows, columns)]
-        everything = np.clip(_predicted(model, items, answers), 0.0, 1.0)
+        everything = _predicted(model, items, answers)
         weights = targets.weights.copy()
         weights[items] = 0.0
-        unseen[rows] = scenario_sums(everything * weights, targets.scenario_index, targets.n_scenarios)
+        unseen[rows] = scenario_sums(everything[:, :n_items] * weights, targets.scenario_index, targets.n_scenarios)
+        if bank.rest is not None:
+            unseen[rows] += everything[:, n_items:]
         fitted[np.ix_(rows, columns)] = everything[:, items]
         residual, _ = item_residuals(model, items, answers)
-        left_out[np.ix_(rows, columns)] = np.clip(answers - residual, 0.0, 1.0)
+        left_out[np.ix_(rows, columns)] = answers - residual
     return fitted, left_out, unseen
 
 
@@ -153,16 +158,29 @@ def _predicted(model: FactorModel, items: IntArray, answers: FloatArray) -> Floa
     return result
 
 
-def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) -> tuple[int, FloatArray]:
-    """Say how many factors predict past models best from their answers to these items, each model left out in turn.
+def factors_that_serve(bank: Bank, selection: Selection) -> Factors:
+    """Say how many factors predict past models best from their answers to drawn items, each model left out in turn.
 
-    And the mean square of their scenario scores about what is predicted then, (n_scenarios,), put right by what
-    predictions are off in the other scenarios: NaN with fewer than ten models.
+    Without enough past models, or an item model, no factor model predicts; of a published bank, what it was published
+    with.
     """
+    n_scenarios = bank.targets.n_scenarios
+    unknown = np.full(n_scenarios, np.nan)
+    if bank.published is not None:
+        kept = (one for one in bank.published.subsets if one.selection.item_ids == selection.item_ids)
+        found = next(kept, None)
+        if found is not None and found.apart.size:
+            return Factors(found.n_factors, found.apart)
+        return Factors(1 if bank.rest is None and bank.published.n_models >= MODELS_A_FACTOR else -1, unknown)
+    if not bank.calibration.is_fitted or bank.n_models < MODELS_A_FACTOR:
+        return Factors(-1, unknown)
+    positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
+    index, probabilities = bank.targets.scenario_index, np.asarray(selection.inclusion_probabilities)
+    shares = (bank.targets.scenario_weights[index] * bank.targets.weights)[positions]
+    correction = shares * (1.0 - probabilities) / probabilities
 
-    def judge() -> tuple[int, FloatArray]:
+    def judge() -> Factors:
         targets = bank.targets
-        index, n_scenarios = targets.scenario_index, targets.n_scenarios
         tried = [n for n in FACTORS if n * MODELS_A_FACTOR <= bank.n_models]
         unseen = targets.weights.copy()
         unseen[positions] = 0.0
@@ -174,18 +192,19 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
             seen = scenario_sums(drawn * targets.weights[positions], index[positions], n_scenarios)
             truth = bank.known_scores.value[held_out, :-1]
             for number, n_factors in enumerate(tried):
-                expected = np.clip(_predicted(truncated(model, n_factors), positions, drawn), 0.0, 1.0)
+                expected = _predicted(truncated(model, n_factors), positions, drawn)
                 squares[number] += np.nansum((answers - expected) ** 2 * (unseen * targets.scenario_weights[index]))
                 off = means_elsewhere(drawn - expected[:, positions], correction, index[positions], n_scenarios)
                 found = seen + scenario_sums(expected * unseen, index, n_scenarios) + left * off
                 errors[number].append(found - truth)
         if not squares.any():
-            return 1, np.full(n_scenarios, np.nan)
+            return Factors(1, unknown)
         best = int(np.argmin(rounded(squares)))
         found = np.concatenate(errors[best])
         n_known = np.sum(~np.isnan(found), axis=0)
         total = np.nansum(found**2, axis=0)
-        return tried[best], np.where(n_known >= FEWEST_TRIED, total / np.maximum(n_known, 1), np.nan)
+        apart = np.where(n_known >= FEWEST_TRIED, total / np.maximum(n_known, 1), np.nan)
+        return Factors(tried[best], apart)
 
     key = ("factors that serve", positions.tobytes(), correction.tobytes())
     return bank.cache.remember(key, judge)

@@ -32,7 +32,7 @@ from itembank.estimation.estimator_specs import (
 from itembank.estimation.folds import folds
 from itembank.estimation.headlines import learnt_by
 from itembank.estimation.if_answered import with_lost
-from itembank.estimation.method_trials import choose_method, has_too_few, too_few, try_methods
+from itembank.estimation.method_trials import choose_method, too_few, try_methods
 from itembank.estimation.notes import WARNING, notes_on_estimates
 from itembank.estimation.observations import known_items, observe, usual_attempts
 from itembank.estimation.own_means import OwnMeans, own_means
@@ -45,7 +45,6 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.error_kinds import Errors
 from itembank.responses.model_features import model_dates, months_between
 from itembank.responses.responses import ResponseMatrix
-from itembank.selection.selector_specs import DRAWN
 from itembank.tabular import Note
 
 MOST_KEPT = 8
@@ -191,8 +190,7 @@ def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
     why, wanted = "", interval
     if interval == "calibrated":
         interval, selection, why = _best_interval(known, selection, spec, parent, progress)
-        if interval == "design" and selection is not None and selection.method == DRAWN:
-            wanted = interval  # drawn items are for it: it stands in for nothing
+        wanted = interval if interval == "design" else wanted  # it stands in for nothing
     estimates = _unknown(known, matrix, level=level, interval=interval, estimand=estimand, parent=parent)
     if interval == "design":
         estimates = replace(_by_design(estimates, known, selection), explanation=(why + estimates.explanation).strip())
@@ -298,14 +296,11 @@ def _best_interval(
     bank, is_auto = known.bank, isinstance(spec, Auto)
     if is_auto and not bank.calibration.is_fitted:
         return "design", as_if_drawn(bank, known.observations, selection), ""
-    is_drawn = selection is not None and selection.method == DRAWN
-    if is_auto and is_drawn and not parent and is_by_design(known, selection):
+    if is_auto and not parent and bank.headline is None and is_by_design(known, selection):
         return "design", selection, ""
     method = Stacked() if isinstance(spec, Auto) else spec
     if published_subset(bank, selection, method) is not None or folds(bank, progress=progress):
         return "calibrated", selection, ""
-    if is_auto and has_too_few(bank) and is_by_design(known, selection):
-        return "design", selection, f"design-based, since {too_few(bank)}."
     return "model-based", selection, ""
 
 

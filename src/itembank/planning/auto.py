@@ -1,4 +1,4 @@
-"""What `auto` takes: V-optimal items, of few models random ones; one batch or stages, by past errors."""
+"""What `auto` takes: items drawn by the bank; and how wide intervals from drawn and from V-optimal items will be."""
 
 import shlex
 from collections.abc import Collection
@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from itembank.bank.bank_views import keep_half_width
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import is_whole
@@ -15,7 +14,7 @@ from itembank.estimation.calibrated_scores import OutOfFold
 from itembank.estimation.estimator_specs import IN_STAGES, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.headlines import headline_slopes
-from itembank.estimation.method_trials import sample_of, too_few, try_methods, try_stages
+from itembank.estimation.method_trials import sample_of, try_methods, try_stages
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
@@ -24,9 +23,10 @@ from itembank.responses.score_names import OVERALL
 from itembank.selection.drawn import expected_half_width
 from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe, stages_of
 from itembank.selection.select import candidates, open_scenarios, select_by_recipe
-from itembank.selection.selector_specs import METHODS, Drawn, SelectionSpec, Stratified, VOptimal
+from itembank.selection.selector_specs import DRAWN, METHODS, VOPTIMAL, Drawn, SelectionSpec, VOptimal
 
-FALLBACK = Stratified("proportional")
+LARGE = 10_000_000
+"""Answers of past models beyond which V-optimal items are not tried beside drawn ones."""
 LEVEL = 0.95
 WEIGHT_DIGITS = 3
 FRACTION_OF_FITS = 0.7
@@ -62,17 +62,12 @@ def choose_selection(
     included: Collection[str] = (),
     predicted: Collection[str] = (),
     seed: int,
-    is_explained: bool = False,
-    progress: ProgressCallback = silent,
 ) -> Selection:
-    """Choose V-optimal items; when explained, say how wrong estimates of past models were.
+    """Draw items by the bank; where no draw can speak for the score, choose V-optimal ones.
 
-    Where scenarios are to be `predicted`, they are V-optimal for these. With too few models for cross-validation, items
-    are drawn at random from strata, which asks nothing of the bank.
+    That is where scenarios are to be `predicted`, of which nothing is asked, where items are excluded, and for a
+    headline score, which is no mean of answers.
     """
-    ids = tuple(sorted(excluded)), tuple(sorted(included))
-    spec = VOptimal().aimed_at(predicted) if predicted else aimed_at_headline(bank)
-    recipe = Recipe(spec, n_items, per_scenario, *ids)
     own = next((one for one in bank.own_selections if one.n_items == n_items), None)
     if own is not None and not (per_scenario or excluded or included):
         return own
@@ -81,27 +76,13 @@ def choose_selection(
             f"this bank holds only the items of its own selections, by method 'auto' without other options, got "
             f"{n_items}.{_sizes_in_words(bank)}"
         )
-    # any number of items that the method can choose this one can: refuses before the long work what none could
-    is_short = not per_scenario and n_items < open_scenarios(bank, excluded).size
-    fallback = select_by_recipe(bank, replace(recipe, spec=VOptimal() if is_short else FALLBACK), seed)
-    if bank.published is not None:
-        why = "the bank was published without past models' responses to compare methods on"
-        return replace(fallback, explanation=f"{fallback.method}, since {why}.{_sizes_in_words(bank)}")
-    if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
-        return replace(fallback, explanation=f"{fallback.method}, since {too_few(bank)}.")
-    chosen, label = select_by_recipe(bank, recipe, seed), METHODS.label(recipe.spec)
-    if not is_explained:
-        return chosen
-    progress("trying the items on past models", FRACTION_OF_FITS)
-    tried = try_recipe(bank, recipe, seed)
-    progress("trying the items on past models", 1.0)
-    if np.isinf(tried.error):
-        nothing = "no past model has both a score and a cross-validated estimate to judge them by"
-        return replace(chosen, explanation=f"{label}: {nothing}.")
-    if not (per_scenario or excluded or included):
-        keep_half_width(bank, n_items, lambda: tried.found.typical_half_width(level=LEVEL))
-    words = f"{label}. Cross-validated mean error of {bank.targets.last_in_words}: {100.0 * tried.error:.2f} points."
-    return replace(chosen, explanation=f"{words} {_widths_in_words(bank, tried, seed)}")
+    spec: SelectionSpec = Drawn()
+    if predicted:
+        spec = VOptimal().aimed_at(predicted)
+    elif bank.headline is not None or (excluded and bank.distinct_models.size >= MINIMUM_FOR_FOLDS):
+        spec = aimed_at_headline(bank)
+    ids = tuple(sorted(excluded)), tuple(sorted(included))
+    return select_by_recipe(bank, Recipe(spec, n_items, per_scenario, *ids), seed)
 
 
 def _sizes_in_words(bank: Bank) -> str:
@@ -112,27 +93,52 @@ def _sizes_in_words(bank: Bank) -> str:
     )
 
 
-def _widths_in_words(bank: Bank, tried: Tried, seed: int) -> str:
-    """Say how wide intervals will be, and how wide those of drawn items are, whatever a model is."""
-    usual = 100.0 * tried.found.typical_half_width(level=LEVEL)
-    text = f"{100 * LEVEL:g} % interval of a model like past ones about ±{usual:.1f} points."
-    if bank.headline is not None:
-        return text
-    drawn = select_by_recipe(bank, replace(tried.recipe, spec=Drawn()), seed)
-    by_draw = 100.0 * expected_half_width(bank, drawn, level=LEVEL)
-    if np.isnan(by_draw):
-        return text
-    how = remedy("method='drawn'", "--method drawn")
-    return f"{text} Drawn items give ±{by_draw:.1f} whatever a model is ({how})."
+def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = silent) -> Selection:
+    """Say of drawn or V-optimal items how wide intervals will be, and of the other kind beside it.
+
+    Those of V-optimal items are the cross-validated ones of past models. That takes a calibration for each fold, so for
+    a large bank they are found only where V-optimal items are asked for.
+    """
+    recipe = read_recipe(chosen)
+    is_drawn = recipe is not None and isinstance(recipe.spec, Drawn)
+    if recipe is None or recipe.stages or not (is_drawn or recipe.spec == aimed_at_headline(bank)):
+        return chosen
+    by_draw, tried = np.nan, None
+    if bank.headline is None and not recipe.excluded:
+        drawn = chosen if is_drawn else select_by_recipe(bank, replace(recipe, spec=Drawn()), chosen.seed)
+        by_draw = expected_half_width(bank, drawn, level=LEVEL)
+    if not (is_drawn and bank.n_models * bank.n_items > LARGE):
+        optimal = replace(recipe, spec=aimed_at_headline(bank)) if is_drawn else recipe
+        tried = _tried(bank, optimal, chosen.seed or 0, progress)
+    parts = {DRAWN: "" if np.isnan(by_draw) else f"±{100.0 * by_draw:.1f} points whatever the model is"}
+    if tried is not None:
+        half = tried.found.typical_half_width(level=LEVEL)
+        parts[VOPTIMAL] = f"±{100.0 * half:.1f} points if it is like the {bank.n_models:,} past ones"
+    own, other = (DRAWN, VOPTIMAL) if is_drawn else (VOPTIMAL, DRAWN)
+    words = f"{METHODS.label(recipe.spec)}."
+    if parts.get(own):
+        words += f" {100 * LEVEL:g} % interval of {bank.targets.last_in_words}: about {parts[own]}"
+        how = remedy(f"method={other!r}", f"--method {other}")
+        words += f"; {parts[other]} ({how})." if parts.get(other) else "."
+    elif recipe.excluded and is_drawn:
+        words += " Items are excluded, so no interval rests on the draw."
+    if not is_drawn and tried is not None:
+        words += f" Cross-validated mean error: {100.0 * tried.error:.2f} points."
+    return replace(chosen, explanation=words)
 
 
-def with_expected_width(bank: Bank, drawn: Selection) -> Selection:
-    """Say of drawn items how wide the interval from them will be."""
-    half = 100.0 * expected_half_width(bank, drawn, level=LEVEL)
-    if np.isnan(half):
-        return drawn
-    words = f"{100 * LEVEL:g} % interval of the overall score about ±{half:.1f} points, whatever a model is"
-    return replace(drawn, explanation=f"{drawn.method}. {words}.")
+def _tried(bank: Bank, recipe: Recipe, seed: int, progress: ProgressCallback) -> Tried | None:
+    """Cross-validate V-optimal items; None where there are too few past models for that, or items."""
+    if bank.published is not None or not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
+        return None
+    progress("trying V-optimal items on past models", FRACTION_OF_FITS)
+    try:
+        tried = try_recipe(bank, recipe, seed)
+    except ParameterError:  # fewer items than scenarios, or than must come
+        return None
+    finally:
+        progress("trying V-optimal items on past models", 1.0)
+    return None if np.isinf(tried.error) else tried
 
 
 def aimed_at_headline(bank: Bank) -> VOptimal:
@@ -165,8 +171,7 @@ def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> Tried:
         chosen = select_by_recipe(bank, recipe, seed)
         return try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members).by(Stacked())
 
-    by_chance = seed if isinstance(recipe.spec, Stratified) else None
-    found = bank.cache.remember(("tried items", bank.targets.last, recipe.name, by_chance), measure)
+    found = bank.cache.remember(("tried items", bank.targets.last, recipe.name), measure)
     return Tried(recipe, found)
 
 
@@ -200,7 +205,7 @@ def routing_method(bank: Bank) -> SelectionSpec:
     With a headline score the stage is chosen for that score; later stages are for the score of the first.
     """
     if bank.distinct_models.size < MINIMUM_FOR_FOLDS:
-        return FALLBACK
+        return Drawn()
     return aimed_at_headline(bank)
 
 

@@ -23,13 +23,13 @@ from itembank.planning.auto import (
     first_of_stages,
     routing_method,
     stage_sizes,
-    with_expected_width,
+    with_widths,
 )
 from itembank.planning.predicting import items_never_asked, with_prediction
 from itembank.progress import ProgressCallback, silent
 from itembank.selection.recipes import ROUTING, STAGE, Recipe, read_recipe, stages_of
 from itembank.selection.select import select as select_by
-from itembank.selection.selector_specs import DRAWN, METHODS, SelectionSpec
+from itembank.selection.selector_specs import METHODS, SelectionSpec
 
 
 @says_instead(n="n_items", seed="rng", target="method=selectors.VOptimal(target=...), or bank=banks.with_target(...)")
@@ -57,10 +57,10 @@ def select(
         score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out. A
         `DataWarning` names scenarios without items.
     method : spec or str
-        'auto': V-optimal items (`choose_selection`; the selection's `explanation` says how far
-        estimates were off). 'drawn': items drawn at random, more of those of which the bank is unsure, whose intervals
-        hold for any model. Or 'random', 'stratified', 'anchor-correctness', 'anchor-irt',
-        'v-optimal', 'optimal-design', or a spec with its choices.
+        'auto': 'drawn', items drawn at random, more of those of which the bank is unsure, whose intervals hold for any
+        model; 'v-optimal' where no draw can speak for the score (`choose_selection`). 'v-optimal': few items that say
+        most of models like past ones. The `explanation` of the selection says how wide intervals from both will be. Or
+        'random', 'stratified', 'anchor-correctness', 'anchor-irt', 'optimal-design', or a spec with its choices.
     stages : int
         With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method
         (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`). `plan` says
@@ -81,7 +81,7 @@ def select(
         another score or number. Whatever the method, `explanation` and `never_asked` of the selection say how well this
         predicts past models, as if they were new, and how well their mean alone does.
     progress : ProgressCallback
-        'auto' fits the item model anew without some models the first time.
+        Items are tried on past models, for which the item model is fitted anew without some of them the first time.
 
     Returns
     -------
@@ -116,8 +116,7 @@ def select(
 
     def choose(n_items: int, method: SelectionSpec | str) -> Selection:
         if isinstance(method, str) and method == AUTO:
-            how = {"predicted": predicted, "is_explained": not predicted, "progress": progress}
-            return choose_selection(bank, n_items, seed=int(seed), **how, **about)  # type: ignore[arg-type]
+            return choose_selection(bank, n_items, predicted=predicted, seed=int(seed), **about)  # type: ignore[arg-type]
         check_method(method)
         if bank.rest is not None:
             raise ParameterError(
@@ -125,8 +124,7 @@ def select(
                 f"{METHODS.name_of(METHODS.resolve(method))!r}. Leave it out, or take the whole bank."
             )
         spec = METHODS.resolve(method).aimed_at(predicted) if predicted else method
-        chosen = select_by(bank, n_items, method=spec, rng=seed, **about)  # type: ignore[arg-type]
-        return with_expected_width(bank, chosen) if chosen.method == DRAWN else chosen
+        return select_by(bank, n_items, method=spec, rng=seed, **about)  # type: ignore[arg-type]
 
     if stages == 1:
         chosen = choose(n_items, method)
@@ -141,7 +139,7 @@ def select(
             "predicted from the answers to the others, and the overall score still covers all.",
             DataWarning,
         )
-    return chosen
+    return with_widths(bank, chosen, progress=progress)
 
 
 @one_blas_thread()

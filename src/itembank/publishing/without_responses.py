@@ -22,6 +22,7 @@ from itembank.bank.past_models import (
 )
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
+from itembank.estimation.drawn_predictions import factors_that_serve
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import choose_method, sample_of, try_methods
@@ -36,6 +37,7 @@ from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.content_order import order_among
 from itembank.responses.responses import ResponseMatrix
+from itembank.selection.drawn import expected_half_width
 
 
 @one_blas_thread()
@@ -54,9 +56,9 @@ def without_responses(
     bank : Bank or path
     selections : Selections or paths
         The items that are to be run, of different numbers, the usual one first. `estimate` takes them where it is given
-        no others, and gives the very estimates and intervals that the whole bank gives from them (to single precision):
-        the weights of its methods and the cross-validated errors on past models stay, the latter in an order of their
-        own for each score.
+        no others, and gives the very estimates and intervals that the whole bank gives from them (to single precision).
+        Of drawn items that takes the factor model; of others the weights of its methods and the cross-validated errors
+        on past models, in an order of their own for each score.
     only_chosen : bool
         Keep only sums of the items that no selection has (`Rest`), where the item model has one ability and no
         asymptotes: a bank of thousands of items then takes some tens of kilobytes. Only items of the selections can be
@@ -233,13 +235,18 @@ def _of_chosen(bare: Bank, published: Published, bank: Bank, item_ids: Sequence[
 
 
 def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCallback) -> PublishedSubset:
-    """Cross-validate the stacked estimate, and keep its weights and errors."""
+    """Keep what estimates from drawn items rest on; from others cross-validate the stacked one."""
     recipe = {**(selection.recipe or {}), "excluded": []}  # choosing again takes the whole bank
     moved = dataclasses.replace(selection, bank=bank_id, recipe=recipe if selection.recipe else None)
+    none = np.empty((0, bank.targets.n_scenarios + 1))
+    if selection.inclusion_probabilities is not None and bank.calibration.is_fitted:
+        factors, half = factors_that_serve(bank, selection), expected_half_width(bank, selection, level=0.95)
+        why = f"{selection.method}: intervals rest on the draw, whatever the model is."
+        nothing, measured = (none,) * 4, {"half_width": half}
+        return PublishedSubset(moved, *nothing, np.empty(0), why, (), measured, factors.number, single(factors.apart))
     sample, stacked = sample_of(bank, selection), Stacked()
     explanation = choose_method(bank, sample, selection, progress=progress).explanation
     if not folds(bank):
-        none = np.empty((0, bank.targets.n_scenarios + 1))
         return PublishedSubset(moved, none, none, none, none, np.empty(0), explanation, ())
     trials = try_methods(bank, sample, selection, stacked.members)
     past = trials.past(stacked)

@@ -37,7 +37,10 @@ def choose_drawn(pools: ItemPools, spec: Drawn) -> list[Choice]:
     )
     # an item that counts and cannot come, beside items that must: no probability says how the sample was drawn
     is_known = bool(np.all(probabilities[weights > 0.0] > 0.0))
-    order = np.lexsort((rounded(mean[items]), group))  # of equals the first by what past models answered
+    # scenarios in any order, each from easy to hard or back: the more samples are possible, the better is the variance
+    # known. Of equals the first by what past models answered
+    place, direction = pools.rng.permutation(len(scenarios)), pools.rng.choice([-1.0, 1.0], len(scenarios))
+    order = np.lexsort((direction[group] * rounded(mean[items]), place[group]))
     chosen = systematic_sample(probabilities, order, pools.rng)
     starts = np.cumsum([0, *(pool.items.size for pool in scenarios)])
     result = []

@@ -276,8 +276,8 @@ def _check_importance(target: str | Mapping[str, float]) -> None:
         raise ParameterError(f"importance of the targets must be finite numbers >= 0, not all zero, got {target!r}.")
 
 
-DRAWN = "drawn"
-"""Name of the method whose intervals rest on the draw, unless others are asked for."""
+DRAWN, VOPTIMAL = "drawn", "v-optimal"
+"""Names of the method whose intervals rest on the draw, and of the one whose intervals rest on past models."""
 
 METHODS: MethodTable[SelectionSpec] = MethodTable(
     "selection",
