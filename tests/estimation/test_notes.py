@@ -53,6 +53,12 @@ def test_nothing_is_said_of_models_among_past_ones_or_where_nothing_is_known(est
     assert notes_on_unlike(with_scores(estimates, 0.9, 0.1, 0.5), PastModels((), np.zeros(0)), 3) == []
 
 
+def test_past_models_themselves_are_not_compared_with_each_other(estimates):
+    past = PAST._replace(names=("right", "b", "c"))
+    kinds = [one.kind for one in notes_on_unlike(with_scores(estimates, 0.9, 0.1, 0.5), past, 3)]
+    assert kinds == ["worse"]
+
+
 def test_an_interval_by_design_holds_for_any_model(estimates):
     made = dataclasses.replace(with_scores(estimates, 0.9, 0.1, 0.5), interval_kind="design")
     assert notes_on_unlike(made, PAST, 3) == []

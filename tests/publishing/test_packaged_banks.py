@@ -49,7 +49,7 @@ def test_each_knows_its_past_models_again_and_their_public_scores(name, known, b
     past = bank.past_models
     assert len(past.names) == past.scores.size == bank.n_calibration_models
     assert past.known([known, f"org/{known.upper()}", "my-new-model"]) == (known, f"org/{known.upper()}")
-    assert past.ends(["my-new-model"])[1][0] == pytest.approx(best, abs=5e-4)
+    assert past.ends[1] == pytest.approx(best, abs=5e-4)
     assert known not in (PACKAGED / name / "bank.json").read_text(encoding="utf-8")
     shown = repr(bank)
     assert f"{bank.n_calibration_models} past models x {bank.n_total:,} items" in shown

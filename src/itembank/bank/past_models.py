@@ -64,20 +64,11 @@ class PastModels(NamedTuple):
             return tuple(one for one in model_ids if one in names)
         return tuple(one for one in model_ids if self.rows(one))
 
-    def ends(self, model_ids: Sequence[str]) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest score of the past models other than each of these, NaN where none is known.
-
-        Both are of shape (n_model_ids,).
-        """
-        known, usual = set(self.known(model_ids)), self._ends_but([])
-        found = [self._ends_but(self.rows(one)) if one in known else usual for one in model_ids]
-        low, high = np.array(found, dtype=np.float64).reshape(-1, 2).T
-        return low, high
-
-    def _ends_but(self, rows: Sequence[int]) -> tuple[float, float]:
-        others = np.delete(self.scores, rows)
-        others = others[~np.isnan(others)]
-        return (float(others.min()), float(others.max())) if others.size else (np.nan, np.nan)
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lowest and highest known score; NaN without any."""
+        known = self.scores[~np.isnan(self.scores)]
+        return (float(known.min()), float(known.max())) if known.size else (np.nan, np.nan)
 
 
 def is_name_digest(text: str) -> bool:

@@ -100,15 +100,17 @@ def notes_on_own_means(estimates: ScoreEstimates, own: OwnMeans, has_lost: BoolA
 def notes_on_unlike(estimates: ScoreEstimates, past: PastModels, n_past: int) -> list[Note]:
     """Say of models that look better or worse than all past ones, or answered unlike them, what intervals hold for.
 
-    Nothing where the items were drawn by chance and the interval is by design, which holds for any model.
+    Nothing where the items were drawn by chance and the interval is by design, which holds for any model. Past models
+    themselves have a note of their own.
     """
     if estimates.interval_kind == "design":
         return []
     value, n_items = estimates.column(estimates.main_target), estimates.n_items[:, -1]
-    worst, best = past.ends(estimates.model_ids)
+    worst, best = past.ends
+    is_new = ~np.isin(estimates.model_ids, past.known(estimates.model_ids))
     looks = {
-        "better": (value > best, f"better than all {n_past} past models"),
-        "worse": (value < worst, f"worse than all {n_past} past models"),
+        "better": (is_new & (value > best), f"better than all {n_past} past models"),
+        "worse": (is_new & (value < worst), f"worse than all {n_past} past models"),
         "unlike": (estimates.typicality.is_flagged, said_of_unlike(n_past)),
     }
     found, is_exact = [], estimates.is_exact
