@@ -114,6 +114,9 @@ def test_other_items_are_estimated_by_the_item_model_alone(whole, selection, new
     published = without_responses(whole, selections=[selection])
     other = ib.select(published, 9)
     found = ib.estimate(published, new, selection=other)
+    assert (found.method, found.interval_kind) == ("design-based", "design")
+    chosen = ib.select(published, 9, method="v-optimal")
+    found = ib.estimate(published, new, selection=chosen)
     assert (found.method, found.interval_kind) == ("gp-irt", "model-based")
     assert "published without" in found.explanation
 

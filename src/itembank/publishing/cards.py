@@ -44,9 +44,10 @@ This bank was published **without past models' responses**. With it you can esti
 
 - methods that learn from responses (`ridge`, `task-mean`);
 - items chosen by responses (`anchor-correctness`), `itembank plan`, `study homogeneity` and `prepare`;
-- calibrated intervals{but}. Without, intervals come from the item model alone, and are too narrow if it is wrong.
+- calibrated intervals{but}. Of other items that were not drawn by chance intervals come from the item model alone, and
+  are too narrow if it is wrong.
 """
-BUT_SUBSET = " for other items than the {n} of `selection.json`, whose measured errors are part of the bank"
+BUT_SUBSET = " for other items than the {n} of `selection.json`, whose intervals are part of the bank"
 
 
 @dataclass(frozen=True, slots=True)
