@@ -5,10 +5,10 @@ the bank predicts of each answer from those so far, and p the probability by whi
 
 ``e_m = sum_closed w y + sum_O w mu + w_i (y_i - mu_i) / p_i``
 
-is right on average over the draw, whatever the model is and however wrong mu: Des Raj's (1956) ordered estimator of what
-predictions are off (Farquhar, Gal and Rainforth 2021 and Kossen et al. 2021 for tests of models). The estimate is
-the mean of all e_m with weights ``1 / v_m``, v_m the variance that is expected of e_m before it is drawn: deviations
-from the score, so weighed, are a martingale, so that choices of later items by earlier answers do no harm.
+is right on average over the draw, whatever the model is and however wrong mu: Des Raj's (1956) ordered estimator of
+what predictions are off (for tests of models: Farquhar, Gal and Rainforth 2021; Kossen et al. 2021). The estimate is
+the mean of all e_m with weights ``1 / v_m``, v_m the variance that is expected of e_m before it is drawn. Deviations
+from the score, so weighed, are a martingale: choices of later items by earlier answers do no harm.
 """
 
 from collections.abc import Sequence
@@ -37,10 +37,10 @@ from itembank.numerics.intervals import t_reach
 
 FEWEST = 20
 """Draws before a rule of precision may end a session: earlier, the variance that happens to be small is by chance."""
-PRIOR_DRAWS = 10.0
+PRIOR_DRAWS = 5.0
 """Draws for which the expected variance counts beside the observed one where that is smaller."""
 USUAL_ITEMS = 60
-"""Answers for which factors are counted where no budget says how many there will be."""
+"""Answers for which factors are counted."""
 FLAT = 0.2
 """Share of the probabilities that follows the weights alone, as `selectors.Drawn` has it."""
 LEAST = 0.005
@@ -76,12 +76,12 @@ class DrawnDesign:
     n_tried: int
 
     @classmethod
-    def of_bank(cls, bank: Bank, weights: FloatArray, wanted: int, n_items: int | None) -> Self:
-        """Count the factors that serve as many answers as will come, or as usual ones."""
+    def of_bank(cls, bank: Bank, weights: FloatArray, wanted: int) -> Self:
+        """Count the factors that serve; whatever the budget, which may be raised when items were drawn already."""
         n_models = bank.n_models if bank.published is None else bank.published.n_models
         targets, order = bank.targets, bank.content_order.items
         counts = np.flatnonzero(weights[:, wanted] > 0.0)
-        n_tried = max(1, min(USUAL_ITEMS if n_items is None else n_items, counts.size // 2))
+        n_tried = max(1, min(USUAL_ITEMS, counts.size // 2))
         apart = np.full(targets.n_scenarios, np.nan)
         if not bank.calibration.is_fitted or n_models < MODELS_A_FACTOR:
             factors = implied_factor_model(bank.calibration)
@@ -187,7 +187,7 @@ def scores_of_draws(
     variance = informative * max(observed, mixed) + PSEUDO_OUTCOMES * float(unit * reference[wanted])
     variance /= informative + PSEUDO_OUTCOMES
 
-    values, squared = _all_targets(design, (direct, plain, known, left), expected, variance, len(draws))
+    values, squared = _all_targets(design, (direct, plain, left), expected, variance, len(draws))
     if at_any_stop:
         level = 2.0 * float(ndtr(reach_at_any_stop(level, float(variances[0, wanted]), variance))) - 1.0
     half = t_reach(level, freedom) * np.sqrt(squared)
@@ -202,9 +202,9 @@ def scores_of_draws(
 def reach_at_any_stop(level: float, first: float, variance: float) -> float:
     """Return how many standard errors an interval reaches to either side that covers at all stops together.
 
-    ``z^2 = (1 + 1 / r) log((1 + r) / (1 - level)^2)``, r the information in units of what ten draws tell by the variance
-    that the first is expected to have: the boundary that a sum of independent normal numbers ever crosses with
-    probability ``1 - level`` (Robbins 1970).
+    ``z^2 = (1 + 1 / r) log((1 + r) / (1 - level)^2)``, r the information in units of what ten draws tell that are
+    expected to vary as the first: the boundary that a sum of independent normal numbers ever crosses with probability
+    ``1 - level`` (Robbins 1970).
     """
     r = max(first, 1e-15) / max(10.0 * variance, 1e-15)
     return float(np.sqrt((1.0 + 1.0 / r) * np.log((1.0 + r) / (1.0 - level) ** 2)))
@@ -235,13 +235,13 @@ def _single_estimates(
 
 def _all_targets(
     design: DrawnDesign,
-    about: tuple[FloatArray, FloatArray, FloatArray, FloatArray],  # Direct, predicted, known, left: (n_targets,) each
+    about: tuple[FloatArray, FloatArray, FloatArray],  # Direct, predicted, weight left: (n_targets,) each
     expected: FloatArray,  # (n_targets,): Variance of the direct estimates, as far as predictions can say
     variance: float,  # Of the direct estimate of the wanted score
     n_answers: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the estimates of all targets and their variances, (1, n_targets) each."""
-    direct, plain, known, left = about
+    direct, plain, left = about
     weights, wanted, of_wanted, n = design.weights, design.wanted, design.wanted_weights, design.apart.size
     of_scenarios = np.bincount(design.scenario_index, weights=of_wanted, minlength=n)
     # a scenario of which items cannot come has no estimate of its own
@@ -254,12 +254,11 @@ def _all_targets(
     off = np.divide(moved.sum() - moved, others, out=np.zeros(n), where=others > 1e-12)
     apart = design.apart * max(design.n_tried / n_answers, 1.0)
     synthetic = plain[:n] + left[:n] * off
-    of_model = (one[None, :n] for one in (synthetic, direct, of_draw))
-    scenarios, squares = (one[0] for one in composite(*of_model, apart, left[None, :n]))
+    scenarios, squares = composite(synthetic[None, :], direct[None, :n], of_draw[None, :], apart, left[None, :n])
     values, variances = direct.copy(), np.full(direct.shape, variance)
     is_wanted = np.array([np.allclose(weights[:, one], of_wanted) for one in range(n)])
-    values[:n], variances[:n] = np.where(is_wanted, direct[:n], scenarios), np.where(is_wanted, variance, squares)
-    shares = np.bincount(design.scenario_index, weights=weights[:, n], minlength=n)
+    values[:n], variances[:n] = np.where(is_wanted, direct[:n], scenarios[0]), np.where(is_wanted, variance, squares[0])
+    shares = np.bincount(design.scenario_index, weights=weights[:, n], minlength=n).astype(np.float64)
     if wanted == n:
         values[: n + 1] = reconciled(values[None, : n + 1], variances[None, : n + 1], shares)[0]
     else:  # nothing is known of how errors of scenarios go together: as if they were one

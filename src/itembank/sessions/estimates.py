@@ -197,13 +197,11 @@ def _notes(pool: SessionPool, state: SessionState, estimates: ScoreEstimates) ->
     of_draws = []
     n_lost = sum(one.item not in state.answers for one in state.counted_draws)
     if n_lost:
-        text = (
-            f"no answer to {n_lost} of the items drawn. They count as missing at random: if the model fails these, the "
-        )
-        of_draws.append(Note(MISSING, f"{text}estimate is too high.", models=ids))
+        text = f"no answer to {n_lost} items drawn. They count as missing at random: if the model fails them, "
+        of_draws.append(Note(MISSING, f"{text}the estimate is too high.", models=ids))
     n_early = sum(one.item in state.answers for one in state.draws[len(state.counted_draws) :])
     if n_early:
-        text = f"{n_early} answers do not count yet in what predictions are off, since items drawn before theirs have none."
+        text = f"{n_early} answers correct no prediction yet, since items that were drawn before have none."
         of_draws.append(Note("waiting", text, models=ids))
     found = estimates.typicality.notes(ids, pool.n_past, estimates.is_exact)
     return (*of_draws, *found, *note_on_past_models(pool.past_models, ids), *([Note("few-models", why)] if why else []))

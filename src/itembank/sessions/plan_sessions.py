@@ -25,9 +25,10 @@ from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
+from itembank.selection.criteria import DrawnItem
 from itembank.selection.recipes import read_recipe, stages_of
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.preparation import MOST_ITEMS, past_sessions
+from itembank.sessions.preparation import MOST_ITEMS, errors_of_drawn, past_sessions
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular
 
@@ -230,6 +231,8 @@ def in_stages(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> Floa
 
 def one_by_one(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatArray:
     """Errors of sessions over the banks of the folds."""
+    if isinstance(spec.criterion, DrawnItem):
+        return errors_of_drawn(bank, spec, progress=progress)
     past = past_sessions(bank, spec, progress=progress)
     if past is None or past.n_answered[-1] != spec.budget.n_items:
         raise ParameterError(

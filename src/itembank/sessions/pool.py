@@ -484,20 +484,17 @@ def _check_drawn(bank: Bank, excluded: tuple[str, ...]) -> None:
     if excluded or bank.rest is not None:
         n = f"{len(excluded)} of them" if excluded else "those that the bank leaves out"
         raise ParameterError(
-            f"criterion 'drawn' needs every item of the bank, and {n} may not be asked. Give constraints.excluded, which "
-            "must be empty, if all can be run, or take another criterion."
+            f"criterion 'drawn' needs every item of the bank, and {n} may not be asked. Give an empty "
+            "constraints.excluded if all can be run, or take another criterion."
         )
 
 
 def _design(pool: SessionPool, bank: Bank) -> DrawnDesign:
     """Make ready what draws of a pool rest on."""
-    weights, wanted = (
-        target_weights(bank),
-        pool.score_names.index(str(pool.spec.target) if pool.custom is None else CUSTOM),
-    )
-    if pool.custom is not None:
-        weights = np.column_stack([weights, pool.target_weights])
-    return DrawnDesign.of_bank(bank, weights, wanted, pool.spec.budget.n_items)
+    if pool.custom is None:
+        return DrawnDesign.of_bank(bank, target_weights(bank), pool.score_names.index(str(pool.spec.target)))
+    weights = np.column_stack([target_weights(bank), pool.target_weights])
+    return DrawnDesign.of_bank(bank, weights, len(pool.score_names) - 1)
 
 
 def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Mapping[str, int]) -> ScoreTargets | None:

@@ -54,10 +54,10 @@ class SessionSpec:
     seed : int
         Of all chance in the session.
     interval : {'calibrated', 'model-based', 'design'} or None
-        'design': from how the items were drawn; of the criterion 'drawn', which takes no other, and of no other.
-        'calibrated', the default of all others: estimates and the width of intervals are learnt from cross-validated sessions of past models
-        (`past_sessions`). With fewer than ten past models, or 'model-based': from the item model alone (p-IRT),
-        whose intervals are too narrow after many answers.
+        'design': from how the items were drawn; of the criterion 'drawn', and of no other.
+        'calibrated', the default of all others: estimates and the width of intervals are learnt from cross-validated
+        sessions of past models (`past_sessions`). With fewer than ten past models, or 'model-based': from the item
+        model alone (p-IRT), whose intervals are too narrow after many answers.
     errors : {'missing', 'wrong', 'bounds'}
         What an item counts as that failed and is skipped: nothing; a wrong answer; or nothing in the estimate, with an
         interval that holds whether it would have been right or wrong. Another item is asked in its place all the same.
@@ -98,8 +98,8 @@ class SessionSpec:
         check_one_of("interval", self.interval, get_args(SessionInterval))
         if is_drawn != (self.interval == BY_DRAW):
             raise ParameterError(
-                f"criterion 'drawn' goes with interval 'design', and no other does, got interval {self.interval!r}. Leave "
-                "the interval out."
+                "criterion 'drawn' goes with interval 'design', and no other does, got interval "
+                f"{self.interval!r}. Leave the interval out."
             )
         if is_drawn:
             self._check_drawn()
@@ -133,8 +133,8 @@ class SessionSpec:
         given = [name for name, is_given in refused.items() if is_given]
         if given:
             raise ParameterError(
-                "criterion 'drawn' draws from all items of the target, with probabilities that it must know: it does not "
-                f"go with {shown(given)}. Leave that out, or take another criterion."
+                "criterion 'drawn' draws from all items of the target, with probabilities that it must know: it does "
+                f"not go with {shown(given)}. Leave that out, or take another criterion."
             )
 
     @property
