@@ -237,6 +237,7 @@ def test_a_plan_tries_them():
     found = plan_sessions(BANK, 12, spec=SessionSpec("drawn"))
     assert [one.name for one in found.designs] == ["at once", "in two stages", "one by one"]
     assert np.isfinite(found.designs[-1].errors).sum() == BANK.n_models
+    assert found.designs[-1].command.endswith("--criterion drawn")
 
 
 @pytest.mark.parametrize("n_models", [0, 1, 5])

@@ -12,7 +12,7 @@ from the score, so weighed, are a martingale: choices of later items by earlier 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -74,6 +74,11 @@ class DrawnDesign:
     # right by what was off in other scenarios; NaN where too few past models say it
     apart: FloatArray
     n_tried: int
+    squared: FloatArray = field(init=False)  # (n_items, n_targets): Squares of the weights
+
+    def __post_init__(self) -> None:
+        """Square the weights once."""
+        object.__setattr__(self, "squared", self.weights**2)
 
     @classmethod
     def of_bank(cls, bank: Bank, weights: FloatArray, wanted: int) -> Self:
@@ -131,9 +136,11 @@ class DrawnDesign:
         """Keep what an estimate needs of a draw."""
         chances, closed = self.chances(is_open, variances), np.flatnonzero(is_closed)
         odds = np.divide(1.0 - chances, chances, out=np.zeros(chances.shape), where=chances > 0.0)
-        weights = np.where(is_closed[:, None], 0.0, self.weights)
-        variance, square = np.stack([odds * variances, odds]) @ weights**2
-        rest, open_weight = expected @ weights, float(weights[:, self.wanted].sum())
+        variance, square = np.stack([odds * variances, odds]) @ self.squared  # of closed items the odds are 0
+        rest, open_weight = (
+            np.where(is_closed, 0.0, expected) @ self.weights,
+            float(self.wanted_weights[~is_closed].sum()),
+        )
         of_draw = (float(chances[item]), float(expected[item]), rest, open_weight)
         return Draw(item, *of_draw, variance, square, closed, expected[closed])
 
