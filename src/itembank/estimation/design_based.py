@@ -204,7 +204,7 @@ def _block(known: Known, probabilities: FloatArray, level: float) -> Scores:
     direct = difference_values(parts, predicted.fitted, predicted.unseen)
     expanded = [one.sums((1.0 - one.probabilities) * one.expansion**2) for one in (whole, parts)]
     of_draw = _ratio(variance, expanded[0]) * expanded[1]
-    scenarios, squares = composite(synthetic, direct, of_draw, predicted.apart, parts.unseen_weight)
+    scenarios, squares = composite(synthetic, direct, of_draw, predicted.apart, parts)
     values = np.column_stack([scenarios, value])
     variances = np.column_stack([squares, variance])
     values = reconciled(values, variances, of_scenarios)
@@ -227,7 +227,7 @@ def composite(
     direct: FloatArray,  # (n_models, n_scenarios): Put right by what was off in the scenario
     variance: FloatArray,  # (n_models, n_scenarios): Of the direct one, over draws; 0 where nothing was drawn
     apart: FloatArray,  # (n_scenarios,): Mean square of past models' scores about the synthetic one; NaN where unknown
-    left: FloatArray,  # (n_models, n_scenarios): Weight of what was not answered
+    parts: "Drawn",
 ) -> tuple[FloatArray, FloatArray]:
     """Weigh two estimates of each scenario score, and say how uncertain the result is, both (n_models, n_scenarios).
 
@@ -244,7 +244,7 @@ def composite(
     share = np.where(is_direct, _ratio(wanders, wanders + variance), 0.0)
     beside = np.where(np.isnan(apart) & is_direct, 0.0, np.maximum(wanders, gap**2))
     square = share**2 * variance + (1.0 - share) ** 2 * beside
-    return synthetic + share * gap, np.where(left > 0.0, square, 0.0)
+    return synthetic + share * gap, np.where(parts.unseen_weight > 0.0, square, 0.0)
 
 
 @dataclass(frozen=True, slots=True)

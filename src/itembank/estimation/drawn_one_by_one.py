@@ -20,14 +20,7 @@ from scipy.special import ndtr
 
 from itembank.bank.bank_factors import fitted_factor_model, implied_factor_model
 from itembank.bank.banks import Bank
-from itembank.estimation.design_based import (
-    MANY_RARER,
-    PSEUDO_OUTCOMES,
-    composite,
-    n_rarer,
-    score_intervals,
-    unit_variances,
-)
+from itembank.estimation.design_based import Drawn, composite
 from itembank.estimation.drawn_predictions import MODELS_A_FACTOR, factors_that_serve, truncated
 from itembank.estimation.estimates import Scores
 from itembank.estimation.regressions import reconciled
@@ -43,6 +36,8 @@ USUAL_ITEMS = 60
 """Answers for which factors are counted."""
 FLAT = 0.2
 """Share of the probabilities that follows the weights alone, as `selectors.Drawn` has it."""
+MANY_RARER = 5.0
+"""Outcomes of the rarer kind from which on intervals are symmetric."""
 LEAST = 0.005
 """Predictions are at least so far from wrong and from right."""
 
@@ -164,7 +159,7 @@ def scores_of_draws(
 
     The wanted score is the weighted mean of the ``e_m``. Its variance is that of the ``e_m`` so weighed, or if it is
     larger a mean of it and the expected one: a session that stops when its interval is narrow stops where the observed
-    variance is small by chance. It is guarded as that of a sample is (`guarded_variances`), and near 0 and 1 the
+    variance is small by chance. It never vanishes where nearly all answers are alike, and near 0 and 1 the
     interval has Wilson's form. Scenario scores are composites (`design_based.composite`). A draw without answer counts
     as missing at random.
     """
@@ -187,18 +182,20 @@ def scores_of_draws(
 
     items = np.array([one.item for one in draws])
     belongs = weights[items] > 0.0
-    n_right, n_observed = answers[items] @ belongs, belongs.sum(axis=0).astype(np.float64)
-    unit = unit_variances(direct, n_observed, np.zeros(direct.shape))[wanted]
-    rarer = float(n_rarer(n_right, n_observed)[wanted])
-    informative = min(rarer, freedom)
-    variance = informative * max(observed, mixed) + PSEUDO_OUTCOMES * float(unit * reference[wanted])
-    variance /= informative + PSEUDO_OUTCOMES
+    n_right, n_drawn = answers[items] @ belongs, belongs.sum(axis=0).astype(np.float64)
+    rarer = float(np.minimum(n_right, n_drawn - n_right)[wanted])
+    # few outcomes of the rarer kind do not show that predictions are right: beside them counts, like one more, the
+    # variance if predictions explained nothing
+    informative, unit = min(rarer, freedom), float(_smoothed(direct[wanted], len(draws)))
+    variance = (informative * max(observed, mixed) + unit * float(reference[wanted])) / (informative + 1.0)
 
-    values, squared = _all_targets(design, (direct, plain, left), expected, variance, len(draws))
+    values, squared = _all_targets(
+        design, (direct, plain, left), expected, variance=variance, answers=answers, n_draws=len(draws)
+    )
     if at_any_stop:
         level = 2.0 * float(ndtr(reach_at_any_stop(level, float(variances[0, wanted]), variance))) - 1.0
-    half = t_reach(level, freedom) * np.sqrt(squared)
-    near = score_intervals((values, squared, np.full(values.shape, freedom)), n_right[None], n_observed[None], level)
+    reach = float(t_reach(level, freedom))
+    half, near = reach * np.sqrt(squared), _near_ends(values, reach**2 * squared, n_right, n_drawn)
     share = min(max(1.0 - rarer / MANY_RARER, 0.0), 1.0)
     ends = zip(near, (values - half, values + half), strict=True)
     low, high = (np.clip(share * one + (1.0 - share) * two, known, known + left) for one, two in ends)
@@ -244,8 +241,10 @@ def _all_targets(
     design: DrawnDesign,
     about: tuple[FloatArray, FloatArray, FloatArray],  # Direct, predicted, weight left: (n_targets,) each
     expected: FloatArray,  # (n_targets,): Variance of the direct estimates, as far as predictions can say
+    *,
     variance: float,  # Of the direct estimate of the wanted score
-    n_answers: int,
+    answers: FloatArray,  # (n_items,): NaN where there is none
+    n_draws: int,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the estimates of all targets and their variances, (1, n_targets) each."""
     direct, plain, left = about
@@ -259,9 +258,9 @@ def _all_targets(
     moved, open_weight = of_scenarios * (direct - plain)[:n], of_scenarios * left[:n]
     others = open_weight.sum() - open_weight
     off = np.divide(moved.sum() - moved, others, out=np.zeros(n), where=others > 1e-12)
-    apart = design.apart * max(design.n_tried / n_answers, 1.0)
+    apart = design.apart * max(design.n_tried / n_draws, 1.0)
     synthetic = plain[:n] + left[:n] * off
-    scenarios, squares = composite(synthetic[None, :], direct[None, :n], of_draw[None, :], apart, left[None, :n])
+    scenarios, squares = composite(synthetic[None], direct[None, :n], of_draw[None], apart, _answered(design, answers))
     values, variances = direct.copy(), np.full(direct.shape, variance)
     is_wanted = np.array([np.allclose(weights[:, one], of_wanted) for one in range(n)])
     values[:n], variances[:n] = np.where(is_wanted, direct[:n], scenarios[0]), np.where(is_wanted, variance, squares[0])
@@ -271,3 +270,37 @@ def _all_targets(
     else:  # nothing is known of how errors of scenarios go together: as if they were one
         values[n], variances[n] = shares @ values[:n], float(shares @ np.sqrt(variances[:n])) ** 2
     return values[None], variances[None]
+
+
+def _answered(design: DrawnDesign, answers: FloatArray) -> Drawn:
+    """Return what was answered, whether drawn or not, with the weights that items have in their scenarios."""
+    items = np.flatnonzero(~np.isnan(answers))
+    given, index = answers[None, items], design.scenario_index[items]
+    certain = np.ones(given.shape)
+    return Drawn(given, certain > 0.0, design.weights[items, index], certain, index, design.apart.size)
+
+
+def _smoothed(mean: FloatArray, n: FloatArray | int) -> FloatArray:
+    """Variance of one right or wrong answer, two more of each kind seen: never zero (Agresti and Coull 1998)."""
+    chance = (n * np.clip(mean, 0.0, 1.0) + 2.0) / (n + 4.0)
+    result: FloatArray = chance * (1.0 - chance)
+    return result
+
+
+def _near_ends(
+    values: FloatArray,  # (1, n_targets)
+    reached: FloatArray,  # (1, n_targets): Variances times the squared quantile
+    n_right: FloatArray,  # (n_targets,): Of the answers to drawn items
+    n_drawn: FloatArray,  # (n_targets,)
+) -> tuple[FloatArray, FloatArray]:
+    """Return the ends of intervals in Wilson's form, which lean inwards near 0 and 1, (1, n_targets) each.
+
+    At the size of a simple random sample of the same variance (Kott and Carr 1997; Korn and Graubard 1998). If every
+    answer was right an interval reaches one; likewise zero.
+    """
+    mean, rarer = np.clip(values, 0.0, 1.0), np.minimum(n_right, n_drawn - n_right)
+    unit = (rarer * mean * (1.0 - mean) + _smoothed(mean, n_drawn)) / (rarer + 1.0)
+    ratio = reached / unit
+    centre = (mean + ratio / 2.0) / (1.0 + ratio)
+    half = np.sqrt(ratio * mean * (1.0 - mean) + ratio**2 / 4.0) / (1.0 + ratio)
+    return np.where(n_right > 0.0, centre - half, 0.0), np.where(n_right < n_drawn, centre + half, 1.0)
