@@ -1,6 +1,6 @@
 """Ability and scores of a session's model: item and factor models weighed by past sessions, with intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -186,25 +186,28 @@ def session_estimate(
         overall_is=pool.basis.targets.overall_is,
         degrees=min((past.degrees for past, _ in near[0]), default=np.inf),
     ).beside(pool.past_models.best((model_id,)))
-    estimates = replace(estimates, notes=_notes(pool, state, estimates))
+    estimates = replace(estimates, notes=(*_notes_on_draws(state, model_id), *_notes(pool, estimates)))
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed), expected)
 
 
-def _notes(pool: SessionPool, state: SessionState, estimates: ScoreEstimates) -> tuple[Note, ...]:
+def _notes(pool: SessionPool, estimates: ScoreEstimates) -> tuple[Note, ...]:
     """Gather what a reader of a session's estimate must know."""
     ids, why = estimates.model_ids, pool.why_not_calibrated
-    of_draws = []
+    found = estimates.typicality.notes(ids, pool.n_past, estimates.is_exact)
+    return (*found, *note_on_past_models(pool.past_models, ids), *([Note("few-models", why)] if why else []))
+
+
+def _notes_on_draws(state: SessionState, model_id: str) -> Iterator[Note]:
+    """Say which draws have no answer, and which answers wait for those of earlier draws."""
     n_lost = sum(one.item not in state.answers for one in state.counted_draws)
     if n_lost:
         text = f"no answer to {n_lost} items drawn. They count as missing at random: if the model fails them, "
-        of_draws.append(Note(MISSING, f"{text}the estimate is too high.", models=ids))
+        yield Note(MISSING, f"{text}the estimate is too high.", models=(model_id,))
     n_early = sum(one.item in state.answers for one in state.draws[len(state.counted_draws) :])
     if n_early:
         text = f"{n_early} answers correct no prediction yet, since items that were drawn before have none."
-        of_draws.append(Note("waiting", text, models=ids))
-    found = estimates.typicality.notes(ids, pool.n_past, estimates.is_exact)
-    return (*of_draws, *found, *note_on_past_models(pool.past_models, ids), *([Note("few-models", why)] if why else []))
+        yield Note("waiting", text, models=(model_id,))
 
 
 def session_expectations(pool: SessionPool, state: SessionState, abilities: Abilities) -> Expectations | None:
