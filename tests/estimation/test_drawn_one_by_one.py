@@ -10,6 +10,7 @@ from itembank.estimation.drawn_one_by_one import (
     FLAT,
     DrawnDesign,
     _single_estimates,
+    certainty_at_any_stop,
     draw,
     reach_at_any_stop,
     scores_of_draws,
@@ -100,6 +101,18 @@ def test_with_everything_answered_scores_are_the_score_itself(rng):
         np.testing.assert_allclose(one[0], answers @ design.weights, atol=1e-12)
 
 
+@pytest.mark.parametrize("n_items", [1, 2, 3])
+@pytest.mark.parametrize("at_any_stop", [False, True])
+def test_banks_of_few_items_end_with_their_score(rng, n_items, at_any_stop):
+    model = FactorModel(rng.random(n_items), np.zeros((n_items, 0)), np.full(n_items, 0.2))
+    design = design_of(model, np.zeros(n_items, dtype=np.int64))
+    for draws, known in session_of(design, np.ones(n_items), n_items, rng):
+        found = scores_of_draws(design, draws, known, level=0.95, at_any_stop=at_any_stop)
+        assert np.all(found.low <= found.value)
+        assert np.all(found.value <= found.high)
+    np.testing.assert_allclose(np.stack([found.low, found.value, found.high]), 1.0)
+
+
 def test_without_any_answer_everything_is_possible(rng):
     found = scores_of_draws(small_design(rng), [], np.full(5, np.nan), level=0.95)
     np.testing.assert_allclose(found.low, 0.0)
@@ -126,11 +139,13 @@ def test_a_draw_without_answer_is_left_out_and_others_speak_for_its_item(rng):
 def test_a_reach_at_any_stop_is_crossed_as_rarely_as_it_says(rng):
     """Sums of independent normal numbers, looked at after each of 2000."""
     n = np.arange(1, 2001)
-    reach = np.array([reach_at_any_stop(0.9, 1.0, 1.0 / k) for k in n.tolist()])
+    reach = np.array([reach_at_any_stop(0.9, float(k)) for k in n.tolist()])
     sums = np.cumsum(rng.normal(size=(4000, n.size)), axis=1)
     crossed = np.mean(np.any(np.abs(sums) / np.sqrt(n) > reach, axis=1))
     assert 0.04 < crossed < 0.1
-    assert reach[200] < 2.9  # at most what ten looks would cost
+    assert reach[200] < 2.9
+    assert certainty_at_any_stop(reach[200], 201.0) == pytest.approx(0.95)
+    assert certainty_at_any_stop(0.1, 20.0) == 0.5
 
 
 def world(rng, n_past, n_items, n_scenarios):
@@ -181,12 +196,11 @@ def coverage(rng, n_worlds, n_most):
                     while waiting and (half <= waiting[0] or n == n_most):
                         covered.setdefault((kind, f"±{waiting.pop(0)}"), []).append(bool(is_in[-1]))
                     error, value = float(found.standard_error[0, -1]), float(found.value[0, -1])
-                    reach = reach_at_any_stop(0.9, float(draws[0].variances[-1]), error**2)
-                    if not is_settled and (abs(value - threshold) >= reach * error or n == n_most):
+                    distance = (value - threshold) / error
+                    is_sure = certainty_at_any_stop(distance, float(design.first[-1]) / error**2) >= 0.95
+                    if not is_settled and (is_sure or n == n_most):
                         is_settled = True
-                        wrong.append(
-                            abs(value - threshold) >= reach * error and (value > threshold) != (truth[-1] > threshold)
-                        )
+                        wrong.append(is_sure and (value > threshold) != (truth[-1] > threshold))
                         always = scores_of_draws(design, draws, known, level=0.95, at_any_stop=True)
                         is_in_always = always.low[0, -1] - 1e-9 <= truth[-1] <= always.high[0, -1] + 1e-9
                         covered.setdefault((kind, "settled"), []).append(bool(is_in_always))

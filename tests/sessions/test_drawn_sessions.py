@@ -170,6 +170,18 @@ def test_a_question_is_settled_later_than_one_look_would():
     assert np.all((found.high - found.low) >= (plain.high - plain.low))
 
 
+def test_a_question_that_stays_open_is_not_said_to_be_surer_than_it_is():
+    truth = float(BANK.targets.with_overall(BANK.targets.scenario_means(VALUES[None, :]))[0, -1])
+    session = drawn(stopping=Stopping(decision=Decision(threshold=truth + 0.02)), budget=Budget(n_items=30))
+    run(session, ANSWERS)
+    assert session.reason_stopped == "budget: 30 items"
+    assert "95 % certainty whether overall is above" in session.conclusion
+    assert session.conclusion.endswith("it is below with 50 %.")
+    everything = drawn(stopping=Stopping(decision=Decision(threshold=truth)), events=session.history)
+    run(everything, ANSWERS)
+    assert everything.reason_stopped in {"exhausted", f"decision: below {truth!r}"}
+
+
 def test_one_scenario_or_a_score_of_ones_own_is_drawn_for():
     session = drawn(target="law", budget=Budget(n_items=20))
     assert all(item.startswith("law/") for item in run(session, ANSWERS))

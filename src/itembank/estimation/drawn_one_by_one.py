@@ -36,6 +36,8 @@ USUAL_ITEMS = 60
 """Answers for which factors are counted."""
 FLAT = 0.2
 """Share of the probabilities that follows the weights alone, as `selectors.Drawn` has it."""
+INITIAL_DRAWS = 10.0
+"""First draws to which what they tell is compared, where intervals must cover at all stops: best from 20 to 200."""
 MANY_RARER = 5.0
 """Outcomes of the rarer kind from which on intervals are symmetric."""
 LEAST = 0.005
@@ -70,10 +72,15 @@ class DrawnDesign:
     apart: FloatArray
     n_tried: int
     squared: FloatArray = field(init=False)  # (n_items, n_targets): Squares of the weights
+    first: FloatArray = field(init=False)  # (n_targets,): Variance that is expected of the first draw
 
     def __post_init__(self) -> None:
-        """Square the weights once."""
+        """Find once what all sessions take."""
         object.__setattr__(self, "squared", self.weights**2)
+        may_come, nothing = self.wanted_weights > 0.0, np.zeros(0)
+        known = self.predicted(nothing.astype(np.int64), nothing)
+        first = self.drawn(int(np.argmax(may_come)), may_come, np.zeros_like(may_come), *known)
+        object.__setattr__(self, "first", first.variances)
 
     @classmethod
     def of_bank(cls, bank: Bank, weights: FloatArray, wanted: int) -> Self:
@@ -192,8 +199,10 @@ def scores_of_draws(
     values, squared = _all_targets(
         design, (direct, plain, left), expected, variance=variance, answers=answers, n_draws=len(draws)
     )
+    squared = np.where(left > 0.0, squared, 0.0)
     if at_any_stop:
-        level = 2.0 * float(ndtr(reach_at_any_stop(level, float(variances[0, wanted]), variance))) - 1.0
+        beyond = reach_at_any_stop(level, float(design.first[wanted]) / max(variance, 1e-30))
+        level = min(2.0 * float(ndtr(beyond)) - 1.0, 1.0 - 1e-12)  # of Student's t as of a normal
     reach = float(t_reach(level, freedom))
     half, near = reach * np.sqrt(squared), _near_ends(values, reach**2 * squared, n_right, n_drawn)
     share = min(max(1.0 - rarer / MANY_RARER, 0.0), 1.0)
@@ -203,15 +212,20 @@ def scores_of_draws(
     return Scores(values, np.sqrt(squared), np.fmin(low, values), np.fmax(high, values))
 
 
-def reach_at_any_stop(level: float, first: float, variance: float) -> float:
+def reach_at_any_stop(level: float, n_first: float) -> float:
     """Return how many standard errors an interval reaches to either side that covers at all stops together.
 
-    ``z^2 = (1 + 1 / r) log((1 + r) / (1 - level)^2)``, r the information in units of what ten draws tell that are
-    expected to vary as the first: the boundary that a sum of independent normal numbers ever crosses with probability
-    ``1 - level`` (Robbins 1970).
+    ``z^2 = (1 + 1 / r) log((1 + r) / (1 - level)^2)``, r the information in draws as the first (`n_first`), over ten:
+    the boundary that a sum of independent normal numbers ever crosses with probability ``1 - level`` (Robbins 1970).
     """
-    r = max(first, 1e-15) / max(10.0 * variance, 1e-15)
+    r = max(n_first / INITIAL_DRAWS, 1e-9)
     return float(np.sqrt((1.0 + 1.0 / r) * np.log((1.0 + r) / (1.0 - level) ** 2)))
+
+
+def certainty_at_any_stop(distance: float, n_first: float) -> float:
+    """Return how certain it is, at all stops together, on which side of a value so many standard errors away it is."""
+    r = max(n_first / INITIAL_DRAWS, 1e-9)
+    return float(1.0 - 0.5 * min(1.0, np.sqrt(1.0 + r) * np.exp(-0.5 * distance**2 / (1.0 + 1.0 / r))))
 
 
 def _single_estimates(

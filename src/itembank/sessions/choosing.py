@@ -14,7 +14,7 @@ from scipy.special import ndtr
 
 from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
-from itembank.estimation.drawn_one_by_one import FEWEST, DrawnDesign, draw, reach_at_any_stop
+from itembank.estimation.drawn_one_by_one import FEWEST, DrawnDesign, certainty_at_any_stop, draw
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import COST_COLUMNS
@@ -299,9 +299,7 @@ def rule_that_holds(
     half = 0.5 * (scores.high - scores.low)[0, columns]
     if widths and np.all(half <= list(widths.values())):
         return f"half-width of {', '.join(widths)}"
-    if rules.decision is None:
-        return None
-    return _decision_reason(pool, state, scores, rules.decision)
+    return None if rules.decision is None else _decision_reason(pool, scores, rules.decision)
 
 
 def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
@@ -355,9 +353,7 @@ def _goals(pool: SessionPool, estimate: SessionEstimate) -> Iterator[tuple[str, 
         yield "ability", f"a standard error of ability of {rules.ability_error:g}", f"the largest is {largest:.2g}"
     if rules.decision is not None:
         decision = rules.decision
-        column = estimate.scores.targets.index(decision.target)
-        value, error = (float(one[0, column]) for one in (estimate.scores.value, estimate.scores.standard_error))
-        above = probability_above(value, error, pool.threshold)
+        above = _above(pool, estimate.scores, decision)
         against = f"the score of {decision.model}" if decision.model is not None else _number(pool.threshold)
         asked = f"{100 * decision.confidence:g} % certainty whether {decision.target} is above {against}"
         yield "decision", asked, f"it is {'above' if above > 0.5 else 'below'} with {100 * max(above, 1 - above):.0f} %"
@@ -382,20 +378,24 @@ def lacks_items(pool: SessionPool, state: SessionState) -> bool:
     return bool(np.any(within & lacking[pool.items.scenario_index]))
 
 
-def _decision_reason(pool: SessionPool, state: SessionState, scores: ScoreEstimates, decision: Decision) -> str | None:
-    column = scores.targets.index(decision.target)
-    value, error = float(scores.value[0, column]), float(scores.standard_error[0, column])
-    above = probability_above(value, error, pool.threshold)
+def _decision_reason(pool: SessionPool, scores: ScoreEstimates, decision: Decision) -> str | None:
+    above = _above(pool, scores, decision)
     if max(above, 1.0 - above) < decision.confidence:
         return None
-    if pool.drawn is not None and error > 0.0:  # a session that looks after each answer would see 95 % by chance
-        first = float(state.draws[0].variances[column])
-        reach = reach_at_any_stop(2.0 * decision.confidence - 1.0, first, error**2)
-        if abs(value - pool.threshold) < reach * error:
-            return None
     if decision.model is not None:
         return f"decision: {'better' if above > 0.5 else 'not better'} than {decision.model}"
     return f"decision: {'above' if above > 0.5 else 'below'} {_number(pool.threshold)}"
+
+
+def _above(pool: SessionPool, scores: ScoreEstimates, decision: Decision) -> float:
+    """How sure it is that the score is above the threshold; of drawn items, however often that is looked at."""
+    column = scores.targets.index(decision.target)
+    value, error = float(scores.value[0, column]), float(scores.standard_error[0, column])
+    above = probability_above(value, error, pool.threshold)
+    if pool.drawn is None or error <= 0.0:
+        return above
+    certain = certainty_at_any_stop((value - pool.threshold) / error, float(pool.drawn.first[column]) / error**2)
+    return certain if above > 0.5 else 1.0 - certain
 
 
 def probability_above(value: float, standard_error: float, threshold: float) -> float:
