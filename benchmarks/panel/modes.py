@@ -125,7 +125,7 @@ def splits(responses: ResponseMatrix, date: str) -> list[tuple[str, int, np.ndar
     if date:
         days = responses.models[date].cast(pl.String).fill_null("").to_numpy()
         cut = np.sort(days)[int(0.75 * n) - 1]
-        if 5 <= np.sum(days > cut):
+        if np.sum(days > cut) >= 5:
             found.append(("date", 0, np.flatnonzero(days <= cut), np.flatnonzero(days > cut)))
     score = np.nanmean(responses.responses, axis=1)
     low, high = np.quantile(score, [0.25, 0.75])

@@ -3,6 +3,7 @@
 from itembank.selection.criteria import (
     AOptimality,
     DOptimality,
+    DrawnItem,
     Fisher,
     MinimumCost,
     RandomItem,
@@ -13,6 +14,7 @@ from itembank.selection.criteria import (
 __all__ = [
     "AOptimality",
     "DOptimality",
+    "DrawnItem",
     "Fisher",
     "MinimumCost",
     "RandomItem",

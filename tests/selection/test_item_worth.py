@@ -297,7 +297,7 @@ def test_only_candidates_need_a_cost(bank):
     assert np.all(items.cost[items.is_candidate] == 1.0)
 
 
-ALL = ("fisher", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost")
+ALL = ("fisher", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost", "drawn")
 
 
 def test_names_stand_for_specs():
@@ -326,7 +326,9 @@ def test_what_is_not_information_cannot_be_divided(name):
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones():
-    with pytest.raises(ParameterError, match=r"criterion method must be one of 'fisher', .*'min-cost', got 'best'"):
+    with pytest.raises(
+        ParameterError, match=r"criterion method must be one of 'fisher', .*'min-cost', 'drawn', got 'best'"
+    ):
         criterion_of("best")
 
 

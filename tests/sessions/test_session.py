@@ -16,7 +16,7 @@ from itembank.sessions.pool import SessionPool
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from tests.bank.banks import make_bank
-from tests.sessions.simulated import expected, model_based, run, session_bank, true_answers
+from tests.sessions.simulated import begin, expected, model_based, run, session_bank, true_answers
 from tests.sessions.test_estimates import as_responses
 
 BANK = session_bank(n_items=40)
@@ -186,7 +186,7 @@ def test_items_in_hand_count_as_answered():
 
 @pytest.mark.parametrize("criterion", CRITERIA.kinds)
 def test_every_criterion_asks_every_item_once(criterion):
-    session = model_based(BANK, criterion, cost="tokens")
+    session = begin(BANK, "drawn") if criterion == "drawn" else model_based(BANK, criterion, cost="tokens")
     asked = run(session, ANSWERS, n=3)
     assert sorted(asked) == sorted(BANK.item_ids)
     assert session.reason_stopped == "exhausted"

@@ -15,6 +15,7 @@ from itembank.cli.new_results import say_notes
 from itembank.cli.options import FILE, errors_option, level_option, option, refuse_unused, typed
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
 from itembank.responses.score_names import OVERALL, without_only_scenario
+from itembank.selection.criteria import CRITERIA
 from itembank.sessions.limits import Budget, Decision, Stopping
 
 if TYPE_CHECKING:
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
 _FILE_AND_TARGET = (
     option(
         "--session FILE.toml session_file",
-        "Rarer choices, such as the criterion and constraints: fields of SessionSpec. Options override its fields.",
+        "Rarer choices, such as constraints: fields of SessionSpec. Options override its fields.",
         FILE,
+    ),
+    option(
+        "--criterion",
+        "How items are chosen. 'drawn': by chance, so that intervals cover whatever the model is.",
+        CRITERIA,
     ),
     option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),
     option("--predict SCENARIO", "The wanted score, from answers to other scenarios: no item of this one is asked."),
@@ -79,7 +85,7 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     given = typed({**choices, "seed": seed})
     path = choices["session_file"]
     found = {} if path is None else read_session_fields(path)
-    found |= {name: given[name] for name in ("target", "seed", "errors") if name in given}
+    found |= {name: given[name] for name in ("criterion", "target", "seed", "errors") if name in given}
     if "cost" in given:
         from itembank.bank.costs import as_cost_unit  # noqa: PLC0415
         from itembank.selection.criteria import criterion_of, uses_information  # noqa: PLC0415

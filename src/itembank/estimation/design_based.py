@@ -22,7 +22,7 @@ from itembank.estimation.difference_estimator import (
 from itembank.estimation.drawn_predictions import (
     Factors,
     Predicted,
-    factors_that_serve,
+    factors_of_selection,
     means_elsewhere,
     predicted_answers,
 )
@@ -155,7 +155,7 @@ def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selectio
     probabilities = probability_of[observations.positions]
     models, columns = np.arange(len(model_ids)), np.arange(observations.positions.size)
     blocks = [models[block] for block in row_blocks(models.size, bank.n_items, times=4)]
-    factors = factors_that_serve(bank, selection)
+    factors = factors_of_selection(bank, selection)
     return Scores.joined(
         [_block(known.take(models=rows, columns=columns), probabilities, factors, level) for rows in blocks]
     )

@@ -158,26 +158,28 @@ def _predicted(model: FactorModel, items: IntArray, answers: FloatArray) -> Floa
     return result
 
 
-def factors_that_serve(bank: Bank, selection: Selection) -> Factors:
-    """Say how many factors predict past models best from their answers to drawn items, each model left out in turn.
-
-    Without enough past models, or an item model, no factor model predicts; of a published bank, what it was published
-    with.
-    """
-    n_scenarios = bank.targets.n_scenarios
-    unknown = np.full(n_scenarios, np.nan)
-    if bank.published is not None:
-        kept = (one for one in bank.published.subsets if one.selection.item_ids == selection.item_ids)
-        found = next(kept, None)
-        if found is not None and found.apart.size:
-            return Factors(found.n_factors, found.apart)
-        return Factors(1 if bank.rest is None and bank.published.n_models >= MODELS_A_FACTOR else -1, unknown)
-    if not bank.calibration.is_fitted or bank.n_models < MODELS_A_FACTOR:
-        return Factors(-1, unknown)
+def factors_of_selection(bank: Bank, selection: Selection) -> Factors:
+    """Return `factors_that_serve` for the items of a selection; of a published bank what it was published with."""
+    kept = () if bank.published is None else bank.published.subsets
+    for one in kept:
+        if one.selection.item_ids == selection.item_ids and one.apart.size:
+            return Factors(one.n_factors, one.apart)
     positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
-    index, probabilities = bank.targets.scenario_index, np.asarray(selection.inclusion_probabilities)
-    shares = (bank.targets.scenario_weights[index] * bank.targets.weights)[positions]
-    correction = shares * (1.0 - probabilities) / probabilities
+    probabilities, targets = np.asarray(selection.inclusion_probabilities), bank.targets
+    shares = (targets.scenario_weights[targets.scenario_index] * targets.weights)[positions]
+    return factors_that_serve(bank, positions, shares * (1.0 - probabilities) / probabilities)
+
+
+def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) -> Factors:
+    """Say how many factors predict past models best from their answers to these items, each model left out in turn.
+
+    One where the bank has fewer than ten past models to leave out, or was published without them; none without an item
+    model or with fewer than four.
+    """
+    index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
+    n_models = bank.n_models if bank.published is None else bank.published.n_models
+    if bank.rest is not None or not bank.calibration.is_fitted or n_models < MODELS_A_FACTOR:
+        return Factors(-1, np.full(n_scenarios, np.nan))
 
     def judge() -> Factors:
         targets = bank.targets
@@ -198,7 +200,7 @@ def factors_that_serve(bank: Bank, selection: Selection) -> Factors:
                 found = seen + scenario_sums(expected * unseen, index, n_scenarios) + left * off
                 errors[number].append(found - truth)
         if not squares.any():
-            return Factors(1, unknown)
+            return Factors(1, np.full(n_scenarios, np.nan))
         best = int(np.argmin(rounded(squares)))
         found = np.concatenate(errors[best])
         n_known = np.sum(~np.isnan(found), axis=0)

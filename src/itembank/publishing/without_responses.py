@@ -22,7 +22,7 @@ from itembank.bank.past_models import (
 )
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
-from itembank.estimation.drawn_predictions import factors_that_serve
+from itembank.estimation.drawn_predictions import factors_of_selection
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import choose_method, sample_of, try_methods
@@ -240,7 +240,7 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     moved = dataclasses.replace(selection, bank=bank_id, recipe=recipe if selection.recipe else None)
     none = np.empty((0, bank.targets.n_scenarios + 1))
     if selection.inclusion_probabilities is not None and bank.calibration.is_fitted:
-        factors, half = factors_that_serve(bank, selection), expected_half_width(bank, selection, level=0.95)
+        factors, half = factors_of_selection(bank, selection), expected_half_width(bank, selection, level=0.95)
         why = f"{selection.method}: intervals rest on the draw, whatever the model is."
         nothing, measured = (none,) * 4, {"half_width": half}
         return PublishedSubset(moved, *nothing, np.empty(0), why, (), measured, factors.number, single(factors.apart))

@@ -9,6 +9,7 @@ d-optimal   ``log(1 + w a'Ca)``                    fall of ``log det C`` (Segall
 a-optimal   ``w |Ca|^2 / (1 + w a'Ca)``            fall of ``tr C``, the sum of the abilities' variances
 v-optimal   ``w (Ca)'M(Ca) / (1 + w a'Ca)``        fall of ``tr MC``: the target items' uncertainty (WILD eq. 6)
 random                                             uniform over items
+drawn                                              at random, high where the bank is unsure of the answer
 uniform                                            the scenario asked least so far, items of it by chance (WILD 6.4)
 min-cost    ``- expected cost``                    the cheapest item (WILD 6.4)
 =========== ====================================== ==========================================================
@@ -71,8 +72,16 @@ class MinimumCost:
     """The item of least expected cost."""
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnItem:
+    """An item drawn with a known probability, high where the bank is unsure: estimates hold whatever the model is.
+
+    Sessions alone take it; `itembank.estimation.drawn_one_by_one` has the formulas.
+    """
+
+
 InformationCriterion: TypeAlias = Fisher | DOptimality | AOptimality | VOptimality
-Criterion: TypeAlias = InformationCriterion | RandomItem | UniformOverScenarios | MinimumCost
+Criterion: TypeAlias = InformationCriterion | RandomItem | UniformOverScenarios | MinimumCost | DrawnItem
 
 CRITERIA: MethodTable[Criterion] = MethodTable(
     "criterion",
@@ -84,11 +93,12 @@ CRITERIA: MethodTable[Criterion] = MethodTable(
         "random": RandomItem,
         "uniform": UniformOverScenarios,
         "min-cost": MinimumCost,
+        "drawn": DrawnItem,
     },
 )
 
 
-INFORMATION = tuple(name for name in CRITERIA.kinds if name not in {"random", "uniform", "min-cost"})
+INFORMATION = tuple(name for name in CRITERIA.kinds if name not in {"random", "uniform", "min-cost", "drawn"})
 """Names of the criteria that measure the information of an item, and so can be divided by its cost."""
 
 
@@ -96,7 +106,7 @@ def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None) ->
     """Return a criterion by name or as given, divided by cost or not."""
     spec = CRITERIA.resolve(criterion)
     if per_cost is not None:
-        if not isinstance(spec, RandomItem | UniformOverScenarios | MinimumCost):
+        if uses_information(spec):
             spec = dataclasses.replace(spec, per_cost=per_cost)
         elif per_cost:
             raise ParameterError(
@@ -108,12 +118,12 @@ def criterion_of(criterion: Criterion | str, *, per_cost: bool | None = None) ->
 
 def uses_information(criterion: Criterion) -> TypeGuard[InformationCriterion]:
     """Whether the criterion measures the information of an item."""
-    return not isinstance(criterion, RandomItem | UniformOverScenarios | MinimumCost)
+    return not isinstance(criterion, RandomItem | UniformOverScenarios | MinimumCost | DrawnItem)
 
 
 def uses_chance(criterion: Criterion) -> bool:
     """Whether the criterion draws at random."""
-    return isinstance(criterion, RandomItem | UniformOverScenarios)
+    return isinstance(criterion, RandomItem | UniformOverScenarios | DrawnItem)
 
 
 def uses_cost(criterion: Criterion) -> bool:

@@ -18,6 +18,7 @@ from itembank.selection.criteria import (
     AOptimality,
     Criterion,
     DOptimality,
+    DrawnItem,
     Fisher,
     InformationCriterion,
     MinimumCost,
@@ -114,7 +115,7 @@ def criterion_scores(
 ) -> FloatArray:
     """Worth of asking each item next, (n_items,); larger is better. Formulas: `itembank.selection.criteria`."""
     match criterion:
-        case RandomItem():
+        case RandomItem() | DrawnItem():  # sessions draw by themselves
             return rng.random(items.n_items)
         case UniformOverScenarios():
             # distinct whole numbers order the scenarios, chance orders the items of each; n_scenarios times the count

@@ -237,6 +237,8 @@ class OptimalDesign(SelectionSpec):
 
     def __post_init__(self) -> None:
         """Check the choices."""
+        if self.criterion == "drawn":
+            raise ParameterError("criterion 'drawn' is of sessions; to draw items at once, take method 'drawn'.")
         _ = self.full_criterion, self.constraints, self.cost_unit  # each checks its own
         _check_importance(self.target)
 

@@ -14,6 +14,7 @@ from scipy.special import ndtr
 
 from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
 from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
+from itembank.estimation.drawn_one_by_one import FEWEST, DrawnDesign, certainty_at_any_stop, draw
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import COST_COLUMNS
@@ -188,6 +189,8 @@ def choose(
     model, items are chosen one by one, since what may follow depends on each.
     """
     budget = pool.spec.budget
+    if pool.drawn is not None:
+        return _drawn(pool, pool.drawn, state, n)
     n_left = int(state.n_open.sum()) if budget.n_items is None else budget.n_items - state.n_used
     if is_precise:
         n_left = min(n_left, int(np.maximum(pool.bounds.at_least - state.counts, 0).sum()))
@@ -232,6 +235,33 @@ def choose(
     return np.array(chosen, dtype=np.int64)
 
 
+def _drawn(pool: SessionPool, design: DrawnDesign, state: SessionState, n: int) -> IntArray:
+    """Draw n items, fewer when no more may be asked: each by what is known now, and of those that are left then.
+
+    Nothing is drawn that a budget of costs would have to refuse: whether a session ends must not hang on which item
+    would have come.
+    """
+    budget, is_open, costs = pool.spec.budget, state.is_open.copy(), own_costs(pool, state)
+    left, n_left = left_of_budget(pool, state, costs), int(is_open.sum())
+    if budget.n_items is not None:
+        n_left = min(n_left, budget.n_items - state.n_used)
+    _, variances = design.predicted(state.answered, state.responses[0])
+    rng = np.random.default_rng([pool.spec.seed, state.n_asks])
+    chosen: list[int] = []
+    while len(chosen) < min(n, n_left) and _can_pay(pool, is_open, left, costs):
+        item = draw(design.chances(is_open, variances), design.order, rng)
+        chosen.append(item)
+        is_open[item] = False
+        left = {name: amount - float(costs[name][item]) for name, amount in left.items()}
+    return np.array(chosen, dtype=np.int64)
+
+
+def _can_pay(pool: SessionPool, is_open: BoolArray, left: Mapping[str, float], costs: Mapping[str, FloatArray]) -> bool:
+    """Whether an item may be asked: one that is affordable, or where items are drawn, whichever would come."""
+    within = affordable(pool, is_open, left, costs)
+    return bool(within.any()) and (pool.drawn is None or bool(within[is_open].all()))
+
+
 def with_pending(pool: SessionPool, state: SessionState, theta: FloatArray, covariance: FloatArray) -> FloatArray:
     """Covariance of ability as if the pending items had been answered, (n_dims, n_dims)."""
     positions = np.array(sorted(state.pending), dtype=np.int64)
@@ -255,7 +285,10 @@ def rule_that_holds(
     It ends the session unless a scenario `lacks_items`.
     """
     rules = pool.spec.stopping
-    if not rules.has_rules or len(state.answers) < max(1, rules.min_items):
+    n_counted, least = len(state.answers), max(1, rules.min_items)
+    if pool.drawn is not None:
+        n_counted, least = len(state.counted_draws), max(FEWEST, rules.min_items)
+    if not rules.has_rules or n_counted < least:
         return None
     if rules.ability_error is not None and np.all(np.diagonal(covariance) <= rules.ability_error**2):
         return "ability"
@@ -282,9 +315,9 @@ def limit_reason(pool: SessionPool, state: SessionState) -> str | None:
     is_open = state.is_open if has_room.all() else state.is_open & has_room[pool.items.scenario_index]
     costs = own_costs(pool, state)
     left = left_of_budget(pool, state, costs)
-    if affordable(pool, is_open, left, costs).any():
+    if _can_pay(pool, is_open, left, costs):
         return None
-    tight = [name for name, amount in left.items() if not affordable(pool, is_open, {name: amount}, costs).any()]
+    tight = [name for name, amount in left.items() if not _can_pay(pool, is_open, {name: amount}, costs)]
     return "budget: " + ", ".join(f"{_number(budget.costs[name])} {name}" for name in tight or left)
 
 
@@ -320,9 +353,7 @@ def _goals(pool: SessionPool, estimate: SessionEstimate) -> Iterator[tuple[str, 
         yield "ability", f"a standard error of ability of {rules.ability_error:g}", f"the largest is {largest:.2g}"
     if rules.decision is not None:
         decision = rules.decision
-        column = estimate.scores.targets.index(decision.target)
-        value, error = (float(one[0, column]) for one in (estimate.scores.value, estimate.scores.standard_error))
-        above = probability_above(value, error, pool.threshold)
+        above = _above(pool, estimate.scores, decision)
         against = f"the score of {decision.model}" if decision.model is not None else _number(pool.threshold)
         asked = f"{100 * decision.confidence:g} % certainty whether {decision.target} is above {against}"
         yield "decision", asked, f"it is {'above' if above > 0.5 else 'below'} with {100 * max(above, 1 - above):.0f} %"
@@ -348,13 +379,23 @@ def lacks_items(pool: SessionPool, state: SessionState) -> bool:
 
 
 def _decision_reason(pool: SessionPool, scores: ScoreEstimates, decision: Decision) -> str | None:
-    column = scores.targets.index(decision.target)
-    above = probability_above(float(scores.value[0, column]), float(scores.standard_error[0, column]), pool.threshold)
+    above = _above(pool, scores, decision)
     if max(above, 1.0 - above) < decision.confidence:
         return None
     if decision.model is not None:
         return f"decision: {'better' if above > 0.5 else 'not better'} than {decision.model}"
     return f"decision: {'above' if above > 0.5 else 'below'} {_number(pool.threshold)}"
+
+
+def _above(pool: SessionPool, scores: ScoreEstimates, decision: Decision) -> float:
+    """How sure it is that the score is above the threshold; of drawn items, however often that is looked at."""
+    column = scores.targets.index(decision.target)
+    value, error = float(scores.value[0, column]), float(scores.standard_error[0, column])
+    above = probability_above(value, error, pool.threshold)
+    if pool.drawn is None or error <= 0.0:
+        return above
+    certain = certainty_at_any_stop((value - pool.threshold) / error, float(pool.drawn.first[column]) / error**2)
+    return certain if above > 0.5 else 1.0 - certain
 
 
 def probability_above(value: float, standard_error: float, threshold: float) -> float:

@@ -1,6 +1,6 @@
 """Ability and scores of a session's model: item and factor models weighed by past sessions, with intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from itembank.bank.known_scores import Headline
 from itembank.estimation.calibrated_scores import with_intervals
+from itembank.estimation.drawn_one_by_one import scores_of_draws
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
-from itembank.estimation.notes import note_on_past_models, notes_on_unlike
+from itembank.estimation.notes import MISSING, note_on_past_models, notes_on_unlike
 from itembank.estimation.observations import Observations, usual_attempts
 from itembank.estimation.past_errors import Expectations, Past
 from itembank.estimation.point_methods import stacked_scores, with_exact
@@ -22,10 +23,10 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
 from itembank.sessions.events import SessionState
 from itembank.sessions.pool import SessionPool
-from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED
+from itembank.sessions.session_spec import BY_DRAW, CALIBRATED, MODEL_BASED
 from itembank.tabular import Note
 
-BY_ITEM_MODEL, STACKED = "p-irt", "stacked"
+BY_ITEM_MODEL, STACKED, BY_DESIGN = "p-irt", "stacked", "design-based"
 
 Mixed = TypeVar("Mixed", Scores, Typicality)
 
@@ -130,12 +131,20 @@ def session_estimate(
     observed = Observations.of_items(state.responses, positions, weights, is_random=True, n_trials=state.n_trials)
     answered = observed.answered(len(pool.item_ids))
     parts, values, near = [], [], []
+    of_draws = None
+    if pool.drawn is not None:
+        answers = np.full(len(pool.item_ids), np.nan)
+        answers[positions] = state.responses[0]
+        is_question = pool.spec.stopping.decision is not None  # then it is looked at until it is settled
+        of_draws = scores_of_draws(pool.drawn, state.counted_draws, answers, level=level, at_any_stop=is_question)
     for basis, summary, own, headline in zip(pool.bases, summaries, columns, headlines, strict=False):
         known = [] if pool.past is None else pool.past.around(positions.size, own, headline)
         of_targets = None if expected is None else expected.targets(own)
         part, value = _scores(basis.targets, summary, of_targets, known, level=level, headline=headline)
         of_links = linking_variance(pool.item_table, basis.targets, answered)
-        if of_links is not None:
+        if of_draws is not None:
+            part = of_draws.targets(own)
+        elif of_links is not None:
             part = widened(part, of_links, level=level)
         if pool.past_ratio is not None:
             part = widened(part, _run_noise(basis, observed, abilities.theta, pool.past_ratio), level=level)
@@ -162,11 +171,11 @@ def session_estimate(
         n_total=np.array(n_total, dtype=np.int64),
         n_missing=np.zeros(1, dtype=np.int64),
         level=level,
-        method=STACKED if any(past.is_stacked for past, _ in near[0]) else BY_ITEM_MODEL,
+        method=BY_DESIGN if of_draws else STACKED if any(past.is_stacked for past, _ in near[0]) else BY_ITEM_MODEL,
         explanation="",
         bank_id=pool.bank_id,
         target_id=pool.target_id,
-        interval_kind=MODEL_BASED if pool.past is None else CALIBRATED,
+        interval_kind=BY_DRAW if of_draws else MODEL_BASED if pool.past is None else CALIBRATED,
         sample_share=None,
         abilities=abilities.theta,
         ability_covariance=abilities.covariance,
@@ -175,7 +184,7 @@ def session_estimate(
         overall_is=pool.basis.targets.overall_is,
         degrees=min((past.degrees for past, _ in near[0]), default=np.inf),
     )
-    estimates = replace(estimates, notes=_notes(pool, estimates))
+    estimates = replace(estimates, notes=(*_notes_on_draws(state, model_id), *_notes(pool, estimates)))
     is_owed = np.ones(estimates.value.shape, dtype=bool)
     return SessionEstimate(model_id, abilities.theta[0], abilities.covariance[0], checked(estimates, is_owed), expected)
 
@@ -185,6 +194,18 @@ def _notes(pool: SessionPool, estimates: ScoreEstimates) -> tuple[Note, ...]:
     ids, why = estimates.model_ids, pool.why_not_calibrated
     found = notes_on_unlike(estimates, pool.past_models, pool.n_past)
     return (*found, *note_on_past_models(pool.past_models, ids), *([Note("few-models", why)] if why else []))
+
+
+def _notes_on_draws(state: SessionState, model_id: str) -> Iterator[Note]:
+    """Say which draws have no answer, and which answers wait for those of earlier draws."""
+    n_lost = sum(one.item not in state.answers for one in state.counted_draws)
+    if n_lost:
+        text = f"no answer to {n_lost} items drawn. They count as missing at random: if the model fails them, "
+        yield Note(MISSING, f"{text}the estimate is too high.", models=(model_id,))
+    n_early = sum(one.item in state.answers for one in state.draws[len(state.counted_draws) :])
+    if n_early:
+        text = f"{n_early} answers correct no prediction yet, since items that were drawn before have none."
+        yield Note("waiting", text, models=(model_id,))
 
 
 def session_expectations(pool: SessionPool, state: SessionState, abilities: Abilities) -> Expectations | None:

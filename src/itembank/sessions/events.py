@@ -11,6 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from itembank.errors import DataError, ItembankError, did_you_mean, quoted, shown
+from itembank.estimation.drawn_one_by_one import Draw, DrawnDesign
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.error_kinds import ERROR, error_kind
 from itembank.selection.item_worth import DesignItems
@@ -231,6 +232,7 @@ class SessionState:
     asked: set[int] = field(default_factory=set)  # Asked at any time
     failed_costs: list[Mapping[str, float]] = field(default_factory=list)  # Of failed attempts
     n_asks: int = 0  # Times that items were asked for
+    draws: list[Draw] = field(default_factory=list)  # Of items that were drawn, in the order of asking
     events: list[Event] = field(default_factory=list)
 
     @property
@@ -244,9 +246,22 @@ class SessionState:
         return replace(self, answers={**self.answers, **told}) if told else self
 
     @property
+    def counted_draws(self) -> list[Draw]:
+        """Draws before the first that waits for its answer: which answers come soon may hang on what they are."""
+        waiting = (number for number, one in enumerate(self.draws) if one.item in self.pending)
+        return self.draws[: next(waiting, len(self.draws))]
+
+    @property
     def n_used(self) -> int:
         """Items that are answered or pending."""
         return len(self.answers) + len(self.pending)
+
+    @property
+    def is_closed(self) -> BoolArray:
+        """Items that are answered, pending or skipped, (n_items,)."""
+        result = np.zeros(self.is_open.shape, dtype=bool)
+        result[[*self.answers, *self.pending, *self.skipped]] = True
+        return result
 
     @property
     def answered(self) -> IntArray:
@@ -264,13 +279,15 @@ class SessionState:
         return np.array([[self.answers[one].n_trials or 1 for one in sorted(self.answers)]], dtype=np.float64)
 
 
-def state_after(items: DesignItems, positions: Mapping[str, int], events: Iterable[Event]) -> SessionState:
-    """Return the state after these events."""
+def state_after(
+    items: DesignItems, positions: Mapping[str, int], events: Iterable[Event], design: DrawnDesign | None = None
+) -> SessionState:
+    """Return the state after these events; the design is that of sessions whose items are drawn."""
     n_open = np.bincount(items.scenario_index[items.is_candidate], minlength=items.n_scenarios)
     state = SessionState(items.is_candidate.copy(), np.zeros(items.n_scenarios, dtype=np.int64), n_open)
     for event in events:
         check_event(state, event, positions)
-        apply_event(state, event, items, positions)
+        apply_event(state, event, items, positions, design)
     return state
 
 
@@ -299,14 +316,23 @@ def check_items(item_ids: Sequence[str], positions: Mapping[str, int]) -> None:
         )
 
 
-def apply_event(state: SessionState, event: Event, items: DesignItems, positions: Mapping[str, int]) -> None:
+def apply_event(
+    state: SessionState,
+    event: Event,
+    items: DesignItems,
+    positions: Mapping[str, int],
+    design: DrawnDesign | None = None,
+) -> None:
     """Change the state by an event that `check_event` let pass."""
     state.events.append(event)
     match event:
         case Asked(item_ids):
             state.n_asks += 1
+            known = None if design is None else design.predicted(state.answered, state.responses[0])
             for item in item_ids:
                 position = positions[item]
+                if design is not None and known is not None and state.is_open[position]:
+                    state.draws.append(design.drawn(position, state.is_open, state.is_closed, *known))
                 _count(state, items, position)
                 state.asked.add(position)
                 state.pending[position] = None

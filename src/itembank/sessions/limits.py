@@ -9,7 +9,7 @@ from itembank.checks import check_whole, from_points, is_number
 from itembank.errors import ParameterError
 from itembank.responses.score_names import OVERALL
 
-SessionInterval = Literal["calibrated", "model-based"]
+SessionInterval = Literal["calibrated", "model-based", "design"]
 
 
 @dataclass(frozen=True, slots=True)

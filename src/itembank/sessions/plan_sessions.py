@@ -25,9 +25,10 @@ from itembank.planning.plan_spec import PlanSpec
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
+from itembank.selection.criteria import CRITERIA, DrawnItem
 from itembank.selection.recipes import read_recipe, stages_of
 from itembank.sessions.limits import Budget, Stopping
-from itembank.sessions.preparation import MOST_ITEMS, past_sessions
+from itembank.sessions.preparation import MOST_ITEMS, errors_of_drawn, past_sessions
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular
 
@@ -198,8 +199,9 @@ def plan_sessions(
     errors = np.round([own[:, column] for own in found if own is not None], 12)
     errors[:, np.isnan(errors).any(axis=0)] = np.nan  # all ways are compared on the same models
     designs = [design for design, own in zip(DESIGNS, found, strict=True) if own is not None]
+    criterion = CRITERIA.name_of(CRITERIA.resolve(asked.criterion))
     tried = [
-        TriedDesign(name, own, command.format(n_items=n_items, target=shlex.quote(target)))
+        TriedDesign(name, own, command.format(n_items=n_items, target=shlex.quote(target), criterion=criterion))
         for (name, _, command), own in zip(designs, errors, strict=True)
     ]
     best = tried[clearly_best([design.errors for design in tried])]
@@ -230,6 +232,8 @@ def in_stages(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> Floa
 
 def one_by_one(bank: Bank, spec: SessionSpec, progress: ProgressCallback) -> FloatArray:
     """Errors of sessions over the banks of the folds."""
+    if isinstance(spec.criterion, DrawnItem):
+        return errors_of_drawn(bank, spec, progress=progress)
     past = past_sessions(bank, spec, progress=progress)
     if past is None or past.n_answered[-1] != spec.budget.n_items:
         raise ParameterError(
@@ -246,7 +250,8 @@ DESIGNS = (
     (
         "one by one",
         one_by_one,
-        "itembank session start BANK -o run.jsonl --model-id NAME --max-items {n_items} --target {target}",
+        "itembank session start BANK -o run.jsonl --model-id NAME --max-items {n_items} --target {target} "
+        "--criterion {criterion}",
     ),
 )
 """What is tried: name, errors (none where so many items cannot be asked so), and how to begin. The first is the least

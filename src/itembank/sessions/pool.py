@@ -14,6 +14,7 @@ from itembank.bank.known_scores import Headline
 from itembank.bank.past_models import PastModels
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
 from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.estimation.drawn_one_by_one import DrawnDesign
 from itembank.estimation.estimands import past_ratio
 from itembank.estimation.estimator_specs import RUN
 from itembank.estimation.headlines import reader_of
@@ -24,7 +25,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
 from itembank.responses.score_names import OVERALL
 from itembank.responses.targets import ScoreTargets
-from itembank.selection.criteria import CRITERIA, Criterion, VOptimality, uses_cost
+from itembank.selection.criteria import CRITERIA, Criterion, DrawnItem, VOptimality, uses_cost
 from itembank.selection.greedy import Bounds, askable_items, check_goal
 from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.selection.select import candidates, select
@@ -298,6 +299,8 @@ class SessionPool(Compact):
         The score in place of the overall one, if one was asked for.
     is_lead : (n_items,)
         Items that every model is asked first.
+    drawn : DrawnDesign or None
+        What draws rest on, of criterion 'drawn'.
     past_models : PastModels
         Who the past models were and what they scored, and how many new ones are compared with.
     n_past : int
@@ -330,6 +333,7 @@ class SessionPool(Compact):
     past_ratio: float | None = None
     headline: Headline | None = None
     is_lead: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    drawn: DrawnDesign | None = None
     past_models: PastModels = field(default_factory=lambda: PastModels((), np.zeros(0)))
     n_past: int = 0
     why_not_calibrated: str = ""
@@ -347,18 +351,22 @@ class SessionPool(Compact):
             When nothing may be asked, constraints contradict each other, a score is unknown, or the criterion does
             not fit the bank.
         """
-        bank.check_item_model("An adaptive session needs")
-        excluded = excluded_items(bank, spec)
+        criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
+        is_drawn, excluded = isinstance(criterion, DrawnItem), excluded_items(bank, spec)
+        if is_drawn:
+            _check_drawn(bank, excluded)
+        else:
+            bank.check_item_model("An adaptive session needs")
         if excluded:
             spec = replace(spec, constraints=replace(spec.constraints, excluded=excluded))
-        criterion, cost = CRITERIA.resolve(spec.criterion), spec.cost_unit
         unit = (cost or CostUnit()) if uses_cost(criterion) else None
-        may_be_asked, is_lead = askable_items(bank, excluded), lead_items(bank, spec, criterion)
-        items = DesignItems.of_bank(bank, may_be_asked | is_lead, cost=unit)
         positions = {item: position for position, item in enumerate(bank.item_ids)}
-        basis = ScoreBasis.of_bank(bank)
         custom = _custom_targets(spec.target, bank, positions)
         weights = (custom or bank.targets).target(OVERALL if custom else str(spec.target)).weights
+        may_be_asked = weights > 0.0 if is_drawn else askable_items(bank, excluded)
+        is_lead = lead_items(bank, spec, criterion)
+        items = DesignItems.of_bank(bank, may_be_asked | is_lead, cost=unit)
+        basis = ScoreBasis.of_bank(bank)
         check_goal(items, criterion, weights)
         units = {name: CostUnit(name) for name in spec.budget.costs}
         if cost is not None and cost.name in units and cost.name == TOKENS:
@@ -397,6 +405,8 @@ class SessionPool(Compact):
         )
         if spec.estimand != RUN:
             pool = replace(pool, past_ratio=past_ratio(bank))  # a session that begins has no attempts of its own
+        if is_drawn:
+            pool = replace(pool, drawn=_design(pool, bank))
         decision, scores = spec.stopping.decision, pool.score_names
         wanted = [*spec.stopping.half_widths, *([] if decision is None else [decision.target])]
         unknown = [name for name in wanted if name not in scores]
@@ -428,6 +438,28 @@ class SessionPool(Compact):
     def with_seed(self, seed: int) -> Self:
         """Return the same pool for sessions with another seed."""
         return replace(self, spec=replace(self.spec, seed=seed))
+
+
+def _check_drawn(bank: Bank, excluded: tuple[str, ...]) -> None:
+    """Refuse banks of which items that count cannot be drawn, and scores that are no means of items."""
+    if bank.headline is not None:
+        raise ParameterError(
+            f"criterion 'drawn' estimates means of items, and {bank.targets.last!r} is none. Take another criterion."
+        )
+    if excluded or bank.rest is not None:
+        n = f"{len(excluded)} of them" if excluded else "those that the bank leaves out"
+        raise ParameterError(
+            f"criterion 'drawn' needs every item of the bank, and {n} may not be asked. Give an empty "
+            "constraints.excluded if all can be run, or take another criterion."
+        )
+
+
+def _design(pool: SessionPool, bank: Bank) -> DrawnDesign:
+    """Make ready what draws of a pool rest on."""
+    if pool.custom is None:
+        return DrawnDesign.of_bank(bank, target_weights(bank), pool.score_names.index(str(pool.spec.target)))
+    weights = np.column_stack([target_weights(bank), pool.target_weights])
+    return DrawnDesign.of_bank(bank, weights, len(pool.score_names) - 1)
 
 
 def _custom_targets(target: str | Mapping[str, float], bank: Bank, positions: Mapping[str, int]) -> ScoreTargets | None:
@@ -488,6 +520,12 @@ def _check_budget(pool: SessionPool) -> None:
     fits = pool.items.is_candidate.copy()
     for name, amount in budget.costs.items():
         fits &= pool.expected_costs[name] <= amount * (1.0 + ROUNDING)
+    if pool.drawn is not None and not fits[pool.items.is_candidate].all():
+        costs = {name: pool.expected_costs[name][pool.items.is_candidate].max() for name in budget.costs}
+        raise ParameterError(
+            "the budget must pay for whichever item is drawn first: got "
+            f"{_amounts(budget.costs)}, and the dearest is expected to cost {_amounts(costs)}. Raise it."
+        )
     if not fits.any():
         costs = {name: pool.expected_costs[name][pool.items.is_candidate].min() for name in budget.costs}
         raise ParameterError(

@@ -36,7 +36,7 @@ from itembank.sessions.events import NOT_RECORDED, Told, counts_behind
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool, n_lead_items
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities, find_worth
-from itembank.sessions.session_spec import CALIBRATED, MODEL_BASED, SessionSpec
+from itembank.sessions.session_spec import BY_DRAW, CALIBRATED, MODEL_BASED, SessionSpec
 
 MOST_MODELS = 100
 """Past models that are tried; more would hardly change the errors' quantiles, and take time."""
@@ -221,6 +221,25 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
     return run_trial(bank, name, try_fold, (bank.n_models, n_answers), progress=progress)
 
 
+@one_blas_thread()
+def errors_of_drawn(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> FloatArray:
+    """Run sessions whose items are drawn over the banks of the folds: errors of estimates, (n_models, n_targets)."""
+    tried = _tried_spec(bank, spec)
+    n_answers, n_scores = tried.budget.n_items or USUAL_ITEMS, _n_scores(bank, spec)
+
+    def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
+        result = np.full((fold.held_out.size, n_scores), np.nan)
+        sessions = _sessions(bank, fold, tried)
+        for reached in _on_the_way(bank, fold, sessions, np.array([n_answers]), progress):
+            for place, session in reached.items():
+                result[place] = session.estimate().scores.value[0]
+        return result
+
+    found = run_trial(bank, _name("drawn-sessions", tried), try_fold, (bank.n_models, n_scores), progress=progress)
+    errors: FloatArray = found[:, : len(bank.targets.names)] - bank.known_scores.value
+    return errors
+
+
 def _name(kind: str, tried: SessionSpec, *more: object) -> str:
     """Name what the bank's cache keeps of sessions of this spec."""
     return cache_name(kind, json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS, *more)
@@ -288,7 +307,7 @@ def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:
         constraints=constraints,
         n_start=n_lead_items(bank, spec, CRITERIA.resolve(spec.criterion)),
         seed=SEED,
-        interval=MODEL_BASED,
+        interval=BY_DRAW if spec.interval == BY_DRAW else MODEL_BASED,
         estimand=RUN,
         errors="missing",
     )
@@ -410,7 +429,7 @@ def ready_pool(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = si
         widths = {last if name == OVERALL else name: width for name, width in stopping.half_widths.items()}
         stopping = replace(stopping, half_width=widths, decision=decision)
         spec = replace(spec, target=last if spec.target == OVERALL else spec.target, stopping=stopping)
-        check_headline(bank, spec.interval, spec.estimand, progress)
+        check_headline(bank, str(spec.interval), spec.estimand, progress)
     pool = SessionPool.create(bank, spec)
     if spec.interval != CALIBRATED:
         return pool

@@ -118,7 +118,7 @@ class AdaptiveSession:
                 "AdaptiveSession(prepare_sessions(bank, SessionSpec(...)), model_id=...)."
             )
         self._pool = pool if seed is None else pool.with_seed(seed)
-        self._state = state_after(self._pool.items, self._pool.positions, events)
+        self._state = state_after(self._pool.items, self._pool.positions, events, self._pool.drawn)
         self._journal = journal
         self._forget()
 
@@ -383,7 +383,7 @@ class AdaptiveSession:
         check_event(self._state, event, self._pool.positions)
         if self._journal is not None:
             self._journal.append(event.to_dict())
-        apply_event(self._state, event, self._pool.items, self._pool.positions)
+        apply_event(self._state, event, self._pool.items, self._pool.positions, self._pool.drawn)
         if not isinstance(event, Asked):
             self._forget()
 

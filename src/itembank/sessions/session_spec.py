@@ -13,12 +13,13 @@ from itembank.estimation.estimator_specs import RUN, Estimand, check_estimand
 from itembank.files.documents import Named, errors_name, fields_of, read_choices
 from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
-from itembank.selection.criteria import CRITERIA, INFORMATION, Criterion, criterion_of
+from itembank.selection.criteria import CRITERIA, INFORMATION, Criterion, DrawnItem, criterion_of
 from itembank.selection.greedy import Constraints
 from itembank.sessions.limits import Budget, SessionInterval, Stopping
 
 CALIBRATED: Final = "calibrated"
 MODEL_BASED: Final = "model-based"
+BY_DRAW: Final = "design"
 
 CUSTOM = "custom"
 """Name of the score of a session whose target is given as item weights."""
@@ -52,10 +53,11 @@ class SessionSpec:
         is 'v-optimal', nothing costs and no items are weighed; else none.
     seed : int
         Of all chance in the session.
-    interval : {'calibrated', 'model-based'}
-        'calibrated': estimates and the width of intervals are learnt from cross-validated sessions of past models
-        (`past_sessions`). With fewer than ten past models, or 'model-based': from the item model alone (p-IRT),
-        whose intervals are too narrow after many answers.
+    interval : {'calibrated', 'model-based', 'design'} or None
+        'design': from how the items were drawn; of the criterion 'drawn', and of no other.
+        'calibrated', the default of all others: estimates and the width of intervals are learnt from cross-validated
+        sessions of past models (`past_sessions`). With fewer than ten past models, or 'model-based': from the item
+        model alone (p-IRT), whose intervals are too narrow after many answers.
     errors : {'missing', 'wrong', 'bounds'}
         What an item counts as that failed and is skipped: nothing; a wrong answer; or nothing in the estimate, with an
         interval that holds whether it would have been right or wrong. Another item is asked in its place all the same.
@@ -72,7 +74,7 @@ class SessionSpec:
     constraints: Constraints = field(default_factory=Constraints)
     n_start: int | None = None
     seed: int = 0
-    interval: SessionInterval = CALIBRATED
+    interval: SessionInterval | None = None
     estimand: Estimand = RUN
     errors: Errors = "missing"
 
@@ -90,7 +92,17 @@ class SessionSpec:
             if value is not None or name == "seed":
                 check_whole(name, value, least=0)
                 object.__setattr__(self, name, int(value))
+        is_drawn = isinstance(self.criterion, DrawnItem)
+        if self.interval is None:
+            object.__setattr__(self, "interval", BY_DRAW if is_drawn else CALIBRATED)
         check_one_of("interval", self.interval, get_args(SessionInterval))
+        if is_drawn != (self.interval == BY_DRAW):
+            raise ParameterError(
+                "criterion 'drawn' goes with interval 'design', and no other does, got interval "
+                f"{self.interval!r}. Leave the interval out."
+            )
+        if is_drawn:
+            self._check_drawn()
         check_estimand(self.estimand, Estimand)
         check_one_of("errors", self.errors, get_args(Errors))
         if not isinstance(self.target, str):
@@ -106,6 +118,24 @@ class SessionSpec:
                     f"weights of a target must be finite numbers >= 0 with one above zero at least, got {got}."
                 )
             object.__setattr__(self, "target", weights)
+
+    def _check_drawn(self) -> None:
+        """Refuse what would leave items without a chance to be drawn, or with an unknown one."""
+        limits = self.constraints
+        refused = {
+            "cost": self.cost is not None,
+            "n_start": bool(self.n_start),
+            "constraints.at_least": limits.at_least not in (0, {}),
+            "constraints.at_most": limits.at_most is not None,
+            "constraints.excluded": bool(limits.excluded),
+            "constraints.randomesque": limits.randomesque > 1,
+        }
+        given = [name for name, is_given in refused.items() if is_given]
+        if given:
+            raise ParameterError(
+                "criterion 'drawn' draws from all items of the target, with probabilities that it must know: it does "
+                f"not go with {shown(given)}. Leave that out, or take another criterion."
+            )
 
     @property
     def cost_unit(self) -> CostUnit | None:

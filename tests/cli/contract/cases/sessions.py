@@ -5,8 +5,8 @@ from tests.cli.contract.cases.reading import ALLOWED, COMMON, MIXED, no_chance, 
 
 SHORT = options(
     "--predict law "
-    "--session rare.toml --cost output_tokens --target law --max-items 2 --max-cost seconds=6 --half-width 0.05 "
-    "--level 0.8 --errors bounds"
+    "--session rare.toml --criterion fisher --cost output_tokens --target law --max-items 2 --max-cost seconds=6 "
+    "--half-width 0.05 --level 0.8 --errors bounds"
 )
 """Options of sessions that are begun and run at once."""
 SESSION = {**SHORT, **options("--threshold 0.2 --better-than m5")}

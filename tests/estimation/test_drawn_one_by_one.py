@@ -1,0 +1,225 @@
+"""Estimates of items drawn one by one: exact by enumeration of all draws, and right by simulation at every stop."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from itembank.estimation.drawn_one_by_one import (
+    FEWEST,
+    FLAT,
+    DrawnDesign,
+    _single_estimates,
+    certainty_at_any_stop,
+    draw,
+    reach_at_any_stop,
+    scores_of_draws,
+)
+from itembank.irt.linear_gaussian import FactorModel, fit_factor_model
+from itembank.numerics.arrays import FloatArray
+
+
+def design_of(model: FactorModel, group: np.ndarray, *, apart: float = np.nan) -> DrawnDesign:
+    """Arrange a factor model for the mean of scenario means."""
+    n = int(group.max()) + 1
+    of_scenarios = np.stack([(group == one) / np.sum(group == one) for one in range(n)], axis=1)
+    weights = np.column_stack([of_scenarios, of_scenarios.mean(axis=1)])
+    return DrawnDesign(model, weights, n, group, np.arange(group.size), np.full(n, apart), 60)
+
+
+def small_design(rng, n_items=5):
+    model = FactorModel(rng.random(n_items), rng.normal(0.0, 0.4, (n_items, 2)), rng.uniform(0.05, 0.3, n_items))
+    return design_of(model, np.arange(n_items) % 2)
+
+
+def drawn_so(design: DrawnDesign, answers: FloatArray, order):
+    """Draw these items in this order; the draws, and the probability of it all."""
+    is_open, draws, probability = np.ones(answers.size, dtype=bool), [], 1.0
+    for item in order:
+        known = np.flatnonzero(~is_open)
+        predicted = design.predicted(known, answers[known])
+        draws.append(design.drawn(item, is_open, ~is_open, *predicted))
+        probability *= draws[-1].probability
+        is_open[item] = False
+    return draws, probability
+
+
+def session_of(design: DrawnDesign, answers: FloatArray, n: int, rng):
+    """Draw n items by chance, and yield the draws and answers so far after each."""
+    is_open, draws, known = design.wanted_weights > 0.0, [], np.full(answers.size, np.nan)
+    for _ in range(n):
+        items = np.flatnonzero(~np.isnan(known))
+        expected, variances = design.predicted(items, known[items])
+        item = draw(design.chances(is_open, variances), design.order, rng)
+        draws.append(design.drawn(item, is_open, ~is_open, expected, variances))
+        is_open[item] = False
+        known[item] = answers[item]
+        yield draws, known
+
+
+def test_each_draw_is_right_on_average_over_all_draws_whatever_was_predicted(rng):
+    design, answers = small_design(rng), np.array([1.0, 0.0, 1.0, 1.0, 0.3])
+    mean, total = np.zeros((3, 3)), 0.0
+    for order in itertools.permutations(range(5), 3):
+        draws, probability = drawn_so(design, answers, order)
+        mean += probability * _single_estimates(design, draws, answers)[0]
+        total += probability
+    assert total == pytest.approx(1.0)
+    np.testing.assert_allclose(mean, np.tile(answers @ design.weights, (3, 1)), rtol=1e-12)
+
+
+def test_the_expected_variance_is_that_of_a_draw_if_residuals_are_as_large_as_expected(rng):
+    """``sum w^2 s^2 (1 / p - 1)`` is the variance of ``w r / p`` with independent r of mean 0 and variance s^2."""
+    design = small_design(rng)
+    is_open = np.array([True, True, False, True, True])
+    expected, variances = design.predicted(np.array([2]), np.array([1.0]))
+    found = design.drawn(0, is_open, ~is_open, expected, variances)
+    p, w = design.chances(is_open, variances), design.wanted_weights
+    second = np.sum(w[is_open] ** 2 * variances[is_open] / p[is_open])
+    assert found.variances[-1] == pytest.approx(second - np.sum(w[is_open] ** 2 * variances[is_open]))
+    assert found.squares[-1] == pytest.approx(np.sum(w[is_open] ** 2 * (1.0 / p[is_open] - 1.0)))
+
+
+def test_chances_follow_weights_and_what_is_unsure_and_items_come_so_often(rng):
+    design = small_design(rng)
+    is_open = np.array([True, False, True, True, True])
+    variances = design.predicted(np.array([1]), np.array([0.0]))[1]
+    chances = design.chances(is_open, variances)
+    weights = np.where(is_open, design.wanted_weights, 0.0)
+    aimed = weights * np.sqrt(variances)
+    np.testing.assert_allclose(chances, (1.0 - FLAT) * aimed / aimed.sum() + FLAT * weights / weights.sum())
+    counts = np.bincount([draw(chances, rng.permutation(5), rng) for _ in range(4000)], minlength=5)
+    assert counts[1] == 0
+    assert np.all(np.abs(counts / 4000 - chances) <= 4.5 * np.sqrt(chances * (1.0 - chances) / 4000))
+
+
+def test_with_everything_answered_scores_are_the_score_itself(rng):
+    design, answers = small_design(rng), np.array([1.0, 0.0, 1.0, 0.0, 0.5])
+    draws, _ = drawn_so(design, answers, (3, 0, 4, 1, 2))
+    found = scores_of_draws(design, draws, answers, level=0.95)
+    for one in (found.value, found.low, found.high):
+        np.testing.assert_allclose(one[0], answers @ design.weights, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_items", [1, 2, 3])
+@pytest.mark.parametrize("at_any_stop", [False, True])
+def test_banks_of_few_items_end_with_their_score(rng, n_items, at_any_stop):
+    model = FactorModel(rng.random(n_items), np.zeros((n_items, 0)), np.full(n_items, 0.2))
+    design = design_of(model, np.zeros(n_items, dtype=np.int64))
+    for draws, known in session_of(design, np.ones(n_items), n_items, rng):
+        found = scores_of_draws(design, draws, known, level=0.95, at_any_stop=at_any_stop)
+        assert np.all(found.low <= found.value)
+        assert np.all(found.value <= found.high)
+    np.testing.assert_allclose(np.stack([found.low, found.value, found.high]), 1.0)
+
+
+def test_without_any_answer_everything_is_possible(rng):
+    found = scores_of_draws(small_design(rng), [], np.full(5, np.nan), level=0.95)
+    np.testing.assert_allclose(found.low, 0.0)
+    np.testing.assert_allclose(found.high, 1.0)
+
+
+def test_a_draw_without_answer_is_left_out_and_others_speak_for_its_item(rng):
+    design, answers = small_design(rng), np.array([1.0, 0.0, np.nan, 0.0, 1.0])
+    draws, _ = drawn_so(design, np.nan_to_num(answers), (2, 0, 3))
+    kept = [one for one in draws if one.item != 2]
+    found, variances, _ = _single_estimates(design, kept, answers)
+    w = design.wanted_weights
+    for row, one in enumerate(kept):
+        scale = 1.0 + w[2] / one.open_weight
+        by_hand = one.rest[-1] + w[2] * one.closed_expected[one.closed == 2][0]
+        by_hand += sum(w[item] * answers[item] for item in one.closed if item != 2)
+        by_hand += scale * w[one.item] * (answers[one.item] - one.expected) / one.probability
+        assert found[row, -1] == pytest.approx(by_hand)
+        assert variances[row, -1] == pytest.approx(scale**2 * one.variances[-1])
+    both = (scores_of_draws(design, some, answers, level=0.95) for some in (draws, kept))
+    np.testing.assert_array_equal(*(np.concatenate(one) for one in both))
+
+
+def test_a_reach_at_any_stop_is_crossed_as_rarely_as_it_says(rng):
+    """Sums of independent normal numbers, looked at after each of 2000."""
+    n = np.arange(1, 2001)
+    reach = np.array([reach_at_any_stop(0.9, float(k)) for k in n.tolist()])
+    sums = np.cumsum(rng.normal(size=(4000, n.size)), axis=1)
+    crossed = np.mean(np.any(np.abs(sums) / np.sqrt(n) > reach, axis=1))
+    assert 0.04 < crossed < 0.1
+    assert reach[200] < 2.9
+    assert certainty_at_any_stop(reach[200], 201.0) == pytest.approx(0.95)
+    assert certainty_at_any_stop(0.1, 20.0) == 0.5
+
+
+def world(rng, n_past, n_items, n_scenarios):
+    """Past models of a two-dimensional item model, and chances of success of four kinds of new ones."""
+    group = np.sort(rng.integers(0, n_scenarios, n_items))
+    group[:n_scenarios] = np.arange(n_scenarios)
+    group = np.sort(group)
+    loadings = np.column_stack([np.abs(rng.normal(1.0, 0.4, n_items)), rng.normal(0.0, 0.5, n_items)])
+    intercept = rng.normal(0.0, 1.5, n_items) + rng.normal(0.0, 0.5, n_scenarios)[group]
+
+    def chances(theta, own=intercept):
+        return 1.0 / (1.0 + np.exp(-(theta @ loadings.T + own)))
+
+    past = (rng.random((n_past, n_items)) < chances(rng.normal(size=(n_past, 2)))).astype(float)
+    model = fit_factor_model(past, n_factors=max(1, min(3, n_past // 4)))
+    apart = float(np.var(past @ np.stack([group == one for one in range(n_scenarios)], axis=1) / n_items * n_scenarios))
+    new = rng.normal(size=(12, 2))
+    far = np.array([2.5, 0.0])
+    kinds = {
+        "like": chances(new),
+        "better": chances(0.3 * new + far),
+        "worse": chances(0.3 * new - far),
+        "another kind": chances(new, rng.permutation(intercept)),
+    }
+    answers = {kind: (rng.random(p.shape) < p).astype(float) for kind, p in kinds.items()}
+    return design_of(model, group, apart=min(apart, 0.02)), answers
+
+
+def coverage(rng, n_worlds, n_most):
+    """Shares of sessions whose interval covers: at fixed sizes, at half-widths, and when a question is settled."""
+    covered: dict[tuple[str, object], list[bool]] = {}
+    wrong = []
+    for number in range(n_worlds):
+        design, by_kind = world(rng, *((40, 300, 3), (100, 400, 1), (15, 250, 5))[number % 3])
+        for kind, some in by_kind.items():
+            for answers in some:
+                truth, waiting = answers @ design.weights, [0.1, 0.08, 0.06]
+                threshold, is_settled = truth[-1] + rng.choice([-1.0, 1.0]) * rng.uniform(0.0, 0.15), False
+                for n, (draws, known) in enumerate(session_of(design, answers, n_most, rng), start=1):
+                    if n < FEWEST:
+                        continue
+                    found = scores_of_draws(design, draws, known, level=0.95)
+                    is_in = (found.low[0] - 1e-9 <= truth) & (truth <= found.high[0] + 1e-9)
+                    half = float(found.high[0, -1] - found.low[0, -1]) / 2.0
+                    if n in {30, 60, n_most}:
+                        covered.setdefault((kind, n), []).append(bool(is_in[-1]))
+                        covered.setdefault(("scenarios", n), []).extend(is_in[:-1].tolist())
+                    while waiting and (half <= waiting[0] or n == n_most):
+                        covered.setdefault((kind, f"±{waiting.pop(0)}"), []).append(bool(is_in[-1]))
+                    error, value = float(found.standard_error[0, -1]), float(found.value[0, -1])
+                    distance = (value - threshold) / error
+                    is_sure = certainty_at_any_stop(distance, float(design.first[-1]) / error**2) >= 0.95
+                    if not is_settled and (is_sure or n == n_most):
+                        is_settled = True
+                        wrong.append(is_sure and (value > threshold) != (truth[-1] > threshold))
+                        always = scores_of_draws(design, draws, known, level=0.95, at_any_stop=True)
+                        is_in_always = always.low[0, -1] - 1e-9 <= truth[-1] <= always.high[0, -1] + 1e-9
+                        covered.setdefault((kind, "settled"), []).append(bool(is_in_always))
+    return covered, float(np.mean(wrong))
+
+
+def test_intervals_cover_at_every_stop_whatever_the_model_is(rng):
+    covered, wrong = coverage(rng, n_worlds=3, n_most=80)
+    everything = [one for share in covered.values() for one in share]
+    assert np.mean(everything) > 0.93
+    assert min(np.mean(share) for share in covered.values()) > 0.8  # of 36 each
+    assert wrong < 0.05
+
+
+@pytest.mark.slow
+def test_intervals_cover_at_every_stop_of_many_sessions(rng):
+    covered, wrong = coverage(rng, n_worlds=30, n_most=120)
+    shares = {at: np.mean(share) for at, share in covered.items()}
+    # of 360 sessions each, whose shares of .95 have a standard error of .011
+    assert min(shares.values()) > 0.915, shares
+    assert np.mean([share for (_, at), share in shares.items() if at != "settled"]) > 0.94
+    assert wrong < 0.03

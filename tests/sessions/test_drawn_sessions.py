@@ -1,0 +1,280 @@
+"""Sessions whose items are drawn one by one: answers come in any order, and what would break a draw is refused."""
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+import itembank as ib
+from itembank.bank.bank_views import with_target
+from itembank.cli.main import cli
+from itembank.errors import DataError, ParameterError
+from itembank.estimation.drawn_one_by_one import FEWEST
+from itembank.living.starting import start
+from itembank.responses.responses import ResponseMatrix
+from itembank.selection.greedy import Constraints
+from itembank.selection.selector_specs import OptimalDesign
+from itembank.sessions.answers import session_responses
+from itembank.sessions.events import event_from_dict
+from itembank.sessions.limits import Budget, Decision, Stopping
+from itembank.sessions.plan_sessions import plan_sessions
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.replay import replay
+from itembank.sessions.session import AdaptiveSession
+from itembank.sessions.session_spec import SessionSpec
+from tests.sessions.simulated import begin, expected, run, session_bank, true_answers
+
+BANK = session_bank(n_items=150)
+ANSWERS = true_answers(BANK)
+VALUES = np.array([ANSWERS[item] for item in BANK.item_ids])
+
+
+def drawn(**choices) -> AdaptiveSession:
+    return begin(BANK, "drawn", **choices)
+
+
+def scores_of(session: AdaptiveSession) -> np.ndarray:
+    return np.stack(session.estimate().scores.scores)
+
+
+def test_intervals_rest_on_the_draw_and_say_so():
+    session = drawn(budget=Budget(n_items=30))
+    told = run(session, ANSWERS)
+    found = session.estimate().scores
+    assert len(set(told)) == 30
+    assert (found.method, found.interval_kind) == ("design-based", "design")
+    assert session.pool.past is None  # nothing was fitted for them
+    truth = BANK.targets.with_overall(BANK.targets.scenario_means(VALUES[None, :]))
+    assert np.all((found.low <= truth) & (truth <= found.high))
+    assert session_responses(session).models["answered_how"].to_list() == ["adaptive"]
+
+
+def test_with_everything_answered_it_is_the_score():
+    session = drawn()
+    assert sorted(run(session, ANSWERS, n=7)) == sorted(BANK.item_ids)
+    assert session.reason_stopped == "exhausted"
+    truth = BANK.targets.with_overall(BANK.targets.scenario_means(VALUES[None, :]))
+    found = session.estimate().scores
+    for one in (found.value, found.low, found.high):
+        np.testing.assert_allclose(one, truth, atol=1e-12)
+
+
+def test_events_make_the_same_session_and_chance_follows_the_seed():
+    session = drawn(seed=3, budget=Budget(n_items=25))
+    told = run(session, ANSWERS, n=4)
+    again = drawn(seed=3, budget=Budget(n_items=25), events=[event_from_dict(one.to_dict()) for one in session.history])
+    np.testing.assert_array_equal(scores_of(again), scores_of(session))
+    assert run(drawn(seed=3, budget=Budget(n_items=25)), ANSWERS, n=4) == told
+    assert run(drawn(seed=4, budget=Budget(n_items=25)), ANSWERS, n=4) != told
+
+
+def test_the_order_of_answers_to_a_batch_changes_nothing():
+    one, other = drawn(), drawn()
+    for session, step in ((one, 1), (other, -1)):
+        for item in session.ask(12)[::step]:
+            session.tell(item, ANSWERS[item])
+    np.testing.assert_array_equal(scores_of(one), scores_of(other))
+    assert one.ask(5) == other.ask(5)
+
+
+def test_answers_after_one_that_is_waited_for_count_when_it_has_come():
+    session, whole = drawn(), drawn()
+    items = session.ask(10)
+    for item in items[:3] + items[4:]:
+        session.tell(item, ANSWERS[item])
+    (note,) = [one for one in session.estimate().scores.notes if one.kind == "waiting"]
+    assert note.text.startswith("6 answers correct no prediction yet")
+    session.tell(items[3], ANSWERS[items[3]])
+    for item in whole.ask(10):
+        whole.tell(item, ANSWERS[item])
+    np.testing.assert_allclose(scores_of(session), scores_of(whole))
+    assert not session.estimate().scores.notes
+
+
+def test_an_item_that_fails_counts_as_missing_at_random_or_as_wrong_or_both():
+    found = {}
+    for errors in ("missing", "wrong", "bounds"):
+        session = drawn(errors=errors)
+        for number, item in enumerate(session.ask(30)):
+            if number % 10 == 4:
+                session.tell_failed(item, reason="crash")
+            else:
+                session.tell(item, ANSWERS[item])
+        found[errors] = session.estimate().scores
+        notes = [one.text for one in found[errors].notes if one.kind == "missing"]
+        assert (errors == "wrong") == (not notes)
+        assert all("no answer to 3 items drawn" in text for text in notes)
+    assert found["wrong"].value[0, -1] < found["missing"].value[0, -1]
+    np.testing.assert_array_equal(found["bounds"].value, found["missing"].value)
+    assert np.all(found["bounds"].high >= found["missing"].high)
+    np.testing.assert_allclose(found["bounds"].lost.if_wrong, found["wrong"].value)
+
+
+def test_an_item_that_failed_may_be_drawn_again_and_one_that_was_never_asked_is_known():
+    session = drawn()
+    (first,) = session.ask()
+    session.tell_failed(first, again=True)
+    other = next(item for item in BANK.item_ids if item != first)
+    session.tell(other, ANSWERS[other])
+    asked = run(session, ANSWERS)
+    assert first in asked
+    assert other not in asked
+    assert session.reason_stopped == "exhausted"
+    np.testing.assert_allclose(session.estimate().scores.value[0, :-1], BANK.targets.scenario_means(VALUES[None, :])[0])
+
+
+def test_a_budget_that_is_raised_leaves_the_draws_as_they_were():
+    session = drawn(budget=Budget(n_items=25))
+    run(session, ANSWERS)
+    more = drawn(budget=Budget(n_items=100), events=session.history)
+    np.testing.assert_array_equal(scores_of(more), scores_of(session))
+    assert len(run(more, ANSWERS)) == 75
+
+
+def test_nothing_is_drawn_once_the_dearest_item_would_not_fit():
+    costs = expected(BANK)
+    session = drawn(budget=Budget(costs={"output_tokens": 60.0}))
+    told = run(session, ANSWERS)
+    left = 60.0 - sum(costs[item] for item in told)
+    dearest = max(cost for item, cost in costs.items() if item not in told)
+    assert left < dearest
+    assert left + costs[told[-1]] >= dearest
+    assert session.reason_stopped == "budget: 60 output_tokens"
+    with pytest.raises(ParameterError, match="must pay for whichever item is drawn first: got 5 output_tokens"):
+        drawn(budget=Budget(costs={"output_tokens": 5.0}))
+
+
+def test_it_stops_at_a_half_width_after_enough_draws():
+    session = drawn(stopping=Stopping(half_width=0.4))
+    assert len(run(session, ANSWERS)) == FEWEST
+    session = drawn(stopping=Stopping(half_width=0.07))
+    run(session, ANSWERS)
+    found = session.estimate().scores
+    assert session.is_precise
+    assert (found.high - found.low)[0, -1] <= 0.14
+    assert "the goal of ±0.07 (7.00 points) was reached" in session.conclusion
+
+
+def test_a_question_is_settled_later_than_one_look_would():
+    """Whoever looks after each answer until a normal interval excludes the threshold is wrong far too often."""
+    truth = float(BANK.targets.with_overall(BANK.targets.scenario_means(VALUES[None, :]))[0, -1])
+    threshold = truth - 0.12
+    session = drawn(stopping=Stopping(decision=Decision(threshold=threshold)))
+    run(session, ANSWERS)
+    assert session.reason_stopped == f"decision: above {threshold!r}"
+    found = session.estimate().scores
+    assert (found.value[0, -1] - threshold) / found.standard_error[0, -1] > 2.4
+    plain = drawn(events=session.history).estimate().scores
+    assert np.all((found.high - found.low) >= (plain.high - plain.low))
+
+
+def test_a_question_that_stays_open_is_not_said_to_be_surer_than_it_is():
+    truth = float(BANK.targets.with_overall(BANK.targets.scenario_means(VALUES[None, :]))[0, -1])
+    session = drawn(stopping=Stopping(decision=Decision(threshold=truth + 0.02)), budget=Budget(n_items=30))
+    run(session, ANSWERS)
+    assert session.reason_stopped == "budget: 30 items"
+    assert "95 % certainty whether overall is above" in session.conclusion
+    assert session.conclusion.endswith("it is below with 50 %.")
+    everything = drawn(stopping=Stopping(decision=Decision(threshold=truth)), events=session.history)
+    run(everything, ANSWERS)
+    assert everything.reason_stopped in {"exhausted", f"decision: below {truth!r}"}
+
+
+def test_one_scenario_or_a_score_of_ones_own_is_drawn_for():
+    session = drawn(target="law", budget=Budget(n_items=20))
+    assert all(item.startswith("law/") for item in run(session, ANSWERS))
+    found = session.estimate().scores
+    half = dict(zip(found.targets, (found.high - found.low)[0].tolist(), strict=True))
+    assert half["law"] < min(half["math"], half["code"], half["overall"])
+    wanted = dict.fromkeys(BANK.item_ids[:40], 1.0)
+    session = begin(BANK, "drawn", target=wanted)
+    assert sorted(run(session, ANSWERS)) == sorted(wanted)
+    found = session.estimate().scores
+    assert found.column("custom")[0] == pytest.approx(VALUES[:40].mean())
+    assert found.high[0, found.targets.index("overall")] > found.low[0, found.targets.index("overall")]
+
+
+def test_items_that_all_past_models_answered_alike_are_drawn_too():
+    alike = dataclasses.replace(BANK.calibration, is_degenerate=np.arange(150) < 100)
+    pool = SessionPool.create(dataclasses.replace(BANK, calibration=alike), SessionSpec("drawn"))
+    assert pool.items.is_candidate.all()
+
+
+@pytest.mark.parametrize(
+    ("name", "choices"),
+    [
+        ("cost", {"cost": "output_tokens"}),
+        ("n_start", {"n_start": 5}),
+        ("at_least", {"constraints": Constraints(at_least=1)}),
+        ("at_most", {"constraints": Constraints(at_most={"law": 3})}),
+        ("excluded", {"constraints": Constraints(excluded=(BANK.item_ids[0],))}),
+        ("randomesque", {"constraints": Constraints(randomesque=2)}),
+        ("interval", {"interval": "calibrated"}),
+        ("interval", {"interval": "model-based"}),
+    ],
+)
+def test_what_would_hide_probabilities_is_refused(name, choices):
+    with pytest.raises(ParameterError, match=f"criterion 'drawn'.*{name}"):
+        SessionSpec("drawn", **choices)
+
+
+def test_the_interval_of_a_draw_is_of_no_other_criterion():
+    with pytest.raises(ParameterError, match="criterion 'drawn' goes with interval 'design', and no other does"):
+        SessionSpec("random", interval="design")
+    with pytest.raises(ParameterError, match="to draw items at once, take method 'drawn'"):
+        OptimalDesign("drawn")
+    spec = SessionSpec("drawn")
+    assert SessionSpec.from_dict(spec.to_dict()) == spec
+
+
+def test_scores_that_are_no_means_and_banks_with_some_items_are_refused():
+    with pytest.raises(ParameterError, match="'drawn' estimates means of items, and 'mean_win_rate' is none"):
+        SessionPool.create(with_target(BANK, "mean_win_rate"), SessionSpec("drawn", target="mean_win_rate"))
+
+
+def test_a_replay_is_what_sessions_driven_by_hand_end_with():
+    responses = BANK.responses.take(models=np.arange(3))
+    spec = SessionSpec("drawn", budget=Budget(n_items=20))
+    found = [replay(BANK, responses, spec, n_jobs=n_jobs) for n_jobs in (1, 2)]
+    np.testing.assert_array_equal(*(np.stack(one.estimates.scores) for one in found))
+    for row in range(3):
+        session = drawn(budget=Budget(n_items=20))
+        run(session, dict(zip(BANK.item_ids, responses.responses[row].tolist(), strict=True)))
+        np.testing.assert_array_equal(scores_of(session)[:, 0], np.stack(found[0].estimates.scores)[:, row])
+
+
+def test_a_plan_tries_them():
+    found = plan_sessions(BANK, 12, spec=SessionSpec("drawn"))
+    assert [one.name for one in found.designs] == ["at once", "in two stages", "one by one"]
+    assert np.isfinite(found.designs[-1].errors).sum() == BANK.n_models
+    assert found.designs[-1].command.endswith("--criterion drawn")
+
+
+@pytest.mark.parametrize("n_models", [0, 1, 5])
+def test_few_past_models_are_enough(n_models):
+    items = BANK.responses.items
+    past = ResponseMatrix.create(BANK.responses.responses[:n_models], items=items) if n_models else None
+    bank = start(items.select(pl.col("item_id", "scenario")), past)
+    session = begin(bank, "drawn", budget=Budget(n_items=60))
+    run(session, ANSWERS)
+    found = session.estimate().scores
+    truth = float(bank.targets.with_overall(bank.targets.scenario_means(VALUES[None, :]))[0, -1])
+    assert found.low[0, -1] <= truth <= found.high[0, -1]
+    # hardly wider than the mean of as many random items
+    assert (found.high - found.low)[0, -1] < 1.2 * 2.0 * 1.96 * np.sqrt(truth * (1.0 - truth) / 60.0)
+
+
+def test_the_command_line_names_the_criterion(tmp_path):
+    ib.save_bank(BANK, tmp_path / "bank")
+    journal = str(tmp_path / "run.jsonl")
+    call = ["session", "start", str(tmp_path / "bank"), "-o", journal, "--model-id", "new", "--criterion", "drawn"]
+    assert CliRunner().invoke(cli, call).exit_code == 0
+    session = ib.read_session(journal)
+    assert session.pool.drawn is not None
+    with ib.open_session(journal) as going:
+        run(going, ANSWERS, most=30)
+    np.testing.assert_array_equal(scores_of(ib.read_session(journal)), scores_of(going))
+    with pytest.raises(DataError, match="must not be asked while it is pending or answered"):
+        AdaptiveSession(session.pool, events=[*going.history, going.history[0]])
