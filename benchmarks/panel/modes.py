@@ -111,7 +111,7 @@ def parts(name: str) -> dict[str, Callable[[], pl.DataFrame]]:
     """Give the work of a set, a part for each split."""
     responses = load(CASES[name])
     return {
-        f"{band}-{number}": partial(estimates_of, name, responses, band, number, past, new)
+        f"{band}-{number}": partial(estimates_of, name, responses, (band, number), past, new)
         for band, number, past, new in splits(responses, CASES[name].date)
     }
 
@@ -134,9 +134,10 @@ def splits(responses: ResponseMatrix, date: str) -> list[tuple[str, int, np.ndar
 
 
 def estimates_of(
-    name: str, responses: ResponseMatrix, band: str, number: int, past: np.ndarray, new: np.ndarray
+    name: str, responses: ResponseMatrix, split: tuple[str, int], past: np.ndarray, new: np.ndarray
 ) -> pl.DataFrame:
-    """Estimate the new models in all ways."""
+    """Estimate the new models in all ways; a split has a band and a number."""
+    band, number = split
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
         bank = ib.build_bank(responses.take(models=past))

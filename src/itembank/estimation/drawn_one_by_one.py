@@ -167,8 +167,8 @@ def scores_of_draws(
     The wanted score is the weighted mean of the ``e_m``. Its variance is that of the ``e_m`` so weighed, or if it is
     larger a mean of it and the expected one: a session that stops when its interval is narrow stops where the observed
     variance is small by chance. It never vanishes where nearly all answers are alike, and near 0 and 1 the
-    interval has Wilson's form. Scenario scores are composites (`difference_estimator.composite`). A draw without answer counts
-    as missing at random.
+    interval has Wilson's form. Scenario scores are composites (`difference_estimator.composite`). A draw without answer
+    counts as missing at random.
     """
     weights, wanted, has_answer = design.weights, design.wanted, ~np.isnan(answers)
     answered, unseen = np.flatnonzero(has_answer), np.flatnonzero(~has_answer)

@@ -94,7 +94,7 @@ def card(
     of_models = ""
     if dates is not None:
         of_models = f"{dates.len() - dates.null_count():,} models of {dates.min()!s} to {dates.max()!s}."
-    has_errors = subset is not None and subset.errors.shape[0] > 0
+    has_errors = subset is not None and (subset.errors.shape[0] > 0 or subset.apart.size > 0)
     but = BUT_SUBSET.format(n=subset.selection.n_items) if has_errors and subset is not None else ""
     parts = [
         _front_matter(bank, options, [name for name in beside if name == "selected.csv"]),
