@@ -183,16 +183,13 @@ def test_models_are_compared_by_an_external_score():
         compare(bank, answers.take(models=few), selection=chosen, target=("board", "mean_win_rate"))
 
 
-def test_plans_know_that_all_items_do_not_make_an_external_score():
+def test_a_draw_gives_no_interval_of_a_headline_score_and_plans_say_so():
     bank, _, _ = world()
-    external = plan(bank, half_width=0.01, target="board", selector="random", method="gp-irt", max_items=60)
-    assert external.n_items is None
-    assert "the items do not make that score" in external.message
-    widths = external.table.half_widths
-    assert widths[0] > widths[-1] > 0.01
-    rates = plan(bank, half_width=0.2, target="mean_win_rate", selector="random", method="gp-irt", max_items=100)
-    assert rates.target == "mean_win_rate"
-    assert 0 < rates.n_items <= 100
+    for name in ("board", "mean_win_rate"):
+        with pytest.raises(ParameterError, match=f"no draw gives the score '{name}' an interval"):
+            plan(bank, half_width=0.01, target=name)
+    with pytest.raises(ParameterError, match="no draw gives the score 'board'"):
+        plan(with_target(bank, "board"))
 
 
 def test_selections_are_chosen_by_past_errors_of_the_score():

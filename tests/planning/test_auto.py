@@ -14,7 +14,7 @@ from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.planning import auto
 from itembank.planning.auto import Tried, choose_selection
-from itembank.selection.drawn import expected_half_width
+from itembank.planning.precision import expected_half_width
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select, select_by_recipe
 from itembank.selection.selector_specs import METHODS, Stratified, VOptimal

@@ -19,9 +19,9 @@ from itembank.estimation.method_trials import sample_of, too_few, try_methods, t
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
+from itembank.planning.precision import expected_half_width
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.score_names import OVERALL
-from itembank.selection.drawn import expected_half_width
 from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe, stages_of
 from itembank.selection.select import candidates, open_scenarios, select_by_recipe
 from itembank.selection.selector_specs import METHODS, Drawn, SelectionSpec, Stratified, VOptimal
