@@ -12,17 +12,16 @@ from itembank.banks import add_scores, with_target
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.comparison.compare import compare
-from itembank.errors import DataError, ParameterError, command_line_words
-from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.headlines import HeadlineReader, LineRule, expected_win_rates, headline_slopes
 from itembank.estimation.regressions import predict_ridge, ridge_line
-from itembank.planning.auto import StagesCompared, Tried, aimed_at_headline
+from itembank.planning.auto import aimed_at_headline
 from itembank.planning.plan import plan
 from itembank.planning.select import next_stage, select
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import mean_win_rate
-from itembank.selection.recipes import Recipe, read_recipe
+from itembank.selection.recipes import read_recipe
 from itembank.selection.selector_specs import VOptimal
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.preparation import prepare_sessions
@@ -245,18 +244,6 @@ def test_stages_are_aimed_at_the_score_that_was_asked_for():
     assert [module.n_items, usual.n_items] == [18, 18]
     assert module.scenarios.count("s0") >= 15  # one of each scenario at least in the first stage
     assert usual.scenarios.count("s0") <= 10
-
-
-def test_what_stages_gain_is_said_of_the_score_asked_for():
-    errors, size = np.array([[0.01], [0.03], [0.02]]), np.ones((3, 1))
-    found = [OutOfFold(np.zeros((3, 1)), factor * errors, size, size) for factor in (1.0, 2.0)]
-    batch = Tried(Recipe(VOptimal(), 60, False, ()), found[1])
-    stages = Tried(Recipe(VOptimal(), 20, False, (), (), (20, 40)), found[0])
-    board = StagesCompared(batch, stages, "board")
-    assert "mean error of 'board' from 60 items falls from 4.00" in board.advice
-    with command_line_words():
-        assert "select -n 60 --stages 2 --target board" in board.advice
-    assert "of the overall score from 60 items" in StagesCompared(batch, stages).advice
 
 
 @pytest.mark.slow
