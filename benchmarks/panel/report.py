@@ -9,7 +9,6 @@ from benchmarks.panel import bands
 from benchmarks.panel.bands import default_estimates
 from benchmarks.panel.figure import draw_coverage, draw_widths
 from benchmarks.panel.table import cells, markdown, recent_markdown
-from benchmarks.panel.work import with_stages_by_trial
 
 
 def report(
@@ -35,7 +34,6 @@ def report(
         Returns what stands below the first table.
     figures : path or None
     """
-    estimates = with_stages_by_trial(estimates)
     records, default = cells(estimates), default_estimates(estimates)
     families = {
         study: dict(table.select("model_id", pl.col(bands.FAMILY[study]).cast(pl.String)).drop_nulls().iter_rows())

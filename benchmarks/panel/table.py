@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method
+from benchmarks.panel.work import DEFAULT, STAGES, of_method
 from benchmarks.resampling import IntervalQuality, mean_error
 from itembank_studies.summary import summarise
 
@@ -71,11 +71,9 @@ def _cell(place: dict[str, object], rows: pl.DataFrame, seed: int) -> dict[str, 
         "spearman": default["spearman"],
         "best_spearman": max(_summary_of(summary, method)["spearman"] for method in PUBLISHED if method in ran),
     }
-    for name, method in (("stages", STAGES), ("by_trial", BY_TRIAL)):
-        asked = of_method(rows, method)
-        record[name] = mean_error(asked, seed) / errors[IRT]
-        record[f"{name}_coverage"] = IntervalQuality.of(asked).coverage
-    record["taken"] = float(of_method(rows, STAGES)["takes_stages"].mean())
+    asked = of_method(rows, STAGES)
+    record["stages"] = mean_error(asked, seed) / errors[IRT]
+    record["stages_coverage"] = IntervalQuality.of(asked).coverage
     return record
 
 
@@ -86,8 +84,8 @@ def _summary_of(summary: pl.DataFrame, method: tuple[str, str]) -> dict[str, flo
 def markdown(records: list[dict[str, object]]) -> str:
     """Return the records as a Markdown table: the default against IRT++ and the best published method."""
     lines = [
-        "| data | split | items | auto | IRT++ | ratio | ratio with stages by trial (taken) | best published "
-        "| coverage | with stages | half-width | width | Spearman (best) |",
+        "| data | split | items | auto | IRT++ | ratio | ratio in two stages | best published "
+        "| coverage | in two stages | half-width | width | Spearman (best) |",
         f"|{'---|' * 13}",
     ]
     for row in records:
@@ -97,10 +95,10 @@ def markdown(records: list[dict[str, object]]) -> str:
             f"{errors[DEFAULT]}",
             f"{errors[IRT]}",
             f"{row['ratio']}",
-            f"{row['by_trial']} ({row['taken']:.1f})",
+            f"{row['stages']}",
             f"{errors[row['best']].value:.2f} ({', '.join(row['best'])})",
             f"{row['coverage']:.3f}",
-            f"{row['by_trial_coverage']:.3f}",
+            f"{row['stages_coverage']:.3f}",
             f"{100.0 * row['half_width']:.1f}",
             f"{row['half_width_over_p95']:.2f}",
             f"{row['spearman']:.3f} ({row['best_spearman']:.3f})",

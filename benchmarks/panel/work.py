@@ -10,7 +10,6 @@ import polars as pl
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import ScoreEstimates, Typicality
-from itembank.planning.auto import compare_stages
 from itembank.planning.select import next_stage, select
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
@@ -24,9 +23,6 @@ from itembank_studies.study_specs import StudySpec
 DEFAULT = ("auto", "auto")
 STAGES = ("two stages", "auto")
 SESSION = ("session", "auto")
-BY_TRIAL = ("stages by trial", "auto")
-"""Two stages where the calibration models left out say so, one batch elsewhere, as `plan` advises."""
-ONE_ESTIMATE = ("study", "split", "repeat", "fold", "draw", "budget", "target", "model_id")
 
 
 def parts(
@@ -48,14 +44,13 @@ def estimates_of(
     """Return the estimates of all methods in a fold.
 
     The default in two stages, and in sessions, has rows as if it were a selector of the study, for the overall score.
-    `takes_stages` says there whether `plan` would have advised them.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
         prepared = prepare_fold(spec, responses, fold)
         found = [fold_estimates(spec, prepared, fold)]
         for size in map(int, spec.n_items):
-            found.append(_of(STAGES, prepared, size, *_in_stages(prepared, size)))
+            found.append(_of(STAGES, prepared, size, _in_stages(prepared, size)))
             if with_sessions:
                 replayed = replay(prepared.bank, prepared.new, SessionSpec(budget=Budget(size)))
                 found.append(_of(SESSION, prepared, size, [replayed.estimates]))
@@ -72,7 +67,6 @@ def _of(
     prepared: PreparedFold,
     n_items: int,
     found: Sequence[ScoreEstimates],
-    takes_stages: bool | None = None,
 ) -> pl.DataFrame:
     """Return the overall scores of all tested models, estimated together or one by one."""
     typicality = Typicality.joined([one.typicality for one in found])
@@ -97,31 +91,17 @@ def _of(
         n_calibration=prepared.bank.n_models,
         selector=pl.lit(selector),
         estimator=pl.lit(estimator),
-        takes_stages=takes_stages,
     )
 
 
-def _in_stages(prepared: PreparedFold, n_items: int) -> tuple[list[ScoreEstimates], bool]:
-    """Ask every tested model its own items in a second stage, and say whether the bank's own trials take stages."""
+def _in_stages(prepared: PreparedFold, n_items: int) -> list[ScoreEstimates]:
+    """Ask every tested model its own items in a second stage."""
     bank, new = prepared.bank, prepared.new
     routing = select(bank, n_items, stages=2, rng=0)
-    compared = compare_stages(bank, select(bank, n_items, rng=0), routing)
     models = [new.take(models=np.array([row])) for row in range(new.n_models)]
-    found = [estimate(bank, model, selection=next_stage(bank, routing, model)) for model in models]
-    return found, compared is not None and compared.stages_pay
+    return [estimate(bank, model, selection=next_stage(bank, routing, model)) for model in models]
 
 
 def of_method(estimates: pl.DataFrame, method: tuple[str, str]) -> pl.DataFrame:
     """Return the overall scores by a selector and an estimator."""
     return estimates.filter(selector=method[0], estimator=method[1], target=OVERALL)
-
-
-def with_stages_by_trial(estimates: pl.DataFrame) -> pl.DataFrame:
-    """Add the rows of `BY_TRIAL`: those of two stages where these were taken, else the default's."""
-    stages = of_method(estimates, STAGES)
-    in_batch = stages.filter(~pl.col("takes_stages")).select(ONE_ESTIMATE)
-    taken = [stages.filter("takes_stages"), of_method(estimates, DEFAULT).join(in_batch, on=ONE_ESTIMATE, how="semi")]
-    selector, estimator = BY_TRIAL
-    return pl.concat(
-        [estimates, *(one.with_columns(selector=pl.lit(selector), estimator=pl.lit(estimator)) for one in taken)]
-    )

@@ -29,7 +29,6 @@ from .gating.stages import start_gate as start_gate
 from .pages.shown import show as show
 from .planning.plan import Plan as Plan
 from .planning.plan import plan as plan
-from .planning.plan_spec import PlanSpec as PlanSpec
 from .planning.select import select as select
 from .readers.builtin import load_builtin as load_builtin
 from .readers.read import read_responses as read_responses

@@ -8,9 +8,8 @@ import itembank as ib
 from benchmarks.panel import bands, goals
 from benchmarks.panel.figure import NORMAL_95, running_percentile, wilson_interval
 from benchmarks.panel.table import IRT, PUBLISHED, cells
-from benchmarks.panel.work import BY_TRIAL, DEFAULT, STAGES, of_method, parts, with_stages_by_trial
+from benchmarks.panel.work import DEFAULT, STAGES, of_method, parts
 from benchmarks.resampling import DRAWS, IntervalQuality, Resampled
-from itembank.planning.auto import compare_stages
 from itembank_studies.comparison_study import prepare_fold
 from itembank_studies.split_specs import NamedGroup
 from itembank_studies.splits import make_folds
@@ -58,21 +57,10 @@ def test_two_stages_are_those_of_the_verbs(spec, estimates):
     assert found["repeat"].to_list() == [0, 1]
     assert found["estimate"].to_list() == pytest.approx([expected.value[0, -1]] * 2)
     assert found["n_used"].to_list() == [12, 12]
-    compared = compare_stages(prepared.bank, ib.select(prepared.bank, 12, rng=0), routing)
-    assert found["takes_stages"].to_list() == [compared.stages_pay] * 2
-
-
-@pytest.mark.parametrize("taken", [True, False])
-def test_stages_by_trial_are_stages_where_taken_and_the_default_elsewhere(estimates, taken):
-    told = estimates.with_columns(takes_stages=pl.when(pl.col("takes_stages").is_not_null()).then(pl.lit(taken)))
-    found = of_method(with_stages_by_trial(told), BY_TRIAL).sort("repeat", "model_id")
-    expected = of_method(estimates, STAGES if taken else DEFAULT).sort("repeat", "model_id")
-    assert found.height == 2 * 20
-    assert found["estimate"].equals(expected["estimate"])
 
 
 def test_a_cell_compares_the_default_with_every_method(estimates):
-    (record,) = cells(with_stages_by_trial(estimates))
+    (record,) = cells(estimates)
     default, irt = (of_method(estimates, method) for method in (DEFAULT, IRT))
     error = [100.0 * (one["estimate"] - one["truth"]).abs().mean() for one in (default, irt)]
     assert record["errors"][DEFAULT].value == pytest.approx(error[0])
@@ -126,7 +114,7 @@ def test_the_running_percentile_of_right_intervals_is_their_half_width():
 
 
 def test_goals_name_the_cells_that_miss_them(estimates):
-    (record,) = cells(with_stages_by_trial(estimates))
+    (record,) = cells(estimates)
     draws = 1.2 + 0.1 * (-1.0) ** np.arange(DRAWS)
     lost = {**record, "ratio": Resampled(1.2, draws), "coverage": 0.9}
     text = goals.markdown([lost, {**record, "coverage": 0.95, "study": "swebench_verified"}])

@@ -12,17 +12,16 @@ from itembank.banks import add_scores, with_target
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.comparison.compare import compare
-from itembank.errors import DataError, ParameterError, command_line_words
-from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.errors import DataError, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.headlines import HeadlineReader, LineRule, expected_win_rates, headline_slopes
 from itembank.estimation.regressions import predict_ridge, ridge_line
-from itembank.planning.auto import StagesCompared, Tried, aimed_at_headline
+from itembank.planning.auto import aimed_at_headline
 from itembank.planning.plan import plan
 from itembank.planning.select import next_stage, select
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import mean_win_rate
-from itembank.selection.recipes import Recipe, read_recipe
+from itembank.selection.recipes import read_recipe
 from itembank.selection.selector_specs import VOptimal
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.preparation import prepare_sessions
@@ -183,16 +182,13 @@ def test_models_are_compared_by_an_external_score():
         compare(bank, answers.take(models=few), selection=chosen, target=("board", "mean_win_rate"))
 
 
-def test_plans_know_that_all_items_do_not_make_an_external_score():
+def test_a_draw_gives_no_interval_of_a_headline_score_and_plans_say_so():
     bank, _, _ = world()
-    external = plan(bank, half_width=0.01, target="board", selector="random", method="gp-irt", max_items=60)
-    assert external.n_items is None
-    assert "the items do not make that score" in external.message
-    widths = external.table.half_widths
-    assert widths[0] > widths[-1] > 0.01
-    rates = plan(bank, half_width=0.2, target="mean_win_rate", selector="random", method="gp-irt", max_items=100)
-    assert rates.target == "mean_win_rate"
-    assert 0 < rates.n_items <= 100
+    for name in ("board", "mean_win_rate"):
+        with pytest.raises(ParameterError, match=f"no draw gives the score '{name}' an interval"):
+            plan(bank, half_width=0.01, target=name)
+    with pytest.raises(ParameterError, match="no draw gives the score 'board'"):
+        plan(with_target(bank, "board"))
 
 
 def test_selections_are_chosen_by_past_errors_of_the_score():
@@ -249,18 +245,6 @@ def test_stages_are_aimed_at_the_score_that_was_asked_for():
     assert [module.n_items, usual.n_items] == [18, 18]
     assert module.scenarios.count("s0") >= 15  # one of each scenario at least in the first stage
     assert usual.scenarios.count("s0") <= 10
-
-
-def test_what_stages_gain_is_said_of_the_score_asked_for():
-    errors, size = np.array([[0.01], [0.03], [0.02]]), np.ones((3, 1))
-    found = [OutOfFold(np.zeros((3, 1)), factor * errors, size, size) for factor in (1.0, 2.0)]
-    batch = Tried(Recipe(VOptimal(), 60, False, ()), found[1])
-    stages = Tried(Recipe(VOptimal(), 20, False, (), (), (20, 40)), found[0])
-    board = StagesCompared(batch, stages, "board")
-    assert "mean error of 'board' from 60 items falls from 4.00" in board.advice
-    with command_line_words():
-        assert "select -n 60 --stages 2 --target board" in board.advice
-    assert "of the overall score from 60 items" in StagesCompared(batch, stages).advice
 
 
 @pytest.mark.slow

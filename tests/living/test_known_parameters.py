@@ -141,7 +141,7 @@ def test_implied_factor_model_has_the_moments_of_simulated_answers(rng):
 @pytest.mark.parametrize(
     ("what", "call"),
     [
-        ("A plan needs", lambda bank: ib.plan(bank, half_width=0.03)),
+        ("A plan for repeated runs needs", lambda bank: ib.plan(bank, estimand="repeated")),
         ("Stages need", lambda bank: ib.select(bank, 20, stages=2)),
         ("To be got ready, a bank needs", ib.prepare),
         ("This method of estimation needs", lambda bank: ib.estimate(bank, {"q1": 1}, method="ridge")),

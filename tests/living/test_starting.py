@@ -166,7 +166,6 @@ def test_intervals_hold_for_models_of_every_strength(rng):
 @pytest.mark.parametrize(
     ("what", "call"),
     [
-        ("A plan needs", lambda bank: ib.plan(bank, half_width=0.03)),
         ("An adaptive session needs", lambda bank: ib.prepare_sessions(bank, SessionSpec())),
         ("Method 'p-irt' needs", lambda bank: ib.estimate(bank, one_model(), method="p-irt")),
         ("A model-based interval needs", lambda bank: ib.estimate(bank, one_model(), interval="model-based")),

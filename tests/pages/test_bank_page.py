@@ -9,6 +9,7 @@ import pytest
 
 from itembank.bank.ability_axis import AbilityAxis
 from itembank.bank.bank_files import load_bank, save_bank
+from itembank.bank.bank_views import with_target
 from itembank.banks import note, start
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
@@ -16,8 +17,7 @@ from itembank.irt.family_names import FAMILIES
 from itembank.irt.parameters import AbilityPrior
 from itembank.pages import bank_items, bank_page
 from itembank.pages.blocks import Chart
-from itembank.planning.accuracy import Accuracy
-from itembank.planning.goals import PrecisionCurve
+from itembank.planning.plan import plan
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
@@ -43,17 +43,6 @@ def page(bank):
     return bank_page(bank)
 
 
-def measured(bank):
-    """An accuracy of two sizes: errors of 4 and 2 points, of which intervals of 6 and 3 points hold all but one."""
-    n_targets = len(bank.targets.names)
-    errors = np.full((2, bank.n_models, n_targets), 0.04)
-    errors[1], errors[:, 0] = 0.02, 0.5
-    half_widths = np.full(errors.shape, 0.06)
-    half_widths[1] = 0.03
-    curve = PrecisionCurve(10, np.linspace(0.06, 0.03, 21))
-    return Accuracy(np.array([10, 20]), errors, half_widths, curve, np.array([0.1, 0.05]), {}, 0.95, 30)
-
-
 def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
     assert titles(page) == SECTIONS
     assert "Questions 30  in 3 scenarios" in words(page)
@@ -65,20 +54,18 @@ def test_sections_stand_in_order_and_numbers_are_the_banks(bank, page):
     assert models.data.columns["score"].tolist() == sorted(bank.best_known_scores[:, -1], reverse=True)
 
 
-def test_accuracy_is_told_in_words_and_tables(bank):
-    page = bank_page(bank, accuracy=measured(bank))
-    said = words(page)
-    assert "A score from 20 questions ± 4.5 points" in said  # read off the curve, half way
-    assert "it covers the true score of 96 % of past models" in said  # 23 of 24
+def test_precision_is_that_of_a_plan(bank, page):
+    made, said = plan(bank), words(page)
+    usual = made.near(100)
+    assert f"A score from {usual.n_items} questions ± {100.0 * usual.half_width:.1f} points" in said
     by_size = rows(table(page, "Precision by number of items"))
-    assert [row[0] for row in by_size] == ["10", "20"]
-    assert by_size[0][2] == f"{(23 * 4.0 + 50.0) / 24:.1f}"
-    missed = [row for row in rows(table(page, "Past models, cross-validated, from 20 questions")) if row[-1] == "no"]
-    assert [row[0] for row in missed] == ["org/model-0"]
+    assert [row[:2] for row in by_size] == [[str(one.n_items), f"{100.0 * one.half_width:.1f}"] for one in made.table]
+    assert by_size[-1][2:4] == ["100.0 %", "0.0"]
 
 
-def test_without_trials_the_page_says_how_to_measure(page):
-    assert "was not measured yet" in words(page)
+def test_a_bank_asked_for_another_score_says_nothing_of_draws(bank):
+    page = bank_page(with_target(bank, "mean_win_rate"))
+    assert titles(page) == SECTIONS[1:]
 
 
 def test_harder_items_stand_to_the_right_and_negative_ones_are_counted(bank, page):

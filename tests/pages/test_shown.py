@@ -72,7 +72,7 @@ def test_an_audit_begins_as_its_page_does():
 
 
 def test_a_plan_shows_its_answer_and_its_table():
-    found = ib.plan(shared_bank(), half_width=0.2, selector="stratified", method="mean", max_items=20)
+    found = ib.plan(shared_bank(), half_width=0.2, max_items=20)
     page = ib.show(found)
     assert page.lead[0].text == found.message
     shown = found._repr_html_()

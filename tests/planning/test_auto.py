@@ -13,8 +13,8 @@ from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.planning import auto
 from itembank.planning.auto import try_recipe
+from itembank.planning.precision import expected_half_width
 from itembank.planning.select import select
-from itembank.selection.drawn import expected_half_width
 from itembank.selection.recipes import Recipe, read_recipe
 from itembank.selection.select import select as by_method
 from itembank.selection.select import select_by_recipe

@@ -90,11 +90,6 @@ class BankCache:
 
         return self.remember(("arrays", name), find_or_make)
 
-    def kept(self, name: str, *, fits: Callable[[Arrays], bool] = lambda _: True) -> Arrays | None:
-        """Return arrays kept under a name, or None where there are none: nothing is made."""
-        held: Arrays | None = self.memory.get(("arrays", name))
-        return self._in_files(name, fits) if held is None else held
-
     def keep_in_bank(self) -> None:
         """Write all arrays in memory to the bank's own folder, where the next who gets the bank finds them."""
         if self.folder is None:

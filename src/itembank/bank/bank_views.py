@@ -1,11 +1,10 @@
 """Banks of some items of a whole bank, and whether what was made for one bank goes with another."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_checks import bank_problems
 from itembank.bank.bank_history import ACTIVE, STATUSES, BankHistory
 from itembank.bank.banks import Bank
@@ -184,25 +183,3 @@ def _in_words(target: str) -> str:
 
 def _ancestors(bank: Bank) -> tuple[str, ...]:
     return () if bank.history is None else bank.history.ancestors
-
-
-def keep_half_width(bank: Bank, n_items: int, half_width: Callable[[], float]) -> None:
-    """Keep the half-width of 95 % intervals from so many items that 'auto' chooses, for `kept_half_width`."""
-    name = cache_name("half-width", bank.targets.last, n_items)
-    bank.cache.arrays(name, lambda: {"half_width": np.array([half_width()])})
-
-
-def kept_half_width(bank: Bank) -> tuple[int, float] | None:
-    """Return a number of items and the half-width of 95 % intervals from so many, if one was found before.
-
-    For those that the bank was published with; else for a hundred items if `accuracy` or `select` tried these.
-    """
-    for one in () if bank.published is None else bank.published.subsets:
-        if "half_width" in one.measured:
-            return one.selection.n_items, one.measured["half_width"]
-    for n_items in (100, bank.n_items // 5, 50, 200, 30, 300, 20, 10, 500):
-        name = cache_name("half-width", bank.targets.last, n_items)
-        kept = bank.cache.kept(name, fits=lambda one: one.keys() == {"half_width"})
-        if kept is not None and kept["half_width"].shape == (1,):
-            return n_items, float(kept["half_width"][0])
-    return None

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from itembank.bank.banks import Bank
     from itembank.calibration.calibration_specs import CalibrationSpec
-    from itembank.planning.accuracy import MoreModels
+    from itembank.planning.more_models import MoreModels
     from itembank.responses.responses import ResponseMatrix
 
 _ITEM_MODEL = headed(
@@ -285,7 +285,7 @@ def _begin(
     force: bool,
 ) -> None:
     """Write a bank of the items of a table, and say how well it estimates scores."""
-    from itembank.planning.accuracy import plan_models  # noqa: PLC0415
+    from itembank.planning.more_models import plan_models  # noqa: PLC0415
 
     with progress("calibrate") as report:
         bank = ib.banks.start(table, matrix, progress=report, **choices)

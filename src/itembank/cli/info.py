@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
     from itembank.bank.banks import Bank
     from itembank.pages.render import Page
-    from itembank.planning.accuracy import Accuracy
 
 OUTLOOK = (
     "What the item model expects of better models: their score, and the share of it on items that tell them apart "
@@ -128,22 +127,25 @@ def _show_bank(bank: Path, output_format: str) -> None:
         if is_verbose() and outlook.rows():
             print_rows(outlook.rows(), "table", "info", title=OUTLOOK)
         note_overall(loaded)
-        if "±" not in title and loaded.n_models:
-            note(f"How good scores from few items are: itembank plan {bank}")
         note(f"To see more as a page: itembank report {bank} -o bank.html")
 
 
 def _in_a_sentence(bank: "Bank") -> str:
-    """Say how large a bank is, and if that was found before how good scores from few of its items are."""
-    from itembank.bank.bank_views import kept_half_width  # noqa: PLC0415
+    """Say how large a bank is, and how good scores from few of its items are where that is known."""
+    from itembank.planning.plan import overall_plan  # noqa: PLC0415
 
     n_models = bank.n_calibration_models
     models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""
-    found = kept_half_width(bank)
     size = f"A bank of {models}{bank.n_total:,} items"
-    if found is None:
+    subsets = () if bank.published is None else bank.published.subsets
+    known = [(one.selection.n_items, one.measured["half_width"]) for one in subsets if "half_width" in one.measured]
+    if not known and (plan := overall_plan(bank)) is not None:
+        usual = plan.near(100)
+        known = [(usual.n_items, usual.half_width)]
+    if not known:
         return size
-    return f"{size}; scores from {found[0]} items are good to ±{100.0 * found[1]:.1f} points for models like these"
+    whose = " for models like these" if n_models else ""
+    return f"{size}; scores from {known[0][0]} items are good to ±{100.0 * known[0][1]:.1f} points{whose}"
 
 
 def _show_history(bank: "Bank", output_format: str) -> None:
@@ -342,16 +344,8 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
     required=True,
 )
 @option("--title", "Title of the page.  [default: the name of what it is about]", default="")
-@option(
-    "--accuracy/--no-accuracy",
-    "Of a bank: measure how good estimates from 10 to 500 items are. This takes minutes for a large bank, and is done "
-    "once. Else the page has it only if it was measured before.",
-    bool,
-    default=True,
-    show_default=True,
-)
 @bank_option
-def report_command(*, source: Path, output: Path, title: str, accuracy: bool, bank: Path | None) -> None:
+def report_command(*, source: Path, output: Path, title: str, bank: Path | None) -> None:
     """Write a page about a bank, an adaptive session or a study: one HTML file that opens anywhere.
 
     For a bank it says how good estimates from a few of the items are, what is in the bank, how past models score, how
@@ -376,10 +370,7 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
     made: Page | None = next((page for entry in others if (page := entry.load()(source)) is not None), None)
     if source.is_file() and not is_session:
         raise click.UsageError(f"{source} must be a bank's folder or the journal of a session.")
-    refuse_unused(
-        ("bank", is_session, "a journal of a session"),
-        ("accuracy", not is_session and made is None, "a bank"),
-    )
+    refuse_unused(("bank", is_session, "a journal of a session"))
     known = {"title": title, "command": typed_command()}
     with warnings_as_notes():
         if made is not None:
@@ -387,34 +378,8 @@ def report_command(*, source: Path, output: Path, title: str, accuracy: bool, ba
         elif is_session:
             page = _of_session(source, bank, known)
         else:
-            page = _of_bank(source, known, measures=accuracy)
+            page = ib.pages.bank_page(ib.load_bank(source), **known)
     write_report(page, output)
-
-
-def _of_bank(path: Path, known: Mapping[str, str], *, measures: bool) -> "Page":
-    from itembank.planning.accuracy import kept_accuracy  # noqa: PLC0415
-
-    bank = ib.load_bank(path)
-    found, missing = kept_accuracy(bank), "--no-accuracy was given."
-    if found is None and measures:
-        found, missing = _measured(bank)
-    if found is None and bank.published is None:
-        note(f"The page does not say how good estimates are: {missing}")
-    return ib.pages.bank_page(bank, accuracy=found, **known)
-
-
-def _measured(bank: "Bank") -> "tuple[Accuracy | None, str]":
-    """Measure how good estimates are, or say why that cannot be done."""
-    from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.planning.accuracy import accuracy, can_be_measured  # noqa: PLC0415
-
-    if not can_be_measured(bank):
-        return None, "too few past models."
-    try:
-        with progress("report") as advance:
-            return accuracy(bank, progress=advance), ""
-    except DataError as error:  # without some models the rest may leave no item that tells them apart
-        return None, str(error)
 
 
 def _of_session(journal: Path, bank: Path | None, known: Mapping[str, str]) -> "Page":

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @option(
     "--stages",
     "Multistage testing: choose the routing stage, a third of -n. A model's answers to it decide what it is asked"
-    " next (--after). itembank plan says whether stages help.",
+    " next (--after).",
     ["1", "2", "3"],
     default="1",
 )

@@ -13,8 +13,8 @@ from itembank.bank.banks import KNOWN_PARAMETERS, Bank
 from itembank.bank.costs import costs_of_items
 from itembank.errors import ItembankError
 from itembank.numerics.arrays import FloatArray
-from itembank.pages.bank_accuracy import accuracy_answer, accuracy_section
 from itembank.pages.bank_items import items_section
+from itembank.pages.bank_precision import precision_answer, precision_section
 from itembank.pages.blocks import (
     Answer,
     Answers,
@@ -34,7 +34,7 @@ from itembank.pages.blocks import (
 from itembank.pages.grammar import marks, nominal, picture, score, span, tips
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, money, percent, plural, points, unit_words
-from itembank.planning.accuracy import Accuracy, kept_accuracy
+from itembank.planning.plan import Plan, overall_plan
 from itembank.responses.model_features import model_dates
 from itembank.responses.sizes import assumed_questions
 
@@ -42,20 +42,17 @@ SOURCES = ("source", "url", "dataset", "revision", "license")
 """Columns of tables of items and models that say where these are from."""
 
 
-def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", command: str = "") -> Page:
+def bank_page(bank: Bank, *, title: str = "", command: str = "") -> Page:
     """Return the page of a bank.
 
     Parameters
     ----------
     bank : Bank
-    accuracy : Accuracy, optional
-        How good estimates from few items are, as `itembank.planning.accuracy` measures it; by default, what was
-        measured before.
     title, command : str
     """
-    accuracy = kept_accuracy(bank) if accuracy is None else accuracy
+    found = overall_plan(bank)
     sections = (
-        accuracy_section(bank, accuracy),
+        precision_section(bank, found),
         contents_section(bank),
         _models_section(bank),
         items_section(bank),
@@ -65,7 +62,7 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
     return Page(
         title=title or bank_title(bank),
         kind="Item bank" if bank.newest is None else f"Item bank, newest past model {bank.newest!s}",
-        lead=(Answers(tuple(_answers(bank, accuracy))), *_cautions(bank)),
+        lead=(Answers(tuple(_answers(bank, found))), *_cautions(bank)),
         sections=tuple(section for section in sections if section is not None),
         provenance=(*bank_provenance(bank), *_made(bank)),
         command=command,
@@ -73,15 +70,15 @@ def bank_page(bank: Bank, *, accuracy: Accuracy | None = None, title: str = "", 
 
 
 def bank_summary(bank: Bank, title: str = "") -> Page:
-    """Return what a notebook shows of a bank: how good estimates are, where that was measured, and what it holds."""
-    lead = (Answers(tuple(_answers(bank, kept_accuracy(bank)))),)
+    """Return what a notebook shows of a bank: how good estimates are, and what it holds."""
+    lead = (Answers(tuple(_answers(bank, overall_plan(bank)))),)
     return Page(title or bank_title(bank), "Item bank", lead, (contents_section(bank),))
 
 
-def _answers(bank: Bank, accuracy: Accuracy | None) -> Iterator[Answer]:
-    """Say how good estimates are, if that was measured, and how much the bank has."""
-    if accuracy is not None:
-        yield accuracy_answer(accuracy)
+def _answers(bank: Bank, found: Plan | None) -> Iterator[Answer]:
+    """Say how good estimates are, if that is known, and how much the bank has."""
+    if found is not None:
+        yield precision_answer(found)
     aside = f", {count(bank.n_aside)} more kept aside" if bank.n_aside else ""
     yield Answer("Questions", count(bank.n_total), words=f"in {plural(bank.targets.n_scenarios, 'scenario')}{aside}")
     overall = bank.best_known_scores[:, -1]

@@ -178,12 +178,13 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
     widths = (made.estimates.high - made.estimates.low)[rows, at]
     widths = widths[~np.isnan(widths)]
     half = 0.5 * float(np.median(widths)) if widths.size else 0.0
-    if not half > 0.0 or not 0 < int(np.median(made.estimates.n_items[rows, at])) < made.bank.n_total:
+    if (
+        made.bank.headline is not None
+        or not half > 0.0
+        or not 0 < int(np.median(made.estimates.n_items[rows, at])) < made.bank.n_total
+    ):
         return ()
     goal = f"{half / 2.0:.4f}"
-    if made.bank.headline is not None:  # all items together may leave such a score open
-        command = f"itembank plan {bank} --half-width {goal} --target {shlex.quote(made.bank.targets.last)}"
-        return (Facts((("How many questions halve the interval", command),), are_commands=True),)
     if made.bank.published is not None:
         run = int(np.median(made.estimates.n_items[rows, at]))
         more = sorted(size for one in made.bank.published.subsets if (size := one.selection.n_items) > run)

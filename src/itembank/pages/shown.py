@@ -20,7 +20,7 @@ from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Secti
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.gate_page import gate_page
 from itembank.pages.render import Page, pieces_html
-from itembank.pages.theme import interval_words, level_words, plural, points
+from itembank.pages.theme import interval_words, level_words, percent, plural, points
 from itembank.planning.plan import Plan
 from itembank.responses.score_names import without_only_scenario
 from itembank.tabular import few_of_each
@@ -128,22 +128,17 @@ def _answer(row: dict[str, Any]) -> Answer:
 
 
 def _plan(plan: Plan) -> Page:
-    level = level_words(plan.goal.spec.level)
+    level, found = level_words(plan.level), f"True difference that shows {percent(plan.power, 0)} of the time"
     columns = (
         Column("n_items", "Questions", "count"),
         Column(
             "half_width", "Interval ±", "points", 1, f"Half-width of a {level} interval, for a model like past ones"
         ),
-        Column(
-            "detectable_difference", "Difference found", "points", 1, "True difference of two models that would show"
-        ),
-        Column("mean_absolute_error", "Mean error", "points", 2),
-        *(Column(unit, unit, "number", 2) for unit in plan.table.costs),
+        Column("detectable_difference", "Difference found", "points", 1, found),
+        *(Column(unit, unit, "number", 2) for unit in plan.table[0].costs),
     )
     table = Table.of("How precise scores are", "plan", plan.rows(), columns, n_shown=100)
-    how = (
-        f"Questions by {plan.selector}, scores by {plan.method}, cross-validated on past models of bank {plan.bank_id}."
-    )
+    how = f"By a formula, for questions that are drawn at random from bank {plan.bank_id}."
     said = tuple(Text(str(one)) for one in plan.notes)
     return Page("How many questions", "Plan", (*said, Text(how)), (Section("", (table,)),))
 

@@ -1,6 +1,5 @@
 """What `auto` takes: items drawn by the bank; and how wide intervals from drawn and from V-optimal items will be."""
 
-import shlex
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -11,17 +10,15 @@ from itembank.bank.selections import Selection
 from itembank.checks import is_whole
 from itembank.errors import ParameterError, remedy
 from itembank.estimation.calibrated_scores import OutOfFold
-from itembank.estimation.estimator_specs import IN_STAGES, Stacked
+from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.headlines import headline_slopes
-from itembank.estimation.method_trials import sample_of, try_methods, try_stages
+from itembank.estimation.method_trials import sample_of, try_methods
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
-from itembank.numerics.ties import clearly_best
+from itembank.planning.precision import expected_half_width
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.responses.score_names import OVERALL
-from itembank.selection.drawn import expected_half_width
-from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe, stages_of
+from itembank.selection.recipes import STAGE, STAGES, Recipe, read_recipe
 from itembank.selection.select import candidates, open_scenarios, select_by_recipe
 from itembank.selection.selector_specs import DRAWN, METHODS, VOPTIMAL, Drawn, SelectionSpec, VOptimal
 
@@ -166,8 +163,6 @@ def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> Tried:
     """
 
     def measure() -> OutOfFold:
-        if recipe.stages:
-            return try_stages(bank, recipe, IN_STAGES.members).by(IN_STAGES)
         chosen = select_by_recipe(bank, recipe, seed)
         return try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members).by(Stacked())
 
@@ -229,60 +224,3 @@ def stage_sizes(
     later = n_items - first
     parts = [later // (n_stages - 1) + (number < later % (n_stages - 1)) for number in range(n_stages - 1)]
     return (first, *parts)
-
-
-@dataclass(frozen=True, slots=True)
-class StagesCompared:
-    """One batch and stages of as many items, cross-validated."""
-
-    batch: Tried
-    stages: Tried
-    target: str = OVERALL  # The score that the errors are of
-
-    @property
-    def score(self) -> str:
-        """The score in words."""
-        return "the overall score" if self.target == OVERALL else repr(self.target)
-
-    @property
-    def stages_pay(self) -> bool:
-        """Whether errors in stages are smaller, by more than a standard error of the difference."""
-        return clearly_best([self.batch.errors, self.stages.errors]) == 1
-
-    @property
-    def advice(self) -> str:
-        """Say whether stages pay, and by how much, for a plan of one batch."""
-        n_items, n_stages = self.batch.recipe.n_items, len(self.stages.recipe.stages)
-        batch, stages = 100.0 * self.batch.error, 100.0 * self.stages.error
-        if not self.stages_pay:
-            return (
-                f"One batch will do: in {n_stages} stages the mean error of {self.score} from {n_items} items was "
-                f"{stages:.2f} points, in one batch {batch:.2f}."
-            )
-        is_overall = self.target == OVERALL
-        how = remedy(
-            f"select({'bank' if is_overall else f'with_target(bank, {self.target!r})'}, {n_items}, stages={n_stages})",
-            f"select -n {n_items} --stages {n_stages}{'' if is_overall else f' --target {shlex.quote(self.target)}'}",
-        )
-        return (
-            f"Two stages pay: the mean error of {self.score} from {n_items} items falls from {batch:.2f} "
-            f"points in one batch to {stages:.2f} ({how})."
-        )
-
-
-def compare_stages(
-    bank: Bank,
-    batch: Selection,  # All items at once, and the routing stage of as many
-    routing: Selection,
-) -> StagesCompared | None:
-    """Cross-validate a batch and stages; None with too few models for that."""
-    recipes = read_recipe(batch), read_recipe(routing)
-    if recipes[0] is None or recipes[1] is None or not folds(bank):
-        return None
-    sizes, _ = stages_of(routing)
-    in_stages, seed = replace(recipes[1], stages=sizes), batch.seed or 0
-    return StagesCompared(
-        try_recipe(bank, recipes[0], seed),
-        try_recipe(bank, in_stages, seed),
-        bank.targets.last,
-    )

@@ -63,8 +63,7 @@ def select(
         'random', 'stratified', 'anchor-correctness', 'anchor-irt', 'optimal-design', or a spec with its choices.
     stages : int
         With 2 or 3, choose the routing stage of a multistage test of `n_items` in all: a third of them, by the method
-        (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`). `plan` says
-        whether two stages pay.
+        (with 'auto' by 'v-optimal'). What a model answers to them decides its next stage (`next_stage`).
     per_scenario : bool
         Make `n_items` the number for each scenario instead, whatever the method.
     rng : Generator, int or None

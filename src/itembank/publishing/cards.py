@@ -43,7 +43,7 @@ This bank was published **without past models' responses**. With it you can esti
 `p-irt`, `factor`, `weighted`, `mean`), select items, and run adaptive sessions. These need the whole bank:
 
 - methods that learn from responses (`ridge`, `task-mean`);
-- items chosen by responses (`anchor-correctness`), `itembank plan`, `study homogeneity` and `prepare`;
+- items chosen by responses (`anchor-correctness`), `study homogeneity` and `prepare`;
 - calibrated intervals{but}. Of other items that were not drawn by chance intervals come from the item model alone, and
   are too narrow if it is wrong.
 """

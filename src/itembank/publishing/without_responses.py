@@ -34,10 +34,10 @@ from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
+from itembank.planning.precision import expected_half_width
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.content_order import order_among
 from itembank.responses.responses import ResponseMatrix
-from itembank.selection.drawn import expected_half_width
 
 
 @one_blas_thread()

@@ -9,10 +9,8 @@ import numpy as np
 
 from itembank.bank.bank_factors import fitted_factor_model
 from itembank.bank.banks import Bank
-from itembank.bank.selections import Selection
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import t_reach
 from itembank.numerics.ties import rounded
 from itembank.responses.siblings import order_by_answers
 from itembank.selection.pools import Choice, ItemPools
@@ -27,16 +25,13 @@ def choose_drawn(pools: ItemPools, spec: Drawn) -> list[Choice]:
     group = targets.scenario_index[items]
     is_candidate = np.concatenate([pool.is_candidate for pool in scenarios])
     must_come = np.isin(items, np.concatenate([pool.items[pool.included] for pool in scenarios]))
-    weights = (targets.scenario_weights[targets.scenario_index] * targets.weights)[items]
-    mean, size = expected_answers(pools.bank)
-    aimed = weights * size[items]
-    shares = spec.flat * weights / weights.sum() + (1.0 - spec.flat) * aimed / aimed.sum()
+    shares, mean = shares_of_draw(pools.bank, spec)[items], expected_answers(pools.bank)[0]
     counts = pools.counts if pools.is_per_scenario else None
     probabilities = inclusion_probabilities(
         np.where(is_candidate, shares, 0.0), group, pools.n_items, certain=must_come, counts=counts
     )
     # an item that counts and cannot come, beside items that must: no probability says how the sample was drawn
-    is_known = bool(np.all(probabilities[weights > 0.0] > 0.0))
+    is_known = bool(np.all(probabilities[shares > 0.0] > 0.0))
     # scenarios in any order, each from easy to hard or back: the more samples are possible, the better is the variance
     # known. Of equals the first by what past models answered
     place, direction = pools.rng.permutation(len(scenarios)), pools.rng.choice([-1.0, 1.0], len(scenarios))
@@ -49,6 +44,14 @@ def choose_drawn(pools: ItemPools, spec: Drawn) -> list[Choice]:
         expanded = pool.weights[ours - start] / probabilities[ours]  # (Hajek 1971)
         total = max(float(expanded.sum()), np.finfo(float).tiny)
         result.append(Choice(ours - start, expanded / total, probabilities[ours] if is_known else None))
+    return result
+
+
+def shares_of_draw(bank: Bank, spec: Drawn) -> FloatArray:
+    """Return what probabilities are in proportion to, (n_items,), summing to one; 0 of items that do not count."""
+    weights = bank.targets.overall_weights
+    aimed = weights * expected_answers(bank)[1]
+    result: FloatArray = spec.flat * weights / weights.sum() + (1.0 - spec.flat) * aimed / aimed.sum()
     return result
 
 
@@ -69,21 +72,6 @@ def expected_answers(bank: Bank) -> tuple[FloatArray, FloatArray]:
         mean, residual = right[-1], right[-1] * (1.0 - right[-1])
     spread = np.mean(right * (1.0 - right), axis=0)
     return mean, np.sqrt((residual + spread) / 2.0)
-
-
-def expected_half_width(bank: Bank, selection: Selection, *, level: float) -> float:
-    """Half of the interval of the overall score that these drawn items will typically give; NaN of items chosen else.
-
-    ``t sqrt(sum_S (1 - pi) (w / pi)^2 s^2)``, s by `expected_answers`: what the draw itself leaves of the chance in it.
-    """
-    probabilities = selection.inclusion_probabilities
-    if probabilities is None or selection.n_items < 2:
-        return np.nan
-    targets, items = bank.targets, bank.responses.item_indices(selection.item_ids)
-    weights = targets.scenario_weights[targets.scenario_index[items]] * targets.weights[items]
-    size = expected_answers(bank)[1][items]
-    variance = float(np.sum((1.0 - probabilities) * (weights / probabilities * size) ** 2))
-    return float(t_reach(level, selection.n_items - 1.0) * np.sqrt(variance))
 
 
 def _right_of_thirds(bank: Bank) -> FloatArray:

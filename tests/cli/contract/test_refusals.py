@@ -21,7 +21,6 @@ pytestmark = pytest.mark.usefixtures("few_folds")
 LOG = Path(__file__).parents[2] / "readers" / "lm_eval_0_4_13"
 _MODEL = "-- --model hf --model_args pretrained=org/m"
 _RUN = f"run lm-eval bank {{}} -o out/run {_MODEL}"
-_PLAN = "plan bank-20 --method weighted --selector random"
 _CALIBRATE = "calibrate past.parquet -o out/bank"
 _START = f"session start costly -o out/j --model-id m {shlex.join(map(str, LIMIT))}"
 _DESIGN = "select costly -n 6 --method optimal-design"
@@ -110,18 +109,11 @@ MISUSED = {
         "--method magic": "magic",
     },
     "gate some.parquet some.parquet": {"--estimand expected": "'questions'"},
-    "plan bank-20": {"--selector nothing": "'nothing' is not one of", "--method nothing": "'nothing' is not one of"},
-    _PLAN: {
+    "plan bank-20": {
         "--half-width 2": "half_width",
         "--half-width 0.1 --difference 0.1": "one goal",
         "--level 0": "level",
         "--max-items 1": "max_items",
-    },
-    "plan bank": {
-        "--session": "one of -n N and --half-width W",
-        "--session -n 9 --half-width 0.1": "one of -n N and --half-width W",
-        "-n 9": "--n-items goes with --session",
-        "--session -n 9 --power 0.9": "--power goes with items that are asked at once",
     },
     f"{_START} {shlex.join(FAST)}": {
         "--half-width wide": "SCORE=NUMBER",
@@ -140,7 +132,6 @@ MISUSED = {
     "session ask": {"absent": "does not exist"},
     "report -o out/page.html": {
         "bank --bank bank": "--bank goes with a journal of a session",
-        "begun.jsonl --no-accuracy": "--accuracy goes with a bank",
         "new.parquet": "must be a bank's folder or the journal of a session",
     },
     "run inspect bank task.py -o out/run": {

@@ -74,7 +74,7 @@ CALLS = {
         "bank past.csv --ranking --method p-irt",
     ],
     "gate verdict": ["alone.csv another.csv --margin 0.3 --self-test", "alone.csv another.csv --margin 0.3"],
-    "plan": ["bank --selector random --method mean --max-items 15 --half-width 0.2", "bank-2 --session -n 6"],
+    "plan": ["bank --max-items 15 --half-width 0.2", "bank --difference 0.3 --target math"],
     "replay": ["bank-2 new.parquet --max-items 4 --session fast.toml --cost tokens"],
     "session ask": ["asked.jsonl --format table"],
     "session tell": ["asked.jsonl math/0 --response 1 --format table"],
@@ -142,7 +142,6 @@ NOT_PRINTED = {
     "check-items items": "rival n_rival n_key differs_for differs_by text",
     **dict.fromkeys(("transfer methods", "transfers transfers.methods"), "log_error"),
     "gate": "repeats",
-    "plan": "stages_advice",
     "prediction": "at-cost reach",
     "session-serve": "warnings",
 }
@@ -292,7 +291,6 @@ OTHER_ROWS = {
     "scaling transfer": "of a pair of scenarios, CSV has the pair beside each of its rows",
     "gate verdict": "CSV has both kinds of flips, which JSON has by scenario, beside the verdict",
     "bank list": "the table has sizes of one bank in words",
-    "plan": "the table has a dash where a way is compared with itself",
     "session tell": "the table has a line for each fact",
     "study table": "the table has means over rows",
 }

@@ -270,29 +270,22 @@ _COMPARE = Case(
 )
 _PLAN = Case(
     modes={
-        "sizes": Mode("bank --selector random --method mean --max-items 15 --format json"),
-        "half-width": Mode("bank --selector random --method mean --max-items 15 --half-width 0.2 --format json"),
-        "difference": Mode("bank --selector v-optimal --method p-irt --max-items 15 --difference 0.2 --format json"),
-        "session": Mode("bank-2 --session -n 6 --format json", values={"--session": "--session random.toml"}),
+        "sizes": Mode("bank --format json"),
+        "half-width": Mode("bank --max-items 15 --half-width 0.2 --format json"),
+        "difference": Mode("bank --max-items 15 --difference 0.2 --format json"),
     },
     values=options(
-        "--jobs 2 --seed 7 --format table --half-width 0.1 --difference 0.1 --target math --level 0.8 "
-        "--estimand repeated --power 0.6 --selector stratified --method weighted --max-items 11 --session "
-        "fast.toml --n-items 7"
+        "--format table --half-width 0.1 --difference 0.1 --target math --level 0.8 --estimand repeated --power 0.6 "
+        "--max-items 11"
     ),
-    no_effect={
-        **no_chance("difference"),
-        ("sizes", "--max-items"): "up to 500 items every size is tried",
-    },
     nowhere=ONE_ATTEMPT,
     stops={
         ("half-width", "--difference"): "give half_width or difference, not both",
         ("difference", "--half-width"): "give half_width or difference, not both",
     },
-    never={"--jobs": "numbers do not depend on the number of processes"},
 )
 
-_ABOUT_PAGES = ("--output", "--title", "--accuracy", "--bank")
+_ABOUT_PAGES = ("--output", "--title", "--bank")
 _REPORT = Case(
     modes={
         "bank": Mode("bank -o out/page.html", about=_ABOUT_PAGES),
@@ -300,7 +293,7 @@ _REPORT = Case(
             "out/answered.jsonl --bank bank-2 -o out/page.html", brings=("answered.jsonl",), about=_ABOUT_PAGES
         ),
     },
-    values={**options("--output out/other.html --title Other --bank bank"), "--accuracy": "--no-accuracy"},
+    values=options("--output out/other.html --title Other --bank bank"),
     nowhere={"--bank": "a bank that is not the session's is refused, which names the option"},
 )
 CASES = {
