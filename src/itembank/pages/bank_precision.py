@@ -35,8 +35,8 @@ def precision_section(bank: Bank, found: Plan | None) -> Section | None:
         usual = found.near(USUAL)
         lead = (
             f"{count(usual.n_items)} questions give the score of a model like past ones within ± "
-            f"{points(usual.half_width)}. Intervals cover the true score whatever a model is; for models unlike past ones "
-            "they are wider or narrower."
+            f"{points(usual.half_width)}. Intervals cover the true score whatever a model is; for models unlike past "
+            "ones they are wider or narrower."
         )
         how = (
             "By a formula: questions are drawn at random as itembank select does by default, and answers are as far "
@@ -67,7 +67,7 @@ def _precision_chart(found: Plan) -> Chart:
         f"From {count(first)} to {count(last)} questions the half-width of the {level_words(found.level)} interval "
         f"falls from {points(half[0])} to {points(half[-1])}."
     )
-    scale = {"nice": False, "domain": [first, max(last, first + 1)]}  # of a tiny bank all items may be all
+    scale = {"nice": False, "domain": [first, max(last, first + 1)]}  # the table of a tiny bank has one size
     x = number("items", "Questions run", "d", log=True, scale=scale, values=sizes.tolist())
     y = number("half_width", "Points of the score")
     tip = tips(items=("Questions", ",d"), half_width=("Half-width", ".2f"), difference=("Detectable difference", ".2f"))
