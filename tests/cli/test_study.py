@@ -47,9 +47,8 @@ def test_the_page_of_a_study_can_be_written_later(run, study, tmp_path):
     run.ok("report", study, "-o", page, "--title", "Ours")
     assert "<h1>Ours</h1>" in page.read_text(encoding="utf-8")
     assert "Mean error" in page.read_text(encoding="utf-8")
-    for words in (["--no-accuracy"], [study / "summary.parquet"]):
-        refused = run("report", study, *words, "-o", page)
-        assert refused.code == 2, refused.err
+    refused = run("report", study, study / "summary.parquet", "-o", page)
+    assert refused.code == 2, refused.err
 
 
 def test_a_table_has_one_row_a_method_and_one_column_a_size(run, study):

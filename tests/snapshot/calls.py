@@ -138,7 +138,7 @@ CALLS = {
     "validity past": "scaling transfer past.parquet --show validity --format json",
     "test-time page": "scaling test-time samples.parquet --bank bank-beta-binomial --k 1,10 "
     "--spec model-based.toml --report test-time.html --format json",
-    "report": "report base -o base.html --no-accuracy",
+    "report": "report base -o base.html",
     "report accuracy": "report named -o named.html --accuracy",
     "report results": "estimate bank new.parquet --report results.html --selection v-optimal.json",
     "report session": "report run.jsonl -o session.html",

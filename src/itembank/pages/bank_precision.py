@@ -35,8 +35,8 @@ def precision_section(bank: Bank, found: Plan | None) -> Section | None:
         usual = found.near(USUAL)
         lead = (
             f"{count(usual.n_items)} questions give the score of a model like past ones within ± "
-            f"{points(usual.half_width)}. Their intervals cover the true score whatever the model is, and are wider "
-            "for models unlike past ones."
+            f"{points(usual.half_width)}. Intervals cover the true score whatever a model is; for models unlike past "
+            "ones they are wider or narrower."
         )
         how = (
             "By a formula: questions are drawn at random as itembank select does by default, and answers are as far "
@@ -67,15 +67,16 @@ def _precision_chart(found: Plan) -> Chart:
         f"From {count(first)} to {count(last)} questions the half-width of the {level_words(found.level)} interval "
         f"falls from {points(half[0])} to {points(half[-1])}."
     )
-    scale = {"nice": False, "domain": [first, 3.2 * last]}  # so far that the lines' names stand behind them
+    scale = {"nice": False, "domain": [first, max(last, first + 1)]}  # the table of a tiny bank has one size
     x = number("items", "Questions run", "d", log=True, scale=scale, values=sizes.tolist())
     y = number("half_width", "Points of the score")
     tip = tips(items=("Questions", ",d"), half_width=("Half-width", ".2f"), difference=("Detectable difference", ".2f"))
-    lines = (("half_width", "@main", "± interval", 8), ("difference", "@other", "detectable", -6))  # apart at 0
-    label: Spec = {"align": "left", "dx": 8, "fontWeight": 600, "where": equals("items", last)}
+    lines = (("half_width", "@main", "± interval"), ("difference", "@other", "detectable difference"))
+    # over the beginning of each line, from where it falls
+    label: Spec = {"align": "left", "dx": 6, "dy": -8, "fontWeight": 600, "where": equals("items", first)}
     spec = picture(
-        (marks("line", x, of(y, one), tip=tip, color=tone, point={"color": tone}) for one, tone, *_ in lines),
-        (marks("text", x, of(y, one), color=tone, text=text, dy=dy, **label) for one, tone, text, dy in lines),
+        (marks("line", x, of(y, one), tip=tip, color=tone, point={"color": tone}) for one, tone, _ in lines),
+        (marks("text", x, of(y, one), color=tone, text=text, **label) for one, tone, text in lines),
         height=260,
     )
     shows = f"Between two models on the same questions, detected {percent(found.power, 0)} of the time"
