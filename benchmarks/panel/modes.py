@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-import itembank as ib
 from benchmarks.kept_parts import kept_folder, run_parts
 from benchmarks.panel.table import NAMES
+from itembank.calibration.build import build_bank
 from itembank.errors import ItembankWarning
+from itembank.estimation.estimate import estimate
 from itembank.estimation.own_means import own_means
 from itembank.responses.responses import ResponseMatrix
-from itembank.selection.select import select as select_by
+from itembank.selection.select import select
 from itembank_studies.study_files import load_data
 from itembank_studies.study_specs import DataSpec
 
@@ -140,7 +141,7 @@ def estimates_of(
     band, number = split
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ItembankWarning)
-        bank = ib.build_bank(responses.take(models=past))
+        bank = build_bank(responses.take(models=past))
         models = responses.take(models=new, items=responses.item_indices(bank.item_ids))
         truth = bank.targets.with_overall(bank.targets.scenario_means(models.responses))
         rows = []
@@ -163,13 +164,13 @@ def estimates_of(
             if n_items > MOST * bank.n_items:
                 continue
             for repeat in range(REPEATS):
-                drawn, random = (select_by(bank, n_items, method=method, rng=repeat) for method in ("drawn", "random"))
+                drawn, random = (select(bank, n_items, method=method, rng=repeat) for method in ("drawn", "random"))
                 own = models.take(items=models.item_indices(random.item_ids))
-                add(DRAWN, n_items, repeat, ib.estimate(bank, models, selection=drawn).scores)
+                add(DRAWN, n_items, repeat, estimate(bank, models, selection=drawn).scores)
                 add(RANDOM, n_items, repeat, own_means(bank, own, level=0.95).scores)
             for method, selector, estimator in ((VOPTIMAL, "v-optimal", "auto"), (IRT, "anchor-irt", "gp-irt")):
-                chosen = select_by(bank, n_items, method=selector, rng=0)
-                add(method, n_items, 0, ib.estimate(bank, models, selection=chosen, method=estimator).scores)
+                chosen = select(bank, n_items, method=selector, rng=0)
+                add(method, n_items, 0, estimate(bank, models, selection=chosen, method=estimator).scores)
     return pl.concat(rows)
 
 

@@ -50,7 +50,7 @@ def spec_of(name: str) -> StudySpec:
     return StudySpec(
         name,
         splits=(RandomShare(test_share=0.25),),
-        selectors=("auto", "anchor-irt", "stratified", QUADRATURE),
+        selectors=("v-optimal", "anchor-irt", "stratified", QUADRATURE),
         estimators=("auto", "gp-irt", "weighted", AIPW, QUADRATURE),
         pairs=(DEFAULT, IRT, RANDOM, RANDOM_AIPW, QUADRATURES),
         n_items=(30, 100),

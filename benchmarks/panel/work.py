@@ -20,7 +20,7 @@ from itembank_studies.comparison_study import PreparedFold, fold_estimates, prep
 from itembank_studies.splits import Fold, folds_of
 from itembank_studies.study_specs import StudySpec
 
-DEFAULT = ("auto", "auto")
+DEFAULT = ("v-optimal", "auto")
 STAGES = ("two stages", "auto")
 SESSION = ("session", "auto")
 

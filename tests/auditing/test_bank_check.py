@@ -52,8 +52,16 @@ def test_estimates_are_those_of_the_verbs_and_truth_is_the_mean_of_all_items(che
     np.testing.assert_allclose([row["error"] for row in rows], [row["estimate"] for row in rows] - truth.ravel())
 
 
-def test_expected_errors_are_those_on_the_banks_own_models(check, bank):
-    selection = select(bank, 20, rng=0)
+def test_expected_errors_of_drawn_items_are_those_of_the_draw(check, bank, new):
+    found = estimate(bank, new, selection=select(bank, 20, rng=0))
+    last = check.rows()[-4:]
+    means = np.sqrt(2.0 / np.pi) * found.standard_error.mean(axis=0)
+    np.testing.assert_allclose([row["expected_error"] for row in last], means)
+
+
+def test_expected_errors_are_those_on_the_banks_own_models(bank, new):
+    selection = select(bank, 20, method="v-optimal", rng=0)
+    check = check_bank(bank, new, selection=selection)
     stacked = Stacked()
     trials = try_methods(bank, sample_of(bank, selection), selection, stacked.members).by(stacked)
     expected = np.abs(trials.value - trials.truth).mean(axis=0)

@@ -63,7 +63,7 @@ def test_tables_and_pages_name_the_score(run, folder, bank_with_board):
 
 def test_selections_name_the_score_that_they_were_tried_on(run, folder, bank_with_board):
     outcome = run.ok("select", bank_with_board, "-n", 9, "--target", "board", "-o", folder / "s.json")
-    assert "Cross-validated mean error of 'board'" in outcome.err
+    assert "interval of 'board': about ±" in outcome.err
     refused = run("select", bank_with_board, "-n", 9, "--target", "board", "--method", "random")
     assert refused.code == 2
     assert "goes with --method auto" in refused.err

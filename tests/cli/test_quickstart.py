@@ -112,7 +112,7 @@ def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_es
     assert (folder / "estimates.csv").read_bytes() == before
     rows = again.json["rows"]
     assert [row["strategy"] for row in rows] == STRATEGIES
-    assert [row["method"] for row in rows] == ["mean", "weighted", "gp-irt", "stacked"]
+    assert [row["method"] for row in rows] == ["mean", "weighted", "gp-irt", "design-based"]
     written = pl.read_csv(folder / "estimates.csv")
     overall, default = written.filter(target="overall"), rows[-1]
     points = 100.0 * np.abs((overall["estimate"] - overall["true"]).to_numpy())

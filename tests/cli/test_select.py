@@ -57,7 +57,8 @@ def test_v_optimal_items_are_spread_as_the_scores_want(run, bank_folder, tmp_pat
 def test_says_what_it_chose_and_why(run, bank_folder, tmp_path):
     outcome = run("select", bank_folder, "-n", 12, "-o", tmp_path / "s.json")
     selection = Selection.load(tmp_path / "s.json")
-    assert selection.explanation.startswith("v-optimal. Cross-validated mean error of the overall score")
+    assert selection.explanation.startswith("drawn. 95 % interval of the overall score: about ±")
+    assert selection.explanation.endswith("points if it is like the 12 past ones (--method v-optimal).")
     assert f"Chosen by {selection.explanation}" in outcome.err
 
 

@@ -19,7 +19,6 @@ from itembank.selection.selector_specs import OptimalDesign
 from itembank.sessions.answers import session_responses
 from itembank.sessions.events import event_from_dict
 from itembank.sessions.limits import Budget, Decision, Stopping
-from itembank.sessions.plan_sessions import plan_sessions
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.replay import replay
 from itembank.sessions.session import AdaptiveSession
@@ -243,13 +242,6 @@ def test_a_replay_is_what_sessions_driven_by_hand_end_with():
         session = drawn(budget=Budget(n_items=20))
         run(session, dict(zip(BANK.item_ids, responses.responses[row].tolist(), strict=True)))
         np.testing.assert_array_equal(scores_of(session)[:, 0], np.stack(found[0].estimates.scores)[:, row])
-
-
-def test_a_plan_tries_them():
-    found = plan_sessions(BANK, 12, spec=SessionSpec("drawn"))
-    assert [one.name for one in found.designs] == ["at once", "in two stages", "one by one"]
-    assert np.isfinite(found.designs[-1].errors).sum() == BANK.n_models
-    assert found.designs[-1].command.endswith("--criterion drawn")
 
 
 @pytest.mark.parametrize("n_models", [0, 1, 5])

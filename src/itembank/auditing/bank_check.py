@@ -18,7 +18,7 @@ from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import choose_method, sample_of, try_methods
 from itembank.estimation.observations import bank_positions, known_items
 from itembank.estimation.predictions import scenario_sums
-from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.planning.select import select
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.readers.agreement import only_items
@@ -254,11 +254,13 @@ def _checked(
     progress: ProgressCallback,
 ) -> Iterator[CheckedScore]:
     """Estimate all models' scores from the chosen items; of what nothing is known `estimate` warns."""
-    sample = sample_of(bank, selection)
-    spec = choose_method(bank, sample, selection, progress=progress).spec
     estimates = estimate(bank, responses, selection=selection, level=level, progress=progress)
     expected = np.full(truth.shape[1], np.nan)
-    if folds(bank):
+    if estimates.interval_kind == "design":
+        expected = np.sqrt(2.0 / np.pi) * mean_where_known(estimates.standard_error)  # of normal errors
+    elif folds(bank):
+        sample = sample_of(bank, selection)
+        spec = choose_method(bank, sample, selection, progress=progress).spec
         errors = np.abs(try_methods(bank, sample, selection, spec.members).by(spec).error)
         known = ~np.isnan(errors)
         expected[known.any(axis=0)] = np.nanmean(errors[:, known.any(axis=0)], axis=0)

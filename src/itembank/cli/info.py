@@ -291,8 +291,8 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
     rows = {name: f"{value:.4g} ({known[name]})" if name in known else value for name, value in about.items()}
     if "measured" in about:
         rows["measured"] = "; ".join(
-            f"{one['n_items']} items: mean error {100.0 * one['error']:.1f} points, interval "
-            f"±{100.0 * one['half_width']:.1f}"
+            f"{one['n_items']} items: interval ±{100.0 * one['half_width']:.1f} points"
+            + (f", mean error {100.0 * one['error']:.1f}" if "error" in one else "")
             for one in about["measured"]
         )
     for name in ("prompts", "notes"):
