@@ -72,7 +72,9 @@ def test_expected_errors_are_those_on_the_banks_own_models(bank, new):
 def test_a_bank_suits_models_of_its_own_kind(check):
     assert check.suits
     assert len(check.verdicts) == 12
-    assert all("is within what the bank expects (" in sentence for sentence in check.verdicts[:1])
+    within = [one for one in check.verdicts if "is within what the bank expects (" in one]
+    (outside,) = set(check.verdicts) - set(within)
+    assert outside.endswith("By chance that is so for 5 of 100 models, often for several at a draw.")
 
 
 def test_all_items_leave_no_error(bank, new):

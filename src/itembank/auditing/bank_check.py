@@ -44,8 +44,10 @@ class CheckedScore:
     estimate, low, high : float
         From the chosen items alone, with the interval.
     expected_error : float
-        Cross-validated mean absolute error of past models, with items chosen in the same way; NaN where it
-        is not known.
+        Cross-validated mean absolute error of past models, with items chosen in the same way; of drawn items that
+        of such a draw. NaN where it is not known.
+    is_drawn : bool
+        Whether the interval rests on how the items were drawn.
     """
 
     model_id: str
@@ -58,6 +60,7 @@ class CheckedScore:
     low: float
     high: float
     expected_error: float
+    is_drawn: bool = False
 
     @property
     def error(self) -> float:
@@ -82,12 +85,15 @@ class CheckedScore:
     def in_words(self, level: float) -> str:
         """Say it in a sentence, in points."""
         side = self.high - self.estimate if self.truth > self.estimate else self.estimate - self.low
-        own = f"; cross-validated errors of past models average {100.0 * self.expected_error:.1f}"
-        own = "" if math.isnan(self.expected_error) else own
+        whose = "errors of such draws" if self.is_drawn else "cross-validated errors of past models"
+        own = "" if math.isnan(self.expected_error) else f"; {whose} average {100.0 * self.expected_error:.1f}"
         bank_says = f"what the bank expects ({100.0 * side:.1f} at {100.0 * level:g} %{own})"
         start = f"{self.model_id}, {self.n_chosen} items: the error of {100.0 * abs(self.error):.1f} points is"
         if self.is_covered:
             return f"{start} within {bank_says}."
+        if self.is_drawn:
+            often = f"{100.0 * (1.0 - level):g} of 100"
+            return f"{start} outside {bank_says}. By chance that is so for {often} models, often for several at a draw."
         return (
             f"{start} outside {bank_says}. The bank does not suit this model: calibrate it with models like this one, "
             "or take more items."
@@ -272,6 +278,7 @@ def _checked(
         yield CheckedScore(
             **{name: row[name] for name in ("model_id", "target", "n_items", "n_total", "estimate", "low", "high")},
             n_chosen=selection.n_items,
+            is_drawn=estimates.interval_kind == "design",
             truth=float(truth[model, target]),
             expected_error=float(expected[target]),
         )
