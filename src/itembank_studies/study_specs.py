@@ -10,7 +10,7 @@ from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.checks import check_fraction, check_one_of, check_whole, is_number, is_whole
 from itembank.errors import ParameterError, did_you_mean, shown
 from itembank.estimation.estimator_specs import METHODS as ESTIMATIONS
-from itembank.estimation.estimator_specs import Auto, EstimationSpec, IntervalKind
+from itembank.estimation.estimator_specs import Auto, EstimationSpec, IntervalChoice
 from itembank.methods import MethodTable
 from itembank.responses.score_names import Across, Within
 from itembank.selection.selector_specs import METHODS as SELECTIONS
@@ -93,7 +93,7 @@ def _as_tuple(value: Any) -> Any:
     return tuple(_as_tuple(one) for one in value) if isinstance(value, list) else value
 
 
-AUTO = "auto"
+AUTO: Final = "auto"
 CALIBRATED: Final = "calibrated"
 DRAWN = ("random", "stratified")
 """Selectors whose items come by chance with known probabilities, as design-based intervals need."""
@@ -273,7 +273,7 @@ class StudySpec:
         Random splits are drawn anew in each; those that are not random draw only new items.
     level : float
         Of the intervals.
-    interval : {'calibrated', 'model-based', 'design'}
+    interval : {'auto', 'calibrated', 'model-based', 'design'}
         Kind of the intervals, as for `estimate`. 'design' goes with the estimator 'auto' alone, since it brings its
         own estimate, and with selectors that draw: 'random', 'stratified'.
     cost : str
@@ -302,7 +302,7 @@ class StudySpec:
     n_draws: int = 1
     repeats: int = 1
     level: float = 0.95
-    interval: IntervalKind = CALIBRATED
+    interval: IntervalChoice = AUTO
     cost: str = ""
     targets: tuple[str, ...] = ()
     seed: int = 0
@@ -424,10 +424,10 @@ def _check_sizes(spec: StudySpec) -> None:
 
 def _check_interval(spec: StudySpec) -> None:
     """Refuse a kind of interval that is none, and methods that design-based ones do not go with."""
-    kinds = get_args(IntervalKind)
+    kinds = get_args(IntervalChoice)
     check_one_of("interval of a study", spec.interval, kinds)
     check_unique(list(spec.targets), "targets")
-    if spec.targets and spec.interval != CALIBRATED:
+    if spec.targets and spec.interval not in {AUTO, CALIBRATED}:
         raise ParameterError(
             f"targets of a study, {shown(spec.targets)}, have calibrated intervals alone, got {spec.interval!r}. Leave "
             "the interval out."

@@ -44,7 +44,7 @@ from itembank.cli.render import (
     warnings_as_notes,
 )
 from itembank.errors import visible
-from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, IntervalKind
+from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, IntervalChoice
 from itembank.responses.score_names import OVERALL, without_only_scenario
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ TITLES = {
 @method_option(MethodName(METHODS), "How the score is estimated.")
 @option(
     "--interval",
-    "Where the width of intervals comes from: cross-validated errors of past models (calibrated), the item model, or "
-    "how items were drawn (design).",
-    IntervalKind,
-    default="calibrated",
+    "Where the width of intervals comes from: how items were drawn (design), cross-validated errors of past models "
+    "(calibrated), or the item model. auto: design where items were drawn by chance, else calibrated.",
+    IntervalChoice,
+    default="auto",
 )
 @estimand_option
 @level_option

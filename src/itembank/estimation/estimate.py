@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from itembank.estimation.estimator_specs import (
     Auto,
     Estimand,
     EstimationSpec,
+    IntervalChoice,
     IntervalKind,
     PointSpec,
     SampleMean,
@@ -59,7 +60,7 @@ def estimate(
     selection: GivenSelection | None = None,
     method: EstimationSpec | str = "auto",
     level: float = 0.95,
-    interval: IntervalKind = "calibrated",
+    interval: IntervalChoice = "auto",
     estimand: Estimand = RUN,
     target: str = "",
     parent: str = "",
@@ -88,18 +89,18 @@ def estimate(
         there. Without it every response counts, as a random sample; of a bank that was published with the items to run,
         those.
     method : spec or str
-        A name of `METHODS` in `itembank.estimation.estimator_specs`, or a spec with its choices. 'auto' takes what
-        was best for past models (`explanation` says why): mostly 'stacked'; with few models the design-based
-        estimate, or 'gp-irt' of items that were not drawn by chance.
+        A name of `METHODS` in `itembank.estimation.estimator_specs`, or a spec with its choices. 'auto' is the
+        design-based estimate of items that were drawn by chance; of others 'stacked', or with few past models
+        'gp-irt' (`explanation` says why).
     level : float
         Of the intervals.
-    interval : {'calibrated', 'model-based', 'design'}
-        'calibrated': as wide as cross-validated errors on past models ask for (`calibrated_half_widths`);
-        with fewer than ten of them whose full scores are known (`Bank.known_scores`) it is 'design' where the items
-        were drawn by chance and the method is 'auto', or the bank was begun without an item model, else 'model-based':
-        ``T +- z sqrt(V + (T - m)^2)`` from the item model alone (`score_posterior`). 'design': from how the items were
-        drawn, valid even if the item model is wrong; it brings its own estimate (`design_based_estimates`) and needs
-        items drawn by chance.
+    interval : {'auto', 'calibrated', 'model-based', 'design'}
+        'auto': 'design' where the items were drawn by chance and neither a method nor a parent is named, or the bank
+        was begun without an item model; else 'calibrated'. 'calibrated': as wide as cross-validated errors on past
+        models ask for (`calibrated_half_widths`); with fewer than ten of them whose full scores are known
+        (`Bank.known_scores`) it is 'model-based': ``T +- z sqrt(V + (T - m)^2)`` from the item model alone
+        (`score_posterior`). 'design': from how the items were drawn, valid even if the item model is wrong; it brings
+        its own estimate (`design_based_estimates`) and needs items drawn by chance.
     estimand : {'run', 'repeated'}
         Which score the interval is for. 'run': that of one full run on the bank's items. 'repeated': the mean over
         repeated runs, for models that answer differently each time (`run_variance`; it needs repeated attempts). The
@@ -144,7 +145,7 @@ def estimate(
     """
     spec = METHODS.resolve(method)
     check_fraction("level", level)
-    check_one_of("interval", interval, get_args(IntervalKind))
+    check_one_of("interval", interval, get_args(IntervalChoice))
     check_estimand(estimand, Estimand)
     _check_choices(spec, interval, parent)
     bank = with_target(as_bank(bank), target) if target else as_bank(bank)
@@ -163,7 +164,7 @@ def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
     responses: NewResponses,
     selection: Selection | None,
     spec: EstimationSpec,
-    interval: IntervalKind,
+    interval: IntervalChoice,
     level: float,
     estimand: Estimand,
     parent: str,
@@ -187,17 +188,21 @@ def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
     if isinstance(spec, SampleMean):
         _warn_of_unequal_weights(bank)
     known = Known.of(_ranked_against_others(bank, matrix.model_ids), observations)
-    why, wanted = "", interval
-    if interval == "calibrated":
-        interval, selection, why = _best_interval(known, selection, spec, parent, progress)
-        wanted = interval if interval == "design" else wanted  # it stands in for nothing
-    estimates = _unknown(known, matrix, level=level, interval=interval, estimand=estimand, parent=parent)
-    if interval == "design":
-        estimates = replace(_by_design(estimates, known, selection), explanation=(why + estimates.explanation).strip())
+    kind: IntervalKind
+    if interval in {"auto", "calibrated"}:
+        may_be_drawn = interval == "auto" and not parent and bank.headline is None
+        kind, selection = _best_interval(known, selection, spec, progress, may_be_drawn=may_be_drawn)
+    else:
+        kind = cast("IntervalKind", interval)
+    # nothing is missed where items were drawn, or another kind was asked for
+    wanted = kind if kind in {"design", interval} else "calibrated"
+    estimates = _unknown(known, matrix, level=level, interval=kind, estimand=estimand, parent=parent)
+    if kind == "design":
+        estimates = _by_design(estimates, known, selection)
     else:
         estimates = _by_answers(estimates, known, selection, spec, parent, progress=progress)
     estimates.typicality.months_ahead[:] = _months_ahead(bank, matrix)
-    if interval != "design":
+    if kind != "design":
         of_links = linking_variance(bank.responses.items, bank.targets, observations.answered(bank.n_items))
         estimates = estimates if of_links is None else _widened(estimates, of_links)
     if estimand != RUN:
@@ -211,7 +216,7 @@ def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
         whole,
         matrix.item_ids if selection is None else selection.item_ids,
         again=lambda counted: _estimate(
-            *(bank, counted, asked, spec, wanted, level, estimand, parent),
+            *(bank, counted, asked, spec, interval, level, estimand, parent),
             ignore_unknown=ignore_unknown,
             progress=progress,
         ),
@@ -244,7 +249,7 @@ def _check_choices(spec: EstimationSpec, interval: str, parent: str) -> None:
             f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
             "at 'auto', or take another interval."
         )
-    if parent and not (isinstance(spec, Auto | Stacked) and interval == "calibrated"):
+    if parent and not (isinstance(spec, Auto | Stacked) and interval in {"auto", "calibrated"}):
         raise ParameterError(
             "a parent is weighed with 'stacked' and has calibrated intervals, got method "
             f"{METHODS.name_of(spec)!r} and interval {interval!r}. Leave both as they are, or the parent out."
@@ -254,6 +259,7 @@ def _check_choices(spec: EstimationSpec, interval: str, parent: str) -> None:
 def check_headline(bank: Bank, interval: str, estimand: str, progress: ProgressCallback) -> None:
     """Refuse what a headline score does not go with: it rests on past models' errors alone."""
     name = bank.targets.last
+    interval = "calibrated" if interval == "auto" else interval
     for word, value, only in (("interval", interval, "calibrated"), ("estimand", estimand, RUN)):
         if value != only:
             raise ParameterError(f"the score {name!r} goes with {word} {only!r} alone, got {value!r}. Leave it out.")
@@ -290,18 +296,23 @@ def _ranked_against_others(bank: Bank, model_ids: Sequence[str]) -> Bank:
 
 
 def _best_interval(
-    known: Known, selection: Selection | None, spec: EstimationSpec, parent: str, progress: ProgressCallback
-) -> tuple[IntervalKind, Selection | None, str]:
-    """Return what intervals rest on where calibrated ones are asked for, the selection they rest on, and why."""
+    known: Known,
+    selection: Selection | None,
+    spec: EstimationSpec,
+    progress: ProgressCallback,
+    *,
+    may_be_drawn: bool,
+) -> tuple[IntervalKind, Selection | None]:
+    """Return what intervals rest on where no other ones are asked for, and the selection they rest on."""
     bank, is_auto = known.bank, isinstance(spec, Auto)
     if is_auto and not bank.calibration.is_fitted:
-        return "design", as_if_drawn(bank, known.observations, selection), ""
-    if is_auto and not parent and bank.headline is None and is_by_design(known, selection):
-        return "design", selection, ""
+        return "design", as_if_drawn(bank, known.observations, selection)
+    if is_auto and may_be_drawn and is_by_design(known, selection):
+        return "design", selection
     method = Stacked() if isinstance(spec, Auto) else spec
     if published_subset(bank, selection, method) is not None or folds(bank, progress=progress):
-        return "calibrated", selection, ""
-    return "model-based", selection, ""
+        return "calibrated", selection
+    return "model-based", selection
 
 
 def _unknown(

@@ -54,6 +54,8 @@ MEANING = {
 
 
 IntervalKind = Literal["calibrated", "model-based", "design"]
+IntervalChoice = Literal["auto", "calibrated", "model-based", "design"]
+"""What may be asked for: 'auto' is 'design' where the items were drawn by chance, else 'calibrated'."""
 ANCHOR_FACTOR = 4.0
 """How much smaller the variance of anchor points' weighted mean is than a random sample's (tinyBenchmarks 4.2)."""
 Towards = Literal["weights", "zero"]
