@@ -54,7 +54,7 @@ CALLS = {
             "retired-bank --log",
             "named-bank retired-bank",
         ),
-        *("made-with-scores", "bank:swebench-verified", "made-larger --log"),
+        *("made-with-scores", "bank:mmlu-pro", "made-larger --log"),
     ],
     "publish-tiny": ["bank -n 9 -o made-tiny"],
     "sample-data": ["-o made-sample"],
