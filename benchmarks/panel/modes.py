@@ -91,7 +91,7 @@ def main() -> None:
     tables = {
         "modes": overall_markdown(estimates),
         "modes-sets": sets_markdown(estimates),
-        "modes-others": others_markdown(estimates),
+        "modes-scenarios": scenarios_markdown(estimates),
     }
     for table, text in tables.items():
         (arguments.output / f"{table}.md").write_text(text, encoding="utf-8")
@@ -178,7 +178,8 @@ def measures(estimates: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """Error, coverage, half-width and interval score of each method, in points."""
     missed = pl.max_horizontal(pl.col("low") - pl.col("truth"), pl.col("truth") - pl.col("high"), 0.0)
     width = pl.col("high") - pl.col("low")
-    return estimates.drop_nulls("value").group_by([*by, "method"]).agg(
+    known = estimates.filter(pl.col("truth").is_finite() & pl.col("value").is_finite())
+    return known.group_by([*by, "method"]).agg(
         error=100 * (pl.col("value") - pl.col("truth")).abs().mean(),
         coverage=(missed <= 1e-9).mean(),
         half_width=50 * width.mean(),
@@ -242,8 +243,8 @@ def sets_markdown(estimates: pl.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def others_markdown(estimates: pl.DataFrame) -> str:
-    """Return a table: how often intervals of drawn items hold for scenario scores and for differences of two models."""
+def scenarios_markdown(estimates: pl.DataFrame) -> str:
+    """Return a table: how often intervals of drawn items hold for scenario scores."""
     drawn = estimates.filter(method=DRAWN)
     scenarios = measures(drawn.filter(pl.col("target") != "overall"), ["band", "n_items"])
     lines = ["| new models | items | scenario scores: coverage | half-width |", "|---|---|---|---|"]
