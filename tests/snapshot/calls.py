@@ -139,7 +139,6 @@ CALLS = {
     "test-time page": "scaling test-time samples.parquet --bank bank-beta-binomial --k 1,10 "
     "--spec model-based.toml --report test-time.html --format json",
     "report": "report base -o base.html",
-    "report accuracy": "report named -o named.html --accuracy",
     "report results": "estimate bank new.parquet --report results.html --selection v-optimal.json",
     "report session": "report run.jsonl -o session.html",
     "report study": "report study -o study.html",

@@ -22,7 +22,6 @@ FEWER_DIGITS = {
 thousandth."""
 OTHERS = {
     "calibrate mml-counts": "few models: acceleration stops after 13 or after 250 steps, at about the same items",
-    "report accuracy": "with all items asked, intervals have no width: by rounding they hold the score or not",
 }
 """Calls that another processor answers otherwise, and why."""
 
