@@ -1,7 +1,7 @@
 """Draw the figure of the README: ``ITEMBANK_SHARED=... python -m benchmarks.readme_figure`` (two CPU-minutes).
 
 A random quarter of the models of Open LLM Leaderboard v1 is held out; the others calibrate a bank. Scores of the
-held-out models are estimated from 100 items: random ones, items drawn by the bank, and V-optimal ones.
+held-out models are estimated from 100 items: random ones, items drawn by the bank, anchor points, and V-optimal ones.
 """
 
 import argparse
@@ -33,9 +33,10 @@ def main() -> None:
     panels = [
         panel("random sampling", bank, new, truth, selector="stratified", method="mean"),
         panel("itembank, drawn", bank, new, truth, selector="drawn", method="auto"),
+        panel("tinyBenchmarks (IRT++)", bank, new, truth, selector="anchor-irt", method="gp-irt"),
         panel("itembank, V-optimal", bank, new, truth, selector="v-optimal", method="auto"),
     ]
-    chance, drawn, optimal = panels
+    chance, drawn, _, optimal = panels
     title = (
         f"{N_ITEMS} of {bank.n_items:,} questions: random sampling errs by {points(chance.error)} on average, items drawn "
         f"by the bank by {points(drawn.error)}, V-optimal ones by {points(optimal.error)}"
