@@ -9,8 +9,8 @@ from itembank.numerics.arrays import FloatArray, IntArray
 FEWEST = 5
 """Answers of both from which on it is asked how alike their errors are."""
 DOUBT = 1.0
-"""Standard errors by which a correlation is taken for less than it looks. Intervals of near copies on 30 to 60 items are
-a tenth narrower than with two, and covered as much."""
+"""Standard errors by which a correlation is taken for less than it looks. With one, intervals of near copies on 30 to 60
+items are a tenth narrower than with two, and cover as much."""
 
 
 def pair_shares(
@@ -51,7 +51,7 @@ def likeness(chance: Chance, answers: FloatArray) -> FloatArray:
 
 
 def surely_alike(r: FloatArray, n_items: FloatArray) -> FloatArray:
-    """Return what a correlation surely is, from 0 to 1: less on Fisher's scale, ``tanh(artanh r - 1 / sqrt(n - 3))``."""
+    """Return what a correlation surely is, from 0 to 1: a standard error less, ``tanh(artanh r - 1 / sqrt(n - 3))``."""
     lowered = np.arctanh(np.clip(r, 0.0, 1.0 - 1e-12)) - DOUBT / np.sqrt(np.maximum(n_items, FEWEST) - 3.0)
     result: FloatArray = np.tanh(np.maximum(lowered, 0.0))
     return result
