@@ -22,7 +22,7 @@ from itembank.checks import with_choices
 from itembank.comparison.compared_models import ComparedModels, bank_and_targets, chosen_models
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, Found, ModelPairs, ReferenceTests
-from itembank.comparison.difference_tests import OffBy, evidence
+from itembank.comparison.difference_tests import Evidence, with_chance
 from itembank.comparison.differences import ItemCounts, TargetErrors, calibration_errors, error_variance, learn_errors
 from itembank.comparison.lost import compared
 from itembank.comparison.pairs import NO_ERROR, PairedDifferences, model_pairs
@@ -163,7 +163,7 @@ class _Judged(NamedTuple):
     """Scores and differences over all items of the bank, and what they rest on."""
 
     score: FloatArray  # (n_models, n_targets)
-    off: OffBy
+    evidence: Evidence
     method: str
     interval_kind: str
     typicality: Typicality
@@ -180,7 +180,7 @@ def _found(
     """Find what answers to items of a bank say of all pairs of models."""
     bank, matrix, counts = compared.bank, compared.responses, compared.counts()
     pairs = compared.paired()
-    judged = _by_draw(compared) if isinstance(estimator, Auto) else None
+    judged = _by_draw(compared, pairs) if isinstance(estimator, Auto) else None
     if judged is None:
         if estimator is not None:
             folds(bank, progress=progress)  # kept: all below asks for them without a word
@@ -192,7 +192,7 @@ def _found(
     elif estimand == QUESTIONS:
         chance = pairs.variance_of_all
     has_unit = estimand == QUESTIONS and matrix.is_binary
-    found = evidence(judged.off, pairs, chance=chance, has_unit=has_unit, is_of_run=estimand == RUN)
+    found = with_chance(judged.evidence, pairs, chance=chance, has_unit=has_unit, is_of_run=estimand == RUN)
     return Found(
         targets=compared.targets,
         evidence=found,
@@ -210,26 +210,32 @@ def _found(
     )
 
 
-def _by_draw(compared: ComparedModels) -> _Judged | None:
+def _by_draw(compared: ComparedModels, pairs: PairedDifferences) -> _Judged | None:
     """Take differences from how the items were drawn, whatever the models are; None where that is not known."""
     bank, selection, observations = compared.bank, compared.selection, compared.observations
-    known = Known.of(bank, observations)
-    if selection is None or bank.headline is not None or not is_by_design(known, selection):
+    known = None if selection is None or bank.headline is not None else Known.of(bank, observations)
+    if selection is None or known is None or not is_by_design(known, selection):
         return None
     found = judged_by_design(known, selection)
     first, second = model_pairs(compared.responses.n_models)
     score = np.clip(found.values, found.least, found.most)
     share = pair_shares(found, observations.responses, compared.scenarios(), first, second)
-    variance = share * (found.variances[first] + found.variances[second])
     degrees = np.maximum(np.minimum(found.freedom[first], found.freedom[second]), 1.0)
-    ends = found.least[second] - found.most[first], found.most[second] - found.least[first]
-    # a difference that is known is rounded one way or the other
-    least, most = ends[0] - NO_ERROR, ends[1] + NO_ERROR
-    of_targets = (one[:, compared.index] for one in (score[second] - score[first], variance, least, most))
-    difference, variance, least, most = of_targets
-    off = OffBy(difference, variance, np.broadcast_to(degrees, variance.shape), 1.0, least, most)
-    typicality = Typicality.unknown(score.shape[0])
-    return _Judged(score[:, compared.index], off, BY_DESIGN, "design", typicality)
+    of_targets = (
+        one[:, compared.index]
+        for one in (
+            score[second] - score[first],
+            share * (found.variances[first] + found.variances[second]),
+            np.broadcast_to(degrees, share.shape),
+            # a difference that is known is rounded one way or the other
+            found.least[second] - found.most[first] - NO_ERROR,
+            found.most[second] - found.least[first] + NO_ERROR,
+        )
+    )
+    difference, variance, freedom, least, most = of_targets
+    none, one = np.zeros(variance.shape), np.ones(variance.shape)
+    evidence = Evidence(difference, variance, none, pairs.fell, pairs.rose, freedom, one, True, least, most)
+    return _Judged(score[:, compared.index], evidence, BY_DESIGN, "design", Typicality.unknown(score.shape[0]))
 
 
 def _by_past_models(
@@ -264,7 +270,7 @@ def _by_past_models(
     why = "" if asked is None else f", since {_why_not_learnt(bank)}"
     return _Judged(
         score,
-        OffBy(difference, np.column_stack(variance), degrees, scale),
+        Evidence(difference, np.column_stack(variance), np.zeros(shape), pairs.fell, pairs.rose, degrees, scale, True),
         PAIRED if estimator is None else METHODS.name_of(estimator),
         "calibrated" if is_learnt.all() else "classical",
         typicality,

@@ -82,17 +82,6 @@ class DifferenceTests:
     smallest_detectable_difference: FloatArray
 
 
-class OffBy(NamedTuple):
-    """Differences over all items of the bank, and how far they may be off, each (n_pairs, n_targets)."""
-
-    difference: FloatArray
-    variance: FloatArray
-    degrees: FloatArray  # Of freedom, and scale, as `Evidence` has them
-    scale: FloatArray | float = 1.0
-    least: FloatArray | float = -1.0
-    most: FloatArray | float = 1.0
-
-
 class Evidence(NamedTuple):
     """Differences, and how far they may be off, each (n_pairs, n_targets): arguments of `lower_bound`."""
 
@@ -180,24 +169,27 @@ def holm_factors(p_values: FloatArray, is_rejected: BoolArray) -> FloatArray:
     return np.where(known, np.maximum(known.sum(axis=0) - last, 1), 1).astype(np.float64)
 
 
-def evidence(
-    found: OffBy,
+def with_chance(
+    found: Evidence,  # On the bank's items, of these runs
     pairs: PairedDifferences,
     *,
     chance: FloatArray,
     has_unit: bool,
     is_of_run: bool,
 ) -> Evidence:
-    """Put differences (n_pairs, n_targets) and how far they are off together.
+    """Add what leaves a difference uncertain when it is known over all items.
 
     `chance` (n_pairs, n_targets) is the variance of the difference over all items around the one that is meant. If all
     items are answered it is all that there is: then the degrees of freedom are those of the items, and right and wrong
     answers have a `unit` (`has_unit`).
     """
     is_whole = found.variance <= NO_ERROR**2
-    degrees = np.where(is_whole, pairs.degrees.astype(np.float64), found.degrees)
-    scale, unit = np.where(is_whole, 1.0, found.scale), np.where(has_unit & is_whole, pairs.unit, 0.0)
-    variance = np.where(is_whole, 0.0, found.variance) + chance
+    found = found._replace(
+        variance=np.where(is_whole, 0.0, found.variance) + chance,
+        unit=np.where(has_unit & is_whole, pairs.unit, 0.0),
+        degrees=np.where(is_whole, pairs.degrees.astype(np.float64), found.degrees),
+        scale=np.where(is_whole, 1.0, found.scale),
+        is_of_run=is_of_run,
+    )
     # other items, or other runs, may show what these answers leave impossible
-    least, most = (found.least, found.most) if is_of_run else (-1.0, 1.0)
-    return Evidence(found.difference, variance, unit, pairs.fell, pairs.rose, degrees, scale, is_of_run, least, most)
+    return found if is_of_run else found._replace(least=-1.0, most=1.0)

@@ -21,7 +21,6 @@ from itembank.estimation.difference_estimator import (
     moderated,
 )
 from itembank.estimation.drawn_predictions import (
-    Factors,
     Predicted,
     factors_of_selection,
     means_elsewhere,
@@ -181,29 +180,48 @@ class ByDesign(NamedTuple):
         low, high, values = (np.clip(scores, self.least, self.most) for scores in ends)
         return Scores(values, np.sqrt(self.variances), low, high)
 
-    @classmethod
-    def joined(cls, parts: Sequence["ByDesign"]) -> "ByDesign":
-        """Put the models of several blocks together."""
-        own = [np.concatenate(arrays) for arrays in zip(*(one[:5] for one in parts), strict=True)]
-        whole, of_parts = (
-            Chance(*(np.concatenate(arrays) for arrays in zip(*one, strict=True)))
-            for one in ([part.whole for part in parts], [part.parts for part in parts])
-        )
-        return cls(own[0], own[1], own[2], own[3], own[4], whole, of_parts)
-
 
 def judged_by_design(known: Known, selection: Selection) -> ByDesign:
-    """Find what the drawn items of a checked selection say of all models."""
-    bank, observations = known.bank, known.observations
+    """Find what the drawn items of a checked selection say of all models.
+
+    The overall score is estimated from all drawn items together, with weights ``w_j omega_i``; where there is one
+    scenario, it is that one's score.
+    """
+    bank, observations, targets = known.bank, known.observations, known.bank.targets
     probability_of = np.full(bank.n_items, np.nan)
     drawn_items = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     probability_of[drawn_items] = selection.inclusion_probabilities
     probabilities = probability_of[observations.positions]
     models, columns = np.arange(observations.responses.shape[0]), np.arange(observations.positions.size)
-    blocks = [models[block] for block in row_blocks(models.size, bank.n_items, times=4)]
     factors = factors_of_selection(bank, selection)
-    found = [_block(known.take(models=rows, columns=columns), probabilities, factors) for rows in blocks]
-    return ByDesign.joined(found)
+    blocks = [
+        predicted_answers(known.take(models=models[block], columns=columns), factors)
+        for block in row_blocks(models.size, bank.n_items, times=4)
+    ]
+    predicted = Predicted(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
+    index, omega = targets.scenario_index[observations.positions], targets.weights[observations.positions]
+    answers, of_scenarios = observations.responses, targets.scenario_weights
+    together, n_drawn = np.zeros_like(index), np.array([observations.selected.size])
+    whole = drawn(answers, of_scenarios[index] * omega, probabilities, together, 1, n_drawn=n_drawn)
+    correction = whole.weights * (1.0 - probabilities) / probabilities
+    value = difference_values(whole, predicted.fitted, (predicted.unseen @ of_scenarios)[:, None])
+    chance = chance_of_draw(whole, predicted)
+    values, variances, parts, of_parts = value, chance.variance, whole, chance
+    if targets.n_scenarios > 1:
+        parts = replace(whole, weights=omega, scenario_index=index, n_scenarios=targets.n_scenarios)
+        # what predictions are off in the other scenarios says nothing of the chance in a scenario's own draw
+        off = means_elsewhere(answers - predicted.fitted, correction, index, targets.n_scenarios)
+        synthetic = parts.known + predicted.unseen + parts.unseen_weight * off
+        direct = difference_values(parts, predicted.fitted, predicted.unseen)
+        # how far all drawn items together are off what was expected
+        ratio = np.divide(chance.variance, chance.expected, out=np.ones(value.shape), where=chance.expected > 0.0)
+        of_parts = chance_of_draw(parts, predicted, times=ratio)
+        values, variances = composite(synthetic, direct, of_parts.variance, factors.apart, parts)
+    values, variances = np.column_stack([values, value]), np.column_stack([variances, chance.variance])
+    values = reconciled(values, variances, of_scenarios)
+    least = np.column_stack([parts.known, whole.known])
+    most = np.minimum(least + np.column_stack([parts.unseen_weight, whole.unseen_weight]), 1.0)
+    return ByDesign(values, variances, chance.freedom, least, most, chance, of_parts)
 
 
 def _check_answered(observations: Observations, model_ids: Sequence[str]) -> None:
@@ -230,39 +248,6 @@ def _has_too_few(observations: Observations) -> BoolArray:
     n_answered = np.sum(~np.isnan(observations.responses), axis=1)
     result: BoolArray = n_answered < min(2, observations.selected.size)
     return result
-
-
-def _block(known: Known, probabilities: FloatArray, factors: Factors) -> ByDesign:
-    """Estimate the targets of some models, from items drawn with these probabilities, (n_columns,).
-
-    The overall score is estimated from all drawn items together, with weights ``w_j omega_i``; where there is one
-    scenario, it is that one's score.
-    """
-    targets, observations = known.bank.targets, known.observations
-    index, omega = targets.scenario_index[observations.positions], targets.weights[observations.positions]
-    answers, of_scenarios = observations.responses, targets.scenario_weights
-    together, n_drawn = np.zeros_like(index), np.array([observations.selected.size])
-    whole = drawn(answers, of_scenarios[index] * omega, probabilities, together, 1, n_drawn=n_drawn)
-    correction = whole.weights * (1.0 - probabilities) / probabilities
-    predicted = predicted_answers(known, factors)
-    value = difference_values(whole, predicted.fitted, (predicted.unseen @ of_scenarios)[:, None])
-    chance = chance_of_draw(whole, predicted)
-    values, variances, parts, of_parts = value, chance.variance, whole, chance
-    if targets.n_scenarios > 1:
-        parts = replace(whole, weights=omega, scenario_index=index, n_scenarios=targets.n_scenarios)
-        # what predictions are off in the other scenarios says nothing of the chance in a scenario's own draw
-        off = means_elsewhere(answers - predicted.fitted, correction, index, targets.n_scenarios)
-        synthetic = parts.known + predicted.unseen + parts.unseen_weight * off
-        direct = difference_values(parts, predicted.fitted, predicted.unseen)
-        # how far all drawn items together are off what was expected
-        ratio = np.divide(chance.variance, chance.expected, out=np.ones(value.shape), where=chance.expected > 0.0)
-        of_parts = chance_of_draw(parts, predicted, times=ratio)
-        values, variances = composite(synthetic, direct, of_parts.variance, factors.apart, parts)
-    values, variances = np.column_stack([values, value]), np.column_stack([variances, chance.variance])
-    values = reconciled(values, variances, of_scenarios)
-    least = np.column_stack([parts.known, whole.known])
-    most = np.minimum(least + np.column_stack([parts.unseen_weight, whole.unseen_weight]), 1.0)
-    return ByDesign(values, variances, chance.freedom, least, most, chance, of_parts)
 
 
 def chance_of_draw(sample: Drawn, predicted: Predicted, *, times: FloatArray | float = 1.0) -> Chance:

@@ -9,8 +9,8 @@ from itembank.numerics.arrays import FloatArray, IntArray
 FEWEST = 5
 """Answers of both from which on it is asked how alike their errors are."""
 DOUBT = 1.0
-"""Standard errors by which a correlation is taken for less than it looks. With one, intervals of near copies on 30 to 60
-items are a tenth narrower than with two, and cover as much."""
+"""Standard errors by which a correlation is taken for less than it looks. With two, intervals of near copies on 30 to
+60 items are a tenth wider, and cover as much."""
 
 
 def pair_shares(
