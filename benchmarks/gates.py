@@ -27,6 +27,7 @@ from itembank.estimation.estimate import estimate
 from itembank.gating.gate_spec import GateSpec
 from itembank.gating.results import Gate
 from itembank.gating.stages import start_gate
+from itembank.gating.with_bank import drawn_order
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import t_reach
 from itembank.numerics.paired import balanced_order, paired_look
@@ -160,16 +161,17 @@ def _gp_irt(bank: Bank, new: ResponseMatrix):
 
 def _staged(bank: Bank | None, new: ResponseMatrix):
     """Judge by a gate in stages, with the baseline's full run; items are those of the candidate."""
-    plan, ids = start_gate(new.take(models=np.array([0])), bank=bank, spec=GateSpec(margin=MARGIN)), new.item_ids
+    plan = start_gate(new.take(models=np.array([0])), bank=bank, spec=GateSpec(margin=MARGIN))
 
     def judge(pairs: IntArray) -> tuple[list[str], list[int], list[bool]]:
         verdicts, items, held = [], [], []
         rng = np.random.default_rng(4)
         for one, other in pairs.tolist():
             mine = replace(plan, baseline=new.take(models=np.array([one])))
-            if bank is None:  # another order for each pair
-                order = balanced_order(np.zeros(new.n_items, dtype=np.int64), new.responses[one], rng)
-                mine = replace(mine, order=tuple(ids[k] for k in order))
+            # another order for each pair
+            together, known = np.zeros(new.n_items, dtype=np.int64), new.responses[one]
+            order = balanced_order(together, known, rng) if bank is None else drawn_order(bank, rng)
+            mine = replace(mine, order=tuple((new if bank is None else bank).item_ids[k] for k in order))
             found = mine.look(new.take(models=np.array([other])), bank=bank, in_stages=True)
             truth = float(new.responses[other].mean() - new.responses[one].mean())
             verdicts.append(found.verdict)

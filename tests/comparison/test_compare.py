@@ -260,15 +260,29 @@ def test_choices_that_cannot_be_are_refused(choices, text):
 def test_fewer_than_ten_past_models_need_items_that_chance_drew():
     """How far differences on chosen items are off is then not known: a raw one would be taken for the truth."""
     whole, chosen, new = chosen_and_run(9, 0)
-    for method in ("auto", "paired", "gp-irt"):
+    for method in ("auto", "gp-irt"):
         with pytest.raises(DataError, match=r"'v-optimal' chose need past models .*9 past models are too few"):
             compare(whole, new, selection=chosen, method=method)
-    drawn = ib.select(whole, 20, method="random", rng=0)
+    drawn = ib.select(whole, 20, rng=0)
     (row,) = compare(whole, new, models=new.model_ids[:2], selection=drawn).rows()
+    assert (row["method"], row["interval"], row["note"]) == ("design-based", "design", "")
+    some = new.take(items=new.item_indices(drawn.item_ids))
+    (row,) = compare(whole, some, models=new.model_ids[:2]).rows()
     assert (row["method"], row["interval"]) == ("paired", "classical")
     assert "items as a random sample, since 9 past models are too few" in row["note"]
     everything = ib.select(whole, 150, method=ib.selectors.AnchorCorrectness(allow_degenerate=True), rng=0)
     assert compare(whole, new, selection=everything, estimand="run").is_exact
+
+
+def test_raw_differences_are_of_items_that_chance_drew():
+    whole, chosen, new = chosen_and_run(30, 0)
+    with pytest.raises(DataError, match=r"'v-optimal' chose are no raw ones.*take another method than 'paired'"):
+        compare(whole, new, selection=chosen, method="paired")
+    drawn = ib.select(whole, 20, rng=0)
+    (row,) = compare(whole, new, models=new.model_ids[:2], selection=drawn, method="paired").rows()
+    assert (row["method"], row["interval"]) == ("paired", "classical")
+    assert row["note"] == "the intervals take the items as a random sample"
+    assert row["difference"] == pytest.approx(row["raw_difference"])
 
 
 def test_models_that_share_no_items_are_refused(bank):
@@ -341,8 +355,7 @@ def test_few_past_models_do_not_take_chosen_items_for_a_random_sample(n_models, 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_folds")
-@pytest.mark.parametrize("method", ["auto", "paired"])
-@pytest.mark.parametrize("share", [0.1, 0.5])
+@pytest.mark.parametrize(("method", "share"), [("auto", 0.1), ("auto", 0.5), ("paired", 0.1)])
 def test_intervals_cover_where_models_answered_different_items(method, share):
     inside = []
     for seed in range(12):

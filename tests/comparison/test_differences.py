@@ -10,7 +10,6 @@ from itembank.comparison.differences import (
     calibration_errors,
     error_variance,
     least_variance,
-    raw_standard_errors,
 )
 from itembank.comparison.pairs import PairedDifferences, PairErrorModel
 from itembank.estimation.estimator_specs import GPIRT, Factor
@@ -31,14 +30,8 @@ def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_it
         nothing = np.zeros((1, 1))
         known = (nothing, np.full((1, 1), variance), *[nothing] * 5)
         pairs = PairedDifferences(*known, number, number, nothing, nothing)
-        counts = ItemCounts(np.array([[10], [10]]), np.array([10]), np.array([100]))
+        counts = ItemCounts(np.array([[10], [10]]), np.array([100]))
         assert error_variance(pairs, counts, sizes, errors, 0) == pytest.approx([expected])
-
-
-def test_standard_errors_go_with_the_number_of_items_as_those_of_samples_do():
-    errors, observed = TargetErrors(PairErrorModel(0.5, 2.0, 1.9, 8.0, 0.95), 0.05), np.array([[10], [40], [100], [0]])
-    found = raw_standard_errors([errors], ItemCounts(observed, np.array([40]), np.array([100])))
-    np.testing.assert_allclose(found[:, 0], [0.05 * np.sqrt(0.09 / 0.015), 0.05, 0.0, np.nan])
 
 
 def test_a_difference_that_no_item_shows_is_not_impossible():
@@ -58,27 +51,16 @@ def anchors(bank):
     return select(bank, 20, method="anchor-correctness", rng=0)
 
 
-def errors_of(bank, selection, spec=None):
+def errors_of(bank, selection, spec):
     observations = sample_of(bank, selection)
     return calibration_errors(bank, observations, np.ones(observations.positions.size, dtype=bool), selection, spec)
-
-
-def test_raw_errors_on_items_drawn_by_chance_are_those_of_the_scenario_means(bank):
-    drawn = select(bank, 20, method="random", rng=0)
-    found = errors_of(bank, drawn)
-    columns = bank.responses.item_indices(drawn.item_ids)
-    scenarios = np.array(bank.targets.scenarios)[bank.targets.scenario_index[columns]]
-    for number, scenario in enumerate(bank.targets.scenarios):
-        mean = bank.responses.responses[:, columns[scenarios == scenario]].mean(axis=1)
-        np.testing.assert_allclose(found.errors[:, number], mean - bank.known_scores.value[:, number], atol=1e-12)
-    np.testing.assert_allclose(found.standard_errors[0], np.sqrt(np.mean(found.errors**2, axis=0)))
 
 
 def test_of_many_models_500_from_first_to_last_are_taken():
     many = make_bank(n_models=600, n_items=60)
     drawn = select(many, 60, method="random", rng=0)
     answers = many.responses.of_items(sample_of(many, drawn).positions)
-    places = [np.flatnonzero((answers == row).all(axis=1))[0] for row in errors_of(many, drawn).responses]
+    places = [np.flatnonzero((answers == row).all(axis=1))[0] for row in errors_of(many, drawn, GPIRT()).responses]
     assert len(places) == 500
     assert (places[0], places[-1]) == (0, 599)
     assert np.diff(places).max() == 2
@@ -101,7 +83,7 @@ def test_standard_errors_differ_by_model_and_are_as_large_as_the_errors(bank, an
 
 def test_few_models_teach_nothing():
     small = make_bank(n_models=9)
-    assert errors_of(small, select(small, 6, method="random", rng=0)) is None
+    assert errors_of(small, select(small, 6, method="random", rng=0), GPIRT()) is None
 
 
 def test_items_chosen_by_the_calibration_models_widen_the_interval():
@@ -121,9 +103,9 @@ def test_models_without_a_known_score_teach_nothing(bank):
     values = bank.responses.responses.copy()
     values[9:, 50:] = np.nan
     few = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
-    assert errors_of(few, select(few, 20, method="random", rng=0)) is None
+    assert errors_of(few, select(few, 20, method="random", rng=0), GPIRT()) is None
     values[9:30] = bank.responses.responses[9:30]
     more = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
-    found = errors_of(more, select(more, 20, method="random", rng=0))
+    found = errors_of(more, select(more, 20, method="random", rng=0), GPIRT())
     assert found.errors.shape[0] == 30
     assert not np.isnan(found.errors).any()

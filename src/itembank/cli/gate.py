@@ -348,10 +348,10 @@ def start_command(
     check_gate_destination(output)
     spec = GateSpec(**rule, max_items=max_items, seed=seed)
     loaded = None if bank is None else ib.load_bank(bank)
-    with warnings_as_notes(), progress("gate start") as advance:
+    with warnings_as_notes():
         given = read_run([baseline], loaded, match, spec.errors, allow_mixed_prompts=False)
         known = None if loaded is not None else option_probabilities([baseline], given)
-        plan = start_gate(given, bank=bank, probabilities=known, spec=spec, progress=advance)
+        plan = start_gate(given, bank=bank, probabilities=known, spec=spec)
         plan.save(output)
     first = plan.next_items()
     if output_format == "json":
@@ -413,7 +413,7 @@ def next_command(
     refuse_unused(
         *((name, is_run, "--command COMMAND") for name in (*how, *running, "model_id")),
         *((name, not is_run, "results of the candidate") for name in ("ids", "allow_mixed_prompts")),
-        ("match", not is_run and plan.looks is not None, "results for a gate with a bank"),
+        ("match", not is_run and bool(plan.bank_id), "results for a gate with a bank"),
     )
     if is_run:
         if not model_id:

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,19 +22,14 @@ from itembank.checks import with_choices
 from itembank.comparison.compared_models import ComparedModels, bank_and_targets, chosen_models
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, Found, ModelPairs, ReferenceTests
-from itembank.comparison.difference_tests import evidence
-from itembank.comparison.differences import (
-    ItemCounts,
-    TargetErrors,
-    calibration_errors,
-    differences,
-    learn_errors,
-    raw_standard_errors,
-)
+from itembank.comparison.difference_tests import Evidence, with_chance
+from itembank.comparison.differences import ItemCounts, TargetErrors, calibration_errors, error_variance, learn_errors
 from itembank.comparison.lost import compared
-from itembank.comparison.pairs import model_pairs
+from itembank.comparison.pairs import NO_ERROR, PairedDifferences, model_pairs
 from itembank.comparison.without_bank import compare_answers, joined
 from itembank.errors import DataError, DataWarning, ParameterError, remedy
+from itembank.estimation.design_based import is_by_design, judged_by_design
+from itembank.estimation.drawn_pairs import pair_shares
 from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimate import check_headline, estimate
 from itembank.estimation.estimates import Typicality
@@ -53,6 +48,7 @@ from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.method_trials import too_few
 from itembank.estimation.observations import Observations, known_items
 from itembank.estimation.past_errors import answers_to_items
+from itembank.estimation.point_methods import Known
 from itembank.estimation.response_summary import summarise_responses
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.parallel import one_blas_thread
@@ -62,7 +58,7 @@ from itembank.responses.error_kinds import Errors
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 
-PAIRED = "paired"
+PAIRED, BY_DESIGN = "paired", "design-based"
 FULL_RUN = 0.9
 """Fraction of a score's items from which on a run counts as full, but for gaps."""
 USUAL = ComparisonSpec()
@@ -85,10 +81,11 @@ def compare(
     """Compare models by their responses to the same items: differences of their scores.
 
     The difference is B - A for every pair of models (A before B). Without a bank it is that of the items which both
-    answered (`paired_look`, as `gate` takes it). With a bank it is that of full-benchmark scores, and its interval
-    comes from pairs of past models, each estimated as if it were new: they tell how large the error of a difference is,
-    given how large the errors of both models are expected to be and how differently the two answered. So effects of the
-    items on both models cancel.
+    answered (`paired_look`, as `gate` takes it). With a bank it is that of full-benchmark scores. If chance drew the
+    items with known probabilities, its interval follows from the draw, whatever the two models are (`pair_shares`).
+    Else it comes from pairs of past models, each estimated as if it were new: they tell how large the error of a
+    difference is, given how large the errors of both models are expected to be and how differently the two answered.
+    So effects of the items on both models cancel.
 
     Parameters
     ----------
@@ -101,9 +98,9 @@ def compare(
         Use only these items, with their weights; others are left out. Without it every response counts, as a random
         sample; of a bank that was published with the items to run, those. Without a bank all items weigh the same.
     method : spec or str
-        'auto': the difference of stacked estimates; with fewer than ten past models the raw paired difference, of
-        items that chance drew. 'paired': the raw paired difference, which knows the bank only by its intervals. Or a
-        method of `estimate`: the difference of its estimates. Without a bank it is 'paired'.
+        'auto': of drawn items the difference of design-based estimates, else of stacked ones; with fewer than ten past
+        models the raw paired difference, of items that count as a random sample. 'paired': that one always, which the
+        bank has no say in. Or a method of `estimate`: the difference of its estimates. Without a bank it is 'paired'.
     target : str or sequence of str
         'overall', 'all', or names of scenarios; 'mean_win_rate', or an external score that the bank keeps. Without a
         bank the overall score is the mean over all items.
@@ -154,62 +151,130 @@ def compare(
     new = _of_bank(bank, results, errors, allow_mixed_prompts=allow_mixed_prompts)
     new, selection = answers_to_items(bank, new, chosen)
     matrix = chosen_models(known_items(bank, new, selection, ignore_unknown=ignore_unknown), models)
-    if estimator is not None:
-        folds(bank, progress=progress)  # kept: all below asks for them without a word
 
     def find(responses: ResponseMatrix, estimand: DifferenceEstimand | None) -> Found:
-        return _found(ComparedModels.create(bank, responses, selection, target), estimator, estimand, spec.level)
+        given = ComparedModels.create(bank, responses, selection, target)
+        return _found(given, estimator, estimand, spec.level, progress)
 
     return compared(matrix, find, spec)
 
 
+class _Judged(NamedTuple):
+    """Scores and differences over all items of the bank, and what they rest on."""
+
+    score: FloatArray  # (n_models, n_targets)
+    evidence: Evidence
+    method: str
+    interval_kind: str
+    typicality: Typicality
+    remarks: tuple[str, ...] = ()
+
+
 def _found(
-    compared: ComparedModels, estimator: EstimationSpec | None, estimand: DifferenceEstimand | None, level: float
+    compared: ComparedModels,
+    estimator: EstimationSpec | None,
+    estimand: DifferenceEstimand | None,
+    level: float,
+    progress: ProgressCallback,
 ) -> Found:
     """Find what answers to items of a bank say of all pairs of models."""
-    bank, matrix, selection = compared.bank, compared.responses, compared.selection
-    estimator, errors = _estimator_and_errors(compared, estimator, level)
-    is_learnt = np.array([error is not None for error in errors])
-    _check_learnt(compared, estimator, is_learnt)
-    pairs, counts = compared.paired(), compared.counts()
-    if estimator is None:
-        values, standard_errors = None, raw_standard_errors(errors, counts)
-        typicality = Typicality.unknown(matrix.n_models)
-    else:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the warnings on the responses have been given
-            estimates = estimate(bank, matrix, selection=selection, method=estimator)
-        values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
-        typicality = estimates.typicality
-    raw, score = differences(compared.raw_scores(), values, pairs, is_learnt)
+    bank, matrix, counts = compared.bank, compared.responses, compared.counts()
+    pairs = compared.paired()
+    judged = _by_draw(compared, pairs) if isinstance(estimator, Auto) else None
+    if judged is None:
+        if estimator is not None:
+            folds(bank, progress=progress)  # kept: all below asks for them without a word
+        judged = _by_past_models(compared, estimator, pairs, counts, level)
     estimand = estimand or _usual_estimand(compared, counts)
-    chance: FloatArray = np.zeros(raw.shape)
+    chance: FloatArray = np.zeros(pairs.difference.shape)
     if estimand == REPEATED:
         chance = pair_variance(bank, compared.observations, matrix)[:, compared.index]
     elif estimand == QUESTIONS:
         chance = pairs.variance_of_all
-    found = evidence(
-        *(raw, pairs, counts, standard_errors, errors),
-        chance=chance,
-        has_unit=estimand == QUESTIONS and matrix.is_binary,
-        is_of_run=estimand == RUN,
-    )
+    has_unit = estimand == QUESTIONS and matrix.is_binary
+    found = with_chance(judged.evidence, pairs, chance=chance, has_unit=has_unit, is_of_run=estimand == RUN)
     return Found(
         targets=compared.targets,
         evidence=found,
         pairs=ModelPairs.of(compared, pairs),
         reference=ReferenceTests.of(compared, pairs),
-        score=score,
+        score=judged.score,
         estimand=estimand,
-        method=PAIRED if estimator is None else METHODS.name_of(estimator),
-        interval_kind="calibrated" if is_learnt.all() else "classical",
+        method=judged.method,
+        interval_kind=judged.interval_kind,
         bank_id=bank.bank_id,
         target_id=bank.target_id,
-        typicality=typicality,
+        typicality=judged.typicality,
         last=bank.targets.last,
-        remarks=()
-        if is_learnt.all() or found.is_exact.all()
-        else (f"the intervals take the items as a random sample, since {_why_not_learnt(bank)}",),
+        remarks=() if found.is_exact.all() else judged.remarks,
+    )
+
+
+def _by_draw(compared: ComparedModels, pairs: PairedDifferences) -> _Judged | None:
+    """Take differences from how the items were drawn, whatever the models are; None where that is not known."""
+    bank, selection, observations = compared.bank, compared.selection, compared.observations
+    known = None if selection is None or bank.headline is not None else Known.of(bank, observations)
+    if selection is None or known is None or not is_by_design(known, selection):
+        return None
+    found = judged_by_design(known, selection)
+    first, second = model_pairs(compared.responses.n_models)
+    score = np.clip(found.values, found.least, found.most)
+    share = pair_shares(found, observations.responses, compared.scenarios(), first, second)
+    degrees = np.maximum(np.minimum(found.freedom[first], found.freedom[second]), 1.0)
+    of_targets = (
+        one[:, compared.index]
+        for one in (
+            score[second] - score[first],
+            share * (found.variances[first] + found.variances[second]),
+            np.broadcast_to(degrees, share.shape),
+            # a difference that is known is rounded one way or the other
+            found.least[second] - found.most[first] - NO_ERROR,
+            found.most[second] - found.least[first] + NO_ERROR,
+        )
+    )
+    difference, variance, freedom, least, most = of_targets
+    none, one = np.zeros(variance.shape), np.ones(variance.shape)
+    evidence = Evidence(difference, variance, none, pairs.fell, pairs.rose, freedom, one, True, least, most)
+    return _Judged(score[:, compared.index], evidence, BY_DESIGN, "design", Typicality.unknown(score.shape[0]))
+
+
+def _by_past_models(
+    compared: ComparedModels,
+    estimator: EstimationSpec | None,
+    pairs: PairedDifferences,
+    counts: ItemCounts,
+    level: float,
+) -> _Judged:
+    """Take differences of estimates and the errors of past models' pairs, or raw ones of items that chance drew."""
+    bank, matrix = compared.bank, compared.responses
+    asked, shape = estimator, pairs.difference.shape
+    estimator, errors = _estimator_and_errors(compared, estimator, level)
+    is_learnt = np.array([error is not None for error in errors])
+    _check_learnt(compared, estimator, is_learnt, is_asked=asked is None)
+    score, difference = compared.raw_scores(), pairs.difference
+    standard_errors: FloatArray = np.zeros(counts.observed.shape)
+    typicality = Typicality.unknown(matrix.n_models)
+    if estimator is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # the warnings on the responses have been given
+            estimates = estimate(bank, matrix, selection=compared.selection, method=estimator)
+        values, standard_errors = estimates.value[:, compared.index], estimates.standard_error[:, compared.index]
+        score = np.where(np.isnan(values), score, values)
+        first, second = model_pairs(matrix.n_models)
+        difference, typicality = score[second] - score[first], estimates.typicality
+    variance = [error_variance(pairs, counts, standard_errors, error, t) for t, error in enumerate(errors)]
+    degrees, scale = pairs.degrees.astype(np.float64), np.ones(shape)
+    for target, error in enumerate(errors):
+        if error is not None:
+            degrees[:, target], scale[:, target] = error.model.degrees, error.model.scale
+    why = "" if asked is None else f", since {_why_not_learnt(bank)}"
+    return _Judged(
+        score,
+        Evidence(difference, np.column_stack(variance), np.zeros(shape), pairs.fell, pairs.rose, degrees, scale, True),
+        PAIRED if estimator is None else METHODS.name_of(estimator),
+        "calibrated" if is_learnt.all() else "classical",
+        typicality,
+        () if is_learnt.all() else (f"the intervals take the items as a random sample{why}",),
     )
 
 
@@ -250,20 +315,29 @@ def _why_not_learnt(bank: Bank) -> str:
     return too_few(bank)
 
 
-def _check_learnt(compared: ComparedModels, estimator: EstimationSpec | None, is_learnt: BoolArray) -> None:
+def _check_learnt(
+    compared: ComparedModels, estimator: EstimationSpec | None, is_learnt: BoolArray, *, is_asked: bool
+) -> None:
     """Refuse differences whose errors were not learnt where the classical ones do not hold.
 
     These are for items that chance drew: what a method chose says more of some models than of others. And a headline
     score is no mean of the answers.
     """
     last, selection = compared.bank.targets.last, compared.selection
-    is_sample = selection is None or selection.is_random or selection.n_items == compared.bank.n_total
-    if selection is not None and not (is_sample or is_learnt.all()):
-        how = remedy("select(bank, n, method='random')", "itembank select BANK -n N --method random")
-        raise DataError(
-            f"differences on items that {selection.method!r} chose need past models that tell how far they are off, "
-            f"but {_why_not_learnt(compared.bank)}. Run items that chance drew ({how}), or all, or add past models."
-        )
+    if selection is not None and not is_learnt.all():
+        is_drawn = selection.is_random or selection.inclusion_probabilities is not None
+        if not is_drawn and selection.n_items < compared.bank.n_total:
+            how = remedy("select(bank, n)", "itembank select BANK -n N")
+            why = "take another method than 'paired'" if is_asked else "or add past models"
+            needs = (
+                "are no raw ones"
+                if is_asked
+                else f"need past models that tell how far they are off, but {_why_not_learnt(compared.bank)}"
+            )
+            raise DataError(
+                f"differences on items that {selection.method!r} chose {needs}. Run items that chance drew ({how}), or "
+                f"all, {why}."
+            )
     if compared.is_of_items.all():
         return
     if estimator is None or not is_learnt[~compared.is_of_items].all():
@@ -277,14 +351,16 @@ def _estimator_and_errors(
     compared: ComparedModels, estimator: EstimationSpec | None, level: float
 ) -> tuple[EstimationSpec | None, list[TargetErrors | None]]:
     """Return the estimator to take, None for raw differences, and its errors; 'auto' needs errors of every target."""
-    if not isinstance(estimator, Auto):
-        return estimator, _learn(compared, estimator, level)
-    stacked = Stacked()  # to take one method where it looks better, as estimate does, costs coverage: compare.md
-    errors = _learn(compared, stacked, level)
-    return (None, _learn(compared, None, level)) if None in errors else (stacked, errors)
+    nothing: list[TargetErrors | None] = [None] * len(compared.targets)
+    if estimator is None:
+        return None, nothing
+    # to take one method where it looks better, as estimate does, costs coverage: compare.md
+    taken = Stacked() if isinstance(estimator, Auto) else estimator
+    errors = _learn(compared, taken, level)
+    return (None, nothing) if isinstance(estimator, Auto) and None in errors else (taken, errors)
 
 
-def _learn(compared: ComparedModels, estimator: PointSpec | Stacked | None, level: float) -> list[TargetErrors | None]:
+def _learn(compared: ComparedModels, estimator: PointSpec | Stacked, level: float) -> list[TargetErrors | None]:
     """Errors of every target from the past models; None where there are too few of them."""
     columns = compared.common()
     calibration = calibration_errors(compared.bank, compared.observations, columns, compared.selection, estimator)

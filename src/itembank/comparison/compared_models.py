@@ -167,6 +167,5 @@ class ComparedModels:
         n_scenarios = self.bank.targets.n_scenarios
         observed = (~np.isnan(self.observations.responses)).astype(np.float64)
         seen = scenario_sums(observed, self.scenarios(), n_scenarios)
-        common = np.bincount(self.scenarios()[self.common()], minlength=n_scenarios)
         sizes = self.bank.targets.scenario_sizes
-        return ItemCounts((seen @ counts_of).astype(np.int64), common @ counts_of, sizes @ counts_of)
+        return ItemCounts((seen @ counts_of).astype(np.int64), sizes @ counts_of)

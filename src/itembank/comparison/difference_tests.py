@@ -7,7 +7,6 @@ import numpy as np
 from scipy.special import betainc, stdtr
 
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance
 from itembank.comparison.pairs import NO_ERROR, PairedDifferences
 from itembank.estimation.estimates import Scores
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -94,6 +93,8 @@ class Evidence(NamedTuple):
     degrees: FloatArray  # Of freedom of the Student distribution of errors
     scale: FloatArray  # And its scale c, 1 of the t-test
     is_of_run: bool  # Whether the difference of just these runs is meant
+    least: FloatArray | float = -1.0  # What the answers leave possible
+    most: FloatArray | float = 1.0
 
     @property
     def is_exact(self) -> BoolArray:
@@ -102,21 +103,29 @@ class Evidence(NamedTuple):
 
     def take(self, pairs: IntArray) -> "Evidence":
         """Return that of some pairs."""
-        d, variance, unit, fell, rose, degrees, scale = (np.asarray(values)[pairs] for values in self[:-1])
-        return Evidence(d, variance, unit, fell, rose, degrees, scale, self.is_of_run)
+        return self._replace(**{name: one[pairs] for name, one in self._asdict().items() if np.ndim(one)})
+
+    @property
+    def turned(self) -> "Evidence":
+        """Return that of the differences a - b."""
+        ends = self._replace(least=-self.most, most=-self.least)
+        return ends._replace(difference=-self.difference, fell=self.rose, rose=self.fell)
 
     def probability(self, side: int) -> FloatArray:
         """Probability that the difference is above zero (1) or below (-1), were every one as likely beforehand."""
         d = self.difference
         at_zero = self.unit * null_variance(np.zeros(d.shape), (self.fell, self.rose))
         z = standardised(d, self.scale * np.sqrt(np.maximum(self.variance, at_zero)))
-        return np.where(np.isnan(d), np.nan, stdtr(self.degrees, side * z))
+        probability = np.where(np.isnan(d), np.nan, stdtr(self.degrees, side * z))
+        is_certain = (np.asarray(self.least) > 0.0) | (np.asarray(self.most) < 0.0)
+        return np.where(is_certain, np.asarray(side * d > 0.0, dtype=np.float64), probability)
 
     def bounds(self, level: float | FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return intervals at a level, or at one for each difference, within [-1, 1]."""
+        """Return intervals at a level, or at one for each difference, within what is possible."""
         boundary = self.scale * t_reach(level, self.degrees)
         known = self.difference, self.variance, self.unit, (self.fell, self.rose), boundary
-        return lower_bound(*known), upper_bound(*known)
+        low, high = (np.clip(bound(*known), self.least, self.most) for bound in (lower_bound, upper_bound))
+        return low, high
 
 
 def intervals_and_tests(
@@ -160,31 +169,27 @@ def holm_factors(p_values: FloatArray, is_rejected: BoolArray) -> FloatArray:
     return np.where(known, np.maximum(known.sum(axis=0) - last, 1), 1).astype(np.float64)
 
 
-def evidence(
-    difference: FloatArray,
+def with_chance(
+    found: Evidence,  # On the bank's items, of these runs
     pairs: PairedDifferences,
-    counts: ItemCounts,
-    standard_errors: FloatArray,
-    errors: list[TargetErrors | None],
     *,
     chance: FloatArray,
     has_unit: bool,
     is_of_run: bool,
 ) -> Evidence:
-    """Put differences (n_pairs, n_targets) and the error model of each target together.
+    """Add what leaves a difference uncertain when it is known over all items.
 
-    `standard_errors` (n_models, n_targets) are those of the models' own scores; `chance` (n_pairs, n_targets) is the
-    variance of the difference over all items around the one that is meant. If all items are answered it is all that
-    there is: then the degrees of freedom are those of the items, and right and wrong answers have a `unit`
-    (`has_unit`).
+    `chance` (n_pairs, n_targets) is the variance of the difference over all items around the one that is meant. If all
+    items are answered it is all that there is: then the degrees of freedom are those of the items, and right and wrong
+    answers have a `unit` (`has_unit`).
     """
-    degrees, scale = pairs.degrees.astype(np.float64), np.ones(difference.shape)
-    variance = np.zeros(difference.shape)
-    for target, error in enumerate(errors):
-        variance[:, target] = error_variance(pairs, counts, standard_errors, error, target)
-        if error is not None:
-            is_learnt = ~(variance[:, target] <= NO_ERROR**2)
-            degrees[is_learnt, target], scale[is_learnt, target] = error.model.degrees, error.model.scale
-    unit = np.where(has_unit & (variance <= NO_ERROR**2), pairs.unit, 0.0)
-    variance = np.where(variance <= NO_ERROR**2, 0.0, variance) + chance
-    return Evidence(difference, variance, unit, pairs.fell, pairs.rose, degrees, scale, is_of_run)
+    is_whole = found.variance <= NO_ERROR**2
+    found = found._replace(
+        variance=np.where(is_whole, 0.0, found.variance) + chance,
+        unit=np.where(has_unit & is_whole, pairs.unit, 0.0),
+        degrees=np.where(is_whole, pairs.degrees.astype(np.float64), found.degrees),
+        scale=np.where(is_whole, 1.0, found.scale),
+        is_of_run=is_of_run,
+    )
+    # other items, or other runs, may show what these answers leave impossible
+    return found if is_of_run else found._replace(least=-1.0, most=1.0)

@@ -8,7 +8,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.comparison.pairs import NO_ERROR, PairedDifferences, PairErrorModel, fit_pair_errors, model_pairs
 from itembank.estimation.calibrated_scores import error_inflation
-from itembank.estimation.estimator_specs import PointSpec, Stacked, Weighted
+from itembank.estimation.estimator_specs import PointSpec, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
@@ -30,7 +30,7 @@ class CalibrationErrors:
     responses: FloatArray | None
     errors: FloatArray  # (n_models, n_targets): NaN where the estimate or the truth is unknown
     # (n_models, n_targets): Expected size of each error, as `estimate` gives it: what is expected of the model's
-    # answers, times what past errors were to it. The same for all models where raw means are compared.
+    # answers, times what past errors were to it.
     standard_errors: FloatArray
 
 
@@ -39,7 +39,7 @@ def calibration_errors(
     observations: Observations,  # Of the models to compare
     columns: BoolArray,  # (n_columns,): Which of their items the past models are to answer
     selection: Selection | None,
-    spec: PointSpec | Stacked | None,  # Estimator, fitted without the model; None for the raw weighted mean
+    spec: PointSpec | Stacked,  # Estimator, fitted without the model
 ) -> CalibrationErrors | None:
     """Find the errors of up to 500 past models, had they answered the items in `columns`, (n_columns,).
 
@@ -50,33 +50,20 @@ def calibration_errors(
     None with fewer than ten past models whose scores are known, or an estimator that cannot be fitted without
     some of them.
     """
-    kept = None if spec is None else published_subset(bank, selection, spec)
+    kept = published_subset(bank, selection, spec)
     if kept is not None:
         size = error_inflation(kept.errors, kept.scales)
         return CalibrationErrors(None, kept.errors, kept.scales * size)
     known = bank.distinct_models
-    if known.size < MINIMUM_FOR_FOLDS:
+    if known.size < MINIMUM_FOR_FOLDS or not folds(bank):
         return None
     # evenly, not the first: models are often in order of date or score
     places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
     rows = known[np.unique(places)]
     items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
-    if spec is None:
-        if selection is not None and not selection.is_random:
-            if not folds(bank):
-                return None
-            errors = try_methods(bank, items, selection, Weighted().members).by(Weighted()).error[rows]
-        else:
-            answers = bank.responses.of_items(items.positions, models=rows)
-            errors = raw_scores(bank, answers, items.positions, items.weights) - bank.known_scores.value[rows]
-        size = error_inflation(errors, np.ones(errors.shape))
-        scales = np.tile(size, (rows.size, 1))
-    elif not folds(bank):
-        return None
-    else:
-        past = try_methods(bank, items, selection, spec.members).past(spec).estimates
-        errors, scale = past.error[rows], past.scale[rows]
-        scales = scale * error_inflation(errors, scale)
+    past = try_methods(bank, items, selection, spec.members).past(spec).estimates
+    errors, scales = past.error[rows], past.scale[rows]
+    scales = scales * error_inflation(errors, scales)
     return CalibrationErrors(bank.responses.of_items(items.positions, models=rows), errors, scales)
 
 
@@ -89,10 +76,9 @@ def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: 
 
 @dataclass(frozen=True, slots=True)
 class ItemCounts:
-    """Numbers of items that models, calibration errors and the benchmark have, for each target."""
+    """Numbers of items that models and the benchmark have, for each target."""
 
     observed: IntArray  # (n_models, n_targets): Items of the target that each model answered
-    calibration: IntArray  # (n_targets,): Items that the past models' errors come from
     total: IntArray  # (n_targets,): Items of the whole benchmark
 
 
@@ -134,46 +120,6 @@ def learn_errors(
         )
         learnt.append(TargetErrors(model, float(np.sqrt(np.mean(errors[known] ** 2)))))
     return learnt
-
-
-def differences(
-    raw: FloatArray,  # (n_models, n_targets)
-    estimates: FloatArray | None,  # (n_models, n_targets)
-    pairs: PairedDifferences,  # Of the same models
-    is_learnt: BoolArray,  # (n_targets,): Whether the target's errors were learnt from past models
-) -> tuple[FloatArray, FloatArray]:
-    """Differences of pairs, and scores of models: estimated ones, or raw ones where there is none.
-
-    With learnt errors a raw difference is that of the two weighted means, each over all items that the model answered:
-    `error_variance` is for these. Without learnt errors it is over the items that both answered, for which the
-    classical variance holds. Where both answered the same items the two are equal.
-
-    Returns difference (n_pairs, n_targets); score (n_models, n_targets).
-    """
-    first, second = model_pairs(raw.shape[0])
-    score = raw if estimates is None else np.where(np.isnan(estimates), raw, estimates)
-    of_scores = score[second] - score[first]
-    return np.where(is_learnt | (estimates is not None), of_scores, pairs.difference), score
-
-
-def raw_standard_errors(errors: list[TargetErrors | None], counts: ItemCounts) -> FloatArray:
-    """Find standard errors of weighted means, (n_models, n_targets), by past models' errors; NaN where none is known.
-
-    The errors were learnt on n items of N; for m they are scaled by ``(1/m - 1/N) / (1/n - 1/N)``, as the classical
-    variance scales by itself.
-    """
-    result = np.full(counts.observed.shape, np.nan)
-    for t, error in enumerate(errors):
-        observed, n_items, total = counts.observed[:, t], int(counts.calibration[t]), int(counts.total[t])
-        if error is None:
-            continue
-        if n_items >= total:
-            scaling = np.where(observed >= total, 0.0, 1.0)
-        else:
-            number = np.where(observed > 0, observed, np.nan)
-            scaling = (1.0 / number - 1.0 / total) / (1.0 / n_items - 1.0 / total)
-        result[:, t] = error.size * np.sqrt(scaling)
-    return result
 
 
 def error_variance(

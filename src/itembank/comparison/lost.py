@@ -72,4 +72,4 @@ def _ends(every: Evidence, n_models: int) -> tuple[Evidence, Evidence]:
     place[first, second] = np.arange(first.size)
     a, b = model_pairs(n_models)
     lowest, highest = (every.take(rows) for rows in (place[a, n_models + b], place[b, n_models + a]))
-    return lowest, highest._replace(difference=-highest.difference, fell=highest.rose, rose=highest.fell)
+    return lowest, highest.turned

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,13 +15,12 @@ from itembank.estimation.difference_estimator import (
     Drawn,
     composite,
     difference_values,
-    difference_variances,
     drawn,
+    error_terms,
     expected_variances,
     moderated,
 )
 from itembank.estimation.drawn_predictions import (
-    Factors,
     Predicted,
     factors_of_selection,
     means_elsewhere,
@@ -147,18 +147,81 @@ def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | N
 
 def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selection, *, level: float) -> Scores:
     """Estimate the same scores from responses that are aligned with the items of a checked selection."""
-    bank, observations = known.bank, known.observations
-    _check_answered(observations, model_ids)
+    _check_answered(known.observations, model_ids)
+    return judged_by_design(known, selection).scores(level)
+
+
+class Chance(NamedTuple):
+    """What a draw leaves to chance, in n_scenarios scenarios or in all drawn items together."""
+
+    fitted: FloatArray  # (n_models, n_columns): `error_terms` of predictions from all answers
+    left_out: FloatArray  # (n_models, n_columns): And of predictions from the others
+    variance: FloatArray  # (n_models, n_scenarios): Of the difference estimator
+    expected: FloatArray  # (n_models, n_scenarios): What was expected of it
+    freedom: FloatArray  # (n_models, n_scenarios)
+    of_one: FloatArray  # (n_models, n_scenarios): Squared error if one answer, the mean one, is wholly wrong
+
+
+class ByDesign(NamedTuple):
+    """What drawn items say of the scores of n_models models."""
+
+    values: FloatArray  # (n_models, n_targets)
+    variances: FloatArray  # (n_models, n_targets)
+    freedom: FloatArray  # (n_models, 1)
+    least: FloatArray  # (n_models, n_targets): What the answers leave possible
+    most: FloatArray  # (n_models, n_targets)
+    whole: Chance
+    parts: Chance  # The same as `whole` where there is one scenario
+
+    def scores(self, level: float) -> Scores:
+        """Give the scores Student's intervals."""
+        half = t_reach(level, np.maximum(self.freedom, 1.0)) * np.sqrt(self.variances)
+        ends = (self.values - half, self.values + half, self.values)
+        low, high, values = (np.clip(scores, self.least, self.most) for scores in ends)
+        return Scores(values, np.sqrt(self.variances), low, high)
+
+
+def judged_by_design(known: Known, selection: Selection) -> ByDesign:
+    """Find what the drawn items of a checked selection say of all models.
+
+    The overall score is estimated from all drawn items together, with weights ``w_j omega_i``; where there is one
+    scenario, it is that one's score.
+    """
+    bank, observations, targets = known.bank, known.observations, known.bank.targets
     probability_of = np.full(bank.n_items, np.nan)
     drawn_items = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
     probability_of[drawn_items] = selection.inclusion_probabilities
     probabilities = probability_of[observations.positions]
-    models, columns = np.arange(len(model_ids)), np.arange(observations.positions.size)
-    blocks = [models[block] for block in row_blocks(models.size, bank.n_items, times=4)]
+    models, columns = np.arange(observations.responses.shape[0]), np.arange(observations.positions.size)
     factors = factors_of_selection(bank, selection)
-    return Scores.joined(
-        [_block(known.take(models=rows, columns=columns), probabilities, factors, level) for rows in blocks]
-    )
+    blocks = [
+        predicted_answers(known.take(models=models[block], columns=columns), factors)
+        for block in row_blocks(models.size, bank.n_items, times=4)
+    ]
+    predicted = Predicted(*(np.concatenate(arrays) for arrays in zip(*blocks, strict=True)))
+    index, omega = targets.scenario_index[observations.positions], targets.weights[observations.positions]
+    answers, of_scenarios = observations.responses, targets.scenario_weights
+    together, n_drawn = np.zeros_like(index), np.array([observations.selected.size])
+    whole = drawn(answers, of_scenarios[index] * omega, probabilities, together, 1, n_drawn=n_drawn)
+    correction = whole.weights * (1.0 - probabilities) / probabilities
+    value = difference_values(whole, predicted.fitted, (predicted.unseen @ of_scenarios)[:, None])
+    chance = chance_of_draw(whole, predicted)
+    values, variances, parts, of_parts = value, chance.variance, whole, chance
+    if targets.n_scenarios > 1:
+        parts = replace(whole, weights=omega, scenario_index=index, n_scenarios=targets.n_scenarios)
+        # what predictions are off in the other scenarios says nothing of the chance in a scenario's own draw
+        off = means_elsewhere(answers - predicted.fitted, correction, index, targets.n_scenarios)
+        synthetic = parts.known + predicted.unseen + parts.unseen_weight * off
+        direct = difference_values(parts, predicted.fitted, predicted.unseen)
+        # how far all drawn items together are off what was expected
+        ratio = np.divide(chance.variance, chance.expected, out=np.ones(value.shape), where=chance.expected > 0.0)
+        of_parts = chance_of_draw(parts, predicted, times=ratio)
+        values, variances = composite(synthetic, direct, of_parts.variance, factors.apart, parts)
+    values, variances = np.column_stack([values, value]), np.column_stack([variances, chance.variance])
+    values = reconciled(values, variances, of_scenarios)
+    least = np.column_stack([parts.known, whole.known])
+    most = np.minimum(least + np.column_stack([parts.unseen_weight, whole.unseen_weight]), 1.0)
+    return ByDesign(values, variances, chance.freedom, least, most, chance, of_parts)
 
 
 def _check_answered(observations: Observations, model_ids: Sequence[str]) -> None:
@@ -187,52 +250,13 @@ def _has_too_few(observations: Observations) -> BoolArray:
     return result
 
 
-def _block(known: Known, probabilities: FloatArray, factors: Factors, level: float) -> Scores:
-    """Estimate the targets of some models, from items drawn with these probabilities, (n_columns,).
-
-    The overall score is estimated from all drawn items together, with weights ``w_j omega_i``; where there is one
-    scenario, it is that one's score.
-    """
-    targets, observations = known.bank.targets, known.observations
-    index, omega = targets.scenario_index[observations.positions], targets.weights[observations.positions]
-    answers, of_scenarios = observations.responses, targets.scenario_weights
-    together, n_drawn = np.zeros_like(index), np.array([observations.selected.size])
-    whole = drawn(answers, of_scenarios[index] * omega, probabilities, together, 1, n_drawn=n_drawn)
-    correction = whole.weights * (1.0 - probabilities) / probabilities
-    predicted = predicted_answers(known, factors)
-    value = difference_values(whole, predicted.fitted, (predicted.unseen @ of_scenarios)[:, None])
-    variance, freedom, ratio = _variance(whole, predicted)
-    values, variances, parts = value, variance, whole
-    if targets.n_scenarios > 1:
-        parts = replace(whole, weights=omega, scenario_index=index, n_scenarios=targets.n_scenarios)
-        # what predictions are off in the other scenarios says nothing of the chance in a scenario's own draw
-        off = means_elsewhere(answers - predicted.fitted, correction, index, targets.n_scenarios)
-        synthetic = parts.known + predicted.unseen + parts.unseen_weight * off
-        direct = difference_values(parts, predicted.fitted, predicted.unseen)
-        of_draw, _, _ = _variance(parts, predicted, times=ratio)
-        values, variances = composite(synthetic, direct, of_draw, factors.apart, parts)
-    values, variances = np.column_stack([values, value]), np.column_stack([variances, variance])
-    values = reconciled(values, variances, of_scenarios)
-    half = t_reach(level, np.maximum(freedom, 1.0)) * np.sqrt(variances)
-    least = np.column_stack([parts.known, whole.known])
-    most = np.minimum(least + np.column_stack([parts.unseen_weight, whole.unseen_weight]), 1.0)
-    low, high, values = (np.clip(scores, least, most) for scores in (values - half, values + half, values))
-    return Scores(values, np.sqrt(variances), low, high)
-
-
-def _variance(
-    sample: Drawn, predicted: Predicted, *, times: FloatArray | float = 1.0
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Variance over samples, its degrees of freedom, and what it is of the expected one, each (n_models, n_scenarios).
-
-    The expected one counts `times` over, (n_models, 1): how far all drawn items together are off what was expected.
-    """
+def chance_of_draw(sample: Drawn, predicted: Predicted, *, times: FloatArray | float = 1.0) -> Chance:
+    """Find the variance over samples; the expected one counts `times` over, (n_models, 1)."""
     # residuals of what was fitted to the same answers are too small, and those of predictions from the other answers
     # too large, since the estimate uses the better fit: where the true error was 5.9 points, the latter alone said 6.7
     # and the geometric mean 5.9
-    (fitted, freedom), (left_out, _) = (
-        difference_variances(sample, one) for one in (predicted.fitted, predicted.left_out)
-    )
-    expected = expected_variances(sample, predicted.variance)
-    variance = moderated(sample, np.sqrt(fitted * left_out), freedom, times * expected)
-    return variance, freedom, np.divide(variance, expected, out=np.ones(expected.shape), where=expected > 0.0)
+    (fitted, freedom), (left_out, _) = (error_terms(sample, one) for one in (predicted.fitted, predicted.left_out))
+    expected = times * expected_variances(sample, predicted.variance)
+    shown = np.sqrt(sample.sums(fitted**2) * sample.sums(left_out**2))
+    of_one = expected_variances(sample, np.ones(fitted.shape)) / np.maximum(sample.n_observed, 1.0)
+    return Chance(fitted, left_out, moderated(sample, shown, freedom, expected), expected, freedom, of_one)

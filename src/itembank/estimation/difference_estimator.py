@@ -130,6 +130,20 @@ def difference_variances(
     Degrees of freedom are ``(sum c)^2 / sum c^2 - 1``, ``c_i = (1 - pi_i) (omega_i / pi_i)^2`` (Satterthwaite 1946, for
     residuals of one variance): n - 1 for equal probabilities; items with inclusion probability one add none.
     """
+    terms, freedom = error_terms(sample, predictions)
+    return sample.sums(terms**2), freedom
+
+
+def error_terms(
+    sample: Drawn,
+    predictions: FloatArray,  # (n_models, n_columns)
+) -> tuple[FloatArray, FloatArray]:
+    """Return what each item adds to the error of `difference_values`, and the degrees of freedom of their squares.
+
+    Squares of the terms (n_models, n_columns), 0 where missing, sum to the variance of `difference_variances`. Products
+    of two models' sum to the covariance of their estimates: so the variance of a difference is the sum of squares of
+    the differences, ``V_a + V_b - 2 sum_S t_a t_b``, whichever items each of the two lacks.
+    """
     # b_i, h_i = b_i / sum_S b, and the residuals less their b-weighted mean
     correction_weights = (1.0 - sample.probabilities) * sample.expansion
     total = sample.sums(correction_weights)
@@ -142,9 +156,9 @@ def difference_variances(
     residuals = _centred(sample, sample.responses - predictions, correction_weights, total)
     counts = correction_weights * sample.expansion  # c_i = (1 - pi_i) (omega_i / pi_i)^2
     is_judged = leverage < 1.0 - 1e-9  # a single item is its own mean: its residual is zero
-    squares = np.divide(counts * residuals**2, 1.0 - leverage, out=np.zeros(counts.shape), where=is_judged)
+    terms = residuals * np.sqrt(np.divide(counts, 1.0 - leverage, out=np.zeros(counts.shape), where=is_judged))
     freedom = _ratio(sample.sums(counts) ** 2, sample.sums(counts**2), otherwise=1.0) - 1.0
-    return sample.sums(squares), np.maximum(freedom, 0.0)
+    return terms, np.maximum(freedom, 0.0)
 
 
 def moderated(
@@ -163,6 +177,11 @@ def moderated(
     right = _ratio(sample.n_right, sample.n_observed)
     chance = right * (1.0 - right)
     worth = np.minimum(freedom, 2.0 * sample.n_observed * chance / np.maximum(1.0 - 4.0 * chance, 1e-9))
+    return leaning(shown, worth, expected)
+
+
+def leaning(shown: FloatArray, worth: FloatArray, expected: FloatArray) -> FloatArray:
+    """Return ``max(V, (f V + 8 V_0) / (f + 8))``, elementwise."""
     result: FloatArray = np.maximum(shown, (worth * shown + PRIOR_FREEDOM * expected) / (worth + PRIOR_FREEDOM))
     return result
 

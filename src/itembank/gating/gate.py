@@ -60,7 +60,7 @@ def gate(
         Results of one model each. Items that the candidate did not answer count as not drawn: without a bank those it
         answered are taken as a random sample of the baseline's. What either side lost counts as `spec.errors` says.
     bank : Bank or path, optional
-        Take the difference from what past models say of these items, as `compare` does.
+        Take the difference as `compare` does: from how the items of `selection` were drawn, or from past models.
     selection : Selection or path, optional
         Take only these items; without a bank the verdict is then about them alone.
     probabilities : pair of responses, optional
@@ -164,7 +164,7 @@ def _log_choices(n: int, total: int) -> float:
 def _by_comparison(
     pair: "GatePair", bank: "Bank", selection: "Selection | None", spec: GateSpec, progress: ProgressCallback
 ) -> Gate:
-    """Take the difference and its bounds from `compare`, which knows past pairs."""
+    """Take the difference and its bounds from `compare`, which knows how the items were drawn, or past pairs."""
     from itembank.comparison.compare import compare  # noqa: PLC0415 (as of `gate`)
     from itembank.comparison.comparison_spec import ComparisonSpec  # noqa: PLC0415
 
@@ -365,18 +365,14 @@ class GatePair:
         return GatePair(matrix, self.costs)
 
 
-Boundary = float | tuple[float, float]
-"""Standard errors: one number, or one for differences that are estimated too high and one for those too low."""
+def look_of(found: PairedLook, n_items: int, boundaries: Sequence[float]) -> Look:
+    """Turn an estimate into a look; `boundaries` are those of a miss, of a false alarm, and of the interval.
 
-
-def look_of(found: PairedLook, n_items: int, boundaries: Sequence[Boundary]) -> Look:
-    """Turn an estimate into a look; `boundaries` are those of a miss, of a false alarm, and of the interval."""
-    too_high, too_low = (
-        np.array([student_boundary(one[side] if isinstance(one, tuple) else one, found.degrees) for one in boundaries])
-        for side in (0, 1)
-    )
+    Each is so many standard errors.
+    """
+    reach = np.array([student_boundary(one, found.degrees) for one in boundaries])
     known = found.difference, found.variance, found.unit, found.flips
-    lower, upper = lower_bound(*known, too_high).tolist(), upper_bound(*known, too_low).tolist()
+    lower, upper = lower_bound(*known, reach).tolist(), upper_bound(*known, reach).tolist()
     by_miss, by_alarm, (low, high) = zip(lower, upper, strict=True)
     if found.is_exact:
         low = high = found.difference

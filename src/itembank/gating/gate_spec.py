@@ -42,7 +42,7 @@ class GateSpec:
     max_items : int, optional
         Most items of a gate in stages; all by default.
     seed : int
-        Of the order of items, without a bank.
+        Of the order of items.
     errors : {'missing', 'wrong', 'bounds'}, optional
         What answers count as that either side lost (`ResponseMatrix.lost`): nothing, and the verdict is undecided if it
         would be another one were they wrong; wrong answers; or whichever, and there is a verdict if it is the same in

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 from itembank.errors import remedy, visible
@@ -38,11 +38,6 @@ class Look:
     by_miss: tuple[float, float]
     by_alarm: tuple[float, float]
     is_exact: bool = False  # Whether all items are answered and their difference is what is asked for
-
-    def passing_only_as(self, other: "Look") -> "Look":
-        """Widen the interval, and the bounds that let pass, to those of another look at the same answers."""
-        by_miss = min(self.by_miss[0], other.by_miss[0]), max(self.by_miss[1], other.by_miss[1])
-        return replace(self, low=min(self.low, other.low), high=max(self.high, other.high), by_miss=by_miss)
 
 
 @dataclass(frozen=True, slots=True)

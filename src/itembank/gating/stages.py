@@ -25,7 +25,6 @@ from itembank.numerics.arrays import FloatArray
 from itembank.numerics.looks import constant_boundary, lower_bound
 from itembank.numerics.paired import PairedLook, balanced_order
 from itembank.numerics.parallel import one_blas_thread
-from itembank.progress import ProgressCallback, silent
 from itembank.readers.agreement import only_items
 from itembank.readers.read import read_responses
 from itembank.responses.content_order import content_order
@@ -37,7 +36,6 @@ from itembank.tabular import Compact
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
-    from itembank.gating.with_bank import BankLooks
 
 PLAN, BASELINE, PROBABILITIES = "gate.json", "baseline.parquet", "baseline-probabilities.parquet"
 
@@ -55,12 +53,10 @@ class GatePlan(Compact):
         In which they are run.
     sizes : tuple of n_looks int
         How many of them are answered at each look.
-    boundaries : (3, 2)
-        For the spec's error rates: standard errors, of differences estimated too high, and too low.
+    boundaries : tuple of 3 float
+        For the spec's error rates: standard errors.
     probabilities : ResponseMatrix, optional
         The baseline's, of the right options.
-    looks : BankLooks, optional
-        What a bank taught.
     bank_id, bank_place : str
         The bank, and where it lay.
     """
@@ -69,9 +65,8 @@ class GatePlan(Compact):
     spec: GateSpec
     order: tuple[str, ...]
     sizes: tuple[int, ...]
-    boundaries: FloatArray
+    boundaries: tuple[float, ...]
     probabilities: ResponseMatrix | None = None
-    looks: "BankLooks | None" = None
     bank_id: str = ""
     bank_place: str = ""
 
@@ -163,19 +158,12 @@ class GatePlan(Compact):
         known = None
         if self.probabilities is not None and probabilities is not None:
             known = pair.aligned([self.probabilities, probabilities])
-        of_bank = self.bank() if bank is None or self.looks is None else self._checked(as_bank(bank))
-        without_bank = [] if of_bank is None else _boundaries(self.sizes, self.none_left, self.spec)
+        of_bank = self.bank() if bank is None or not self.bank_id else self._checked(as_bank(bank))
         taken: list[Look] = []
         for number in reached:
             items = self.order[: self.sizes[number]]
             now = pair.upto(items)
-            found = self._estimate(now, number, known, of_bank)
-            look = look_of(found, len(items), [tuple(row) for row in self.boundaries.tolist()])
-            if of_bank is not None and not look.is_exact:
-                from itembank.gating.with_bank import even_look  # noqa: PLC0415
-
-                even = look_of(even_look(of_bank, now.matrix), len(items), without_bank)
-                look = look.passing_only_as(even)
+            look = look_of(self._estimate(now, known, of_bank), len(items), self.boundaries)
             taken.append(look)
             if to_first and verdict_at(look, self.spec) != "undecided":
                 break
@@ -191,7 +179,7 @@ class GatePlan(Compact):
             now,
             taken,
             self.spec,
-            method="bank" if self.looks is not None else "paired" if known is None else "probabilities",
+            method="bank" if self.bank_id else "paired" if known is None else "probabilities",
             estimand=self.estimand,
             n_total=total,
             per_item=1.0 / n_items - self.none_left,
@@ -225,16 +213,16 @@ class GatePlan(Compact):
             notes.append(f"all {total} items are answered, and their difference is {signed(exact)} points exactly")
         return notes
 
-    def _estimate(self, pair: GatePair, number: int, known: FloatArray | None, bank: "Bank | None") -> PairedLook:
-        if self.looks is not None and bank is not None:
+    def _estimate(self, pair: GatePair, known: FloatArray | None, bank: "Bank | None") -> PairedLook:
+        if bank is not None:
             from itembank.gating.with_bank import bank_look  # noqa: PLC0415
 
-            return bank_look(bank, self.looks, number, pair.matrix)
+            return bank_look(bank, pair.matrix)
         return pair.look(self.estimand, probabilities=known, cluster=self.spec.cluster)
 
     def bank(self) -> "Bank | None":
         """Load the bank of the gate from where it lay; None of a gate without one."""
-        return None if self.looks is None else self._checked(as_bank(self.bank_place))
+        return self._checked(as_bank(self.bank_place)) if self.bank_id else None
 
     def _checked(self, bank: "Bank") -> "Bank":
         if bank.bank_id != self.bank_id:
@@ -257,10 +245,9 @@ class GatePlan(Compact):
             "spec": asdict(self.spec),
             "order": list(self.order),
             "sizes": list(self.sizes),
-            "boundaries": self.boundaries.tolist(),
+            "boundaries": list(self.boundaries),
             "bank": self.bank_id,
             "bank_place": place,
-            "looks": None if self.looks is None else self.looks.to_dict(),
         }
         with adding_to_folder(Path(folder)) as new:
             write_responses(self.baseline, new / BASELINE)
@@ -284,20 +271,14 @@ class GatePlan(Compact):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DataWarning)  # of lost answers, given at the start
                 baseline = read_responses(Path(folder) / BASELINE)
-            looks = record["looks"]
             probabilities = Path(folder) / PROBABILITIES
-            if looks is not None:
-                from itembank.gating.with_bank import BankLooks  # noqa: PLC0415
-
-                looks = BankLooks.from_dict(looks)
             return cls(
                 baseline=baseline,
                 spec=GateSpec(**record["spec"]),
                 order=tuple(map(str, record["order"])),
                 sizes=tuple(map(int, record["sizes"])),
-                boundaries=np.asarray(record["boundaries"], dtype=np.float64).reshape(3, 2),
+                boundaries=tuple(map(float, record["boundaries"])),
                 probabilities=read_responses(probabilities) if probabilities.is_file() else None,
-                looks=looks,
                 bank_id=str(record["bank"]),
                 bank_place=place_of(str(record["bank_place"]), Path(folder)),
             )
@@ -319,15 +300,14 @@ def start_gate(
     bank: GivenBank | None = None,
     probabilities: GivenResponses | None = None,
     spec: GateSpec = USUAL,
-    progress: ProgressCallback = silent,
     **choices: Any,
 ) -> GatePlan:
     """Plan a gate in stages: a candidate runs the items of a stage, and stops as soon as there is a verdict.
 
-    Without a bank items are run in random order, each scenario in proportion; the boundary is the same number of
-    standard errors at all looks, so that the error rates hold over all of them (Pocock 1977). With a bank they are the
-    ones that say most about the score, and boundaries come from past pairs of models (`learn_looks`). A bank of fewer
-    than 15 past models is not used, which a `DataWarning` says.
+    Without a bank items are run in random order, each scenario in proportion. With a bank they are drawn with known
+    probabilities, high where it is unsure (`drawn_order`), and its predictions and the baseline's answers make the
+    difference more precise. The boundary is the same number of standard errors at all looks, so that the error rates
+    hold over all of them (Pocock 1977).
 
     Parameters
     ----------
@@ -337,7 +317,6 @@ def start_gate(
     probabilities : responses, optional
         Of the baseline, of the right options; then the candidate's tell more than right and wrong do.
     spec : GateSpec
-    progress : ProgressCallback
     **choices
         Fields of the spec by name: ``margin=0.02``.
 
@@ -376,36 +355,21 @@ def start_gate(
         )
     pair = GatePair.of(complete, complete)  # the same checks
     total = complete.n_items
-    looks: BankLooks | None = None
     if loaded is not None:
-        from itembank.gating.with_bank import full_score, has_past_pairs, learn_looks  # noqa: PLC0415
+        from itembank.gating.with_bank import drawn_order, full_score  # noqa: PLC0415
 
+        if spec.estimand not in {None, RUN}:
+            raise ParameterError(
+                f"a gate in stages with a bank is of this run, got estimand {spec.estimand!r}. Leave it out."
+            )
         if np.isnan(full_score(loaded, complete)):
             raise DataError(
                 f"the baseline of a gate in stages must have answered all {loaded.n_total} items of bank "
                 f"{loaded.bank_id}, got {complete.n_items}. Run the others once, or leave the bank out."
             )
         total = loaded.n_items
-        if not has_past_pairs(loaded):
-            warn(
-                f"bank {loaded.bank_id} has too few past models to learn from pairs of them, and is not used.",
-                DataWarning,
-            )
-            loaded = None
-    sizes = _sizes(spec, total, has_bank=loaded is not None)
-    if loaded is not None:
-        if spec.estimand not in {None, RUN}:
-            raise ParameterError(
-                f"a gate in stages with a bank is of this run, got estimand {spec.estimand!r}. Leave it out."
-            )
-        learnt = [size for size in sizes if size < total]
-        looks = learn_looks(loaded, learnt, spec.error_rates, progress=progress)
-        # items of the first look, then those that each further one adds, then all others
-        boundaries, of_looks = looks.boundaries, [item for one in looks.selections for item in one.item_ids]
-        order = list(dict.fromkeys([*of_looks, *complete.item_ids]))
+        ids, places = loaded.item_ids, drawn_order(loaded, np.random.default_rng(spec.seed))
     else:
-        single = _boundaries(sizes, 1.0 / total if spec.estimand in {None, RUN} else 0.0, spec)
-        boundaries = np.repeat(np.array(single)[:, None], 2, axis=1)
         scenarios = np.unique(complete.items["scenario"].to_numpy(), return_inverse=True)[1]
         known = complete.responses[0]
         if probabilities is not None:
@@ -413,15 +377,14 @@ def start_gate(
             known = np.where(np.isnan(known), complete.responses[0], known)
         places = balanced_order(scenarios, known, np.random.default_rng(spec.seed), pair.clusters(spec.cluster))
         ids = complete.item_ids
-        order = [ids[place] for place in places.tolist()]
+    sizes = _sizes(spec, total, first=50 if loaded is None else 25)
     plan = GatePlan(
         given.take(items=np.flatnonzero(given.asked[0])),
         spec,
-        tuple(order),
+        tuple(ids[place] for place in places.tolist()),
         sizes,
-        boundaries,
+        _boundaries(sizes, 1.0 / total if spec.estimand in {None, RUN} else 0.0, spec),
         probabilities=None if probabilities is None else as_responses(probabilities),
-        looks=looks,
         bank_id="" if loaded is None else loaded.bank_id,
         bank_place="" if loaded is None else place_of(bank),
     )
@@ -429,22 +392,20 @@ def start_gate(
     return plan
 
 
-def _boundaries(sizes: Sequence[int], none_left: float, spec: GateSpec) -> list[float]:
+def _boundaries(sizes: Sequence[int], none_left: float, spec: GateSpec) -> tuple[float, ...]:
     """Return the standard errors that chance crosses at any look as rarely as asked, for each error rate."""
     information = tuple(1.0 / (1.0 / size - none_left) for size in sizes if 1.0 / size > none_left)
-    return [constant_boundary(information, error) if information else 0.0 for error in spec.error_rates]
+    return tuple(constant_boundary(information, error) if information else 0.0 for error in spec.error_rates)
 
 
-def _sizes(spec: GateSpec, total: int, *, has_bank: bool) -> tuple[int, ...]:
+def _sizes(spec: GateSpec, total: int, *, first: int) -> tuple[int, ...]:
     """Numbers of items at each look, the last that of all items unless there are limits."""
     most = min(total, spec.max_items or total)
-    # with a bank past models are left out at each look: the last one before that of all items is not too large
-    last = min(most, 2000) if has_bank else most
-    size, sizes = min(spec.first_look or (25 if has_bank else 50), most), []
-    while size < last / math.sqrt(spec.growth):
+    size, sizes = min(spec.first_look or first, most), []
+    while size < most / math.sqrt(spec.growth):
         sizes.append(size)
         size = max(size + 1, round(size * spec.growth))
-    return (*sizes, *([last] if last < most else []), most)
+    return (*sizes, most)
 
 
 def place_of(bank: GivenBank | None, folder: Path = Path()) -> str:
@@ -463,7 +424,7 @@ def check_can_decide(plan: GatePlan) -> None:
     per_item = 1.0 / most - plan.none_left
     if per_item <= 0.0:
         return
-    boundary = float(plan.boundaries[0, 0])
+    boundary = plan.boundaries[0]
     least = -float(lower_bound(0.0, 0.0, per_item, (0.0, 0.0), boundary))
     if least >= spec.margin:
         needed = math.ceil(1.0 / (spec.margin / (1.0 - spec.margin) / boundary**2 + plan.none_left))
