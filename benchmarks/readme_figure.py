@@ -38,8 +38,8 @@ def main() -> None:
     ]
     chance, drawn, _, optimal = panels
     title = (
-        f"{N_ITEMS} of {bank.n_items:,} questions: random sampling errs by {points(chance.error)} on average, items drawn "
-        f"by the bank by {points(drawn.error)}, V-optimal ones by {points(optimal.error)}"
+        f"{N_ITEMS} of {bank.n_items:,} questions: random sampling errs by {points(chance.error)} on average, items "
+        f"drawn by the bank by {points(drawn.error)}, V-optimal ones by {points(optimal.error)}"
     )
     predicted_against_true_chart(panels, title=title).save(output)
     for one in panels:

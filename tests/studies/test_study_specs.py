@@ -106,7 +106,7 @@ def test_what_the_numbers_depend_on_is_in_the_json():
         ({"n_items": (10, 10)}, "more than once"),
         ({"budget": CostBudget("cost_usd", (1.0,))}, "give one"),
         ({"level": 0.0}, "level must be between 0 and 1, got 0.0"),
-        ({"interval": "narrow"}, "interval of a study must be one of 'auto', 'calibrated', 'model-based', 'design', got"),
+        ({"interval": "narrow"}, "interval of a study must be one of 'auto', 'calibrated', 'model-based', 'design'"),
         ({"interval": "design"}, "goes with the estimator 'auto' alone, got 'weighted', 'gp-irt'"),
         (
             {"interval": "design", "estimators": ("auto",)},
