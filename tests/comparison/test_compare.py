@@ -261,7 +261,7 @@ def test_fewer_than_ten_past_models_need_items_that_chance_drew():
     """How far differences on chosen items are off is then not known: a raw one would be taken for the truth."""
     whole, chosen, new = chosen_and_run(9, 0)
     for method in ("auto", "gp-irt"):
-        with pytest.raises(DataError, match=r"'v-optimal' chose need past models .*9 past models are too few"):
+        with pytest.raises(DataError, match=r"'v-optimal' chose need past models, but 9 past models are too few"):
             compare(whole, new, selection=chosen, method=method)
     drawn = ib.select(whole, 20, rng=0)
     (row,) = compare(whole, new, models=new.model_ids[:2], selection=drawn).rows()
@@ -276,7 +276,7 @@ def test_fewer_than_ten_past_models_need_items_that_chance_drew():
 
 def test_raw_differences_are_of_items_that_chance_drew():
     whole, chosen, new = chosen_and_run(30, 0)
-    with pytest.raises(DataError, match=r"'v-optimal' chose are no raw ones.*take another method than 'paired'"):
+    with pytest.raises(DataError, match=r"'v-optimal' chose are not raw ones.*take another method than 'paired'"):
         compare(whole, new, selection=chosen, method="paired")
     drawn = ib.select(whole, 20, rng=0)
     (row,) = compare(whole, new, models=new.model_ids[:2], selection=drawn, method="paired").rows()

@@ -327,16 +327,12 @@ def _check_learnt(
     if selection is not None and not is_learnt.all():
         is_drawn = selection.is_random or selection.inclusion_probabilities is not None
         if not is_drawn and selection.n_items < compared.bank.n_total:
+            other = "take another method than 'paired'" if is_asked else "add past models"
+            why = "are not raw ones" if is_asked else f"need past models, but {_why_not_learnt(compared.bank)}"
             how = remedy("select(bank, n)", "itembank select BANK -n N")
-            why = "take another method than 'paired'" if is_asked else "or add past models"
-            needs = (
-                "are no raw ones"
-                if is_asked
-                else f"need past models that tell how far they are off, but {_why_not_learnt(compared.bank)}"
-            )
             raise DataError(
-                f"differences on items that {selection.method!r} chose {needs}. Run items that chance drew ({how}), or "
-                f"all, {why}."
+                f"differences on items that {selection.method!r} chose {why}. Run items that chance drew ({how}), or "
+                f"all, or {other}."
             )
     if compared.is_of_items.all():
         return

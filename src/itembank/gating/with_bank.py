@@ -5,7 +5,7 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.comparison.differences import raw_scores
 from itembank.estimation.design_based import chance_of_draw
-from itembank.estimation.difference_estimator import difference_values, drawn
+from itembank.estimation.difference_estimator import difference_values, difference_variances, drawn
 from itembank.estimation.drawn_pairs import surely_alike
 from itembank.estimation.drawn_predictions import factors_that_serve, predicted_answers
 from itembank.estimation.observations import found_items
@@ -89,12 +89,13 @@ def bank_look(bank: Bank, pair: ResponseMatrix) -> PairedLook:
     chance = chance_of_draw(sample, predicted)
     value = difference_values(sample, predicted.fitted, of_unseen[:, None])
     value = np.clip(value, sample.known, sample.known + sample.unseen_weight)
-    changed = answers - baseline.observations.responses[:, items]
-    share = sample.expansion / sample.expansion.sum()
+    before = baseline.observations.responses[:, items]
+    changed, share, variance = answers - before, sample.expansion / sample.expansion.sum(), float(chance.variance[0, 0])
+    plain = float(difference_variances(sample, before)[0][0, 0])  # of the answers that changed alone
     return PairedLook(
         float(value[0, 0]) - score,
-        float(chance.variance[0, 0]),
-        alike**2 * float(counts.sum()) if pair.is_binary else 0.0,
+        variance,
+        float(counts.sum()) * (min(variance / plain, 1.0) if plain > 0.0 else 1.0) if pair.is_binary else 0.0,
         max(float(chance.freedom[0, 0]) - 1.0, 1.0),
         (float(np.sum(share * (changed < 0.0))), float(np.sum(share * (changed > 0.0)))),
     )

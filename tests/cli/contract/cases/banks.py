@@ -263,8 +263,8 @@ _COMPARE = Case(
         ("ranking", "--method"): "these models answered every item: nothing is estimated",
     },
     stops={
-        ("paired", "--selection"): "need past models that tell how far they are off",
-        ("selection", "--selection"): "need past models that tell how far they are off",
+        ("paired", "--selection"): "chose are not raw ones",
+        ("selection", "--selection"): "chose need past models",
     },
     never={**MIXED, **MATCHED, **PAGES},
 )

@@ -12,7 +12,6 @@ def _by_command(command, *about, codes=(0, 1, 3), **more):
 
 _OUTSIDE = "pages, JUnit's XML and annotations have tests of their own"
 _FEW = "with these few items the first stage holds all"
-_FEW_PAST = "its past models are too few to learn from pairs of them, which is said"
 
 CASES = {
     "gate verdict": Case(
@@ -60,9 +59,8 @@ CASES = {
             "--ids swe-bench --match hash --seed 1 "
             "--format csv"
         ),
-        no_effect={("chance", "--bank"): _FEW_PAST},
         never={"--ids": "JSON has ids as they are; tests/harnesses/test_id_forms.py has all forms"},
-        nowhere={"--bank": _FEW_PAST, "--match": "it is refused without a bank"},
+        nowhere={"--match": "it is refused without a bank"},
     ),
     "gate next": Case(
         modes={
