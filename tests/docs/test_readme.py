@@ -37,6 +37,7 @@ def test_what_is_printed_is_what_comes_of_commands_and_of_python(run, tmp_path, 
     exec(compile(code, "README.md", "exec"), namespace)  # noqa: S102
     assert (tmp_path / "my-bank").is_dir()
     chosen = Selection.load(tmp_path / "selection.json").to_dict()
+    chosen["explanation"] = chosen["explanation"].replace("--method v-optimal", "method='v-optimal'")
     assert namespace["selection"].to_dict() == chosen
     assert namespace["estimates"].rows() == again.json["rows"]  # to the last digit
 

@@ -46,15 +46,16 @@ def design_based_estimates(
 ) -> Scores:
     """Estimate full-benchmark scores with intervals that are valid whether or not the item model is right.
 
-    The item model predicts every response; the drawn items, whose inclusion probabilities are known, say how far
-    it is off on the rest. Only the width of the intervals depends on how good the predictions are.
+    The item model and a few factors predict every response (`predicted_answers`); the drawn items, whose inclusion
+    probabilities are known, say how far they are off on the rest. Only the width of the intervals depends on how good
+    the predictions are.
 
     Parameters
     ----------
     bank : Bank
     responses : ResponseMatrix
-        Of the new models, in any order. Responses missing among the chosen items count as missing at random within
-        their scenario, with a `DataWarning`: for them the guarantee rests on that.
+        Of the new models, in any order. Responses missing among the chosen items count as missing at random, with a
+        `DataWarning`: for them the guarantee rests on that.
     selection : Selection
         Drawn from this bank by chance, with its inclusion probabilities.
     level : float
@@ -63,16 +64,15 @@ def design_based_estimates(
     Returns
     -------
     Scores
-        On the scenarios, then overall, cut to what the observed responses leave possible. The overall score adds up
-        scenario estimates before they are cut, and their variances, since scenarios are sampled independently; its
-        degrees of freedom are Satterthwaite's.
+        On the scenarios, then overall, cut to what the observed responses leave possible. The overall score comes from
+        all drawn items together (`difference_values`, with variances `moderated`), those of scenarios are `composite`,
+        moved to agree with it (`reconciled`).
 
     Raises
     ------
     DataError
         When the selection has no inclusion probabilities, was cut since it was drawn, or is of another bank, an item
-        is not in the bank, a scenario has no chosen item, or a model answered fewer than two chosen items of a scenario
-        of more.
+        is not in the bank, or a model answered fewer than two chosen items.
     ParameterError
         When the level is outside (0, 1).
 

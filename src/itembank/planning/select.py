@@ -53,8 +53,8 @@ def select(
     bank : Bank or path
     n_items : int
         Items in all, spread equally over the scenarios (counts differ by at most one; a scenario with too
-        few items gives what it cannot take to the others); 'v-optimal' and 'optimal-design' spread them as the
-        score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out. A
+        few items gives what it cannot take to the others); 'drawn', 'v-optimal' and 'optimal-design' spread them as
+        the score wants. With fewer items than scenarios 'auto', 'v-optimal' and the designs leave some scenarios out. A
         `DataWarning` names scenarios without items.
     method : spec or str
         'auto': 'drawn', items drawn at random, more of those of which the bank is unsure, whose intervals hold for any
@@ -86,8 +86,8 @@ def select(
     -------
     Selection
         Items in the order of the bank, with weights that sum to one in each scenario. Items with no weight
-        in their score are never chosen. Items that every past model answered the same way come by chance,
-        where a scenario has no other or where a spec allows it, else not.
+        in their score are never chosen. Items that every past model answered the same way come where items are drawn
+        at random, where a scenario has no other or where a spec allows it, else not.
 
     Raises
     ------
