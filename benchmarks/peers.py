@@ -54,7 +54,7 @@ N_DRAWS = 10
 MID_RANGE = (0.3, 0.7)
 ABILITIES = np.linspace(-4.0, 4.0, 161)
 CHOSEN = {
-    "itembank, default": ("auto", "auto", "calibrated"),
+    "itembank, default": ("v-optimal", "auto", "calibrated"),
     "tinyBenchmarks (IRT++)": ("anchor-irt", "gp-irt", "model-based"),
     "metabench": ("information", "metabench", "model-based"),
     "DISCO, nearest neighbours": ("disagreement", "knn", "model-based"),

@@ -197,7 +197,7 @@ def without_notes(printed):
 def test_items_outside_the_selection_change_nothing_and_are_told(
     run, bank_folder, new_models, with_more, tmp_path, command
 ):
-    select_items(run, bank_folder, tmp_path / "s.json")
+    select_items(run, bank_folder, tmp_path / "s.json", "--method", "random")
     options = (*command[1:], "--selection", tmp_path / "s.json", "--format", "json")
     outcome = run.ok(command[0], bank_folder, with_more, *options)
     told = "20 of 32 items are not in the selection and are ignored"

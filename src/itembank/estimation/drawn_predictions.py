@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from itembank.bank.bank_cache import cache_name
 from itembank.bank.bank_factors import columns_of, fitted_factor_model
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
@@ -181,7 +182,7 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
     if bank.rest is not None or not bank.calibration.is_fitted or n_models < MODELS_A_FACTOR:
         return Factors(-1, np.full(n_scenarios, np.nan))
 
-    def judge() -> Factors:
+    def judge() -> dict[str, FloatArray]:
         targets = bank.targets
         tried = [n for n in FACTORS if n * MODELS_A_FACTOR <= bank.n_models]
         unseen = targets.weights.copy()
@@ -200,16 +201,20 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
                 found = seen + scenario_sums(expected * unseen, index, n_scenarios) + left * off
                 errors[number].append(found - truth)
         if not squares.any():
-            return Factors(1, np.full(n_scenarios, np.nan))
+            return {"number": np.ones(1), "apart": np.full(n_scenarios, np.nan)}
         best = int(np.argmin(rounded(squares)))
         found = np.concatenate(errors[best])
         n_known = np.sum(~np.isnan(found), axis=0)
         total = np.nansum(found**2, axis=0)
         apart = np.where(n_known >= FEWEST_TRIED, total / np.maximum(n_known, 1), np.nan)
-        return Factors(tried[best], apart)
+        return {"number": np.array([tried[best]], dtype=np.float64), "apart": apart}
 
-    key = ("factors that serve", positions.tobytes(), correction.tobytes())
-    return bank.cache.remember(key, judge)
+    def fits(kept: dict[str, FloatArray]) -> bool:
+        shapes = {name: array.shape for name, array in kept.items()}
+        return shapes == {"number": (1,), "apart": (n_scenarios,)} and kept["number"][0] in FACTORS
+
+    kept = bank.cache.arrays(cache_name("factors-that-serve", positions, correction), judge, fits=fits)
+    return Factors(int(kept["number"][0]), kept["apart"])
 
 
 def _models_of_folds(bank: Bank) -> list[tuple[IntArray, FactorModel]]:

@@ -348,7 +348,7 @@ def _by_design(estimates: ScoreEstimates, known: Known, selection: Selection | N
     if selection is None:
         raise DataError(
             "design-based intervals need to know how the items were drawn: give the selection (--selection), made "
-            "with method 'random' or 'stratified'."
+            "with method 'drawn', 'random' or 'stratified'."
         )
     check_design(known.bank, selection)
     answered = np.flatnonzero(~known.summary.is_silent)

@@ -138,7 +138,7 @@ def select(
             "predicted from the answers to the others, and the overall score still covers all.",
             DataWarning,
         )
-    return with_widths(bank, chosen, progress=progress)
+    return chosen if stages > 1 else with_widths(bank, chosen, progress=progress)  # of all stages nothing is known
 
 
 @one_blas_thread()
