@@ -35,6 +35,7 @@ STRATEGIES = (
     Strategy("random sampling", "stratified", "mean"),
     Strategy("anchor points", "anchor-irt", "weighted"),
     Strategy("gp-IRT", "anchor-irt", "gp-irt"),
+    Strategy("V-optimal", "v-optimal", "auto"),
     Strategy("itembank's default", "auto", "auto"),
 )
 """The last one's items and estimates are written."""
