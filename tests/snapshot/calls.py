@@ -60,6 +60,7 @@ CALLS = {
     "replay": "replay bank two-new.parquet --max-items 10 --format json -o asked.csv",
     "replay fisher": "replay bank two-new.parquet --session fisher.toml --max-items 8 --format json",
     "replay per cost": "replay bank two-new.parquet --session drawn.toml --cost seconds --max-items 8 --format json",
+    "replay drawn": "replay bank two-new.parquet --criterion drawn --max-items 8 --format json",
     "replay threshold": "replay bank two-new.parquet --session sure.toml --threshold 0.6 --max-items 30 --format json",
     "session start": "session start bank -o run.jsonl --model-id new --max-items 6 --half-width 0.1",
     "session ask": "session ask run.jsonl -n 3",
