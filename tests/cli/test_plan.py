@@ -46,5 +46,5 @@ def test_a_goal_out_of_reach_is_said(run, bank_folder):
 
 def test_a_scenario_says_that_intervals_are_at_most_so_wide(run, bank_folder):
     outcome = run.ok("plan", bank_folder, "--target", "math")
-    assert "at most so wide" in outcome.err
+    assert "mostly narrower" in outcome.err
     assert "an interval of math of ±" in outcome.out

@@ -61,7 +61,7 @@ def plan_command(*, bank: Path, output_format: str, **asked: Any) -> None:
     if made.message:
         detail(made.message)
     if made.target in loaded.targets.scenarios:
-        note("Intervals of scenarios are at most so wide: they rest on the answers to other scenarios, too.")
+        note("Intervals of scenarios are mostly narrower, of models like past ones: they rest on other scenarios, too.")
 
 
 def _answer(made: "Plan") -> str:

@@ -135,7 +135,8 @@ def plan(
         either goal only the table is made.
     target : str
         'overall' or a scenario. Numbers of items are of all scenarios together in any case. The interval of a scenario
-        is at most as wide as this says: it rests on the other scenarios' answers, too, which the formula leaves out.
+        is mostly narrower, of models like past ones: it rests on the other scenarios' answers, too, which the formula
+        leaves out.
     level, power : float
         Of the intervals, and with which a difference is to show as significant.
     estimand : {'run', 'repeated'}
