@@ -26,7 +26,8 @@ from itembank.estimation.estimates import Scores
 from itembank.estimation.regressions import reconciled
 from itembank.irt.linear_gaussian import FactorModel, factor_posterior
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import t_reach
+from itembank.numerics.intervals import binary_variance, t_reach, wilson_ends
+from itembank.selection import selector_specs
 
 FEWEST = 20
 """Draws before a rule of precision may end a session: earlier, the variance that happens to be small is by chance."""
@@ -34,8 +35,8 @@ PRIOR_DRAWS = 5.0
 """Draws for which the expected variance counts beside the observed one where that is smaller."""
 USUAL_ITEMS = 60
 """Answers for which factors are counted."""
-FLAT = 0.2
-"""Share of the probabilities that follows the weights alone, as `selectors.Drawn` has it."""
+FLAT = selector_specs.Drawn().flat
+"""Share of the probabilities that follows the weights alone."""
 INITIAL_DRAWS = 10.0
 """First draws to which what they tell is compared, where intervals must cover at all stops: best from 20 to 200."""
 MANY_RARER = 5.0
@@ -193,7 +194,7 @@ def scores_of_draws(
     rarer = float(np.minimum(n_right, n_drawn - n_right)[wanted])
     # few outcomes of the rarer kind do not show that predictions are right: beside them counts, like one more, the
     # variance if predictions explained nothing
-    informative, unit = min(rarer, freedom), float(_smoothed(direct[wanted], len(draws)))
+    informative, unit = min(rarer, freedom), float(binary_variance(direct[wanted], len(draws)))
     variance = (informative * max(observed, mixed) + unit * float(reference[wanted])) / (informative + 1.0)
 
     values, squared = _all_targets(
@@ -294,13 +295,6 @@ def _answered(design: DrawnDesign, answers: FloatArray) -> Drawn:
     return Drawn(given, certain > 0.0, design.weights[items, index], certain, index, design.apart.size)
 
 
-def _smoothed(mean: FloatArray, n: FloatArray | int) -> FloatArray:
-    """Variance of one right or wrong answer, two more of each kind seen: never zero (Agresti and Coull 1998)."""
-    chance = (n * np.clip(mean, 0.0, 1.0) + 2.0) / (n + 4.0)
-    result: FloatArray = chance * (1.0 - chance)
-    return result
-
-
 def _near_ends(
     values: FloatArray,  # (1, n_targets)
     reached: FloatArray,  # (1, n_targets): Variances times the squared quantile
@@ -313,8 +307,6 @@ def _near_ends(
     answer was right an interval reaches one; likewise zero.
     """
     mean, rarer = np.clip(values, 0.0, 1.0), np.minimum(n_right, n_drawn - n_right)
-    unit = (rarer * mean * (1.0 - mean) + _smoothed(mean, n_drawn)) / (rarer + 1.0)
-    ratio = reached / unit
-    centre = (mean + ratio / 2.0) / (1.0 + ratio)
-    half = np.sqrt(ratio * mean * (1.0 - mean) + ratio**2 / 4.0) / (1.0 + ratio)
-    return np.where(n_right > 0.0, centre - half, 0.0), np.where(n_right < n_drawn, centre + half, 1.0)
+    unit = (rarer * mean * (1.0 - mean) + binary_variance(mean, n_drawn)) / (rarer + 1.0)
+    low, high = wilson_ends(values, reached / unit)
+    return np.where(n_right > 0.0, low, 0.0), np.where(n_right < n_drawn, high, 1.0)

@@ -17,7 +17,7 @@ from itembank.estimation.predictions import scenario_sums
 from itembank.estimation.response_summary import score_basis
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.blocks import row_blocks
-from itembank.numerics.intervals import t_reach
+from itembank.numerics.intervals import binary_variance, t_reach, wilson_ends
 from itembank.responses.responses import ResponseMatrix
 
 ONE = np.ones(1)
@@ -111,7 +111,7 @@ def _means(values: FloatArray, places: Places, noise_ratio: FloatArray, level: f
     chosen = drawn(values, places.weights, drawn_all, places.scenario, n_scenarios, n_drawn=places.sizes)
     nothing = np.zeros(values.shape), np.zeros((values.shape[0], n_scenarios))
     value, (shown, freedom) = difference_values(chosen, *nothing), difference_variances(chosen, nothing[0])
-    units = noise_ratio * _of_binary(value, chosen.n_observed)
+    units = noise_ratio * binary_variance(value, chosen.n_observed)
     variance = moderated(chosen, shown, freedom, expected_variances(chosen, units[:, places.scenario]))
     weights = places.scenario_weights
     parts = weights**2 * variance
@@ -122,25 +122,7 @@ def _means(values: FloatArray, places: Places, noise_ratio: FloatArray, level: f
     n_answers = np.column_stack([chosen.n_observed, chosen.n_observed.sum(axis=1)])
     value, least, left = (np.column_stack([one, one @ weights]) for one in (value, chosen.known, chosen.unseen_weight))
     variance, freedom = np.column_stack([variance, total]), np.column_stack([freedom, of_total])
-    low, high = _wilson(value, variance / _of_binary(value, n_answers), t_reach(level, np.maximum(freedom, 1.0)))
+    ratio = t_reach(level, np.maximum(freedom, 1.0)) ** 2 * variance / binary_variance(value, n_answers)
+    low, high = wilson_ends(value, ratio)
     low, high = (np.clip(end, least, np.minimum(least + left, 1.0)) for end in (low, high))
     return Scores(value, np.sqrt(variance), low, high)
-
-
-def _of_binary(mean: FloatArray, n_answers: FloatArray) -> FloatArray:
-    """Variance of right and wrong answers of this mean, not zero where all agree (Agresti and Coull 1998)."""
-    mean = (n_answers * np.clip(mean, 0.0, 1.0) + 2.0) / (n_answers + 4.0)  # two right ones more, and two wrong ones
-    return mean * (1.0 - mean)
-
-
-def _wilson(mean: FloatArray, per_answer: FloatArray, reach: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the ends x of Wilson's interval, ``(T - x)^2 = t^2 x (1 - x) / n*``, at an effective number n*.
-
-    That is the number of answers whose mean has the same variance (Kott and Carr 1997, Korn and Graubard 1998);
-    `per_answer` is ``1 / n*``.
-    """
-    ratio = reach**2 * per_answer
-    mean = np.clip(mean, 0.0, 1.0)
-    centre = (mean + ratio / 2.0) / (1.0 + ratio)
-    half = np.sqrt(ratio * mean * (1.0 - mean) + ratio**2 / 4.0) / (1.0 + ratio)
-    return centre - half, centre + half

@@ -64,6 +64,28 @@ def probability_above(
     return np.where(np.isnan(distance + side), np.nan, result)
 
 
+def binary_variance(mean: FloatArray, n_answers: FloatArray | int) -> FloatArray:
+    """Variance of one right or wrong answer of this mean, two more of each kind seen: never zero (Agresti, Coull 1998).
+
+    Arrays of one shape, or that broadcast.
+    """
+    chance = (n_answers * np.clip(mean, 0.0, 1.0) + 2.0) / (n_answers + 4.0)
+    result: FloatArray = chance * (1.0 - chance)
+    return result
+
+
+def wilson_ends(mean: FloatArray, ratio: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the ends x of Wilson's interval, ``(T - x)^2 = t^2 x (1 - x) / n*``, for means T and ``ratio = t^2 / n*``.
+
+    n* is the number of answers of a simple random sample whose mean has the same variance (Kott and Carr 1997, Korn and
+    Graubard 1998). Arrays of one shape.
+    """
+    mean = np.clip(mean, 0.0, 1.0)
+    centre = (mean + ratio / 2.0) / (1.0 + ratio)
+    half = np.sqrt(ratio * mean * (1.0 - mean) + ratio**2 / 4.0) / (1.0 + ratio)
+    return centre - half, centre + half
+
+
 def calibrated_half_widths(
     errors: FloatArray,  # (n_models, n_targets): Out of fold; NaN rows are left out
     scale: FloatArray,  # (n_models, n_targets): Expected size of each error, as far as the item model knows
