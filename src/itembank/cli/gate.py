@@ -33,6 +33,7 @@ from itembank.cli.session_run import command_options, ends_like_ctrl_c, note_fai
 from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
+from itembank.sessions.events import Answer, Failed
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from itembank.gating.stages import GatePlan
     from itembank.responses.error_kinds import Errors
     from itembank.responses.responses import ResponseMatrix
-    from itembank.sessions.answers import Answer
 
 _RULE = gathered(
     "rule",
@@ -444,8 +444,6 @@ def _run_by_command(
     gate: Path, model_id: str, errors: "Errors | None", how: Mapping[str, Any], running: Mapping[str, Any]
 ) -> "Gate":
     """Run stages by a command until there is a verdict; answers are kept beside the gate."""
-    from typing import cast  # noqa: PLC0415
-
     from itembank.gating.running import open_gate_run  # noqa: PLC0415
     from itembank.harnesses.commands import CommandItems, CommandSpec, file_name  # noqa: PLC0415
     from itembank.harnesses.drive import drive  # noqa: PLC0415
@@ -455,8 +453,8 @@ def _run_by_command(
         if run.n_items:
             note(f"Continuing: {run.n_items} items are answered.")
         with ends_like_ctrl_c():
-            try:  # a `GateRun` has what is asked of a session
-                drive(cast("Any", run), items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
+            try:
+                drive(run, items, **running, after_answer=look_teller(), on_interrupt=items.interrupt)
             except KeyboardInterrupt:
                 note(f"Stopped with {run.n_items} answers, all kept. The same command continues from here.")
                 raise
@@ -471,7 +469,7 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
 
     def tell(run: "GateRun", answer: "Answer") -> None:
         nonlocal told
-        if answer.failed:
+        if isinstance(answer, Failed):
             note_failure(answer)
         elif run.found is not None and run.found is not told:
             told, look = run.found, run.found.last

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,13 +28,13 @@ from itembank.cli.options import (
 from itembank.cli.render import detail, note, print_object, print_rows, progress, warnings_as_notes
 from itembank.cli.session_options import exit_if_imprecise, session_spec, short_session_options
 from itembank.errors import visible
+from itembank.sessions.events import Answer, Failed
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
     from itembank.bank.selections import Selection
     from itembank.estimation.estimates import ScoreEstimates
     from itembank.gating.results import Gate
-    from itembank.gating.running import GateRun
     from itembank.gating.stages import GatePlan
     from itembank.harnesses.inspect.command import HarnessCall as InspectCall
     from itembank.harnesses.inspect.samples import TaskItems
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from itembank.harnesses.lm_eval.documents import BankPrompts
     from itembank.harnesses.lm_eval.rows import RowFile
     from itembank.responses.error_kinds import Errors
-    from itembank.sessions.answers import Answer
+    from itembank.sessions.asking import Asking
     from itembank.sessions.session import AdaptiveSession
     from itembank.sessions.session_spec import SessionSpec
 
@@ -450,7 +450,7 @@ def _run_gate(
         return run.result
 
 
-def _is_to_run(session: "AdaptiveSession | GateRun", journal: Path, output: Path, rows: "RowFile") -> bool:
+def _is_to_run(session: "Asking", journal: Path, output: Path, rows: "RowFile") -> bool:
     """Whether items are to be asked, or logs to be written; say what continues."""
     if session.n_items:
         note(f"Continuing with the answers in {journal}: {session.n_items} items are answered.")
@@ -468,7 +468,7 @@ def _is_logged(output: Path, rows: "RowFile") -> bool:
 
 def _say(session: "AdaptiveSession", answer: "Answer") -> None:
     """Say how far a session is when a batch is told."""
-    if answer.failed:
+    if isinstance(answer, Failed):
         note(f"{visible(answer.item_id)} has no answer: {visible(answer.reason)}.")
     if not session.pending:
         overall = session.estimate().scores.rows()[-1]
@@ -647,7 +647,6 @@ def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "Inspect
     from itembank.errors import DataError  # noqa: PLC0415
     from itembank.gating.running import GateRun  # noqa: PLC0415
     from itembank.gating.stages import GatePlan  # noqa: PLC0415
-    from itembank.harnesses.drive import take_answer  # noqa: PLC0415
     from itembank.harnesses.inspect.command import answers_with_costs, last_run  # noqa: PLC0415
 
     run = last_run(output)
@@ -656,7 +655,7 @@ def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "Inspect
     plan = GatePlan.load(gate).with_errors(call.task_arguments.get("errors"))
     passing = GateRun(plan, model_id=run.model_id, bank=bank)
     for answer in answers_with_costs(run, known, call.task_arguments["scorer"] or known.scorer):
-        take_answer(cast("Any", passing), answer)
+        passing.take(answer)
     return passing.result
 
 

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -41,9 +41,7 @@ from itembank.cli.session_options import (
 )
 from itembank.cli.session_run import run, serve
 from itembank.errors import visible
-
-if TYPE_CHECKING:
-    from itembank.sessions.answers import Answer
+from itembank.sessions.events import Answer
 
 
 @click.group("session", cls=Group)
@@ -262,7 +260,7 @@ def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
 
 def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
     """Make the answer of the options."""
-    from itembank.sessions.answers import Answer  # noqa: PLC0415
+    from itembank.sessions.answers import answer  # noqa: PLC0415
 
     if item is None:
         raise click.UsageError("Say which ITEM the answer is to, or give - and answers as JSON Lines.")
@@ -272,7 +270,7 @@ def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
         raise click.UsageError("Give one of --response R, --correct C with --trials N, or --failed.")
     if not given["failed"] and (given["again"] or given["reason"]):
         raise click.UsageError("--again and --reason belong to --failed.")
-    return Answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
+    return answer(item, **{**given, "costs": amounts("--cost", given["costs"])})
 
 
 def _standard_input() -> str:

@@ -30,9 +30,9 @@ from itembank.cli.session_options import (
     session_facts,
 )
 from itembank.errors import visible, warned_once
+from itembank.sessions.events import Answer, Failed
 
 if TYPE_CHECKING:
-    from itembank.sessions.answers import Answer
     from itembank.sessions.session import AdaptiveSession
 
 _PROGRAM = (
@@ -120,7 +120,7 @@ def _say_how_far(session: "AdaptiveSession", answer: "Answer") -> None:
     """Say on standard error, after an answer, how well the score is known and what it has cost."""
     from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
 
-    if answer.failed:
+    if isinstance(answer, Failed):
         note_failure(answer)
         return
     target = session.pool.spec.target
@@ -129,7 +129,7 @@ def _say_how_far(session: "AdaptiveSession", answer: "Answer") -> None:
     note("  ".join([f"{session.n_items} answered", f"{name} {points_text(row)}", *cost_words(session)]))
 
 
-def note_failure(answer: "Answer") -> None:
+def note_failure(answer: "Failed") -> None:
     """Say that an attempt failed."""
     more = "it may be asked again" if answer.again else "skipped"
     note(f"{visible(answer.item_id)} failed, {more}: {answer.reason}")

@@ -7,23 +7,22 @@ Reasons are short and stable: 'ability', 'half-width of overall', 'decision: abo
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from scipy.special import ndtr
 
 from itembank.bank.costs import INPUT_TOKENS, OUTPUT_TOKENS, TOKENS, CostUnit
-from itembank.errors import DataError, DataWarning, did_you_mean, remedy, shown, warn
+from itembank.errors import DataWarning, shown, warn
 from itembank.estimation.drawn_one_by_one import FEWEST, DrawnDesign, certainty_at_any_stop, draw
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.reading_specs import COST_COLUMNS
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import uses_chance
 from itembank.selection.greedy import next_items
 from itembank.selection.item_worth import updated_covariance
+from itembank.sessions.asking import SessionState
 from itembank.sessions.estimates import SessionEstimate
-from itembank.sessions.events import SessionState, Told, checked_costs
 from itembank.sessions.limits import Decision
 from itembank.sessions.pool import ROUNDING, PriceLevel, SessionPool, cheapest_cost
 from itembank.sessions.session_spec import CUSTOM
@@ -41,23 +40,6 @@ def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
     return costs.get(OUTPUT_TOKENS, 0.0) + unit.input_weight * costs.get(INPUT_TOKENS, 0.0)
 
 
-def fit_costs(
-    own_units: Sequence[str], costs: Mapping[str, float] | None, owner: str, *, new_units: bool
-) -> dict[str, float]:
-    """Return costs by unit as numbers from 0 to `MOST_COST`; units must be the bank's own, or usual."""
-    checked = checked_costs(costs, owner)
-    if not new_units:
-        known = tuple(dict.fromkeys((*own_units, TOKENS, *COST_COLUMNS)))
-        unknown = [unit for unit in checked if unit not in known]
-        if unknown and own_units:
-            raise DataError(
-                f"costs must be in a unit that the bank has or that is usual ({shown(known, len(known))}), got "
-                f"{shown(unknown)} for {owner}.{did_you_mean(unknown, known)} A unit that is meant to be new needs "
-                f"{remedy('new_units=True', '--new-units')}."
-            )
-    return checked
-
-
 def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: str) -> None:
     """Warn when given costs are not in a unit of the budget, so that the expected cost is counted instead."""
     silent = [name for name in pool.spec.budget.costs if amount_in(costs, pool.units[name]) is None]
@@ -67,15 +49,6 @@ def warn_of_silent_costs(pool: SessionPool, costs: Mapping[str, float], owner: s
             "expected cost of the item is counted. Tell its cost in the unit of the budget.",
             DataWarning,
         )
-
-
-def told_costs(answers: Iterable[Told], failed_costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Sum the costs of all answers and failed attempts by unit."""
-    amounts: dict[str, list[float]] = {}
-    for costs in (*(answer.costs for answer in answers), *failed_costs):
-        for unit, amount in costs.items():
-            amounts.setdefault(unit, []).append(amount)
-    return {unit: math.fsum(amounts[unit]) for unit in sorted(amounts)}  # exact, so that order does not matter
 
 
 def price_level(pool: SessionPool, state: SessionState, name: str) -> PriceLevel:
@@ -92,7 +65,7 @@ def whole_costs(pool: SessionPool, state: SessionState) -> dict[str, tuple[float
 
     With the ends of the 95 % interval.
     """
-    told = told_costs(state.answers.values(), state.failed_costs)
+    told = state.costs
     found = {}
     for name, past in pool.prices.items():
         unit = pool.units.get(name, CostUnit(name))

@@ -21,7 +21,7 @@ from itembank.irt.binarise import apply_thresholds
 from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.targets import ScoreTargets
-from itembank.sessions.events import SessionState
+from itembank.sessions.asking import SessionState
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.session_spec import BY_DRAW, CALIBRATED, MODEL_BASED
 from itembank.tabular import Note

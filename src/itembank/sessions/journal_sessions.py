@@ -20,12 +20,13 @@ from itembank.errors import BankError, DataError, ParameterError, shown
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import way_of
+from itembank.sessions.asking import check_model_id
 from itembank.sessions.events import EXTENDED, Event, Extended, Failed, Told, event_from_dict
 from itembank.sessions.journal import Journal, JournalContent, check_absent, read_journal, warn_of_torn
 from itembank.sessions.limits import Budget
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import prepare_sessions, ready_pool
-from itembank.sessions.session import AdaptiveSession, check_model_id
+from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
 MODEL_ID = "model_id"

@@ -1,7 +1,7 @@
 """`SessionPool`: what sessions over one bank share, made once; with the prices and errors of past models."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Self
 
@@ -30,6 +30,8 @@ from itembank.selection.greedy import Bounds, askable_items, check_goal
 from itembank.selection.item_worth import DesignItems, goal_matrix
 from itembank.selection.select import candidates, select
 from itembank.selection.selector_specs import VOptimal as VOptimalItems
+from itembank.sessions.asking import SessionState
+from itembank.sessions.events import Event
 from itembank.sessions.limits import Decision
 from itembank.sessions.session_spec import CUSTOM, SessionSpec
 from itembank.tabular import Compact
@@ -434,6 +436,15 @@ class SessionPool(Compact):
         if self.custom is not None:
             weights = np.column_stack([weights, self.target_weights])
         return replace(self, factors=FactorModels.of_bank(bank, weights))
+
+    def state_after(self, events: Iterable[Event] = ()) -> SessionState:
+        """Return the state of a session after these events; `DataError` if they are not of one over this bank."""
+        items = self.items
+        return SessionState.after(
+            *(events, self.positions, items.is_candidate, items.scenario_index),
+            n_scenarios=items.n_scenarios,
+            design=self.drawn,
+        )
 
     def with_seed(self, seed: int) -> Self:
         """Return the same pool for sessions with another seed."""
