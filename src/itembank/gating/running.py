@@ -20,9 +20,8 @@ from itembank.responses.lost_answers import one_policy
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.answers import told_responses
 from itembank.sessions.asking import Asking, EventLog, SessionState, check_model_id
-from itembank.sessions.events import Answer, Asked, Event, Failed, Told
+from itembank.sessions.events import Answer, Asked, Event, Failed, Told, event_from_dict
 from itembank.sessions.journal import Journal
-from itembank.sessions.journal_sessions import events_of
 
 KIND = "itembank gate answers"
 
@@ -160,7 +159,8 @@ def open_gate_run(
                 "Repeat the name, or take another folder."
             )
         n_bytes = path.stat().st_size
-        events = [event for event in events_of(journal.content) if isinstance(event, Told | Failed)]
+        kept_events = map(event_from_dict, journal.content.events)
+        events = [event for event in kept_events if isinstance(event, Told | Failed)]
         try:
             yield GateRun(plan, model_id=model_id, bank=bank, events=events, journal=journal)
         finally:

@@ -69,7 +69,7 @@ def session_ability(pool: SessionPool, state: SessionState) -> Abilities:
     rests on.
     """
     positions, trials = state.answered, state.n_trials
-    thresholds = pool.thresholds[positions]
+    thresholds = pool.thresholds(positions)
     parameters, responses = pool.basis.parameters.take(positions), apply_thresholds(state.responses, thresholds)
     prior = pool.basis.prior
     if not np.any(trials != 1.0):
@@ -99,7 +99,7 @@ def session_abilities(pool: SessionPool, states: Sequence[SessionState]) -> list
             together = map_side_by_side(
                 parameters.loadings[positions],
                 parameters.intercept[positions],
-                apply_thresholds(raw, pool.thresholds[positions]),
+                apply_thresholds(raw, pool.thresholds(positions)),
                 pool.items.model,
                 pool.basis.prior,
             )
@@ -129,11 +129,11 @@ def session_estimate(
     headlines = (pool.headline, None)  # a custom score, the other basis, is a mean of items
     weights = pool.basis.targets.weights[positions]
     observed = Observations.of_items(state.responses, positions, weights, is_random=True, n_trials=state.n_trials)
-    answered = observed.answered(len(pool.item_ids))
+    answered = observed.answered(len(pool.positions))
     parts, values, near = [], [], []
     of_draws = None
     if pool.drawn is not None:
-        answers = np.full(len(pool.item_ids), np.nan)
+        answers = np.full(len(pool.positions), np.nan)
         answers[positions] = state.responses[0]
         is_question = pool.spec.stopping.decision is not None  # then it is looked at until it is settled
         of_draws = scores_of_draws(pool.drawn, state.counted_draws, answers, level=level, at_any_stop=is_question)
@@ -153,9 +153,10 @@ def session_estimate(
         near.append(known)
     # a custom score is the overall one of its own targets
     scores = parts[0] if pool.custom is None else parts[0].with_targets(parts[1].targets(slice(-1, None)))
+    sizes = pool.basis.targets.scenario_sizes
     n_items, n_total = (
         [*summaries[0].n_observed[0].tolist(), positions.size],
-        [*pool.scenario_sizes, pool.scenario_sizes.sum()],
+        [*sizes, sizes.sum()],
     )
     if pool.custom is not None:
         counts = pool.target_weights > 0.0

@@ -17,10 +17,10 @@ from itembank.estimation.if_answered import joined_lost
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import check_jobs, in_parallel
 from itembank.progress import ProgressCallback, part_of, silent
-from itembank.sessions.choosing import amount_in
 from itembank.sessions.events import Asked, Told
 from itembank.sessions.pool import SessionPool
 from itembank.sessions.preparation import Recorded, answer_from_record, prepare_sessions
+from itembank.sessions.prices import amount_in
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 from itembank.tabular import Tabular, joined_notes

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from itembank.checks import check_whole
-from itembank.errors import ParameterError, quoted
+from itembank.errors import DataWarning, ParameterError, quoted, shown, warn
 from itembank.estimation.if_answered import told_of_lost
 from itembank.estimation.past_errors import Expectations
 from itembank.irt.abilities import Abilities
@@ -17,16 +17,11 @@ from itembank.selection.criteria import uses_information
 from itembank.selection.item_worth import information_worth
 from itembank.sessions.asking import Asking, EventLog, SessionState
 from itembank.sessions.choosing import (
-    assumed_costs,
     choose,
     conclusion,
     lacks_items,
-    left_of_budget,
     limit_reason,
-    own_costs,
     rule_that_holds,
-    warn_of_silent_costs,
-    whole_costs,
 )
 from itembank.sessions.estimates import (
     SessionEstimate,
@@ -36,7 +31,8 @@ from itembank.sessions.estimates import (
     session_expectations,
 )
 from itembank.sessions.events import Asked, Event, Told
-from itembank.sessions.pool import ROUNDING, SessionPool
+from itembank.sessions.pool import SessionPool
+from itembank.sessions.prices import ROUNDING
 
 
 class AdaptiveSession(Asking):
@@ -96,7 +92,7 @@ class AdaptiveSession(Asking):
             )
         self._pool = pool if seed is None else pool.with_seed(seed)
         state = self._pool.state_after(events)
-        super().__init__(model_id, state, self._pool.item_ids, units=self._pool.cost_units, journal=journal)
+        super().__init__(model_id, state, self._pool.item_ids, units=self._pool.prices.recorded, journal=journal)
         self._forget()
 
     def _forget(self) -> None:
@@ -133,7 +129,7 @@ class AdaptiveSession(Asking):
                 is_precise=self._rule_that_holds() is not None,
                 worth=self._worth,
             )
-        item_ids = tuple(self._pool.item_ids[position] for position in chosen.tolist())
+        item_ids = tuple(self._item_ids[position] for position in chosen.tolist())
         if item_ids:
             self._record(Asked(item_ids))
         return item_ids
@@ -145,7 +141,7 @@ class AdaptiveSession(Asking):
             with one_blas_thread():
                 found = self._estimate_of(self._counted, abilities)
                 if kinds:  # it says what it is if lost answers are wrong, and if they are right
-                    states = [self._state.with_lost_as(value, self._pool.item_ids) for value in (0.0, 1.0)]
+                    states = [self._state.with_lost_as(value, self._item_ids) for value in (0.0, 1.0)]
                     ends = (self._estimate_of(one, session_ability(self._pool, one)).scores for one in states)
                     lost = LostAnswers(
                         np.ones((1, len(kinds)), dtype=np.int64), np.array([kinds]), self._pool.spec.errors
@@ -163,7 +159,7 @@ class AdaptiveSession(Asking):
     def _counted(self) -> SessionState:
         """The state that is estimated from: lost answers may count as wrong."""
         if self._pool.spec.errors == "wrong":
-            return self._state.with_lost_as(0.0, self._pool.item_ids)
+            return self._state.with_lost_as(0.0, self._item_ids)
         return self._state
 
     @property
@@ -175,7 +171,7 @@ class AdaptiveSession(Asking):
     def askable(self) -> tuple[str, ...]:
         """All items but those that the spec excludes."""
         excluded = set(self._pool.spec.constraints.excluded or ())
-        return tuple(item for item in self._pool.item_ids if item not in excluded)
+        return tuple(item for item in self._item_ids if item not in excluded)
 
     @property
     def n_unasked(self) -> int:
@@ -185,13 +181,17 @@ class AdaptiveSession(Asking):
     @property
     def left(self) -> dict[str, float]:
         """The rest of each cost in the budget, at least 0; unknown and pending costs count as expected."""
-        return {name: max(amount, 0.0) for name, amount in self._rest().items()}
+        return {name: max(amount, 0.0) for name, amount in self._pool.prices.purse(self._state).left.items()}
 
     @property
     def passed(self) -> dict[str, float]:
         """By how much each cost in the budget was passed, where it was: the last items may cost more than expected."""
         budget = self._pool.spec.budget.costs
-        return {name: -amount for name, amount in self._rest().items() if amount < -ROUNDING * budget[name]}
+        return {
+            name: -amount
+            for name, amount in self._pool.prices.purse(self._state).left.items()
+            if amount < -ROUNDING * budget[name]
+        }
 
     @property
     def whole_costs(self) -> dict[str, tuple[float, float, float]]:
@@ -200,12 +200,12 @@ class AdaptiveSession(Asking):
         What past models paid for the items without a known cost counts at this model's price level: the ratio of what
         it has cost to what was expected, drawn to 1 while it has few answers.
         """
-        return whole_costs(self._pool, self._state)
+        return self._pool.prices.whole(self._state)
 
     @property
     def assumed_costs(self) -> dict[str, tuple[int, float]]:
         """By unit of the budget: answers without a reported cost, and what was assumed for all of them together."""
-        return assumed_costs(self._pool, self._state)
+        return self._pool.prices.assumed(self._state)
 
     @property
     def reason_stopped(self) -> str | None:
@@ -227,12 +227,14 @@ class AdaptiveSession(Asking):
         """Whether a rule of precision holds."""
         return self._precision_reason() is not None
 
-    def _rest(self) -> dict[str, float]:
-        return left_of_budget(self._pool, self._state, own_costs(self._pool, self._state))
-
     def _record(self, event: Event) -> None:
-        if isinstance(event, Told):
-            warn_of_silent_costs(self._pool, event.costs, f"item {quoted(event.item_id)}")
+        if isinstance(event, Told) and event.costs and (silent := self._pool.prices.silent_in(event.costs)):
+            warn(
+                f"the budget is in {shown(silent)}, and the reported costs of item {quoted(event.item_id)} are in "
+                f"{shown(list(event.costs))}: the expected cost of the item is counted. Tell its cost in the unit of "
+                "the budget.",
+                DataWarning,
+            )
         super()._record(event)
         if not isinstance(event, Asked):
             self._forget()

@@ -35,14 +35,7 @@ from itembank.responses.prompts import PROMPT_HASH
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.asking import Asking
 from itembank.sessions.estimates import SessionEstimate
-from itembank.sessions.journal import read_journal
-from itembank.sessions.journal_sessions import (
-    extend_session,
-    open_session,
-    settings_of,
-    spec_of_settings,
-    start_session,
-)
+from itembank.sessions.journal_sessions import KeptSession, extend_session, open_session, start_session
 from itembank.sessions.session import AdaptiveSession
 from itembank.sessions.session_spec import SessionSpec
 
@@ -335,10 +328,10 @@ def session_at(
                     Path(journal).unlink()
                 raise
         return
-    settings = settings_of(read_journal(journal), Path(journal))
-    begun = spec_of_settings(settings)
+    before = KeptSession.read(journal)
+    begun = before.spec
     wanted: Mapping[str, Any] = {**spec.to_dict(), "model_id": model_id}
-    kept = {**begun.to_dict(), "model_id": settings["model_id"]}
+    kept = {**begun.to_dict(), "model_id": before.settings["model_id"]}
     unlike = [name for name, value in wanted.items() if kept[name] != value]
     if unlike and unlike != ["budget"]:
         name = next(name for name in unlike if name != "budget")

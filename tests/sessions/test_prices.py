@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from itembank.sessions.pool import PastPrices
+from itembank.sessions.prices import PastPrices
 
 
 def simulated(rng, *, spread, noise, n_models, n_items=200):
