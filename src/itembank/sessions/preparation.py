@@ -221,25 +221,6 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
     return run_trial(bank, name, try_fold, (bank.n_models, n_answers), progress=progress)
 
 
-@one_blas_thread()
-def errors_of_drawn(bank: Bank, spec: SessionSpec, *, progress: ProgressCallback = silent) -> FloatArray:
-    """Run sessions whose items are drawn over the banks of the folds: errors of estimates, (n_models, n_targets)."""
-    tried = _tried_spec(bank, spec)
-    n_answers, n_scores = tried.budget.n_items or USUAL_ITEMS, _n_scores(bank, spec)
-
-    def try_fold(fold: Fold, progress: ProgressCallback) -> FloatArray:
-        result = np.full((fold.held_out.size, n_scores), np.nan)
-        sessions = _sessions(bank, fold, tried)
-        for reached in _on_the_way(bank, fold, sessions, np.array([n_answers]), progress):
-            for place, session in reached.items():
-                result[place] = session.estimate().scores.value[0]
-        return result
-
-    found = run_trial(bank, _name("drawn-sessions", tried), try_fold, (bank.n_models, n_scores), progress=progress)
-    errors: FloatArray = found[:, : len(bank.targets.names)] - bank.known_scores.value
-    return errors
-
-
 def _name(kind: str, tried: SessionSpec, *more: object) -> str:
     """Name what the bank's cache keeps of sessions of this spec."""
     return cache_name(kind, json.dumps(tried.to_dict(), sort_keys=True), MOST_MODELS, *more)
