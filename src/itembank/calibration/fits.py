@@ -1,6 +1,7 @@
 """What every fitting kernel takes and gives: arrays without ids, degenerate items left out."""
 
 from dataclasses import dataclass, replace
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -65,6 +66,24 @@ class FitData:
             None if self.precision_index is None else self.precision_index[items],
             None if self.columns is None else self.columns[items],
         )
+
+
+class Point(NamedTuple):
+    """Items (n_items, n_dims + 1), loadings and intercepts, and abilities (n_models, n_dims)."""
+
+    items: FloatArray
+    abilities: FloatArray
+
+
+Place = TypeVar("Place")
+
+
+class Ascent(NamedTuple, Generic[Place]):
+    """Where an ascent ended, the objective at the start and after each step, and whether it met the tolerance."""
+
+    end: Place
+    history: list[float]
+    converged: bool
 
 
 @dataclass(frozen=True, slots=True)

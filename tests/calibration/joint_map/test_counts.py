@@ -52,7 +52,7 @@ def test_nested_derivatives_are_those_of_the_single_answers(missing, lower):
 def test_no_general_optimiser_finds_a_better_point_nearby():
     data = counted(10, 6, missing=True, seed=3)
     spec = JointMAP(l1=0.1, tolerance=1e-12, max_iterations=5000)
-    point = ascend(data, leading_point(data, spec), spec).point
+    point = ascend(data, leading_point(data, spec), spec).end
 
     objective = tied(data)
     ours = objective(data, spec, point.items[:, :-1], point.items[:, -1], point.abilities)

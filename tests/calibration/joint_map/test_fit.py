@@ -104,7 +104,7 @@ def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
     simulated, zeros = simulate(60, 40), []
     for l1 in (0.1, 3.0):
         path = ascend(simulated.data, leading_point(simulated.data, JointMAP(l1=l1)), JointMAP(l1=l1, tolerance=1e-13))
-        items, abilities = path.point
+        items, abilities = path.end
         gradient = item_derivatives(simulated.data, items, abilities).gradient[:, 0]
         is_zero = items[:, 0] == 0.0
         np.testing.assert_allclose(gradient[~is_zero], l1 * np.sign(items[~is_zero, 0]), atol=5e-3)

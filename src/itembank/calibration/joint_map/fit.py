@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.joint_map.ascent import Path, Point, ending
+from itembank.calibration.fits import Ascent, Fit, FitData, Point
 from itembank.calibration.joint_map.ascent import ascend as climb
+from itembank.calibration.joint_map.ascent import ending
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.steps import (
     LEAST_INFORMATION,
@@ -21,7 +21,7 @@ from itembank.calibration.joint_map.steps import (
     newton_step,
 )
 from itembank.calibration.orientation import standardise
-from itembank.calibration.start import End, advice, better_start
+from itembank.calibration.start import advice, better_start
 from itembank.irt.parameters import AbilityPrior
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
@@ -39,18 +39,15 @@ def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback =
     if spec.item_model == "nested":
         return fit_nested(data, spec, progress=progress)
 
-    def climb_from(abilities: FloatArray) -> Path:
+    def climb_from(abilities: FloatArray) -> Ascent[Point]:
         return ascend(data, start_point(data, spec, abilities), spec, progress=progress)
 
-    def end(path: Path) -> End:
-        return End(*path.point, path.history[-1])
-
-    path, is_determined = better_start(climb_from, end, data.responses, data.observed, n_dims=spec.n_dims)
-    items, abilities = path.point
-    of_items = item_derivatives(data, *path.point).precision
+    path, is_determined = better_start(climb_from, Point._make, data.responses, data.observed, n_dims=spec.n_dims)
+    items, abilities = path.end
+    of_items = item_derivatives(data, *path.end).precision
     of_items[:, -1, -1] += 1.0 / spec.intercept_sd**2
     of_items += LEAST_INFORMATION * np.eye(of_items.shape[1])
-    of_abilities = ability_derivatives(data, *path.point).precision
+    of_abilities = ability_derivatives(data, *path.end).precision
     item_covariance, ability_covariance = np.linalg.inv(of_items), np.linalg.inv(of_abilities + np.eye(spec.n_dims))
     oriented = standardise(items[:, :-1], items[:, -1], item_covariance, abilities, ability_covariance)
     return Fit(
@@ -71,7 +68,7 @@ def start_point(data: FitData, spec: JointMAP, abilities: FloatArray) -> Point:
     return Point(*best_affine(items, abilities, spec))
 
 
-def ascend(data: FitData, point: Point, spec: JointMAP, *, progress: ProgressCallback = silent) -> Path:
+def ascend(data: FitData, point: Point, spec: JointMAP, *, progress: ProgressCallback = silent) -> Ascent[Point]:
     """Climb from a point; see `ascent.ascend`."""
     return climb(
         _Plain(data, spec),

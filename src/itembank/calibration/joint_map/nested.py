@@ -20,8 +20,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Fit, FitData
-from itembank.calibration.joint_map.ascent import Path, Point, ascend, ending
+from itembank.calibration.fits import Ascent, Fit, FitData, Point
+from itembank.calibration.joint_map.ascent import ascend, ending
 from itembank.calibration.joint_map.steps import (
     BLOCK_CELLS,
     LARGEST_STEP,
@@ -37,7 +37,7 @@ from itembank.calibration.joint_map.steps import (
     thresholded,
 )
 from itembank.calibration.orientation import empirical_prior, standardise_each
-from itembank.calibration.start import End, advice, better_start, start_abilities
+from itembank.calibration.start import advice, better_start, start_abilities
 from itembank.irt.logistic import asymptotes_of
 from itembank.numerics.arrays import BoolArray, FloatArray
 from itembank.numerics.symmetric import packed_products, unpack
@@ -99,12 +99,12 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
     path, is_determined = better_start(
         lambda abilities: climb(problem, start_point(problem, abilities), progress=progress),
         # in the general ability alone: specific ones may end in several ways that are about as good, anywhere
-        lambda path: End(path.point.items[:, [0, -1]], path.point.abilities[:, :1], path.history[-1]),
+        lambda point: Point(point.items[:, [0, -1]], point.abilities[:, :1]),
         problem.data.responses,
         problem.data.observed,
         n_dims=spec.n_dims,
     )
-    oriented = standardise_each(*_in_canonical(problem, path.point))
+    oriented = standardise_each(*_in_canonical(problem, path.end))
     return Fit(
         **oriented._asdict(),
         prior=empirical_prior(oriented.abilities, oriented.ability_covariance),
@@ -115,7 +115,7 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
     )
 
 
-def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent) -> Path:
+def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent) -> Ascent[Point]:
     """Climb from a point."""
     spec = problem.spec
     return ascend(problem, start, max_iterations=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
