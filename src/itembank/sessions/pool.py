@@ -169,67 +169,32 @@ class SessionPool(Compact):
 
     Make one with `prepare_sessions`, send it to as many processes as you like, and give each model its
     `AdaptiveSession`.
-
-    Attributes
-    ----------
-    spec : SessionSpec
-    bank_id, target_id : str
-    item_table : DataFrame
-        The bank's table of items.
-    positions : mapping of item id to position
-    items : DesignItems
-    basis : ScoreBasis
-    custom : ScoreBasis or None
-        The same with targets whose 'overall' is the custom one.
-    bounds : Bounds
-    target_weights : (n_items,)
-        Of the score that is wanted.
-    goal : (n_dims, n_dims) or None
-        M of 'v-optimal'.
-    prices : Prices
-    threshold : float
-        Of the decision; NaN without one.
-    headline : Headline or None
-        The score in place of the overall one, if one was asked for.
-    is_lead : (n_items,)
-        Items that every model is asked first.
-    past_models : PastModels
-        Who the past models were and what they scored, and how many new ones are compared with.
-    n_past : int
-    factors : FactorModels or None
-        What reads the answers beside the item model; None if scores are the item model's alone.
-    past : PastSessions or None
-        What the weights of both, and intervals, rest on; None if scores are the item model's alone.
-    past_ratio : float or None
-        How past models' answers vary from run to run (`past_ratio`), if repeated runs are meant.
-    drawn : DrawnDesign or None
-        What draws rest on, of criterion 'drawn'.
-    why_not_calibrated : str
-        If calibrated intervals were asked for and there are none.
     """
 
     spec: SessionSpec
     bank_id: str
     target_id: str
-    item_table: pl.DataFrame
-    positions: Mapping[str, int]
+    item_table: pl.DataFrame  # The bank's table of items
+    positions: Mapping[str, int]  # By item id
     items: DesignItems
     basis: ScoreBasis
-    custom: ScoreBasis | None
+    custom: ScoreBasis | None  # The same with targets whose 'overall' is the custom one
     bounds: Bounds
-    target_weights: FloatArray
-    goal: FloatArray | None
+    target_weights: FloatArray  # (n_items,): Of the score that is wanted
+    goal: FloatArray | None  # (n_dims, n_dims): M of 'v-optimal'
     prices: Prices
-    threshold: float
-    headline: Headline | None
-    is_lead: BoolArray
-    past_models: PastModels
+    threshold: float  # Of the decision; NaN without one
+    headline: Headline | None  # The score in place of the overall one, if one was asked for
+    is_lead: BoolArray  # (n_items,): Items that every model is asked first
+    past_models: PastModels  # Who the past models were and what they scored, and how many new ones are compared with
     n_past: int
+    # What reads the answers beside the item model, and what the weights of both, and intervals, rest on; None where
+    # scores are the item model's alone, and why, if calibrated intervals were asked for
     factors: FactorModels | None = None
     past: PastSessions | None = None
-    past_ratio: float | None = None
-    drawn: DrawnDesign | None = None
     why_not_calibrated: str = ""
+    past_ratio: float | None = None  # How past models' answers vary from run to run, if repeated runs are meant
+    drawn: DrawnDesign | None = None  # What draws rest on, of criterion 'drawn'
 
     @classmethod
     def create(cls, bank: Bank, spec: SessionSpec) -> Self:

@@ -32,7 +32,7 @@ from itembank.responses.error_kinds import KINDS
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
 from itembank.selection.criteria import CRITERIA
-from itembank.sessions.events import NOT_RECORDED, Told, counts_behind
+from itembank.sessions.events import NOT_RECORDED, Answer, Failed, Told, counts_behind, told
 from itembank.sessions.limits import Budget, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool, n_lead_items
 from itembank.sessions.session import AdaptiveSession, expectations_of, find_abilities, find_worth
@@ -81,6 +81,20 @@ class Recorded:
             None if self.lost is None else self.lost[rows],
         )
 
+    def answer(self, row: int, item_id: str, position: int) -> Answer:
+        """Return the answer of a model to an item of the bank, or that there is none."""
+        column = int(self.column[position])
+        if column < 0:
+            return Failed(item_id, reason=NOT_RECORDED)
+        response = float(self.responses[row, column])
+        known = {unit: float(cost[row, column]) for unit, cost in self.costs.items()}
+        costs = {unit: amount for unit, amount in known.items() if not np.isnan(amount)}
+        if np.isnan(response):
+            kind = 0 if self.lost is None else int(self.lost[row, column])
+            return Failed(item_id, reason=KINDS[kind] if kind else NOT_RECORDED, costs=costs)
+        counts = None if self.n_trials is None else counts_behind(response, int(self.n_trials[row, column]))
+        return told(item_id, response, costs=costs) if counts is None else told(item_id, None, *counts, costs)
+
 
 def answer_from_record(
     session: AdaptiveSession,
@@ -112,26 +126,10 @@ def answer_side_by_side(
 
 
 def _ask_and_tell(session: AdaptiveSession, recorded: Recorded, row: int, batch: int) -> bool:
-    """Let a session ask, and answer it from the record, or tell that nothing is there; False where it asks no more."""
+    """Let a session ask, and answer it from the record; False where it asks no more."""
     item_ids = session.ask(batch)
     for item_id in item_ids:
-        column = int(recorded.column[session.pool.positions[item_id]])
-        response, costs, counts = float("nan"), {}, None
-        if column >= 0:
-            response = float(recorded.responses[row, column])
-            known = {unit: float(cost[row, column]) for unit, cost in recorded.costs.items()}
-            costs = {unit: amount for unit, amount in known.items() if not np.isnan(amount)}
-        if np.isnan(response):
-            kind = 0 if recorded.lost is None or column < 0 else int(recorded.lost[row, column])
-            reason = KINDS[kind] if kind else NOT_RECORDED
-            session.tell_failed(item_id, reason=reason, costs=costs, new_units=True)
-            continue
-        if recorded.n_trials is not None:
-            counts = counts_behind(response, int(recorded.n_trials[row, column]))
-        if counts is None:
-            session.tell(item_id, response, costs=costs, new_units=True)
-        else:
-            session.tell(item_id, n_correct=counts[0], n_trials=counts[1], costs=costs, new_units=True)
+        session.take(recorded.answer(row, item_id, session.pool.positions[item_id]), new_units=True)
     return bool(item_ids)
 
 
@@ -213,8 +211,8 @@ def past_orders(bank: Bank, spec: SessionSpec, n_answers: int, *, progress: Prog
         for _ in _on_the_way(bank, fold, sessions, np.array([n_answers]), progress):
             pass
         for place, session in sessions.items():
-            told = [event.item_id for event in session.history if isinstance(event, Told)]
-            result[place, : len(told)] = [session.pool.positions[item] for item in told]
+            answered = [session.pool.positions[one.item_id] for one in session.history if isinstance(one, Told)]
+            result[place, : len(answered)] = answered
         return result
 
     name = cache_name(_name("past-session-orders", tried), n_answers)

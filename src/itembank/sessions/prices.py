@@ -35,13 +35,6 @@ def amount_in(costs: Mapping[str, float], unit: CostUnit) -> float | None:
     return costs.get(OUTPUT_TOKENS, 0.0) + unit.input_weight * costs.get(INPUT_TOKENS, 0.0)
 
 
-class PriceLevel(NamedTuple):
-    """How many times the expected costs a model costs: lognormal, by its answers and the past models."""
-
-    value: float  # Mean; 1 before the first answer
-    variance: float  # Of its logarithm
-
-
 @dataclass(frozen=True, slots=True)
 class PastPrices:
     """What past models paid in one unit: ``cost = level of the model * expected cost of the item * noise``."""
@@ -76,28 +69,30 @@ class PastPrices:
         self,
         items: IntArray,  # (n_told,)
         amounts: FloatArray,  # (n_told,)
-    ) -> PriceLevel:
-        """Return a model's price level, given what some items cost it.
+    ) -> tuple[float, float]:
+        """Return how many times the expected costs a model costs, given what some items cost it: lognormal.
+
+        With the variance of its logarithm. The mean is 1 before the first answer.
 
         The ratio of the sums, spent to expected, is lognormal around the level with ``v = log(1 + noise * sum(e^2) /
         sum(e)^2)``; the level is lognormal over models with mean 1. Both are multiplied.
         """
         expected = self.expected[items]
         if not expected.sum() > 0.0:
-            return PriceLevel(1.0, self.spread)
+            return 1.0, self.spread
         doubt = self._doubt(expected)
         # answers that cost nothing do not make all others free
         seen = math.log(max(float(amounts.sum() / expected.sum()), 1e-3)) + 0.5 * doubt
         variance = 1.0 / (1.0 / doubt + 1.0 / self.spread)
         mean = variance * (seen / doubt - 0.5)
-        return PriceLevel(math.exp(mean + 0.5 * variance), variance)
+        return math.exp(mean + 0.5 * variance), variance
 
-    def cost_of(self, level: PriceLevel, items: IntArray) -> tuple[float, float, float]:
+    def cost_of(self, level: tuple[float, float], items: IntArray) -> tuple[float, float, float]:
         """Return what some items will cost together, and the ends of the 95 % interval."""
         expected = self.expected[items]
         if not expected.sum() > 0.0:
             return 0.0, 0.0, 0.0
-        value, variance = level.value * float(expected.sum()), level.variance + self._doubt(expected)
+        value, variance = level[0] * float(expected.sum()), level[1] + self._doubt(expected)
         reach = normal_reach(0.95) * math.sqrt(variance)
         return value, value * math.exp(-0.5 * variance - reach), value * math.exp(-0.5 * variance + reach)
 
@@ -140,8 +135,8 @@ class Prices:
         amounts = {position: amount_in(answer.costs, unit) for position, answer in state.answers.items()}
         return {position: amount for position, amount in amounts.items() if amount is not None}
 
-    def level(self, state: SessionState, name: str) -> PriceLevel:
-        """Return how many times the expected costs in a unit of `past` the model has cost so far."""
+    def level(self, state: SessionState, name: str) -> tuple[float, float]:
+        """Return the level of the model in a unit of `past`, by what it has told so far."""
         told = self.told(state, name)
         items = np.array(sorted(told), dtype=np.int64)
         return self.past[name].level(items, np.array([told[item] for item in items.tolist()]))
@@ -172,7 +167,7 @@ class Prices:
 
     def purse(self, state: SessionState) -> "Purse":
         """Return what is left of the budget, answers that told no cost at the expected one."""
-        costs = {name: cost * self.level(state, name).value for name, cost in self.expected.items()}
+        costs = {name: cost * self.level(state, name)[0] for name, cost in self.expected.items()}
         left = {}
         for name, most in self.budget.items():
             expected, told = costs[name], self.told(state, name)
