@@ -10,7 +10,7 @@ from itembank.comparison.compare import compare, pair_variance
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.pairs import model_pairs
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.estimation.observations import observe
+from itembank.estimation.asked import Asked
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
@@ -374,7 +374,7 @@ def test_intervals_cover_where_models_answered_different_items(method, share):
 def test_runs_of_two_models_are_independent():
     bank = shared_bank()
     answers, _, _ = attempted(bank, 5, n_models=3)
-    found = pair_variance(bank, observe(bank, answers, None), answers)
+    found = pair_variance(bank, Asked.of(bank, answers, None).observations, answers)
     # the variances of the three models, from those of their three pairs
     single = np.linalg.solve([[1, 1, 0], [1, 0, 1], [0, 1, 1]], found[:, -1])
     rates = answers.responses

@@ -19,8 +19,9 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.bank.bank_factors import fitted_factor_model
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError, remedy, shown
+from itembank.estimation.asked import known_items
 from itembank.estimation.folds import folds
-from itembank.estimation.observations import found_items, known_items
+from itembank.estimation.observations import found_items
 from itembank.irt.linear_gaussian import FactorModel, FactorPosterior, factor_posterior, item_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent

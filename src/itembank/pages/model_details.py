@@ -10,9 +10,9 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, shown
+from itembank.estimation.asked import selection_or_published
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import Observations, found_items
-from itembank.estimation.past_errors import selection_or_published
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Facts, Pair, Section, Table, Text, bank_argument
 from itembank.pages.given_answers import answer_table
