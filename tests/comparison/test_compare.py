@@ -223,7 +223,7 @@ def test_other_items_and_another_process_need_no_other_factors(bank, tmp_path, m
     compare(tmp_path / "bank", new_responses(bank, 2, n_items=20))
     expected = compare(bank, new_responses(bank, 2, n_items=30)).difference
     for name in ("fit_factor_model", "measure_discrepancy"):
-        monkeypatch.setattr(f"itembank.bank.bank_factors.{name}", lambda *_, **__: pytest.fail("fitted again"))
+        monkeypatch.setattr(f"itembank.bank.norms.{name}", lambda *_, **__: pytest.fail("fitted again"))
     found = compare(tmp_path / "bank", new_responses(bank, 2, n_items=30)).difference
     np.testing.assert_allclose(found.low, expected.low, rtol=1e-9)
 

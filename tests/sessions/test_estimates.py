@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.norms import bank_factor_model
 from itembank.estimation.asked import Asked as AskedItems
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Factor

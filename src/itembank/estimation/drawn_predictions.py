@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from itembank.bank.bank_cache import cache_name
-from itembank.bank.bank_factors import columns_of, fitted_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import columns_of, fitted_factor_model
 from itembank.estimation.asked import Asked
 from itembank.estimation.point_methods import Known
 from itembank.estimation.predictions import scenario_sums
@@ -173,8 +173,7 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
     model or with fewer than four.
     """
     index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
-    n_models = bank.n_models if bank.published is None else bank.published.n_models
-    if bank.rest is not None or not bank.calibration.is_fitted or n_models < MODELS_A_FACTOR:
+    if bank.rest is not None or not bank.calibration.is_fitted or bank.n_calibration_models < MODELS_A_FACTOR:
         return Factors(-1, np.full(n_scenarios, np.nan))
 
     def judge() -> dict[str, FloatArray]:
@@ -216,7 +215,7 @@ def _models_of_folds(bank: Bank) -> list[tuple[IntArray, FactorModel]]:
     """Fit factors without each fifth of the past models; none where these are unknown, or too few to be divided."""
 
     def fit() -> list[tuple[IntArray, FactorModel]]:
-        if bank.published is not None or bank.distinct_models.size < FEWEST_TRIED:
+        if bank.distinct_models.size < FEWEST_TRIED:
             return []
         rows = bank.distinct_models
         if rows.size > MOST_TRIED:

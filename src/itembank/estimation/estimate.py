@@ -228,38 +228,15 @@ def _estimate(
     if kind == "design" and how.interval != "design":
         asked = asked.as_if_drawn()
     known = Known.of(asked)
-    summary, targets = known.summary, bank.targets
     if kind == "design":
         made = _by_draw(known, matrix.model_ids, how.level)
     else:
         made = _by_answers(known, matrix.model_ids, how, kind, progress)
-        of_links = linking_variance(bank.responses.items, targets, asked.observations.answered(bank.n_items))
+        of_links = linking_variance(bank.responses.items, bank.targets, asked.observations.answered(bank.n_items))
         made = made if of_links is None else made.widened(of_links, how.level)
     if how.estimand != RUN:
-        made = made.widened(run_variance(bank, matrix, summary.abilities), how.level)
-    estimates = ScoreEstimates(
-        model_ids=tuple(matrix.model_ids),
-        targets=targets.names,
-        scores=made.scores,
-        n_items=np.column_stack([summary.n_observed, summary.n_observed.sum(axis=1)]),
-        n_total=np.array([*targets.scenario_sizes, targets.scenario_sizes.sum()]),
-        n_missing=asked.observations.n_missing,
-        level=how.level,
-        method=made.method,
-        explanation=made.explanation,
-        bank_id=bank.bank_id,
-        target_id=bank.target_id,
-        interval_kind=kind,
-        estimand=how.estimand,
-        sample_share=made.sample_share,
-        abilities=summary.abilities,
-        ability_covariance=summary.ability_covariance,
-        typicality=made.typicality._replace(months_ahead=_months_ahead(bank, matrix)),
-        parents=made.parents,
-        cross_validated_error=made.error,
-        degrees=made.degrees,
-        overall_is=targets.overall_is,
-    )
+        made = made.widened(run_variance(bank, matrix, known.summary.abilities), how.level)
+    estimates = _packed(known, matrix, made, how, kind)
     own = None if bank.headline is not None else own_means(bank, whole, level=how.level)
     if own is not None and selection is None and how.estimand == RUN:  # the mean of all answers is the score itself
         is_whole = own.is_complete & ~own.is_pooled & ~estimates.is_exact
@@ -268,7 +245,7 @@ def _estimate(
     # nothing is missed where items were drawn, or another kind was asked for
     wanted = kind if kind in {"design", how.interval} else "calibrated"
     notes = notes_on_estimates(bank, matrix, estimates, own, wanted=wanted, is_random=asked.observations.is_random)
-    is_owed = np.pad(summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
+    is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
     return with_lost(
         checked(replace(estimates, notes=notes), is_owed),
         whole,
@@ -294,6 +271,34 @@ class _Made(NamedTuple):
     def widened(self, variance: FloatArray, level: float) -> "_Made":
         """Add a variance (n_models, n_targets) of independent chance."""
         return self._replace(scores=widened(self.scores, variance, level=level))
+
+
+def _packed(known: Known, responses: ResponseMatrix, made: _Made, how: How, kind: IntervalKind) -> ScoreEstimates:
+    """Put scores, what they rest on and what was asked together."""
+    bank, summary, targets = known.bank, known.summary, known.bank.targets
+    return ScoreEstimates(
+        model_ids=tuple(responses.model_ids),
+        targets=targets.names,
+        scores=made.scores,
+        n_items=np.column_stack([summary.n_observed, summary.n_observed.sum(axis=1)]),
+        n_total=np.array([*targets.scenario_sizes, targets.scenario_sizes.sum()]),
+        n_missing=known.observations.n_missing,
+        level=how.level,
+        method=made.method,
+        explanation=made.explanation,
+        bank_id=bank.bank_id,
+        target_id=bank.target_id,
+        interval_kind=kind,
+        estimand=how.estimand,
+        sample_share=made.sample_share,
+        abilities=summary.abilities,
+        ability_covariance=summary.ability_covariance,
+        typicality=made.typicality._replace(months_ahead=_months_ahead(bank, responses)),
+        parents=made.parents,
+        cross_validated_error=made.error,
+        degrees=made.degrees,
+        overall_is=targets.overall_is,
+    )
 
 
 def _by_draw(known: Known, model_ids: Sequence[str], level: float) -> _Made:

@@ -262,16 +262,6 @@ def past_of(asked: Asked, spec: PointSpec | Stacked, *, progress: ProgressCallba
     return try_methods(asked, spec.members, progress=progress).by(spec)
 
 
-def has_too_few(bank: Bank) -> bool:
-    """Whether the models are too few, or too unlike in what they answered, for cross-validation.
-
-    A bank that was published without responses has none to leave out, but may have been made from many.
-    """
-    if bank.published is not None:
-        return bank.n_compared_models < MINIMUM_FOR_FOLDS
-    return not folds(bank)
-
-
 def too_few(bank: Bank) -> str:
     """Say why past models cannot be cross-validated."""
     if bank.calibration.method == KNOWN_PARAMETERS:

@@ -10,8 +10,8 @@ from typing import Self
 
 import numpy as np
 
-from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import bank_factor_model
 from itembank.errors import ParameterError
 from itembank.estimation import estimator_specs as specs
 from itembank.estimation.asked import Asked

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from itembank.bank.bank_cache import cache_name
-from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import bank_factor_model
 from itembank.bank.past_models import PublishedSubset
 from itembank.estimation.asked import Asked
 from itembank.estimation.calibrated_scores import PastEstimates

@@ -85,7 +85,7 @@ def choose_selection(
 
 def _sizes_in_words(bank: Bank) -> str:
     """Say for how many items a published bank knows the errors of past models."""
-    sizes = [] if bank.published is None else [str(one.selection.n_items) for one in bank.published.subsets]
+    sizes = [str(one.n_items) for one in bank.own_selections]
     return (
         f" Errors on past models, and so calibrated intervals, are known for {', '.join(sizes)} items." if sizes else ""
     )
@@ -127,7 +127,7 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
 
 def _tried(bank: Bank, recipe: Recipe, seed: int, progress: ProgressCallback) -> Tried | None:
     """Cross-validate V-optimal items; None where there are too few past models for that, or items."""
-    if bank.published is not None or not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
+    if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return None
     progress("trying V-optimal items on past models", FRACTION_OF_FITS)
     try:

@@ -95,7 +95,7 @@ def with_prediction(
     """Say how well past models' scores on scenarios that are never asked are predicted from the chosen items."""
     recipe, (sizes, _) = read_recipe(selection), stages_of(selection)
     said = selection.explanation or f"{selection.method}."
-    if bank.published is not None or recipe is None or not folds(bank, progress=progress):
+    if recipe is None or not folds(bank, progress=progress):
         why = too_few(bank) if bank.published is None else "the bank was published without past models' responses"
         text = f"{shown(list(predicted))}: never asked, and how well it is predicted is not known, since {why}."
         unknown = dict.fromkeys(("error", "error_of_mean", "half_width"))

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
-from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy, subscenarios
 from itembank.bank.bank_views import history_of_view
 from itembank.bank.banks import Bank, bank_fingerprint
+from itembank.bank.norms import fitted_factor_model, measured_discrepancy, noise_ratio, subscenarios
 from itembank.bank.past_models import (
     MEASURED,
     OF_REST,
@@ -28,7 +28,6 @@ from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import choose_method, past_of, try_methods
 from itembank.estimation.predictions import curves_of
-from itembank.estimation.response_summary import noise_ratio
 from itembank.irt.discrepancy import indicators, shift_columns
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.parameters import ItemParameters

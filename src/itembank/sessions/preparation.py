@@ -11,9 +11,9 @@ import numpy as np
 
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.bank_cache import cache_name
-from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import asked_for
 from itembank.bank.banks import Bank
+from itembank.bank.norms import bank_factor_model
 from itembank.errors import DataError, ParameterError
 from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.estimate import check_headline
