@@ -1,7 +1,7 @@
 """`SessionPool`: what sessions over one bank share, made once; with the prices and errors of past models."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -57,37 +57,6 @@ class PastSessions:
     # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`PastEstimates`), else 0.
     follows_item_model: FloatArray
 
-    @classmethod
-    def create(cls, n_answered: FloatArray, truth: FloatArray) -> Self:
-        """Return those of which nothing but the truth is known yet, to be filled in by `put`."""
-        n_checkpoints, (n_models, n_scores) = n_answered.size, truth.shape
-        of_models, of_scores = (n_checkpoints, n_models, n_scores), (n_checkpoints, n_scores)
-        shapes = {
-            **dict.fromkeys(("value", "standard_error", "scale"), of_models),
-            "weights": (n_checkpoints, 3, n_scores),
-            "misfit": of_models[:2],
-            "follows_item_model": of_scores,
-        }
-        return cls(n_answered, truth, **{name: np.full(one, np.nan) for name, one in shapes.items()})
-
-    def put(self, checkpoint: int, columns: IntArray, past: PastEstimates) -> None:
-        """Write what was found for some targets, in place."""
-        for name in ("value", "standard_error", "scale"):
-            getattr(self, name)[checkpoint][:, columns] = getattr(past, name)
-        # where no factor model has a say, p-IRT has all
-        self.weights[checkpoint][:, columns] = [[1.0], [0.0], [0.0]] if past.weights is None else past.weights
-        self.follows_item_model[checkpoint, columns] = past.follows_item_model
-
-    @property
-    def n_models(self) -> int:
-        """Number of past models."""
-        return int(self.truth.shape[0])
-
-    @property
-    def arrays(self) -> dict[str, FloatArray]:
-        """All arrays by name, as the bank's cache keeps them."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
-
     def around(
         self,
         n: int,
@@ -99,18 +68,13 @@ class PastSessions:
 
         Before the first and after the last checkpoint that of the nearest counts alone.
         """
-        last = len(self.n_answered) - 1
-        after = int(np.searchsorted(self.n_answered, n))
-        if after == 0:
-            return [(self._at(0, columns, headline), 1.0)]
-        if after > last:
-            return [(self._at(last, columns, headline), 1.0)]
-        low, high = np.log(self.n_answered[after - 1 : after + 1])
-        fraction = float((np.log(n) - low) / (high - low))
-        if fraction == 1.0:
-            return [(self._at(after, columns, headline), 1.0)]
-        ends = ((after - 1, 1.0 - fraction), (after, fraction))
-        return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in ends]
+        last, after = len(self.n_answered) - 1, int(np.searchsorted(self.n_answered, n))
+        shares = {min(after, last): 1.0}
+        if 0 < after <= last and n < self.n_answered[after]:
+            low, high = np.log(self.n_answered[after - 1 : after + 1])
+            fraction = float((np.log(n) - low) / (high - low))
+            shares = {after - 1: 1.0 - fraction, after: fraction}
+        return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in shares.items()]
 
     def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> PastEstimates:
         found = PastEstimates(

@@ -155,14 +155,11 @@ def past_sessions(
     n_scores = _n_scores(bank, spec)
 
     def measure() -> dict[str, FloatArray]:
-        return _measured(bank, spec, *past_expectations(bank, spec, progress=progress)).arrays
+        return _measured(bank, spec, *past_expectations(bank, spec, progress=progress))
 
     def fits(kept: dict[str, FloatArray]) -> bool:
-        n_checkpoints = np.zeros(kept["n_answered"].size if "n_answered" in kept else 0)
-        wanted = PastSessions.create(n_checkpoints, np.zeros((bank.n_models, n_scores)))
-        return {name: array.shape for name, array in kept.items()} == {
-            name: array.shape for name, array in wanted.arrays.items()
-        }
+        wanted = unknown_sessions(kept.get("n_answered", np.zeros(0)), np.zeros((bank.n_models, n_scores)))
+        return {name: array.shape for name, array in kept.items()} == {name: one.shape for name, one in wanted.items()}
 
     headline = () if bank.headline is None else (bank.headline.name, bank.headline.past)
     name = _name("past-sessions", _tried_spec(bank, spec), *headline)
@@ -230,7 +227,20 @@ def _n_scores(bank: Bank, spec: SessionSpec) -> int:
     return len(bank.targets.names) + (not isinstance(spec.target, str))
 
 
-def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: FloatArray) -> PastSessions:
+def unknown_sessions(n_answered: FloatArray, truth: FloatArray) -> dict[str, FloatArray]:
+    """Return the arrays of `PastSessions` of which nothing but the truth is known yet."""
+    n_checkpoints, (n_models, n_scores) = n_answered.size, truth.shape
+    shapes = {
+        **dict.fromkeys(("value", "standard_error", "scale"), (n_checkpoints, n_models, n_scores)),
+        "weights": (n_checkpoints, 3, n_scores),
+        "misfit": (n_checkpoints, n_models),
+        "follows_item_model": (n_checkpoints, n_scores),
+    }
+    known = {"n_answered": n_answered, "truth": truth}
+    return {**known, **{name: np.full(shape, np.nan) for name, shape in shapes.items()}}
+
+
+def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: FloatArray) -> dict[str, FloatArray]:
     """Weigh the methods and measure the errors at every checkpoint that enough sessions reach."""
     has_reached = ~np.all(np.isnan(expected), axis=(0, 3))  # (n_checkpoints, n_models)
     n_reached = has_reached.sum(axis=1)
@@ -238,18 +248,18 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
     n_kept = int(np.sum(n_reached >= 0.5 * max(n_reached.max(), 1)))
     scores, headline, n_targets = bank.known_scores.value, bank.headline, len(bank.targets.names)
     if not isinstance(spec.target, str):  # a custom target comes last, over what was answered
-        positions, weights = bank.responses.item_indices(list(spec.target)), np.array(list(spec.target.values()))
-        scores = np.column_stack([scores, weighted_means(bank.responses.of_items(positions), weights)])
+        responses = bank.responses.of_items(bank.responses.item_indices(list(spec.target)))
+        scores = np.column_stack([scores, weighted_means(responses, np.array(list(spec.target.values())))])
     truth = scores.copy()
     if headline is not None:
         truth[:, bank.targets.n_scenarios] = headline.past
-    result, fold = PastSessions.create(checkpoints[:n_kept].astype(np.float64), truth), fold_numbers(bank)
+    result, fold = unknown_sessions(checkpoints[:n_kept].astype(np.float64), truth), fold_numbers(bank)
+    result["misfit"][:] = expected[-1, :n_kept, :, 0]
     # columns of targets whose last is the weighted mean of the others, and the weights; a custom one alone
     groups = [(np.arange(n_targets), bank.targets.scenario_weights)]
     groups += [(np.array([n_targets]), np.zeros(0))] * (truth.shape[1] - n_targets)
     for columns, scenario_weights in groups:
         for checkpoint in range(n_kept):
-            result.misfit[checkpoint] = expected[-1, checkpoint, :, 0]
             gathered = Expectations(*expected[:, checkpoint][:, :, columns])
             members = Trial(
                 scores[:, columns],
@@ -259,7 +269,13 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
                 scenario_weights,
                 headline=None if headline is None else HeadlineTrial(headline),
             )
-            result.put(checkpoint, columns, _best(members))
+            found = _best(members)
+            for array in ("value", "standard_error", "scale"):
+                result[array][checkpoint][:, columns] = getattr(found, array)
+            # where no factor model has a say, p-IRT has all
+            weights = [[1.0], [0.0], [0.0]] if found.weights is None else found.weights
+            result["weights"][checkpoint][:, columns] = weights
+            result["follows_item_model"][checkpoint, columns] = found.follows_item_model
     return result
 
 

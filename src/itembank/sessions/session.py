@@ -25,10 +25,10 @@ from itembank.sessions.choosing import (
 )
 from itembank.sessions.estimates import (
     SessionEstimate,
+    read_answers,
     session_abilities,
     session_ability,
     session_estimate,
-    session_expectations,
 )
 from itembank.sessions.events import Asked, Event, Told
 from itembank.sessions.pool import SessionPool
@@ -285,6 +285,6 @@ def find_worth(sessions: Sequence[AdaptiveSession]) -> None:
 
 
 def expectations_of(session: AdaptiveSession) -> Expectations | None:
-    """Return `expected` of a session's estimate, without the rest of the estimate."""
+    """Return what item and factor models expect of a session's scores; None where the item model is alone."""
     with one_blas_thread():
-        return session_expectations(session._pool, session._counted, session._ability())
+        return read_answers(session._pool, session._counted, session._ability())[-1]

@@ -8,7 +8,8 @@ from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.joint_map import nested
-from itembank.calibration.joint_map.fit import ascend, fit_joint_map
+from itembank.calibration.joint_map.ascent import ascend
+from itembank.calibration.joint_map.fit import Plain, fit_joint_map
 from itembank.calibration.joint_map.nested import make_problem
 from itembank.calibration.joint_map.steps import ability_derivatives, item_derivatives
 from tests.calibration.counts import counted, one_by_one, repeated, summed
@@ -52,7 +53,7 @@ def test_nested_derivatives_are_those_of_the_single_answers(missing, lower):
 def test_no_general_optimiser_finds_a_better_point_nearby():
     data = counted(10, 6, missing=True, seed=3)
     spec = JointMAP(l1=0.1, tolerance=1e-12, max_iterations=5000)
-    point = ascend(data, leading_point(data, spec), spec).end
+    point = ascend(Plain(data, spec), leading_point(data, spec)).end
 
     objective = tied(data)
     ours = objective(data, spec, point.items[:, :-1], point.items[:, -1], point.abilities)

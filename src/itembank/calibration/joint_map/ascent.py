@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import Ascent, Point
 from itembank.calibration.joint_map.steps import Derivatives
 from itembank.numerics.arrays import FloatArray
@@ -13,6 +14,11 @@ from itembank.progress import ProgressCallback, silent
 
 class Problem(Protocol):
     """A log posterior density of items and abilities, with the steps that raise it."""
+
+    @property
+    def spec(self) -> JointMAP:
+        """When to stop."""
+        ...
 
     def item_derivatives(self, point: Point) -> Derivatives:
         """Log-likelihood and what `item_step` needs."""
@@ -47,19 +53,13 @@ class _Reached(NamedTuple):
     objective: float
 
 
-def ascend(
-    problem: Problem,
-    start: Point,
-    *,
-    max_iterations: int,
-    tolerance: float,
-    progress: ProgressCallback = silent,
-) -> Ascent[Point]:
+def ascend(problem: Problem, start: Point, *, progress: ProgressCallback = silent) -> Ascent[Point]:
     """Repeat sweeps until one raises the log posterior density by less than the tolerance times its size.
 
     A sweep is a step of all items, then of all abilities. After every second sweep it tries a jump along the way of the
     last two (SQUAREM, Varadhan and Roland 2008, scheme S3), which is kept only when the density does not fall.
     """
+    max_iterations, tolerance = problem.spec.max_iterations, problem.spec.tolerance
     of_items = problem.item_derivatives(start)
     reached = _Reached(start, of_items, of_items.log_likelihood + problem.log_prior(start))
     history, before = [reached.objective], [start]

@@ -6,8 +6,7 @@ import numpy as np
 
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.calibration.fits import Ascent, Fit, FitData, Point
-from itembank.calibration.joint_map.ascent import ascend as climb
-from itembank.calibration.joint_map.ascent import ending
+from itembank.calibration.joint_map.ascent import ascend, ending
 from itembank.calibration.joint_map.nested import fit_nested
 from itembank.calibration.joint_map.steps import (
     LEAST_INFORMATION,
@@ -40,7 +39,7 @@ def fit_joint_map(data: FitData, spec: JointMAP, *, progress: ProgressCallback =
         return fit_nested(data, spec, progress=progress)
 
     def climb_from(abilities: FloatArray) -> Ascent[Point]:
-        return ascend(data, start_point(data, spec, abilities), spec, progress=progress)
+        return ascend(Plain(data, spec), start_point(data, spec, abilities), progress=progress)
 
     path, is_determined = better_start(climb_from, Point._make, data.responses, data.observed, n_dims=spec.n_dims)
     items, abilities = path.end
@@ -68,37 +67,32 @@ def start_point(data: FitData, spec: JointMAP, abilities: FloatArray) -> Point:
     return Point(*best_affine(items, abilities, spec))
 
 
-def ascend(data: FitData, point: Point, spec: JointMAP, *, progress: ProgressCallback = silent) -> Ascent[Point]:
-    """Climb from a point; see `ascent.ascend`."""
-    return climb(
-        _Plain(data, spec),
-        point,
-        max_iterations=spec.max_iterations,
-        tolerance=spec.tolerance,
-        progress=progress,
-    )
-
-
-class _Plain(NamedTuple):
+class Plain(NamedTuple):
     """The ascent's problem for one slope an item and dimension."""
 
     data: FitData
     spec: JointMAP
 
     def item_derivatives(self, point: Point) -> Derivatives:
+        """Of all items."""
         return item_derivatives(self.data, *point)
 
     def ability_derivatives(self, point: Point) -> Derivatives:
+        """Of all abilities."""
         return ability_derivatives(self.data, *point)
 
     def item_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
+        """Proximal Newton step of all items."""
         return item_step(point.items, derivatives, self.spec)
 
     def ability_step(self, point: Point, derivatives: Derivatives) -> FloatArray:
+        """Newton step of all abilities."""
         return newton_step(point.abilities, derivatives)
 
     def settled(self, point: Point) -> Point:
+        """Best shift and scale."""
         return Point(*best_affine(*point, self.spec))
 
     def log_prior(self, point: Point) -> float:
+        """Of items and abilities."""
         return log_prior(*point, self.spec)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.fits import Ascent, Fit, FitData, Point
+from itembank.calibration.fits import Fit, FitData, Point
 from itembank.calibration.joint_map.ascent import ascend, ending
 from itembank.calibration.joint_map.steps import (
     BLOCK_CELLS,
@@ -97,7 +97,7 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
     """
     problem = make_problem(data, spec)
     path, is_determined = better_start(
-        lambda abilities: climb(problem, start_point(problem, abilities), progress=progress),
+        lambda abilities: ascend(problem, start_point(problem, abilities), progress=progress),
         # in the general ability alone: specific ones may end in several ways that are about as good, anywhere
         lambda point: Point(point.items[:, [0, -1]], point.abilities[:, :1]),
         problem.data.responses,
@@ -113,12 +113,6 @@ def fit_nested(data: FitData, spec: JointMAP, *, progress: ProgressCallback = si
         message=ending(path, spec.tolerance) + ("" if is_determined else advice(n_dims=spec.n_dims)),
         history=np.asarray(path.history),
     )
-
-
-def climb(problem: Nested, start: Point, *, progress: ProgressCallback = silent) -> Ascent[Point]:
-    """Climb from a point."""
-    spec = problem.spec
-    return ascend(problem, start, max_iterations=spec.max_iterations, tolerance=spec.tolerance, progress=progress)
 
 
 def make_problem(data: FitData, spec: JointMAP) -> Nested:
