@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from itembank.calibration.calibration_specs import JointMAP
-from itembank.calibration.joint_map import nested
+from itembank.calibration.fits import Point
 from itembank.calibration.joint_map.ascent import ascend
 from itembank.calibration.joint_map.fit import Plain, fit_joint_map
 from itembank.calibration.joint_map.nested import make_problem
@@ -36,15 +36,15 @@ def test_nested_derivatives_are_those_of_the_single_answers(missing, lower):
     data, rng = counted(12, 9, n_dims=2, lower=lower, missing=missing), np.random.default_rng(1)
     spec = JointMAP("nested", n_dims=3, general_weight=0.6)
     items, abilities = rng.normal(size=(9, 4)), rng.normal(size=(12, 3))
-    ours, theirs = (make_problem(one, spec).data for one in (data, one_by_one(data)))
+    ours, theirs = (make_problem(one, spec) for one in (data, one_by_one(data)))
     mine, other = (
-        nested.item_derivatives(one, values, abilities) for one, values in ((ours, items), (theirs, repeated(items)))
+        one.item_derivatives(Point(values, abilities)) for one, values in ((ours, items), (theirs, repeated(items)))
     )
     assert mine.log_likelihood == pytest.approx(other.log_likelihood, rel=1e-12)
     np.testing.assert_allclose(mine.gradient, summed(other.gradient), atol=1e-11)
     np.testing.assert_allclose(mine.precision, summed(other.precision), atol=1e-11)
     mine, other = (
-        nested.ability_derivatives(one, values, abilities) for one, values in ((ours, items), (theirs, repeated(items)))
+        one.ability_derivatives(Point(values, abilities)) for one, values in ((ours, items), (theirs, repeated(items)))
     )
     np.testing.assert_allclose(mine.gradient, other.gradient, atol=1e-11)
     np.testing.assert_allclose(mine.precision, other.precision, atol=1e-11)

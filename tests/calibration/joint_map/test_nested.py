@@ -12,10 +12,8 @@ from itembank.calibration.fits import FitData, Point
 from itembank.calibration.joint_map.ascent import ascend
 from itembank.calibration.joint_map.fit import fit_joint_map
 from itembank.calibration.joint_map.nested import (
-    ability_derivatives,
     best_axes,
     best_scale,
-    item_derivatives,
     make_problem,
     start_point,
 )
@@ -79,7 +77,7 @@ def test_gradients_are_the_slopes_of_p2_s_objective(spec, missing, lower):
     def value(items, abilities):
         return both_logits(data, spec.general_weight, *of_point(Point(items, abilities)))
 
-    of_items, of_abilities = item_derivatives(problem.data, *point), ability_derivatives(problem.data, *point)
+    of_items, of_abilities = problem.item_derivatives(point), problem.ability_derivatives(point)
     assert of_items.log_likelihood == pytest.approx(value(*point), rel=1e-12)
     assert of_abilities.log_likelihood == pytest.approx(value(*point), rel=1e-12)
     for index in np.ndindex(point.items.shape):
@@ -98,12 +96,12 @@ def test_precision_of_abilities_is_the_curvature():
     data, _, _ = simulated(10, 9, missing=True)
     problem = make_problem(data, SPEC)
     point = start_point(problem)
-    found = ability_derivatives(problem.data, *point)
+    found = problem.ability_derivatives(point)
     for one in range(3):
         step = np.zeros_like(point.abilities)
         step[:, one] = 1e-5
-        change = ability_derivatives(problem.data, point.items, point.abilities + step).gradient
-        change = change - ability_derivatives(problem.data, point.items, point.abilities - step).gradient
+        change = problem.ability_derivatives(Point(point.items, point.abilities + step)).gradient
+        change = change - problem.ability_derivatives(Point(point.items, point.abilities - step)).gradient
         np.testing.assert_allclose(found.precision[:, one], -change / 2e-5, atol=1e-6)
 
 
@@ -153,7 +151,7 @@ def test_the_optimum_meets_the_conditions_of_the_l1_penalty():
     spec = replace(SPEC, l1=3.0, tolerance=1e-10)
     problem = make_problem(data, spec)
     items, abilities = ascend(problem, start_point(problem)).end
-    part = item_derivatives(problem.data, items, abilities)
+    part = problem.item_derivatives(Point(items, abilities))
     loadings, slopes = items[:, 1:-1], part.gradient[:, 1:-1]
     is_zero = loadings == 0.0
     assert 0.1 < is_zero.mean() < 0.9
