@@ -124,7 +124,7 @@ def test_a_candidate_is_told_as_a_session_is():
     baseline = ib.ResponseMatrix.create((rng.random((1, N_ITEMS)) < 0.7).astype(float))
     passing = GateRun(ib.start_gate(baseline, margin=0.08), model_id="new")
     first, second = passing.ask(2)
-    for wrong in ({"response": 2.0}, {"n_correct": 1}, {"response": 1.0, "costs": {"seconds": -1.0}}):
+    for wrong in ({"response": 2.0}, {"n_correct": 1}, {}, {"response": 1.0, "costs": {"seconds": -1.0}}):
         with pytest.raises(DataError, match=first):
             passing.tell(first, **wrong)
     with pytest.raises(DataError, match="must be of the gate, got 'elsewhere'"):

@@ -107,7 +107,7 @@ def test_impossible_limits_are_refused(make):
 
 
 def test_points_given_for_a_half_width_are_refused_with_the_scale():
-    with pytest.raises(ParameterError, match=r"between 0 and 1, got 3\. Scores run from 0 to 1: 3 points are 0\.03"):
+    with pytest.raises(ParameterError, match=r"below 1, got 3\. Scores run from 0 to 1: 3 points are 0\.03"):
         Stopping(half_width={"overall": 3})
 
 
@@ -116,7 +116,7 @@ def test_a_half_width_alone_is_of_the_overall_score():
     assert Stopping(half_width=0.05).half_width == {"overall": 0.05}
     assert Stopping(half_width=0.05).needs_scores
     for bad in (0, 5.0, True, "0.05", None):
-        with pytest.raises(ParameterError, match="half-width of 'overall' must be between 0 and 1"):
+        with pytest.raises(ParameterError, match="half-width of 'overall' must be a number above 0 and below 1"):
             Stopping(half_width=bad)
 
 

@@ -15,7 +15,7 @@ from itembank.responses.lost_answers import LostAnswers
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.criteria import MinimumCost, RandomItem, UniformOverScenarios
 from itembank.sessions.asking import Asking
-from itembank.sessions.events import Answer, Failed, Told, checked_costs, told
+from itembank.sessions.events import Answer, Failed, Told, checked_costs, checked_counts, told
 from itembank.sessions.session import AdaptiveSession
 
 RIGHT_NAMES = tuple(dict.fromkeys(right for right, _ in PAIRS if len(right) > 1 and right not in {"true", "yes"}))
@@ -53,6 +53,8 @@ def answer(
         return Failed(item_id, again, reason, costs)
     if again or reason:
         raise DataError(f"again and reason belong to a failure, got them with an answer to {owner}.")
+    if has_counts:
+        checked_counts(n_correct, n_trials, item_id)
     return told(item_id, response, n_correct, n_trials, costs)
 
 

@@ -98,8 +98,10 @@ def event_from_dict(record: Mapping[str, Any]) -> Event:
             item_id = _take(fields, kind, "item_id", _is_text)
             response = checked_response(fields.pop("response", None), item_id)
             counts = fields.pop("n_correct", None), fields.pop("n_trials", None)
-            costs = _take(fields, kind, "costs", Mapping)
-            made = told(item_id, response if counts == (None, None) else None, *counts, costs)
+            has_counts = counts != (None, None)
+            if has_counts:
+                checked_counts(*counts, item_id)
+            made = told(item_id, None if has_counts else response, *counts, _take(fields, kind, "costs", Mapping))
             if made.response != response:
                 raise DataError(
                     f"response of item {quoted(item_id)} must be n_correct / n_trials = {counts[0]} / {counts[1]}, "
@@ -138,7 +140,7 @@ def told(
 ) -> Told:
     """Make the answer to an item of a response, or of counts of trials; `DataError` says what is wrong with it."""
     owner = f"item {quoted(item_id)}"
-    if (response is None) == (n_correct is None and n_trials is None):
+    if (response is None) == (n_correct is None) or (n_correct is None) != (n_trials is None):
         raise DataError(
             f"an answer must be a response, or n_correct of n_trials; got response={response!r}, "
             f"n_correct={n_correct!r}, n_trials={n_trials!r} for {owner}."

@@ -1,10 +1,11 @@
 """When a session ends: hard budgets, and rules of precision."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from itembank.checks import check_fraction, check_positive, check_whole, from_points, is_number
+from itembank.checks import check_whole, from_points, is_number
 from itembank.errors import ParameterError
 from itembank.responses.score_names import OVERALL
 
@@ -35,7 +36,7 @@ class Budget:
             check_whole("a budget of items", self.n_items, least=1)
         object.__setattr__(self, "n_items", None if self.n_items is None else int(self.n_items))
         for unit, amount in self.costs.items():
-            check_positive(f"a budget of {unit}", amount)
+            _check_number(f"a budget of {unit}", amount, above=0.0, below=math.inf)
         object.__setattr__(self, "costs", {str(unit): float(amount) for unit, amount in self.costs.items()})
 
 
@@ -66,11 +67,10 @@ class Decision:
                 "a decision needs either a threshold or a past model to compare with, got "
                 f"threshold={self.threshold!r} and model={self.model!r}."
             )
-        threshold, confidence = self.threshold, self.confidence
-        if threshold is not None and not (is_number(threshold) and 0.0 <= threshold <= 1.0):
-            raise ParameterError(f"threshold must be a number from 0 to 1, got {threshold!r}.{from_points(threshold)}")
-        if not (is_number(confidence) and 0.5 < confidence < 1.0):
-            raise ParameterError(f"confidence must be a number above 0.5 and below 1, got {confidence!r}.")
+        if self.threshold is not None:
+            advice = from_points(self.threshold)
+            _check_number("threshold", self.threshold, above=0.0, below=1.0, inclusive=True, advice=advice)
+        _check_number("confidence", self.confidence, above=0.5, below=1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +101,11 @@ class Stopping:
     def __post_init__(self) -> None:
         """Check the rules."""
         if self.ability_error is not None:
-            check_positive("ability_error", self.ability_error)
+            _check_number("ability_error", self.ability_error, above=0.0, below=math.inf)
         widths = self.half_widths
         for score, width in widths.items():
-            check_fraction(f"half-width of {score!r}", width, is_score=True)
-        check_fraction("level", self.level)
+            _check_number(f"half-width of {score!r}", width, above=0.0, below=1.0, advice=from_points(width))
+        _check_number("level", self.level, above=0.0, below=1.0)
         check_whole("min_items", self.min_items, least=0)
         object.__setattr__(self, "min_items", int(self.min_items))
         object.__setattr__(self, "half_width", {str(score): float(width) for score, width in widths.items()})
@@ -124,3 +124,16 @@ class Stopping:
     def needs_scores(self) -> bool:
         """Whether a rule looks at scores."""
         return bool(self.half_width) or self.decision is not None
+
+
+def _check_number(
+    name: str, value: object, *, above: float, below: float, inclusive: bool = False, advice: str = ""
+) -> None:
+    """Raise `ParameterError` unless the value is a number between the bounds."""
+    if is_number(value) and (above < value < below or (inclusive and value in {above, below})):
+        return
+    if inclusive:
+        wanted = f"from {above:g} to {below:g}"
+    else:
+        wanted = f"above {above:g}" + (f" and below {below:g}" if math.isfinite(below) else "")
+    raise ParameterError(f"{name} must be a number {wanted}, got {value!r}.{advice}")
