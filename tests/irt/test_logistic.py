@@ -16,19 +16,27 @@ def case(kind, shape=()):
     return asymptotes_of(np.full(shape, lower), np.full(shape, upper))
 
 
-def test_no_asymptotes_are_recognised():
+def test_tails_keep_their_digits_and_no_asymptotes_are_recognised():
+    # With g = 0.2 the information at x = -40 is (1 - g) e^{2x} / g to first order: far below rounding of p.
+    low = logistic.information_weights(np.array([-40.0]), asymptotes_of(np.array([0.2]), np.ones(1)))
+    np.testing.assert_allclose(low, 0.8 / 0.2 * np.exp(-80.0), rtol=1e-12)
     assert asymptotes_of(np.zeros(3), np.ones(3)) is None
     assert asymptotes_of(np.array([0.0, 0.1]), np.ones(2)) is not None
     assert asymptotes_of(np.zeros(2), np.array([1.0, 0.9])) is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_log_probabilities_are_those_of_the_definition(kind):
+def test_log_probabilities_are_those_of_the_definition_and_overflow_nowhere(kind):
     lower, upper = KINDS[kind]
     p = lower + (upper - lower) / (1.0 + np.exp(-CELLS))
     log_p, log_q = logistic.log_probabilities(CELLS, case(kind))
     np.testing.assert_allclose(log_p, np.log(p), rtol=1e-12)
     np.testing.assert_allclose(log_q, np.log1p(-p), rtol=1e-12)
+    x, asymptotes = np.array([-1e4, -700.0, 700.0, 1e4]), case(kind)
+    for y in (0.0, 0.5, 1.0):
+        for part in logistic.likelihood_terms(x, np.full(4, y), asymptotes):
+            assert np.isfinite(part).all()
+    assert all(np.isfinite(part).all() for part in logistic.information_slopes(x, asymptotes))
 
 
 @pytest.mark.parametrize("y", [0.0, 0.3, 1.0])
@@ -81,21 +89,6 @@ def test_fused_terms_agree_with_each_alone(kind, rng):
     np.testing.assert_allclose(terms.log_likelihood, logistic.log_likelihood_terms(x, y, asymptotes), rtol=1e-13)
     np.testing.assert_allclose(terms.slope, logistic.score_terms(x, y, asymptotes), atol=1e-15)
     np.testing.assert_allclose(terms.curvature, logistic.curvature_terms(x, y, asymptotes), atol=1e-15)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_extreme_logits_overflow_nowhere(kind):
-    x, asymptotes = np.array([-1e4, -700.0, 700.0, 1e4]), case(kind)
-    for y in (0.0, 0.5, 1.0):
-        for part in logistic.likelihood_terms(x, np.full(4, y), asymptotes):
-            assert np.isfinite(part).all()
-    assert all(np.isfinite(part).all() for part in logistic.information_slopes(x, asymptotes))
-
-
-def test_tails_keep_their_digits():
-    # With g = 0.2 the information at x = -40 is (1 - g) e^{2x} / g to first order: far below rounding of p.
-    low = logistic.information_weights(np.array([-40.0]), asymptotes_of(np.array([0.2]), np.ones(1)))
-    np.testing.assert_allclose(low, 0.8 / 0.2 * np.exp(-80.0), rtol=1e-12)
 
 
 @given(

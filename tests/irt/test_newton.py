@@ -18,15 +18,12 @@ def test_gradient_of_the_log_posterior_is_zero(rng, lower):
     np.testing.assert_allclose(score_function(parameters, found.theta, responses), pull, atol=1e-10)
 
 
-def test_a_flat_prior_gives_maximum_likelihood(rng):
+def test_a_flat_prior_gives_maximum_likelihood_and_the_start_does_not_matter(rng):
     parameters, responses = simulate(rng, 30, 60, 2)
     flat = AbilityPrior(np.zeros(2), 1e12 * np.eye(2))
     np.testing.assert_allclose(
         map_abilities(parameters, responses, flat).theta, ml_abilities(parameters, responses).theta, atol=1e-9
     )
-
-
-def test_start_does_not_matter(rng):
     parameters, responses = simulate(rng, 10, 40, 3)
     prior = AbilityPrior.standard(3)
     start = 5.0 * rng.normal(size=(10, 3))

@@ -64,11 +64,8 @@ def test_they_come_in_addition_to_what_the_recipe_of_others_says(bank, method):
     assert not again.is_random
 
 
-def test_a_selection_without_them_is_the_file_that_it_was(bank):
-    assert "included" not in select(bank, 12, rng=0).to_dict()["recipe"]
-
-
 def test_none_changes_nothing(bank):
+    assert "included" not in select(bank, 12, rng=0).to_dict()["recipe"]
     for method in METHODS.kinds:
         one, other = (select(bank, 12, method=method, rng=3, **more) for more in ({}, {"included": ()}))
         assert one.to_dict() == other.to_dict()
@@ -118,7 +115,7 @@ def test_the_weighted_mean_of_random_items_is_unbiased_by_enumeration():
     np.testing.assert_allclose(np.mean(means), responses.mean())
 
 
-def test_intervals_from_the_design_take_them(bank):
+def test_intervals_from_the_design_take_them_but_no_scenario_of_nothing_else(bank):
     selection = select(bank, 21, method="random", rng=1, included=IDS)
     value, error, low, high = design_based_estimates(bank, bank.responses, selection)
     assert np.all((low <= value) & (value <= high) & (error > 0.0))
@@ -126,9 +123,6 @@ def test_intervals_from_the_design_take_them(bank):
     value, error, _, _ = design_based_estimates(bank, bank.responses, everything)
     np.testing.assert_allclose(value, bank.targets.with_overall(bank.scenario_scores))
     np.testing.assert_allclose(error, 0.0, atol=1e-12)
-
-
-def test_a_scenario_of_nothing_else_has_no_probabilities(bank):
     laws = [item for item in bank.item_ids if item.startswith("law")][:4]
     assert select(bank, 6, method="random", rng=1, included=laws).inclusion_probabilities is None
 

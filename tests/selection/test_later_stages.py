@@ -52,13 +52,10 @@ def test_each_item_is_the_best_of_all_by_dense_conditioning(bank, target):
         chosen.append(item)
 
 
-def test_what_was_asked_is_not_asked_again_and_nothing_is_chosen_twice(bank):
+def test_what_was_asked_is_not_asked_again_and_without_any_answer_items_are_chosen_as_well(bank):
     asked = np.array([3, 10, 17, 5])  # 5 was not answered
     found = design_of(bank).next_items(THETA, COVARIANCE, ANSWERED, 40, asked=asked)
     assert sorted([*found.tolist(), *asked.tolist()]) == list(range(24))
-
-
-def test_without_any_answer_items_are_chosen_as_well(bank):
     nothing = np.zeros(0, dtype=np.int64)
     assert design_of(bank).next_items(THETA, COVARIANCE, nothing, 4, asked=nothing).size == 4
 
