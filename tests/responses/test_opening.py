@@ -34,7 +34,7 @@ def test_a_panic_is_an_ordinary_error_and_is_not_told_on_the_terminal():
     assert done.stderr == "worth knowing\n"
 
 
-def test_damaged_parquet_is_refused_whatever_is_damaged(tmp_path, capfd):
+def test_damaged_parquet_is_refused_whatever_is_damaged_and_other_errors_come_through(tmp_path, capfd):
     path = tmp_path / "table.parquet"
     pl.DataFrame({"name": ["a", "b", "c"] * 30, "number": range(90)}).write_parquet(path)
     content = path.read_bytes()
@@ -45,9 +45,6 @@ def test_damaged_parquet_is_refused_whatever_is_damaged(tmp_path, capfd):
         except pl.exceptions.PolarsError:
             continue
     assert "panicked" not in capfd.readouterr().err
-
-
-def test_other_errors_come_through(tmp_path):
     with pytest.raises(FileNotFoundError):
         opening.read_parquet(tmp_path / "absent.parquet")
 
