@@ -141,16 +141,7 @@ def test_a_file_with_one_bit_changed_is_made_anew(tmp_path):
         assert (make.calls, path.read_bytes()) == (1, whole)
 
 
-def test_arrays_of_another_bank_are_made_anew(make, tmp_path):
-    """As when a bank is replaced while a process that loaded the one before still works, and keeps what it found."""
-    BankCache(bank_id="one", user_folder=tmp_path).arrays("name", make)
-    BankCache(bank_id="another", user_folder=tmp_path).arrays("name", make)
-    assert make.calls == 2
-    BankCache(bank_id="another", user_folder=tmp_path).arrays("name", make)
-    assert make.calls == 2
-
-
-def test_arrays_by_another_release_are_made_anew(make, tmp_path, monkeypatch):
+def test_arrays_of_another_bank_or_by_another_release_are_made_anew(make, tmp_path, monkeypatch):
     BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
     monkeypatch.setattr(bank_cache, "REVISION", bank_cache.REVISION + 1)
     BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
@@ -158,6 +149,10 @@ def test_arrays_by_another_release_are_made_anew(make, tmp_path, monkeypatch):
     monkeypatch.setattr(bank_cache.importlib.metadata, "version", lambda _: "999.0")
     BankCache(bank_id="bank", user_folder=tmp_path).arrays("name", make)
     assert make.calls == 3
+    # as when a bank is replaced while a process that loaded the one before still works, and keeps what it found
+    for calls in (4, 4):
+        BankCache(bank_id="another", user_folder=tmp_path).arrays("name", make)
+        assert make.calls == calls
 
 
 def test_a_place_that_cannot_be_written_costs_time_only(make, tmp_path):

@@ -161,12 +161,18 @@ def test_names_and_numbers_that_give_no_target_are_refused():
 SCORES = np.array([0.7, np.nan, 0.9])
 
 
-def test_the_lowest_and_the_highest_score_are_of_those_known():
+def test_the_lowest_and_highest_score_and_the_difficulty_are_of_what_is_known():
     past = PastModels(("a", "b", "c"), SCORES)
     assert past.ends == (0.7, 0.9)
     assert past.known(["new", "c", "a"]) == ("c", "a")
     assert np.isnan(PastModels((), np.zeros(0)).ends).all()
     assert np.isnan(PastModels(("b",), SCORES[1:2]).ends).all()
+    bank = make_bank(n_dims=1)
+    table = bank.items.filter(~bank.items["is_degenerate"])
+    known = table.filter(table["loading_1_error"] < 0.2 * table["loading_1"].abs())
+    logits = known["loading_1"] * known["difficulty"] + known["intercept"]
+    assert known.height > 5
+    np.testing.assert_allclose(logits, 0.0, atol=0.25)
 
 
 def test_models_are_known_again_by_digests_of_their_names_and_scores_without():
@@ -197,12 +203,3 @@ def test_items_are_a_table_of_their_parameters(n_dims):
     np.testing.assert_array_equal(table["intercept"], bank.parameters.intercept)
     np.testing.assert_allclose(table["mean_response"], np.nanmean(bank.responses.responses, axis=0))
     assert ("difficulty" in table.columns) == (n_dims == 1)
-
-
-def test_the_difficulty_is_where_half_succeed():
-    bank = make_bank(n_dims=1)
-    table = bank.items.filter(~bank.items["is_degenerate"])
-    known = table.filter(table["loading_1_error"] < 0.2 * table["loading_1"].abs())
-    logits = known["loading_1"] * known["difficulty"] + known["intercept"]
-    assert known.height > 5
-    np.testing.assert_allclose(logits, 0.0, atol=0.25)

@@ -66,7 +66,10 @@ def test_a_factor_has_its_variance_times_the_squared_cosine_between_its_vector_a
     assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.25)
 
 
-def test_another_unit_of_the_responses_changes_the_unit_of_the_factors_alone():
+def test_fifty_factors_are_the_most_and_another_unit_changes_theirs_alone():
+    responses, _ = simulated(np.random.default_rng(10), 150, 160, 60, noise=1e-4)
+    assert fit_factor_model(responses).n_factors == 50
+    assert fit_factor_model(responses, n_factors=55).n_factors == 55
     responses, _ = simulated(np.random.default_rng(5), 40, 300, 2)
     one, ten = fit_factor_model(responses), fit_factor_model(10.0 * responses)
     assert_allclose(np.sum(ten.loadings**2), 100.0 * np.sum(one.loadings**2), rtol=1e-9)
@@ -80,12 +83,6 @@ def test_without_spread_or_without_factors_there_is_only_noise(n_factors):
     assert model.loadings.shape == (4, 0)
     assert_allclose(model.mean, responses.mean(axis=0))
     assert_allclose(model.noise, np.maximum(responses.var(axis=0, ddof=1), np.finfo(np.float64).tiny))
-
-
-def test_fifty_factors_are_the_most():
-    responses, _ = simulated(np.random.default_rng(10), 150, 160, 60, noise=1e-4)
-    assert fit_factor_model(responses).n_factors == 50
-    assert fit_factor_model(responses, n_factors=55).n_factors == 55
 
 
 @pytest.mark.parametrize("n_models", [1, 2, 3])
@@ -157,21 +154,23 @@ def given(model, wanted, known, values):
     return mean, covariance[np.ix_(wanted, wanted)] - gain @ covariance[np.ix_(known, wanted)]
 
 
-def test_an_items_residual_is_what_leaving_its_answer_out_gives(model, answers):
+def test_an_items_and_a_groups_residual_are_what_leaving_answers_out_gives(model, answers):
     residual, variance = item_residuals(model, ITEMS, answers)
     for column in range(ITEMS.size):
         others = np.delete(np.arange(ITEMS.size), column)
         mean, covariance = given(model, ITEMS[[column]], ITEMS[others], answers[:, others])
         assert_allclose(residual[:, column], answers[:, column] - mean[:, 0], atol=1e-12)
         assert_allclose(variance[column], covariance[0, 0])
-
-
-def test_a_groups_residual_is_the_mean_given_the_reference_alone(model, answers):
     group, reference = np.array([0, 3]), np.array([1, 4])
     residual, variance = group_residuals(model, ITEMS, answers, group, reference)
     mean, covariance = given(model, ITEMS[group], ITEMS[reference], answers[:, reference])
     assert_allclose(residual, answers[:, group].mean(axis=1) - mean.mean(axis=1), atol=1e-12)
     assert_allclose(variance, covariance.mean())
+    model = FactorModel(np.full(12, 0.5), np.zeros((12, 0)), np.full(12, 0.25))
+    residual, variance = item_residuals(model, ITEMS, answers)
+    assert_allclose(residual, answers - 0.5)
+    assert_allclose(variance, 0.25)
+    assert_allclose(successive_residuals(model, ITEMS, answers), (answers - 0.5) / 0.5)
 
 
 def test_successive_residuals_are_those_given_all_answers_before_and_make_up_the_misfit(model, answers):
@@ -181,11 +180,3 @@ def test_successive_residuals_are_those_given_all_answers_before_and_make_up_the
         assert_allclose(found[:, t], (answers[:, t] - mean[:, 0]) / np.sqrt(covariance[0, 0]), atol=1e-12)
     misfit = predict_factor(model, ITEMS, np.ones((12, 1)), answers).misfit
     assert_allclose(np.mean(found**2, axis=1), misfit)
-
-
-def test_without_factors_every_residual_is_the_distance_from_the_mean(answers):
-    model = FactorModel(np.full(12, 0.5), np.zeros((12, 0)), np.full(12, 0.25))
-    residual, variance = item_residuals(model, ITEMS, answers)
-    assert_allclose(residual, answers - 0.5)
-    assert_allclose(variance, 0.25)
-    assert_allclose(successive_residuals(model, ITEMS, answers), (answers - 0.5) / 0.5)

@@ -62,7 +62,7 @@ def test_answers_may_leave_items_out_but_not_bring_other_ones(rng):
     assert bank.n_items == 60
 
 
-def test_chance_of_an_item_is_the_mean_of_its_beta_distribution():
+def test_chances_and_intercepts_are_those_of_a_beta_variable(rng):
     values = np.array([[1.0, 0.0, np.nan, 1.0], [1.0, 1.0, np.nan, 0.0]])
     found = calibration_of_few(ResponseMatrix.create(values), np.zeros(4, dtype=np.int64))
     mean = (4.0 + 0.5) / (6.0 + 1.0)
@@ -74,9 +74,6 @@ def test_chance_of_an_item_is_the_mean_of_its_beta_distribution():
     assert probability(found.parameters, np.zeros((1, 1))).max() <= 1.0 - SMALLEST_MEAN * PRIOR_ANSWERS / (
         9 + PRIOR_ANSWERS
     )
-
-
-def test_variance_of_an_intercept_is_that_of_the_logit_of_a_beta_variable(rng):
     found = calibration_of_few(ResponseMatrix.create(np.array([[1.0, 0.0]])), np.zeros(2, dtype=np.int64))
     # q = (1 + 1/2) / (2 + 1) = 1/2 here: one right, one wrong
     drawn = logit(rng.beta(1.0 + PRIOR_ANSWERS / 2.0, PRIOR_ANSWERS / 2.0, 400_000))

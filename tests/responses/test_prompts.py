@@ -89,7 +89,7 @@ def test_hashes_are_compared_by_the_digits_and_items_that_they_share():
     assert prompt_differences(new, table(HASHES[:4], FOUR)).startswith("prompts differ for 1 of 1 items")
 
 
-def test_other_hashes_are_explained_by_the_settings():
+def test_other_hashes_are_explained_by_the_settings_or_name_items():
     new = table([*HASHES[:1], *HASHES[5:8]], {**FOUR, "num_fewshot": 0})
     assert prompt_differences(new, table(HASHES[:4], FOUR)) == (
         "prompts differ for 3 of 4 items: the bank's runs had 4 shots, these have 0 shots"
@@ -99,9 +99,6 @@ def test_other_hashes_are_explained_by_the_settings():
         "prompts differ for 4 of 4 items: the bank's runs had 4 shots and task version 2.5 and no system prompt, "
         "these have 1 shot and task version 3 and system prompt 1a2b3c4d"
     )
-
-
-def test_other_hashes_with_equal_settings_name_items():
     message = prompt_differences(table([*HASHES[:3], HASHES[9]], FOUR), table(HASHES[:4], FOUR))
     assert message == ("prompts differ for 1 of 4 items, although the settings that are known are the same: 'd'")
     assert prompt_differences(table(HASHES[4:8]), table(HASHES[:4])).startswith("prompts differ for 4 of 4 items")

@@ -61,10 +61,7 @@ def test_weights_sum_to_one_in_every_target(within, across):
         assert targets.target(name).weights.sum() == pytest.approx(1.0)
 
 
-@given(
-    st.lists(st.integers(0, 10), min_size=2, max_size=12),
-    st.lists(st.integers(0, 10), min_size=1, max_size=12),
-)
+@given(st.lists(st.integers(0, 10), min_size=2, max_size=12), st.lists(st.integers(0, 10), min_size=1, max_size=12))
 def test_mean_win_rate_equals_counting_every_pair(first, reference):
     models = np.array(first)[:, np.newaxis] / 10
     others = np.array(reference)[:, np.newaxis] / 10
@@ -72,7 +69,11 @@ def test_mean_win_rate_equals_counting_every_pair(first, reference):
     np.testing.assert_allclose(mean_win_rate(models, others), counted)
 
 
-def test_mean_win_rate_averages_over_scenarios():
+def test_micro_or_macro_is_said_where_it_makes_a_difference_and_win_rates_average_over_scenarios():
+    unequal = pl.DataFrame({"item_id": list("abc"), "scenario": ["x", "x", "y"], "subscenario": [None] * 3})
+    assert "(macro)" in ScoreTargets.create(unequal).overall_in_words
+    assert "(micro)" in ScoreTargets.create(unequal, across="items").overall_in_words
+    assert ScoreTargets.create(unequal[1:]).overall_in_words == ""
     scores = np.array([[0.9, 0.1]])
     reference = np.array([[0.5, 0.5], [0.6, 0.1]])
     # wins both in the first scenario; loses one and ties one in the second
@@ -92,13 +93,6 @@ def test_names_and_weights_that_give_no_score_are_refused():
         ScoreTargets.create(ITEMS, within="mean")
     with pytest.raises(ParameterError, match="'physics'"):
         ScoreTargets.create(ITEMS).target("physics")
-
-
-def test_says_whether_the_overall_score_is_micro_or_macro_where_that_makes_a_difference():
-    unequal = pl.DataFrame({"item_id": list("abc"), "scenario": ["x", "x", "y"], "subscenario": [None] * 3})
-    assert "(macro)" in ScoreTargets.create(unequal).overall_in_words
-    assert "(micro)" in ScoreTargets.create(unequal, across="items").overall_in_words
-    assert ScoreTargets.create(unequal[1:]).overall_in_words == ""
 
 
 def test_over_items_the_overall_score_is_what_harnesses_weight_by_size():

@@ -40,12 +40,16 @@ def test_items_with_equal_features_share_the_weight_of_their_cluster(rng):
     assert choice.weights[~first].sum() == pytest.approx(2 / 6)
 
 
-def test_spread_is_the_weighted_standard_deviation_of_the_candidates(rng):
+def test_spread_and_distances_are_the_expected_ones(rng):
     points, weights = rng.normal(size=(6, 2)), np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
     allowed = np.array([True, True, False, True, True, False])
     centre = np.average(points[allowed], axis=0, weights=weights[allowed])
     expected = np.sqrt(np.average((points[allowed] - centre) ** 2, axis=0, weights=weights[allowed]))
     np.testing.assert_allclose(spread(points, pool(weights, allowed)), expected)
+    model = FactorModel(rng.random(6), rng.normal(size=(6, 2)), np.full(6, 0.3))
+    drawn = model.mean + rng.normal(size=(200_000, 2)) @ model.loadings.T
+    expected = np.mean((drawn[:, :, None] - drawn[:, None, :]) ** 2, axis=0)
+    np.testing.assert_allclose(squareform(pdist(latent_features(model), "sqeuclidean")), expected, rtol=0.02)
 
 
 def test_weighted_sums_over_well_separated_groups_are_exact(rng):
@@ -55,13 +59,6 @@ def test_weighted_sums_over_well_separated_groups_are_exact(rng):
     weights = rng.dirichlet(np.ones(50))
     choice = choose_anchors(pool(weights, n_items=50), responses.T, 5, rng, n_restarts=5)
     np.testing.assert_allclose(responses[:, choice.chosen] @ choice.weights, responses @ weights)
-
-
-def test_squared_distances_are_the_expected_ones_of_responses_without_their_noise(rng):
-    model = FactorModel(rng.random(6), rng.normal(size=(6, 2)), np.full(6, 0.3))
-    drawn = model.mean + rng.normal(size=(200_000, 2)) @ model.loadings.T
-    expected = np.mean((drawn[:, :, None] - drawn[:, None, :]) ** 2, axis=0)
-    np.testing.assert_allclose(squareform(pdist(latent_features(model), "sqeuclidean")), expected, rtol=0.02)
 
 
 WEIGHTS = np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])

@@ -21,9 +21,7 @@ from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
 from tests.bank.banks import make_bank
 
 ALL = pytest.mark.parametrize(
-    "method",
-    [*METHODS.kinds, VOptimal(allocation="equal"), Stratified("proportional")],
-    ids=str,
+    "method", [*METHODS.kinds, VOptimal(allocation="equal"), Stratified("proportional")], ids=str
 )
 RANDOM = pytest.mark.parametrize("method", ["random", "stratified"])
 IDS = ("math/0", "math/3", "law/2", "math/9")
@@ -64,11 +62,15 @@ def test_they_come_in_addition_to_what_the_recipe_of_others_says(bank, method):
     assert not again.is_random
 
 
-def test_none_changes_nothing(bank):
+def test_none_changes_nothing_and_auto_keeps_them(bank):
     assert "included" not in select(bank, 12, rng=0).to_dict()["recipe"]
     for method in METHODS.kinds:
         one, other = (select(bank, 12, method=method, rng=3, **more) for more in ({}, {"included": ()}))
         assert one.to_dict() == other.to_dict()
+    selection = select_or_auto(bank, 12, included=IDS, rng=0)
+    assert set(IDS) <= set(selection.item_ids)
+    estimates = estimate(bank, bank.responses, selection=selection)
+    assert np.isfinite(estimates.value).all()
 
 
 @RANDOM
@@ -152,13 +154,6 @@ def test_greedy_choice_knows_what_they_tell(bank):
 
     assert chosen[0] == 5
     assert chosen[1] == min((item for item in range(8) if item != 5), key=lambda item: variance([5, item]))
-
-
-def test_auto_keeps_them(bank):
-    selection = select_or_auto(bank, 12, included=IDS, rng=0)
-    assert set(IDS) <= set(selection.item_ids)
-    estimates = estimate(bank, bank.responses, selection=selection)
-    assert np.isfinite(estimates.value).all()
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.targets import ScoreTargets
-from itembank.selection.criteria import (
-    CRITERIA,
-    INFORMATION,
-    criterion_of,
-    uses_cost,
-    uses_information,
-)
+from itembank.selection.criteria import CRITERIA, INFORMATION, criterion_of, uses_cost, uses_information
 from itembank.selection.greedy import askable_items
 from itembank.selection.item_worth import DesignItems, criterion_scores, goal_matrix, updated_covariance
 from tests.bank.banks import make_bank
@@ -162,6 +156,12 @@ def test_information_is_divided_by_cost(name):
     plain = scores(items, name, theta, covariance, goal=np.eye(3))
     divided = scores(items, criterion_of(name, per_cost=True), theta, covariance, goal=np.eye(3))
     np.testing.assert_allclose(divided, plain / cost)
+    divided = criterion_of(name, per_cost=True)
+    assert divided.per_cost
+    assert uses_cost(divided)
+    assert not uses_cost(criterion_of(name))
+    assert criterion_of(divided, per_cost=False) == criterion_of(name)
+    assert criterion_of(divided) is divided
 
 
 def test_the_cheapest_item_is_the_best_by_minimum_cost():
@@ -293,16 +293,6 @@ def test_names_stand_for_specs_and_unknown_ones_are_refused():
         ParameterError, match=r"criterion method must be one of 'fisher', .*'min-cost', 'drawn', got 'best'"
     ):
         criterion_of("best")
-
-
-@pytest.mark.parametrize("name", INFORMATION)
-def test_every_criterion_of_information_can_be_divided_by_cost(name):
-    divided = criterion_of(name, per_cost=True)
-    assert divided.per_cost
-    assert uses_cost(divided)
-    assert not uses_cost(criterion_of(name))
-    assert criterion_of(divided, per_cost=False) == criterion_of(name)
-    assert criterion_of(divided) is divided
 
 
 @pytest.mark.parametrize("name", ALL[4:])

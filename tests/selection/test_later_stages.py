@@ -69,12 +69,15 @@ def test_a_strong_model_is_asked_harder_items_than_a_weak_one(bank):
     assert hardness[strong].mean() > hardness[weak].mean() + 0.3
 
 
-def test_excluded_items_and_those_that_tell_nothing_are_not_chosen(bank):
+def test_excluded_items_and_those_that_tell_nothing_are_not_chosen_and_a_bank_needs_responses(bank):
     calibration = dataclasses.replace(bank.calibration, is_degenerate=np.arange(24) == 7)
     bank = dataclasses.replace(bank, calibration=calibration)
     design = LocalDesign.of_bank(bank, VOptimal(), (bank.item_ids[11],))
     found = design.next_items(THETA, COVARIANCE, ANSWERED, 40, asked=ANSWERED)
     assert sorted(found.tolist()) == sorted(set(range(24)) - {7, 11, *ANSWERED.tolist()})
+    published = without_responses(bank, selections=[select(bank, 9, method="v-optimal")])
+    with pytest.raises(DataError, match=r"next stage needs past models' responses.* published without them"):
+        design_of(published)
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, 1.0), (0.25, 0.95)])
@@ -121,12 +124,6 @@ def test_missing_responses_of_calibration_models_are_filled_in(bank):
     residual = design_of(gaps).local.residual
     assert np.all(np.isfinite(residual.loadings))
     np.testing.assert_allclose(residual.noise.mean(), design_of(bank).local.residual.noise.mean(), rtol=0.25)
-
-
-def test_a_bank_without_responses_is_refused(bank):
-    published = without_responses(bank, selections=[select(bank, 9, method="v-optimal")])
-    with pytest.raises(DataError, match=r"next stage needs past models' responses.* published without them"):
-        design_of(published)
 
 
 def test_residuals_are_fitted_in_their_own_unit(bank):

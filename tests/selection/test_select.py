@@ -163,10 +163,7 @@ def test_items_everybody_gets_right_are_represented_by_easy_anchors(bank):
     assert selection.weights @ easiness > plain.weights @ easiness + 0.3
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True)],
-)
+@pytest.mark.parametrize("spec", [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True)])
 def test_degenerate_items_stand_for_their_like_when_allowed(bank, spec):
     degenerate = np.arange(0, 24)
     changed = with_degenerate(bank, degenerate)
@@ -179,9 +176,11 @@ def test_degenerate_items_stand_for_their_like_when_allowed(bank, spec):
         assert selection.weights[own][flags][0] >= 8 / 20 - 1e-12  # eight equal items of twenty, and any neighbours
 
 
-def test_random_methods_may_choose_degenerate_items(bank):
+def test_random_methods_may_choose_degenerate_items_and_an_unknown_excluded_one_is_an_error(bank):
     changed = with_degenerate(bank, np.arange(57))
     assert select(changed, 60, method="random", rng=0).n_items == 60
+    with pytest.raises(DataError, match="'math/nope' are not"):
+        select(bank, 5, excluded=["math/nope", bank.item_ids[0]])
 
 
 def pool_of(bank, scenario=0):
@@ -244,11 +243,6 @@ def test_very_few_models_and_items_that_none_answered_are_allowed(method, n_mode
 def test_what_cannot_be_chosen_says_what_is_possible(bank, n_items, choices, said):
     with pytest.raises(ParameterError, match=said):
         select(bank, n_items, rng=0, **choices)
-
-
-def test_an_unknown_excluded_item_is_an_error(bank):
-    with pytest.raises(DataError, match="'math/nope' are not"):
-        select(bank, 5, excluded=["math/nope", bank.item_ids[0]])
 
 
 @pytest.mark.parametrize("spec", [AnchorIRT, AnchorCorrectness])
