@@ -3,33 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 import itembank as ib
 from itembank.calibration.calibration_specs import METHODS, JointMAP, Variational
-from itembank.cli.command import Command, gathered, headed
+from itembank.cli import options
 from itembank.cli.new_results import importing_first, note_overall, read_results
-from itembank.cli.options import (
-    EXISTING,
-    FILE,
-    MethodName,
-    NumberOrWord,
-    file_choices,
-    format_option,
-    method_option,
-    option,
-    output_option,
-    parallel_option,
-    refuse_unused,
-    score_options,
-    seed_option,
-    spec_file_option,
-    typed,
-)
+from itembank.cli.options import file_choices, refuse_unused, typed
 from itembank.cli.render import detail, is_verbose, note, print_rows, progress, warnings_as_notes
-from itembank.responses.score_names import Across, Within
+from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument, option, verb
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,82 +23,71 @@ if TYPE_CHECKING:
     from itembank.planning.more_models import MoreModels
     from itembank.responses.responses import ResponseMatrix
 
-_ITEM_MODEL = headed(
-    "Item model",
-    option(
-        "--item-model",
+_ITEM_MODEL: Choices = {
+    "item_model": option(
         "One slope for all items (1pl), one each (2pl), several abilities (mirt), a general and specific ones "
         "(nested).  [default: by --dims]",
-        JointMAP,
+        of=JointMAP,
         default=None,
         show_default=False,
     ),
-    option(
-        "--family",
+    "family": option(
         "Right or wrong; counts; probabilities (beta); counts that agree more than chance; auto: by known trials.",
-        Variational,
+        of=Variational,
     ),
-)
+}
 
 
-@click.command("calibrate", cls=Command)
-@click.argument("responses", nargs=-1, type=EXISTING)
-@output_option("the bank folder")
-@option("--force", "Replace the bank at -o, if there is one.", bool)
-@option(
-    "--items",
-    "Begin a bank of all items of this table, without RESPONSES or with few: item_id, and if known scenario, "
-    "subscenario, weight and difficulty_prior (in logits, for an average model).",
-    FILE,
-)
-@option(
-    "--parameters",
-    "--items has item parameters that others fitted: difficulty and discrimination, loading_1, ... and intercept, "
-    "a1, ... and d of R's mirt; or it is best_parameters.json of py-irt or tinyBenchmarks.pkl.",
-    bool,
-)
-@option("--benchmark NAME", "--parameters: the one to take from a file of several benchmarks.")
-@method_option(
-    MethodName(METHODS),
-    "Variational Bayes, joint MAP, or marginal ML (1 ability).",
-    default="variational",
-)
-@option(
-    "--dims",
-    "How many abilities; auto tries several.  [default: by --item-model, else auto]",
-    NumberOrWord(int, "auto"),
-)
-@spec_file_option("the spec of --method", "known_guessing, by_task or precision")
-@gathered("choices", _ITEM_MODEL)
-@score_options
-@option(
-    "--folds/--no-folds",
-    "Also fit the folds of cross-validation, which calibrated intervals need; else the first command that needs them "
-    "fits them. Drawn items need none.",
-    bool,
-    default=False,
-    show_default=True,
-)
-@parallel_option
-@seed_option
-@format_option
+@verb("calibrate")
 def calibrate_command(
     *,
-    responses: tuple[Path, ...],
-    output: Path,
-    force: bool,
-    items: Path | None,
-    parameters: bool,
-    benchmark: str | None,
-    method: str,
-    dims: int | Literal["auto"] | None,
-    spec_file: Path | None,
-    choices: Mapping[str, Any],
-    within: Within,
-    across: Across,
-    folds: bool,
-    seed: int,
-    output_format: str,
+    responses: Annotated[tuple[Path, ...], argument(type=options.EXISTING, required=False)],
+    output: Annotated[Path, options.output_option("the bank folder")],
+    force: Annotated[bool, "Replace the bank at -o, if there is one."],
+    items: Annotated[
+        Path | None,
+        option(
+            "Begin a bank of all items of this table, without RESPONSES or with few: item_id, and if known scenario, "
+            "subscenario, weight and difficulty_prior (in logits, for an average model).",
+            type=options.FILE,
+        ),
+    ],
+    parameters: Annotated[
+        bool,
+        "--items has item parameters that others fitted: difficulty and discrimination, loading_1, ... and intercept, "
+        "a1, ... and d of R's mirt; or it is best_parameters.json of py-irt or tinyBenchmarks.pkl.",
+    ],
+    benchmark: Annotated[
+        str | None, option("--parameters: the one to take from a file of several benchmarks.", metavar="NAME")
+    ],
+    method: Annotated[
+        str, option("Variational Bayes, joint MAP, or marginal ML (1 ability).", type=MethodName(METHODS))
+    ] = "variational",
+    dims: Annotated[
+        int | Literal["auto"] | None,
+        option(
+            "How many abilities; auto tries several.  [default: by --item-model, else auto]",
+            type=NumberOrWord(int, "auto"),
+        ),
+    ],
+    spec_file: Annotated[
+        Path | None, options.spec_file("the spec of --method", "known_guessing, by_task or precision")
+    ],
+    choices: Annotated[Choices, {"Item model": _ITEM_MODEL}],
+    within: options.Within,
+    across: options.Across,
+    folds: Annotated[
+        bool,
+        option(
+            "Also fit the folds of cross-validation, which calibrated intervals need; else the first command that "
+            "needs them fits them. Drawn items need none.",
+            "--folds/--no-folds",
+            show_default=True,
+        ),
+    ],
+    jobs: options.Jobs,
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Fit item parameters to the responses of past models and write a bank.
 
@@ -142,6 +115,7 @@ def calibrate_command(
     from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415
     from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
 
+    options.share_work(jobs)
     refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
     fitted = ("method", "dims", "spec_file", *choices, "folds")
     if items is not None:

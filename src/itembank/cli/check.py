@@ -3,38 +3,19 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
+from itembank.cli import options
 from itembank.cli.check_tables import Checks, print_checks
-from itembank.cli.command import Command, gathered, headed
 from itembank.cli.main import EXIT_FAILED, EXIT_IMPRECISE
-from itembank.cli.new_results import (
-    ignore_unknown_option,
-    match_option,
-    note_known_models,
-    note_overall,
-    read_new_results,
-    read_results,
-)
-from itembank.cli.options import (
-    ANY_PATH,
-    COUNT,
-    FILE,
-    BankPath,
-    format_option,
-    ids_of_file,
-    is_bank,
-    option,
-    refuse_unused,
-    report_option,
-    report_result,
-    seed_option,
-)
-from itembank.cli.render import detail, is_verbose, note, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.new_results import note_known_models, note_overall, read_new_results, read_results
+from itembank.cli.options import ids_of_file, is_bank, refuse_unused, report_result
+from itembank.cli.render import detail, is_verbose, note, print_record, print_rows, working
+from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import DataError, visible
 
 if TYPE_CHECKING:
@@ -68,63 +49,71 @@ def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path |
     return path
 
 
-_ITEMS = headed(
-    "Items: of a bank alone, or of RESPONSES alone",
-    option(
-        "--known",
+_ITEMS: Choices = {
+    "known": option(
         "Items known to be bad (ids one a line, or a table with a column item_id): learn from them what a fault looks "
         "like, and say how well they are found.",
-        FILE,
+        type=options.FILE,
     ),
-    option("--choices", "Table of the answers given: model_id, item_id, choice.", FILE),
-    option(
-        "--by COLUMN",
+    "choices": option("Table of the answers given: model_id, item_id, choice.", type=options.FILE),
+    "by": option(
         "Also find items that differ between models: family, size, date, ...: a column of the model table.",
+        metavar="COLUMN",
     ),
-    option("--clusters COLUMN", "--by: models with the same value here, a base model, count as one."),
-    option(
-        "--sort order",
+    "clusters": option("--by: models with the same value here, a base model, count as one.", metavar="COLUMN"),
+    "order": option(
         "Which come first: those most probably defective; those that the best models fail unlike others of their kind; "
         "or those whose answers fit another key best.",
-        list(ORDERS),
+        "--sort",
+        type=tuple(ORDERS),
         default="probability",
     ),
-    option("--reason reasons", "Print the items with this reason. Repeatable.", list(REASONS), many=True),
-    option("--most N n_rows", "Flagged items to print.", COUNT, default=20),
-    option("-o --output FILE", "Write all items to this file: .csv or .parquet.", ANY_PATH, callback=_check_output),
-    option("--fail-on", "Exit with code 1 when an item has this reason. Repeatable.", list(REASONS), many=True),
-    report_option,
-)
-_MODELS = headed(
-    "New models: a BANK, then RESPONSES",
-    option("--only parts", "Examine this alone. Repeatable.  [default: all that RESPONSES allow]", PARTS, many=True),
-    option(
-        "--group NAME=FILE groups",
+    "reasons": option("Print the items with this reason. Repeatable.", "--reason", type=tuple(REASONS), multiple=True),
+    "n_rows": option("Flagged items to print.", "--most", metavar="N", type=options.COUNT, default=20),
+    "output": option(
+        "Write all items to this file: .csv or .parquet.",
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=options.ANY_PATH,
+        callback=_check_output,
+    ),
+    "fail_on": option("Exit with code 1 when an item has this reason. Repeatable.", type=tuple(REASONS), multiple=True),
+    "report": options.Report,
+}
+_MODELS: Choices = {
+    "parts": option(
+        "Examine this alone. Repeatable.  [default: all that RESPONSES allow]", "--only", type=PARTS, multiple=True
+    ),
+    "groups": option(
         "Items that may have leaked: one id a line, a table or a selection. Repeatable.",
-        many=True,
+        "--group",
+        metavar="NAME=FILE",
+        multiple=True,
     ),
-    option("--reference", "Items that cannot have leaked; the others are compared with these.", FILE),
-    option("--since [COLUMN=]DATE", "Look for drift among models of this day (2025-01-31) or later."),
-    option(
-        "-n --n-items sizes",
+    "reference": option("Items that cannot have leaked; the others are compared with these.", type=options.FILE),
+    "since": option("Look for drift among models of this day (2025-01-31) or later.", metavar="[COLUMN=]DATE"),
+    "sizes": option(
         "Accuracy, on models that ran everything: number of items to choose. Repeatable.  [default: 30, 100 and 300]",
-        COUNT,
-        many=True,
+        "-n",
+        "--n-items",
+        type=options.COUNT,
+        multiple=True,
     ),
-    option("--selection", "Accuracy: check these chosen items instead.", FILE),
-    seed_option,
-    ignore_unknown_option,
-    match_option,
-)
+    "selection": option("Accuracy: check these chosen items instead.", type=options.FILE),
+    "seed": options.Seed,
+    "ignore_unknown": options.IgnoreUnknown,
+    "match": options.Match,
+}
 
 
-@click.command("check", cls=Command)
-@click.argument("sources", metavar="BANK|RESPONSES...", nargs=-1, required=True, type=BankPath(file_okay=True))
-@gathered("items", _ITEMS)
-@gathered("models", _MODELS)
-@format_option
+@verb("check")
 def check_command(
-    *, sources: tuple[Path, ...], items: dict[str, Any], models: dict[str, Any], output_format: str
+    *,
+    sources: Annotated[tuple[Path, ...], argument(metavar="BANK|RESPONSES...", type=options.BankPath(file_okay=True))],
+    items: Annotated[Choices, {"Items: of a bank alone, or of RESPONSES alone": _ITEMS}],
+    models: Annotated[Choices, {"New models: a BANK, then RESPONSES": _MODELS}],
+    output_format: options.Format,
 ) -> None:
     """Find what is wrong: with the items of a benchmark, or with new models on a bank.
 
@@ -165,15 +154,11 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_for
     """Examine items, by a bank or by responses."""
     refuse_unused(("clusters", asked["by"] is not None, "--by COLUMN"))
     reasons, fail_on, output = asked["reasons"], asked["fail_on"], asked["output"]
-    with warnings_as_notes():
+    with working("check") as report:
         given = ib.load_bank(sources[0]) if is_bank(sources[0]) else read_results(sources)
-        with progress("check") as report:
-            audit = ib.diagnostics.audit_items(
-                given,
-                known=None if asked["known"] is None else ids_of_file(asked["known"]),
-                **{name: asked[name] for name in ("choices", "by", "clusters", "order")},
-                progress=report,
-            )
+        known = None if asked["known"] is None else ids_of_file(asked["known"])
+        how = {name: asked[name] for name in ("choices", "by", "clusters", "order")}
+        audit = ib.diagnostics.audit_items(given, known=known, **how, progress=report)
     chosen = audit.having(reasons) if reasons else audit.flagged
     if output is not None:
         from itembank.files.atomic import replacing_file  # noqa: PLC0415
@@ -282,7 +267,7 @@ def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, A
         ("since", _wants(asked, DRIFT), "--only drift"),
     )
     loaded = ib.load_bank(bank)
-    with warnings_as_notes(), progress("check") as report:
+    with working("check") as report:
         loaded = _bank_of(loaded, responses)
         answers = _read(loaded, responses, asked["match"])
         known = known_items(loaded, answers.responses, None, ignore_unknown=asked["ignore_unknown"])

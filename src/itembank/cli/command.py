@@ -1,15 +1,11 @@
 """Commands whose help lists options under headings, and the options that every command takes."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from itembank.errors import did_you_mean
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-Decorator = Callable[[Any], Any]
 
 Sections = Mapping[str, Sequence[str]]
 """Names of commands by the heading under which help lists them."""
@@ -118,54 +114,6 @@ def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) 
     if reader is None or not reads or not any(option in one.opts for one in reader.params):
         return ""
     return f"No such option {option}: how files are read is chosen first, by itembank import FILES {option} ..."
-
-
-def together(*options: Decorator) -> Decorator:
-    """Make one decorator of several options, the first of them the first in help."""
-
-    def add(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return add
-
-
-def headed(heading: str, *options: Decorator) -> Decorator:
-    """Make one decorator of several options, which help lists under a heading."""
-
-    def add(function: Function) -> Function:
-        before = len(_parameters(function))
-        function = together(*options)(function)
-        for parameter in _parameters(function)[before:]:
-            setattr(parameter, HEADING, heading)
-        return function
-
-    return add
-
-
-def gathered(into: str, *options: Decorator) -> Decorator:
-    """Make one decorator of several options whose values the function gets as one mapping, its argument `into`."""
-
-    def add(function: Function) -> Function:
-        @functools.wraps(function)
-        def with_mapping(**arguments: Any) -> Any:
-            mapping = {name: arguments.pop(name) for name in names}
-            return function(**{into: mapping}, **arguments)
-
-        before = len(_parameters(function))
-        result: Any = with_mapping
-        for option in reversed(options):
-            result = option(result)
-        names = [str(parameter.name) for parameter in reversed(_parameters(result)[before:])]
-        return result  # type: ignore[no-any-return]
-
-    return add
-
-
-def _parameters(function: Callable[..., Any]) -> list[click.Parameter]:
-    """Options and arguments that decorators have added so far, the last in the help first."""
-    return getattr(function, "__click_params__", [])
 
 
 EPILOG = "--verbose, --quiet and --debug work here too: see itembank --help."

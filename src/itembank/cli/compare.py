@@ -4,37 +4,16 @@ import math
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command
-from itembank.cli.new_results import (
-    ignore_unknown_option,
-    importing_first,
-    match_option,
-    mixed_prompts_option,
-    note_flagged,
-    note_known_models,
-    read_new_results,
-    selection_option,
-)
-from itembank.cli.options import (
-    BankPath,
-    MethodName,
-    NamedChoice,
-    errors_option,
-    format_option,
-    is_bank,
-    level_option,
-    method_option,
-    option,
-    refuse_unused,
-    report_option,
-    report_result,
-)
+from itembank.cli import options
+from itembank.cli.new_results import importing_first, note_flagged, note_known_models, read_new_results
+from itembank.cli.options import is_bank, refuse_unused, report_result
 from itembank.cli.render import detail, note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.cli.signatures import MethodName, NamedChoice, argument, option, verb
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, REPEATED, DifferenceEstimand
 from itembank.responses.score_names import without_only_scenario
@@ -44,58 +23,55 @@ if TYPE_CHECKING:
 
     from itembank.comparison.comparisons import Comparison
     from itembank.pages.render import Page
-    from itembank.responses.error_kinds import Errors
 
 
-@click.command("compare", cls=Command)
-@click.argument("sources", nargs=-1, required=True, type=BankPath(file_okay=True), metavar="[BANK] RESPONSES...")
-@option(
-    "--model MODEL_ID models",
-    "Compare these models only, in this order. Repeatable.  [default: all models of the files]",
-    many=True,
-)
-@selection_option
-@ignore_unknown_option
-@method_option(
-    MethodName(METHODS, "paired"),
-    "How differences are estimated: 'paired' from the raw answers alone, the others from estimated scores.",
-)
-@option(
-    "--estimand",
-    "What differences are of: this run on exactly these items (run), the mean over repeated runs on these (repeated), "
-    "or questions like these (questions).  [default: questions; with a bank run, unless all or nearly all was run]",
-    NamedChoice(get_args(DifferenceEstimand), expected=REPEATED),
-)
-@level_option
-@option("--power", "Power of the smallest detectable difference, between 0 and 1.", ComparisonSpec)
-@option(
-    "--target",
-    "Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
-    many=True,
-    default=("overall",),
-    show_default="overall",
-)
-@option("--ranking", "Print the models in order with tied groups instead of pairs.", bool)
-@report_option
-@match_option
-@mixed_prompts_option
-@errors_option
-@format_option
+@verb("compare")
 def compare_command(
     *,
-    sources: tuple[Path, ...],
-    models: tuple[str, ...],
-    selection: Path | None,
-    ignore_unknown: bool,
-    method: str,
-    target: tuple[str, ...],
-    ranking: bool,
-    report: Path | None,
-    match: str,
-    allow_mixed_prompts: bool,
-    errors: "Errors | None",
-    output_format: str,
-    **spec: Any,
+    sources: Annotated[
+        tuple[Path, ...], argument(type=options.BankPath(file_okay=True), metavar="[BANK] RESPONSES...")
+    ],
+    models: Annotated[
+        tuple[str, ...],
+        option(
+            "Compare these models only, in this order. Repeatable.  [default: all models of the files]",
+            "--model",
+            metavar="MODEL_ID",
+        ),
+    ],
+    selection: options.Selection,
+    ignore_unknown: options.IgnoreUnknown,
+    method: Annotated[
+        str,
+        option(
+            "How differences are estimated: 'paired' from the raw answers alone, the others from estimated scores.",
+            type=MethodName(METHODS, "paired"),
+        ),
+    ] = "auto",
+    estimand: Annotated[
+        DifferenceEstimand | None,
+        option(
+            "What differences are of: this run on exactly these items (run), the mean over repeated runs on these "
+            "(repeated), or questions like these (questions).  [default: questions; with a bank run, unless all or "
+            "nearly all was run]",
+            type=NamedChoice(get_args(DifferenceEstimand), expected=REPEATED),
+        ),
+    ],
+    level: options.Level,
+    power: Annotated[float, option("Power of the smallest detectable difference, between 0 and 1.", of=ComparisonSpec)],
+    target: Annotated[
+        tuple[str, ...],
+        option(
+            "Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
+            show_default="overall",
+        ),
+    ] = ("overall",),
+    ranking: Annotated[bool, "Print the models in order with tied groups instead of pairs."],
+    report: options.Report,
+    match: options.Match,
+    allow_mixed_prompts: options.MixedPrompts,
+    errors: options.LostAnswers,
+    output_format: options.Format,
 ) -> None:
     """Compare models that ran the same items.
 
@@ -138,7 +114,8 @@ def compare_command(
             matrix = read_new_results(loaded, paths, chosen, **reads)
             note_known_models(loaded, models or matrix.model_ids)
             compared = partial(ib.compare, loaded, matrix, ignore_unknown=ignore_unknown)
-        compared = partial(compared, models=models or None, selection=chosen, spec=ComparisonSpec(**spec))
+        spec = ComparisonSpec(level=level, power=power, estimand=estimand)
+        compared = partial(compared, models=models or None, selection=chosen, spec=spec)
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)
     _print(comparison, output_format, is_ranking=ranking)

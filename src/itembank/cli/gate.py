@@ -4,38 +4,23 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
 
 import click
 
-from itembank.cli.command import Command, Group, gathered, headed
-from itembank.cli.new_results import importing_first, match_option, mixed_prompts_option, selection_option
-from itembank.cli.options import (
-    EXISTING,
-    EXISTING_FOLDER,
-    ID_FORMS,
-    NEW_FILE,
-    OTHER_FOLDER,
-    BankPath,
-    NamedChoice,
-    errors_option,
-    format_option,
-    level_option,
-    option,
-    refuse_unused,
-    report_option,
-    seed_option,
-    typed_command,
-    write_report,
-)
-from itembank.cli.render import note, print_exactly, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.session_run import command_options, ends_like_ctrl_c, note_failure, running_options
+from itembank.cli import options
+from itembank.cli.command import Group
+from itembank.cli.new_results import importing_first
+from itembank.cli.options import refuse_unused, typed_command, write_report
+from itembank.cli.render import note, print_exactly, print_object, print_rows, warnings_as_notes, working
+from itembank.cli.session_run import RUNNING, command_options, ends_like_ctrl_c, note_failure
+from itembank.cli.signatures import Choices, NamedChoice, argument, option, verb
 from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
+    from itembank.bank import banks
     from itembank.gating.gate import GatePair
     from itembank.gating.results import Gate
     from itembank.gating.running import GateRun
@@ -44,35 +29,36 @@ if TYPE_CHECKING:
     from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.answers import Answer
 
-_RULE = gathered(
-    "rule",
-    headed(
-        "What passes",
-        option("--margin", "Drop of the score that must not pass, from 0 to 1: 0.02 is 2 points.", GateSpec),
-        option("--tolerance", "Drop that is still healthy.  [default: half the margin]", GateSpec),
-        option("--false-alarm", "Share of healthy candidates that may fail, at most.", GateSpec),
-        option("--miss", "Share of candidates worse by the margin that may pass, at most.", GateSpec),
-        option("--both-sides", "Count a rise like a drop: are two harnesses, or prompts, the same?", bool),
-        option(
-            "--estimand",
-            "What the difference is of: this run on exactly these items (run), the mean over repeated runs on these "
-            "(repeated), or questions like these (questions).  [default: questions; in stages run]",
-            NamedChoice(get_args(DifferenceEstimand), expected=QUESTIONS),
+_RULE: Choices = {
+    "What passes": {
+        "margin": option("Drop of the score that must not pass, from 0 to 1: 0.02 is 2 points.", of=GateSpec),
+        "tolerance": option("Drop that is still healthy.  [default: half the margin]", of=GateSpec),
+        "false_alarm": option("Share of healthy candidates that may fail, at most.", of=GateSpec),
+        "miss": option("Share of candidates worse by the margin that may pass, at most.", of=GateSpec),
+        "both_sides": option("Count a rise like a drop: are two harnesses, or prompts, the same?", type=bool),
+        "estimand": option(
+            "What the difference is of: this run on exactly these items (run), the mean over repeated runs on "
+            "these (repeated), or questions like these (questions).  [default: questions; in stages run]",
+            type=NamedChoice(get_args(DifferenceEstimand), expected=QUESTIONS),
         ),
-        option(
-            "--cluster COLUMN",
+        "cluster": option(
             "Column of the item table that groups items drawn together, such as documents.",
+            metavar="COLUMN",
             default="",
         ),
-        level_option,
-    ),
-    headed(
-        "Lost answers",
-        errors_option,
-        option("--max-lost SHARE", "Let nothing pass if either side lost a larger share of its answers.", GateSpec),
-    ),
-)
-_bank_option = option("--bank", "Bank of past models, with which few items say more.", BankPath())
+        "level": options.Level,
+    },
+    "Lost answers": {
+        "errors": options.LostAnswers,
+        "max_lost": option(
+            "Let nothing pass if either side lost a larger share of its answers.", metavar="SHARE", of=GateSpec
+        ),
+    },
+}
+Bank: TypeAlias = Annotated[
+    Path | None, option("Bank of past models, with which few items say more.", type=options.BankPath())
+]
+Ids: TypeAlias = Annotated[str, option("Form of the printed items to run.", type=options.ID_FORMS, default="list")]
 
 
 def _checked_file(ctx: click.Context, _parameter: click.Parameter, given: Path | bool | None) -> Path | bool | None:
@@ -89,16 +75,18 @@ def _summary_file() -> Path | None:
     return Path(name) if name else None
 
 
-_OUTPUTS = gathered(
-    "outputs",
-    report_option,
-    option("--junit FILE", "Also write the verdict as JUnit XML.", NEW_FILE, callback=_checked_file),
-    option(
-        "--github", "Also write an annotation and a summary of the job in GitHub Actions.", bool, callback=_checked_file
+_OUTPUTS: Choices = {
+    "report": options.Report,
+    "junit": option(
+        "Also write the verdict as JUnit XML.", metavar="FILE", type=options.NEW_FILE, callback=_checked_file
     ),
-    format_option,
-)
-_ids_option = option("--ids", "Form of the printed items to run.", ID_FORMS, default="list")
+    "github": option(
+        "Also write an annotation and a summary of the job in GitHub Actions.",
+        type=bool,
+        callback=_checked_file,
+    ),
+    "output_format": options.Format,
+}
 
 
 class GateGroup(Group):
@@ -129,29 +117,19 @@ def gate_command() -> None:
     """  # noqa: D301
 
 
-@gate_command.command("verdict", cls=Command)
-@click.argument("baseline", type=EXISTING)
-@click.argument("candidate", type=EXISTING)
-@_bank_option
-@selection_option
-@_RULE
-@option("--self-test", "Both are runs of the same set-up: how often does a gate flip, and which margin works?", bool)
-@option("--repeats", "Items have repeated answers: say whether more items or more repeats help more.", bool)
-@match_option
-@mixed_prompts_option
-@_OUTPUTS
+@verb("verdict", gate_command)
 def verdict_command(
     *,
-    baseline: Path,
-    candidate: Path,
-    bank: Path | None,
-    selection: Path | None,
-    rule: Mapping[str, Any],
-    self_test: bool,
-    repeats: bool,
-    match: str,
-    allow_mixed_prompts: bool,
-    outputs: Mapping[str, Any],
+    baseline: Annotated[Path, argument(type=options.EXISTING)],
+    candidate: Annotated[Path, argument(type=options.EXISTING)],
+    bank: Bank,
+    selection: options.Selection,
+    rule: Annotated[Choices, _RULE],
+    self_test: Annotated[bool, "Both are runs of the same set-up: how often does a gate flip, and which margin works?"],
+    repeats: Annotated[bool, "Items have repeated answers: say whether more items or more repeats help more."],
+    match: options.Match,
+    allow_mixed_prompts: options.MixedPrompts,
+    outputs: Annotated[Choices, _OUTPUTS],
 ) -> None:
     """Decide from two results whether the candidate is as good as the baseline.
 
@@ -176,7 +154,7 @@ def verdict_command(
     refuse_unused(("match", bank is not None, "--bank BANK"))
     spec = GateSpec(**rule)
     loaded = None if bank is None else ib.load_bank(bank)
-    with warnings_as_notes(), progress("gate") as advance:
+    with working("gate") as advance:
         one, other = (
             read_run([path], loaded, match, rule["errors"], allow_mixed_prompts=allow_mixed_prompts, repeats=repeats)
             for path in (baseline, candidate)
@@ -236,7 +214,7 @@ def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None
 
 def read_run(
     paths: Sequence[Path],
-    bank: "Bank | None",
+    bank: "banks.Bank | None",
     match: str,
     errors: "Errors | None" = None,
     *,
@@ -309,27 +287,18 @@ def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | 
     click.get_current_context().exit(found.exit_code)
 
 
-@gate_command.command("start", cls=Command)
-@click.argument("baseline", type=EXISTING)
-@option("-o --output GATE", "Folder of the gate.", OTHER_FOLDER, required=True)
-@_bank_option
-@_RULE
-@option("--max-items", "Most items to run.", GateSpec)
-@_ids_option
-@match_option
-@seed_option
-@format_option
+@verb("start", gate_command)
 def start_command(
     *,
-    baseline: Path,
-    output: Path,
-    bank: Path | None,
-    rule: Mapping[str, Any],
-    max_items: int | None,
-    ids: str,
-    match: str,
-    seed: int,
-    output_format: str,
+    baseline: Annotated[Path, argument(type=options.EXISTING)],
+    output: Annotated[Path, option("Folder of the gate.", "-o", "--output", metavar="GATE", type=options.OTHER_FOLDER)],
+    bank: Bank,
+    rule: Annotated[Choices, _RULE],
+    max_items: Annotated[int | None, option("Most items to run.", of=GateSpec)],
+    ids: Ids,
+    match: options.Match,
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Plan a gate in stages from the baseline's results, and print the first items to run.
 
@@ -365,33 +334,26 @@ def start_command(
     )
 
 
-@gate_command.command("next", cls=Command)
-@click.argument("gate", type=EXISTING_FOLDER)
-@click.argument("candidate", nargs=-1, type=EXISTING)
-@command_options(
-    "Run the stages by this program, once for each item, until there is a verdict. Columns of the baseline's item "
-    "table in braces are replaced: {item_id}, {scenario}, ...",
-    is_required=False,
-)
-@running_options
-@option("--model-id", "Name of the candidate that the command runs.")
-@_ids_option
-@match_option
-@mixed_prompts_option
-@errors_option
-@_OUTPUTS
+@verb("next", gate_command)
 def next_command(
     *,
-    gate: Path,
-    candidate: tuple[Path, ...],
-    how: Mapping[str, Any],
-    running: Mapping[str, Any],
-    model_id: str | None,
-    ids: str,
-    match: str,
-    allow_mixed_prompts: bool,
-    errors: "Errors | None",
-    outputs: Mapping[str, Any],
+    gate: Annotated[Path, argument(type=options.EXISTING_FOLDER)],
+    candidate: Annotated[tuple[Path, ...], argument(type=options.EXISTING, required=False)],
+    how: Annotated[
+        Choices,
+        command_options(
+            "Run the stages by this program, once for each item, until there is a verdict. Columns of the baseline's "
+            "item table in braces are replaced: {item_id}, {scenario}, ...",
+            is_required=False,
+        ),
+    ],
+    running: Annotated[Choices, RUNNING],
+    model_id: Annotated[str | None, "Name of the candidate that the command runs."],
+    ids: Ids,
+    match: options.Match,
+    allow_mixed_prompts: options.MixedPrompts,
+    errors: options.LostAnswers,
+    outputs: Annotated[Choices, _OUTPUTS],
 ) -> None:
     """Decide from all answers so far whether the candidate passes, or print the items to run next.
 

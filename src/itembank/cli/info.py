@@ -3,25 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command
+from itembank.cli import options
 from itembank.cli.new_results import note_overall
-from itembank.cli.options import (
-    NEW_FILE,
-    BankPath,
-    bank_option,
-    checked_report_path,
-    format_option,
-    option,
-    refuse_unused,
-    typed_command,
-    write_report,
-)
+from itembank.cli.options import checked_report_path, refuse_unused, typed_command, write_report
 from itembank.cli.render import is_verbose, note, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.signatures import argument, option, verb
 from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
@@ -49,12 +40,14 @@ FACTS = (
 """Of a bank, without --verbose."""
 
 
-@click.command("info", cls=Command)
-@click.argument("bank", type=BankPath(file_okay=True))
-@click.argument("other", type=BankPath(), required=False)
-@option("--log", "Show the bank's history: every change, the newest last.", bool)
-@format_option
-def info_command(*, bank: Path, other: Path | None, log: bool, output_format: str) -> None:
+@verb("info")
+def info_command(
+    *,
+    bank: Annotated[Path, argument(type=options.BankPath(file_okay=True))],
+    other: Annotated[Path | None, argument(type=options.BankPath())],
+    log: Annotated[bool, "Show the bank's history: every change, the newest last."],
+    output_format: options.Format,
+) -> None:
     """Show what is in a bank: models, items, scores by scenario; with --verbose the item model and all else.
 
     BANK may also be a file of responses: models, items, share answered, kind of responses. JSON is one object with a
@@ -334,18 +327,24 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
     return rows
 
 
-@click.command("report", cls=Command)
-@click.argument("source", metavar="BANK|JOURNAL|STUDY", type=BankPath(file_okay=True))
-@option(
-    "-o --output FILE",
-    "The page; its name must end in .html.",
-    NEW_FILE,
-    callback=checked_report_path,
-    required=True,
-)
-@option("--title", "Title of the page.  [default: the name of what it is about]", default="")
-@bank_option
-def report_command(*, source: Path, output: Path, title: str, bank: Path | None) -> None:
+@verb("report")
+def report_command(
+    *,
+    source: Annotated[Path, argument(metavar="BANK|JOURNAL|STUDY", type=options.BankPath(file_okay=True))],
+    output: Annotated[
+        Path,
+        option(
+            "The page; its name must end in .html.",
+            "-o",
+            "--output",
+            metavar="FILE",
+            type=options.NEW_FILE,
+            callback=checked_report_path,
+        ),
+    ],
+    title: Annotated[str, "Title of the page.  [default: the name of what it is about]"] = "",
+    bank: options.BankOfJournal,
+) -> None:
     """Write a page about a bank, an adaptive session or a study: one HTML file that opens anywhere.
 
     For a bank it says how good estimates from a few of the items are, what is in the bank, how past models score, how

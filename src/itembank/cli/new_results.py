@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import itembank as ib
-from itembank.cli.options import FILE, option
 from itembank.cli.render import detail, is_verbose, note
 from itembank.errors import DataError, shown, visible
 from itembank.readers.reading_specs import ReadingSpec
@@ -22,19 +21,6 @@ if TYPE_CHECKING:
     from itembank.responses.responses import ResponseMatrix
     from itembank.tabular import Note
 
-selection_option = option("--selection", "The selection that was run; only its items are used.", FILE)
-ignore_unknown_option = option(
-    "--ignore-unknown", "Leave out items that the bank does not have instead of refusing them.", bool
-)
-mixed_prompts_option = option(
-    "--allow-mixed-prompts", "Take models with other prompts, or judges, than the bank's.", ReadingSpec
-)
-match_option = option(
-    "--match RULE",
-    "How items of the bank are found in the harness: hash (same content), doc.FIELD (a field of its documents, such as "
-    "doc.question_id), or auto: by task and number, then by hash, then by a field called as ids usually are.",
-    default="auto",
-)
 MOST_NAMED = 3
 """Paths that advice repeats."""
 

@@ -1,14 +1,11 @@
 """`itembank plan`: how many items a question needs."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 import itembank as ib
-from itembank.cli.command import Command
-from itembank.cli.options import COUNT, bank_argument, estimand_option, format_option, level_option, option
+from itembank.cli import options
 from itembank.cli.render import detail, note, print_record, warnings_as_notes
+from itembank.cli.signatures import option, verb
 
 if TYPE_CHECKING:
     from itembank.planning.plan import Plan
@@ -17,21 +14,23 @@ USUAL = 100
 """Items that a plan without a goal begins with."""
 
 
-@click.command("plan", cls=Command)
-@bank_argument
-@option("--half-width", "Wanted half-width of the interval of a model's score, from 0 to 1: 0.05 is ±5 points.", float)
-@option(
-    "--difference",
-    "Or: difference between two models on the same items that must be found significant, from 0 to 1.",
-    float,
-)
-@option("--target", "Score to plan for: 'overall' or a scenario.", default="overall")
-@estimand_option
-@level_option
-@option("--power", "Probability of finding --difference to be significant, between 0 and 1.", float, default=0.8)
-@option("--max-items", "Plan for no more items than these.", COUNT)
-@format_option
-def plan_command(*, bank: Path, output_format: str, **asked: Any) -> None:
+@verb("plan")
+def plan_command(
+    *,
+    bank: options.Bank,
+    half_width: Annotated[
+        float | None, "Wanted half-width of the interval of a model's score, from 0 to 1: 0.05 is ±5 points."
+    ],
+    difference: Annotated[
+        float | None, "Or: difference between two models on the same items that must be found significant, from 0 to 1."
+    ],
+    target: Annotated[str, "Score to plan for: 'overall' or a scenario."] = "overall",
+    estimand: options.Estimand,
+    level: options.Level,
+    power: Annotated[float, "Probability of finding --difference to be significant, between 0 and 1."] = 0.8,
+    max_items: Annotated[int | None, option("Plan for no more items than these.", type=options.COUNT)],
+    output_format: options.Format,
+) -> None:
     """Find how many items a question needs, from the bank alone.
 
     Items are drawn, as itembank select does by default. The table shows how precise scores from each number of items
@@ -46,8 +45,9 @@ def plan_command(*, bank: Path, output_format: str, **asked: Any) -> None:
       itembank plan bank --target math --max-items 300
     """  # noqa: D301
     loaded = ib.load_bank(bank)
+    goal: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     with warnings_as_notes():
-        made = ib.plan(loaded, **asked)
+        made = ib.plan(loaded, target=target, estimand=estimand, level=level, max_items=max_items, **goal)
     print_record(
         made.to_dict(),
         "sizes",

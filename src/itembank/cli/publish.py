@@ -2,36 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeAlias
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command, Group, together
-from itembank.cli.options import (
-    COUNT,
-    FILE,
-    FOLDER,
-    ID_FORMS,
-    NEW_FILE,
-    bank_argument,
-    format_option,
-    option,
-    refuse_unused,
-)
-from itembank.cli.render import is_quiet, note, print_exactly, print_rows, progress, warnings_as_notes
+from itembank.cli import options
+from itembank.cli.command import Group
+from itembank.cli.options import refuse_unused
+from itembank.cli.render import is_quiet, note, print_exactly, print_rows, working
+from itembank.cli.signatures import argument, option, verb
 from itembank.errors import visible
 
-license_option = option("--license NAME license_name", "License, as the Hub has it: cc-by-4.0.", default="")
-column_options = together(
+License: TypeAlias = Annotated[
+    str, option("License, as the Hub has it: cc-by-4.0.", "--license", metavar="NAME", default="")
+]
+IncludeColumns: TypeAlias = Annotated[
+    tuple[str, ...],
     option(
-        "--include-column NAME include_columns",
         "Publish this column of items although it looks like questions or answers, or this column of models although "
         "nothing needs it. Repeatable.",
-        many=True,
+        "--include-column",
+        metavar="NAME",
     ),
-    option("--drop-column NAME drop_columns", "A column of items or models to leave out. Repeatable.", many=True),
-)
+]
+DropColumns: TypeAlias = Annotated[
+    tuple[str, ...], option("A column of items or models to leave out. Repeatable.", "--drop-column", metavar="NAME")
+]
 MOST_LISTED = 40
 
 
@@ -52,28 +49,19 @@ def note_columns(went: Sequence[str], left_out: Sequence[str]) -> None:
         note(f"Columns that are not published: {visible(', '.join(left_out))}.")
 
 
-@click.command("publish-tiny", cls=Command)
-@bank_argument
-@option("-n --n-items", "How many items to choose.", COUNT, default=100)
-@option("--selection", "Publish these items.  [default: choose them]", FILE)
-@option("-o --output", "Folder to publish.", FOLDER, required=True)
-@option("--name", "Its name.  [default: that of the folder]", default="")
-@license_option
-@column_options
-@option("--force", "Replace what was published there before.", bool)
-@format_option
+@verb("publish-tiny")
 def publish_tiny_command(
     *,
-    bank: Path,
-    n_items: int,
-    selection: Path | None,
-    output: Path,
-    name: str,
-    license_name: str,
-    include_columns: tuple[str, ...],
-    drop_columns: tuple[str, ...],
-    force: bool,
-    output_format: str,
+    bank: options.Bank,
+    n_items: Annotated[int, option("How many items to choose.", "-n", "--n-items", type=options.COUNT)] = 100,
+    selection: Annotated[Path | None, option("Publish these items.  [default: choose them]", type=options.FILE)],
+    output: Annotated[Path, option("Folder to publish.", "-o", "--output", type=options.FOLDER)],
+    name: Annotated[str, "Its name.  [default: that of the folder]"] = "",
+    license_name: License,
+    include_columns: IncludeColumns,
+    drop_columns: DropColumns,
+    force: Annotated[bool, "Replace what was published there before."],
+    output_format: options.Format,
 ) -> None:
     """Publish a small subset of a benchmark: items, weights and parameters, without past models' responses.
 
@@ -89,15 +77,9 @@ def publish_tiny_command(
 
     refuse_unused(("n_items", selection is None, "items that are chosen here, not with --selection FILE"))
     spec = ib.publishing.TinySpec(name, license_name, include_columns, drop_columns)
-    with warnings_as_notes(), progress("publish-tiny") as report:
+    with working("publish-tiny") as report:
         tiny = ib.publishing.publish_tiny(
-            bank,
-            output,
-            n_items,
-            selection=selection,
-            spec=spec,
-            overwrite=force,
-            progress=report,
+            bank, output, n_items, selection=selection, spec=spec, overwrite=force, progress=report
         )
     cross_validated = tiny.cross_validated
     row = {
@@ -114,17 +96,18 @@ def publish_tiny_command(
     note(f"Next: itembank estimate {output} new-model.csv")
 
 
-@click.command("push", cls=Command)
-@bank_argument
-@click.argument("place", metavar="HF:OWNER/NAME")
-@option("--private", "Make the repository private, if it is new.", bool)
-@option("--no-responses", "Leave out past models and their responses. The card says what needs them.", bool)
-@license_option
-@column_options
-@option("--message", "Message of the commit.", default="Push a bank of itembank")
-@format_option
+@verb("push")
 def push_command(
-    *, bank: Path, place: str, no_responses: bool, license_name: str, output_format: str, **choices: Any
+    *,
+    bank: options.Bank,
+    place: Annotated[str, argument(metavar="HF:OWNER/NAME")],
+    private: Annotated[bool, "Make the repository private, if it is new."],
+    no_responses: Annotated[bool, "Leave out past models and their responses. The card says what needs them."],
+    license_name: License,
+    include_columns: IncludeColumns,
+    drop_columns: DropColumns,
+    message: Annotated[str, "Message of the commit."] = "Push a bank of itembank",
+    output_format: options.Format,
 ) -> None:
     """Push a bank to the Hugging Face Hub, with a card that says what is in it and how precise it is.
 
@@ -140,8 +123,8 @@ def push_command(
 
     if is_quiet():
         quieten()
-    spec = ib.publishing.PushSpec(with_responses=not no_responses, license=license_name, **choices)
-    with warnings_as_notes(), progress("push") as report:
+    spec = ib.publishing.PushSpec(private, not no_responses, license_name, include_columns, drop_columns, message)
+    with working("push") as report:
         done = ib.publishing.push(bank, place, spec, progress=report)
     row = {"bank": done.bank_id, "name": done.name, "files": len(done.files)}
     print_rows([row], output_format, "push", title=f"Pushed {bank}")
@@ -150,12 +133,14 @@ def push_command(
     note(f"Look at it: {done.address}")
 
 
-@click.command("pull", cls=Command)
-@click.argument("place", metavar="HF:OWNER/NAME[@REVISION]")
-@option("-o --output", "Folder of the bank.", FOLDER, required=True)
-@option("--force", "Replace the bank that is there.", bool)
-@format_option
-def pull_command(*, place: str, output: Path, force: bool, output_format: str) -> None:
+@verb("pull")
+def pull_command(
+    *,
+    place: Annotated[str, argument(metavar="HF:OWNER/NAME[@REVISION]")],
+    output: Annotated[Path, option("Folder of the bank.", "-o", "--output", type=options.FOLDER)],
+    force: Annotated[bool, "Replace the bank that is there."],
+    output_format: options.Format,
+) -> None:
     """Copy a bank of the Hugging Face Hub into a folder, after its files were checked.
 
     Every command also takes hf:owner/name in place of a bank: it is downloaded once, and then found without a
@@ -174,12 +159,21 @@ def pull_command(*, place: str, output: Path, force: bool, output_format: str) -
     print_rows([row], output_format, "pull", title=f"Bank {output}")
 
 
-@click.command("ids", cls=Command)
-@bank_argument
-@option("--selection", "The items.  [default: those that the bank was published with]", FILE)
-@option("--form", "The form that a tool takes.", ID_FORMS, default="list")
-@option("-o --output FILE", "Write them to this file instead of printing them.", NEW_FILE)
-def export_ids_command(*, bank: Path, selection: Path | None, form: str, output: Path | None) -> None:
+@verb("ids")
+def export_ids_command(
+    *,
+    bank: options.Bank,
+    selection: Annotated[
+        Path | None, option("The items.  [default: those that the bank was published with]", type=options.FILE)
+    ],
+    form: Annotated[str, option("The form that a tool takes.", type=options.ID_FORMS)] = "list",
+    output: Annotated[
+        Path | None,
+        option(
+            "Write them to this file instead of printing them.", "-o", "--output", metavar="FILE", type=options.NEW_FILE
+        ),
+    ],
+) -> None:
     """Write the ids of chosen items in the form that a tool takes.
 
     \b

@@ -2,14 +2,13 @@
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import itembank as ib
-from itembank.cli.command import Command
-from itembank.cli.options import COUNT, folder_option, format_option, option, seed_option, typed_command, write_report
-from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli import options
+from itembank.cli.options import typed_command, write_report
+from itembank.cli.render import note, print_rows, working
+from itembank.cli.signatures import option, verb
 from itembank.errors import DataWarning, MissingDependencyError, ParameterError, shown
 
 if TYPE_CHECKING:
@@ -42,12 +41,16 @@ STRATEGIES = (
 FILES = ("bank", "selection.json", "new-models.parquet", "estimates.csv")
 
 
-@click.command("quickstart", cls=Command)
-@folder_option("quickstart", "bank, selection, answers, estimates and pages")
-@option("-n --n-items", "Items in all.", COUNT, default=100)
-@seed_option
-@format_option
-def quickstart_command(*, output: Path, n_items: int, seed: int, output_format: str) -> None:
+@verb("quickstart")
+def quickstart_command(
+    *,
+    output: Annotated[Path, options.folder_option("bank, selection, answers, estimates and pages")] = Path(
+        "quickstart"
+    ),
+    n_items: Annotated[int, option("Items in all.", "-n", "--n-items", type=options.COUNT)] = 100,
+    seed: options.Seed,
+    output_format: options.Format,
+) -> None:
     """Run the whole job on built-in data, in less than a minute.
 
     It takes the answers of 280 language models to 1,820 items of 16 tasks. The models are tiny and our own: five
@@ -60,7 +63,7 @@ def quickstart_command(*, output: Path, n_items: int, seed: int, output_format: 
       itembank quickstart -n 40 -o somewhere --format json
     """  # noqa: D301
     _check_folder(output)
-    with warnings_as_notes(), progress("quickstart") as advance:
+    with working("quickstart") as advance:
         past, new = split_runs(ib.load_builtin("bytelms"), seed)
         with warnings.catch_warnings():  # late checkpoints of one run answer alike, as they should
             warnings.filterwarnings("ignore", ".* models answer like another one", DataWarning)
@@ -188,10 +191,12 @@ def _write(
     note(f"      itembank estimate {places[0]} {places[2]} --selection {places[1]}")
 
 
-@click.command("sample-data", cls=Command)
-@folder_option("sample", "the two files")
-@format_option
-def sample_data_command(*, output: Path, output_format: str) -> None:
+@verb("sample-data")
+def sample_data_command(
+    *,
+    output: Annotated[Path, options.folder_option("the two files")] = Path("sample"),
+    output_format: options.Format,
+) -> None:
     """Write example results of past models and of a new one, to try the commands on.
 
     past.csv has the answers of 110 small language models to 680 items of five tasks, new-model.csv those of another

@@ -180,6 +180,13 @@ def progress(label: str) -> Iterator[ProgressCallback]:
         bar.close()
 
 
+@contextmanager
+def working(label: str) -> Iterator[ProgressCallback]:
+    """Show how far work is, and say afterwards what the package warned of."""
+    with warnings_as_notes(), progress(label) as report:
+        yield report
+
+
 class _Bar:
     """A progress bar, which appears when work first tells how far it is: most commands have nothing to tell."""
 

@@ -1,31 +1,17 @@
 """`itembank replay`: recorded models through adaptive sessions, as if they were evaluated now."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import click
 
 import itembank as ib
-from itembank.cli.command import SESSION, Command, headed
+from itembank.cli import options
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.new_results import (
-    mixed_prompts_option,
-    read_new_results,
-    say_notes,
-    typicality_text,
-)
-from itembank.cli.options import (
-    COUNT,
-    NEW_FILE,
-    bank_argument,
-    format_option,
-    jobs_option,
-    option,
-    responses_argument,
-    seed_option,
-)
-from itembank.cli.render import is_verbose, note, print_rows, progress, warnings_as_notes
-from itembank.cli.session_options import session_options, session_spec
+from itembank.cli.new_results import read_new_results, say_notes, typicality_text
+from itembank.cli.render import is_verbose, note, print_rows, working
+from itembank.cli.session_options import ReplayedSession, session_spec
+from itembank.cli.signatures import option, verb
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
@@ -35,27 +21,27 @@ LEAST = ("typicality", "n_answered", "items", "reason_stopped")
 """Columns that give way in a narrow terminal, the least needed first."""
 
 
-@click.command("replay", cls=Command)
-@bank_argument
-@responses_argument
-@headed(SESSION, session_options)
-@option("--batch", "Ask this many items at once.", COUNT, default=1)
-@jobs_option(1)
-@option("-o --output PATH", "Also write every item asked, one row each, to this .csv or .parquet file.", NEW_FILE)
-@mixed_prompts_option
-@seed_option
-@format_option
+@verb("replay")
 def replay_command(
     *,
-    bank: Path,
-    responses: tuple[Path, ...],
-    choices: dict[str, Any],
-    batch: int,
-    jobs: int,
-    output: Path | None,
-    allow_mixed_prompts: bool,
-    seed: int,
-    output_format: str,
+    bank: options.Bank,
+    responses: options.Responses,
+    choices: ReplayedSession,
+    batch: Annotated[int, option("Ask this many items at once.", type=options.COUNT)] = 1,
+    jobs: options.Jobs,
+    output: Annotated[
+        Path | None,
+        option(
+            "Also write every item asked, one row each, to this .csv or .parquet file.",
+            "-o",
+            "--output",
+            metavar="PATH",
+            type=options.NEW_FILE,
+        ),
+    ],
+    allow_mixed_prompts: options.MixedPrompts,
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Run recorded models through adaptive sessions.
 
@@ -73,10 +59,9 @@ def replay_command(
     _check_output(output)
     loaded = ib.load_bank(bank)
     spec = session_spec(choices, seed)
-    with warnings_as_notes():
+    with working("replay") as report:
         matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
-        with progress("replay") as report:
-            result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
+        result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
         from itembank.files.atomic import replacing_file  # noqa: PLC0415
 

@@ -6,27 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command, Decorator, Group, together
+from itembank.cli import options
+from itembank.cli.command import Group
 from itembank.cli.estimate import print_estimates
-from itembank.cli.new_results import match_option, note_known_models, say_notes
-from itembank.cli.options import (
-    COUNT,
-    EXISTING_FOLDER,
-    FILE,
-    OTHER_FOLDER,
-    bank_argument,
-    format_option,
-    option,
-    refuse_unused,
-    seed_option,
-)
+from itembank.cli.new_results import note_known_models, say_notes
+from itembank.cli.options import refuse_unused
 from itembank.cli.render import detail, note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.session_options import exit_if_imprecise, session_spec, short_session_options
+from itembank.cli.session_options import RunSession, exit_if_imprecise, session_spec
+from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import visible
 
 if TYPE_CHECKING:
@@ -39,9 +31,7 @@ if TYPE_CHECKING:
     from itembank.harnesses.inspect.command import HarnessCall as InspectCall
     from itembank.harnesses.inspect.samples import TaskItems
     from itembank.harnesses.lm_eval.command import HarnessCall
-    from itembank.harnesses.lm_eval.documents import BankPrompts
     from itembank.harnesses.lm_eval.rows import RowFile
-    from itembank.responses.error_kinds import Errors
     from itembank.sessions.answers import Answer
     from itembank.sessions.session import AdaptiveSession
     from itembank.sessions.session_spec import SessionSpec
@@ -50,58 +40,50 @@ SELECTION = "selection.json"
 """Of the folder of a run: the items that were chosen."""
 
 
-def run_options(*own: Decorator, batch: str) -> Decorator:
-    """Make the options of a run, those of one harness among them; `batch` is the help of `--batch`."""
-    return together(
-        option("-o --output DIR", "Folder of the harness's logs and what the run keeps.", OTHER_FOLDER, required=True),
-        option(
-            "--selection",
-            "Run the items of this selection.  [default: those that the bank was published with, if any]",
-            FILE,
-        ),
-        option("-n --n-items n_chosen", "Choose this many items and run them.", COUNT),
-        option("--adaptive", "Run a session: the next items depend on the answers so far.", bool),
-        option(
-            "--gate GATE",
-            "Run the stages of this gate (itembank gate start) until there is a verdict; exit codes are those of "
-            "itembank gate next.",
-            EXISTING_FOLDER,
-        ),
-        option("--batch N", batch, COUNT),
-        *own,
-        match_option,
-        option("--dry-run", "Compare the items with the bank's and count them; run nothing.", bool),
-        option("--ignore-prompts", "Run even if prompts differ from those of the bank's runs.", bool),
-        short_session_options,
-        seed_option,
-        format_option,
-    )
+Output: TypeAlias = Annotated[
+    Path,
+    option(
+        "Folder of the harness's logs and what the run keeps.",
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=options.OTHER_FOLDER,
+    ),
+]
+_WHICH: Choices = {
+    "selection": option(
+        "Run the items of this selection.  [default: those that the bank was published with, if any]",
+        type=options.FILE,
+    ),
+    "n_chosen": option("Choose this many items and run them.", "-n", "--n-items", type=options.COUNT),
+    "adaptive": option("Run a session: the next items depend on the answers so far.", type=bool),
+    "gate": option(
+        "Run the stages of this gate (itembank gate start) until there is a verdict; exit codes are those of "
+        "itembank gate next.",
+        metavar="GATE",
+        type=options.EXISTING_FOLDER,
+    ),
+}
+"""One way of choosing items."""
+DryRun: TypeAlias = Annotated[bool, "Compare the items with the bank's and count them; run nothing."]
+IgnorePrompts: TypeAlias = Annotated[bool, "Run even if prompts differ from those of the bank's runs."]
 
 
-def check_items(
-    bank: Path,
-    selection: Path | None,
-    n_chosen: int | None,
-    *,
-    adaptive: bool,
-    gate: Path | None,
-    has_batches: bool,
-    choices: Mapping[str, Any],
-) -> None:
+def check_items(bank: Path, which: Choices, choices: Choices, *, has_batches: bool) -> None:
     """Check that one way of choosing items was given, and no option of another.
 
     A bank that was published with its items needs none. `has_batches` says whether `--batch` means something.
 
     Raises `click.UsageError` when it was not.
     """
-    n_ways = (selection is not None) + (n_chosen is not None) + adaptive + (gate is not None)
+    n_ways = sum(one is not None and one is not False for one in which.values())
     if n_ways > 1 or (n_ways == 0 and _own_items(bank) is None):
         raise click.UsageError("Say which items to run: one of --selection FILE, -n N, --adaptive, or --gate.")
     refuse_unused(
-        *((name, adaptive, "--adaptive") for name in choices if name not in {"level", "errors"}),
-        ("level", gate is None, "--selection FILE, -n N, or --adaptive"),
+        *((name, which["adaptive"], "--adaptive") for name in choices if name not in {"level", "errors"}),
+        ("level", which["gate"] is None, "--selection FILE, -n N, or --adaptive"),
         ("batch", has_batches, "--adaptive"),
-        ("seed", n_chosen is not None or adaptive, "-n or --adaptive"),
+        ("seed", which["n_chosen"] is not None or which["adaptive"], "-n or --adaptive"),
     )
 
 
@@ -113,15 +95,14 @@ def _own_items(bank: "Path | Bank") -> "Selection | None":
     return selection_or_published(as_bank(bank), None)
 
 
-def chosen_items(
-    bank: "Bank", path: Path | None, n_items: int | None, *, seed: int, excluded: Sequence[str] = ()
-) -> "Selection":
+def chosen_items(bank: "Bank", which: Choices, seed: int, excluded: Sequence[str] = ()) -> "Selection":
     """Load the selection, or choose items, none of those excluded.
 
     Without a path or a number, these are the items that the bank was published with.
     """
-    if path is not None:
-        return ib.Selection.load(path)
+    n_items = which["n_chosen"]
+    if which["selection"] is not None:
+        return ib.Selection.load(which["selection"])
     own = _own_items(bank) if n_items is None else None
     if own is not None:
         note(f"Running the {own.n_items} items that the bank was published with.")
@@ -203,7 +184,6 @@ def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
     print_rows([row], output_format, "run-dry", title=title)
 
 
-JOURNAL, GATE_ANSWERS = "session.jsonl", "gate.jsonl"
 ROWS = "selection.rows"
 """Of the folder of a selection's run: samples of the items that were run."""
 MACRO_AND_GROUPS = (
@@ -212,35 +192,39 @@ MACRO_AND_GROUPS = (
 )
 
 
-@click.command("lm-eval", cls=Command)
-@bank_argument
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- LM_EVAL_ARGUMENTS...")
-@run_options(
-    option("--model-id", "Id of the model.  [default: the model's name in --model_args]"),
-    option(
-        "--import MODULE plugin",
-        "Import this module (its name, or FILE.py) first, for example one that registers a model of your own.",
-    ),
-    batch="Items run at once: what a stop may lose.  [default: the model's batch size; 64 at least, 8 with --adaptive]",
-)
+@verb("lm-eval")
 def run_lm_eval_command(
     *,
-    bank: Path,
-    arguments: tuple[str, ...],
-    output: Path,
-    selection: Path | None,
-    n_chosen: int | None,
-    adaptive: bool,
-    gate: Path | None,
-    batch: int | None,
-    model_id: str | None,
-    plugin: str | None,
-    match: str,
-    dry_run: bool,
-    ignore_prompts: bool,
-    choices: Mapping[str, Any],
-    seed: int,
-    output_format: str,
+    bank: options.Bank,
+    arguments: Annotated[
+        tuple[str, ...], argument(type=click.UNPROCESSED, metavar="-- LM_EVAL_ARGUMENTS...", required=False)
+    ],
+    output: Output,
+    which: Annotated[Choices, _WHICH],
+    batch: Annotated[
+        int | None,
+        option(
+            "Items run at once: what a stop may lose.  [default: the model's batch size; 64 at least, 8 with "
+            "--adaptive]",
+            metavar="N",
+            type=options.COUNT,
+        ),
+    ],
+    model_id: Annotated[str | None, "Id of the model.  [default: the model's name in --model_args]"],
+    plugin: Annotated[
+        str | None,
+        option(
+            "Import this module (its name, or FILE.py) first, for example one that registers a model of your own.",
+            "--import",
+            metavar="MODULE",
+        ),
+    ],
+    match: options.Match,
+    dry_run: DryRun,
+    ignore_prompts: IgnorePrompts,
+    choices: RunSession,
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Run chosen items inside lm-evaluation-harness, and estimate the scores on all items.
 
@@ -264,7 +248,8 @@ def run_lm_eval_command(
     from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of  # noqa: PLC0415
     from itembank.harnesses.lm_eval.patches import check_release  # noqa: PLC0415
 
-    check_items(bank, selection, n_chosen, adaptive=adaptive, gate=gate, has_batches=True, choices=choices)
+    adaptive, gate = which["adaptive"], which["gate"]
+    check_items(bank, which, choices, has_batches=True)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:
@@ -275,7 +260,7 @@ def run_lm_eval_command(
     with warnings_as_notes():
         note_known_models(loaded, [name])
         plan = None if gate is None else gate_of(gate, loaded, ignore_prompts=ignore_prompts)
-        chosen = None if adaptive or plan else chosen_items(loaded, selection, n_chosen, seed=seed)
+        chosen = None if adaptive or plan else chosen_items(loaded, which, seed)
         item_ids = _item_ids(loaded, chosen, spec) if plan is None else plan.order[: plan.sizes[-1]]
         tasks = tasks_of(loaded.responses.items, item_ids)
         call = _with_tasks(call, loaded, tasks).as_of(arguments_of(loaded.responses.items, tasks))
@@ -299,19 +284,17 @@ def run_lm_eval_command(
                 note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
             return
         launch = partial(run_command, call, output=output, plugin=plugin)
+        how: dict[str, Any] = {"batch": batch, "prompts": prompts, "match": match}
         if chosen is not None:
-            scores = _run_selection(
-                launch, call, loaded, chosen, prompts,
-                model_id=name, output=output, batch=batch, match=match,
-                level=choices["level"], errors=choices["errors"],
-            )  # fmt: skip
+            own = {"model_id": name, "level": choices["level"], "errors": choices["errors"]}
+            scores = _run_selection(launch, call, loaded, chosen, output, **own, **how)
             if scores is not None:
                 _print(scores, loaded, output, output_format, match)
-        named: dict[str, Any] = {"model_id": name, "output": output, "batch": batch, "match": match}
+        run = partial(_run_rest, launch, call, **how)
         if gate is not None:
-            verdict = _run_gate(launch, call, loaded, gate, prompts, errors=choices["errors"], **named)
+            verdict = _run_gate(run, output, gate, bank=loaded, model_id=name, errors=choices["errors"])
         if spec is not None:
-            with _session(launch, call, loaded, spec, prompts, **named) as session:
+            with _session(run, output, spec, loaded, name) as session:
                 _print(session.estimate().scores, loaded, output, output_format, match)
                 end_session(session)
     if gate is not None:
@@ -357,18 +340,7 @@ def _with_tasks(call: "HarnessCall", bank: "Bank", tasks: Sequence[str]) -> "Har
 
 
 def _run_selection(
-    launch: Callable[[], Any],
-    call: "HarnessCall",
-    bank: "Bank",
-    selection: "Selection",
-    prompts: "BankPrompts",
-    *,
-    model_id: str,
-    output: Path,
-    level: float,
-    errors: "Errors | None",
-    batch: int | None,
-    match: str,
+    launch: Callable[[], Any], call: "HarnessCall", bank: "Bank", selection: "Selection", output: Path, **how: Any
 ) -> "ScoreEstimates | None":
     """Run a selection, or what is missing of it in the logs; other ranks have no estimates."""
     from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
@@ -380,82 +352,59 @@ def _run_selection(
     if n_answered:
         note(f"Continuing the run in {output}: {n_answered} items are answered.")
     with says_how_to_go_on():
-        done = run_selection(
-            launch, bank, selection, rows, prompts=prompts, match=match,
-            model_id=model_id, level=level, errors=errors, batch=batch, is_logged=_is_logged(output, rows),
-        )  # fmt: skip
+        done = run_selection(launch, bank, selection, rows, is_logged=_is_logged(output, rows), **how)
     return None if done is None else done.estimates
 
 
 @contextmanager
 def _session(
-    launch: Callable[[], Any],
-    call: "HarnessCall",
-    bank: "Bank",
-    spec: "SessionSpec",
-    prompts: "BankPrompts",
-    *,
-    model_id: str,
-    output: Path,
-    batch: int | None,
-    match: str,
+    run: Callable[..., None], output: Path, spec: "SessionSpec", bank: "Bank", model_id: str
 ) -> Iterator["AdaptiveSession"]:
     """Run a session to its end, or continue the one that is kept beside the logs."""
-    from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import rows_path, run_adaptively, session_at  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import session_at  # noqa: PLC0415
 
-    journal = output / JOURNAL
+    journal = output / "session.jsonl"
     with (
         progress("session") as report,
         session_at(journal, bank, spec, model_id=model_id, progress=report) as session,
     ):
-        rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
-        if _is_to_run(session, journal, output, rows):
-            with says_how_to_go_on():
-                run_adaptively(
-                    launch, bank, session, rows, batch=batch, prompts=prompts, match=match, after_answer=_say
-                )
+        run(bank, session, journal, after_answer=_say)
         yield session
 
 
-def _run_gate(
-    launch: Callable[[], Any],
-    call: "HarnessCall",
-    bank: "Bank",
-    gate: Path,
-    prompts: "BankPrompts",
-    *,
-    model_id: str,
-    output: Path,
-    errors: "Errors | None",
-    batch: int | None,
-    match: str,
-) -> "Gate":
+def _run_gate(run: Callable[..., None], output: Path, gate: Path, *, bank: "Bank", **who: Any) -> "Gate":
     """Run the stages of a gate until there is a verdict, or continue those that are kept beside the logs."""
     from itembank.cli.gate import look_teller  # noqa: PLC0415
     from itembank.gating.running import open_gate_run  # noqa: PLC0415
+
+    journal = output / "gate.jsonl"
+    with open_gate_run(journal, gate, bank=bank, **who) as stages:
+        run(bank, stages, journal, after_answer=look_teller())
+        return stages.result
+
+
+def _run_rest(
+    launch: Callable[[], Any],
+    call: "HarnessCall",
+    bank: "Bank",
+    session: "AdaptiveSession | GateRun",
+    journal: Path,
+    **how: Any,
+) -> None:
+    """Run what a session or a gate asks until it is over, and write the logs; say what continues."""
+    from itembank.gating.running import GateRun  # noqa: PLC0415
     from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities  # noqa: PLC0415
     from itembank.harnesses.lm_eval.run import rows_path, run_adaptively  # noqa: PLC0415
 
-    journal = output / GATE_ANSWERS
-    with open_gate_run(journal, gate, model_id=model_id, bank=bank, errors=errors) as run:
-        rows = RowFile(rows_path(journal), call)
-        if run.plan.probabilities is not None:
-            run.look_with(lambda: option_probabilities(rows, model_id))
-        if _is_to_run(run, journal, output, rows):
-            with says_how_to_go_on():
-                run_adaptively(
-                    launch, bank, run, rows, batch=batch, prompts=prompts, match=match, after_answer=look_teller()
-                )
-        return run.result
-
-
-def _is_to_run(session: "AdaptiveSession | GateRun", journal: Path, output: Path, rows: "RowFile") -> bool:
-    """Whether items are to be asked, or logs to be written; say what continues."""
+    rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
+    if isinstance(session, GateRun) and session.plan.probabilities is not None:
+        session.look_with(lambda: option_probabilities(rows, session.model_id))
     if session.n_items:
         note(f"Continuing with the answers in {journal}: {session.n_items} items are answered.")
     is_over = session.reason_stopped is not None and not session.pending
-    return not (is_over and _is_logged(output, rows))
+    if not (is_over and _is_logged(journal.parent, rows)):
+        with says_how_to_go_on():
+            run_adaptively(launch, bank, session, rows, **how)
 
 
 def _is_logged(output: Path, rows: "RowFile") -> bool:
@@ -486,34 +435,28 @@ def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: 
 BATCH = 8
 
 
-@click.command("inspect", cls=Command)
-@bank_argument
-@click.argument("task")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- INSPECT_ARGUMENTS...")
-@run_options(
-    option("--scorer NAME", "Whose scores are the responses.  [default: the bank's]"),
-    option("--task-arg NAME=VALUE", "Argument of the task. Repeatable.", many=True),
-    batch=f"--adaptive: items asked for and run at once.  [default: {BATCH}]",
-)
+@verb("inspect")
 def run_inspect_command(
     *,
-    bank: Path,
-    task: str,
-    arguments: tuple[str, ...],
-    output: Path,
-    selection: Path | None,
-    n_chosen: int | None,
-    adaptive: bool,
-    gate: Path | None,
-    batch: int | None,
-    scorer: str | None,
-    task_arg: tuple[str, ...],
-    match: str,
-    dry_run: bool,
-    ignore_prompts: bool,
-    choices: Mapping[str, Any],
-    seed: int,
-    output_format: str,
+    bank: options.Bank,
+    task: Annotated[str, argument()],
+    arguments: Annotated[
+        tuple[str, ...], argument(type=click.UNPROCESSED, metavar="-- INSPECT_ARGUMENTS...", required=False)
+    ],
+    output: Output,
+    which: Annotated[Choices, _WHICH],
+    batch: Annotated[
+        int | None,
+        option(f"--adaptive: items asked for and run at once.  [default: {BATCH}]", metavar="N", type=options.COUNT),
+    ],
+    scorer: Annotated[str | None, option("Whose scores are the responses.  [default: the bank's]", metavar="NAME")],
+    task_arg: Annotated[tuple[str, ...], option("Argument of the task. Repeatable.", metavar="NAME=VALUE")],
+    match: options.Match,
+    dry_run: DryRun,
+    ignore_prompts: IgnorePrompts,
+    choices: RunSession,
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Run chosen samples of TASK inside Inspect, and estimate the scores on all of them.
 
@@ -540,7 +483,8 @@ def run_inspect_command(
     )
     from itembank.harnesses.inspect.samples import check_release, task_items  # noqa: PLC0415
 
-    check_items(bank, selection, n_chosen, adaptive=adaptive, gate=gate, has_batches=adaptive, choices=choices)
+    adaptive, gate = which["adaptive"], which["gate"]
+    check_items(bank, which, choices, has_batches=adaptive)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
     given |= {"match": match} if match != "auto" else {}
     place = str(bank if is_bank_name(bank) else bank.resolve())
@@ -557,8 +501,8 @@ def run_inspect_command(
             given |= {} if choices["errors"] is None else {"errors": choices["errors"]}
             call = HarnessCall("gated", {**given, "gate": str(gate.resolve())}, arguments)
         else:
-            chosen = chosen_items(loaded, selection, n_chosen, seed=seed, excluded=known.others)
-            kept = selection or keep_selection(chosen, output)
+            chosen = chosen_items(loaded, which, seed, known.others)
+            kept = which["selection"] or keep_selection(chosen, output)
             note_earlier(chosen, kept, output)
             call = HarnessCall("subset", {**given, "selection": str(kept.resolve())}, arguments)
         note_untold_prompts(loaded)

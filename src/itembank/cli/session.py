@@ -3,43 +3,37 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
+from itembank.cli import options
 from itembank.cli.command import Group
-from itembank.cli.options import (
-    ANY_PATH,
-    COUNT,
-    bank_argument,
-    bank_option,
-    format_option,
-    option,
-    refuse_unused,
-    seed_option,
-)
-from itembank.cli.render import note, print_ids, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.options import refuse_unused
+from itembank.cli.render import note, print_ids, print_object, print_rows, working
 from itembank.cli.session_options import (
     WAIT,
+    Journal,
+    Limits,
+    NewUnits,
+    Session,
+    Wait,
     amounts,
     budget_of,
     exit_if_imprecise,
     in_words,
     item_rows,
-    journal_argument,
-    limit_options,
     loaded_bank,
     next_items,
     note_predicted,
     note_published,
     print_session,
     session_facts,
-    session_options,
     session_spec,
-    wait_option,
 )
 from itembank.cli.session_run import run, serve
+from itembank.cli.signatures import argument, option, verb
 from itembank.errors import visible
 
 if TYPE_CHECKING:
@@ -68,13 +62,18 @@ def session_command() -> None:
     """  # noqa: D301 (click's \b keeps the block's lines)
 
 
-@session_command.command("start")
-@bank_argument
-@option("-o --output JOURNAL", "The journal to make; it must not exist.", ANY_PATH, required=True)
-@option("--model-id", "Id of the new model.", required=True)
-@session_options
-@seed_option
-def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any], seed: int) -> None:
+@verb("start", session_command)
+def start(
+    *,
+    bank: options.Bank,
+    output: Annotated[
+        Path,
+        option("The journal to make; it must not exist.", "-o", "--output", metavar="JOURNAL", type=options.ANY_PATH),
+    ],
+    model_id: Annotated[str, "Id of the new model."],
+    choices: Session,
+    seed: options.Seed,
+) -> None:
     """Start a session: say how items are chosen and when to stop.
 
     A session stops when it reaches the precision that you asked for (--half-width, --threshold, --better-than), when a
@@ -99,7 +98,7 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
 
     spec = session_spec(choices, seed)
     refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
-    with warnings_as_notes(), progress("session start") as report:
+    with working("session start") as report:
         loaded = ib.load_bank(bank)
         note_published(loaded, spec)
         with ib.start_session(output, loaded, spec, model_id=model_id, bank_path=bank, progress=report) as session:
@@ -109,19 +108,20 @@ def start(*, bank: Path, output: Path, model_id: str, choices: Mapping[str, Any]
     note(f"      or, with a loop of your own: itembank session ask {output}")
 
 
-@session_command.command("ask")
-@journal_argument
-@option("-n --n-items", "Items at most.", COUNT, default=1)
-@option("--new only_new", "Leave out items that are asked and not answered yet: another worker has them.", bool)
-@bank_option
-@wait_option
-@option(
-    "--format output_format",
-    "One JSON object; the ids, one a line; or a table.",
-    ["json", "ids", "table"],
-    default="json",
-)
-def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait: float, output_format: str) -> None:
+@verb("ask", session_command)
+def ask(
+    *,
+    journal: Journal,
+    n_items: Annotated[int, option("Items at most.", "-n", "--n-items", type=options.COUNT)] = 1,
+    only_new: Annotated[
+        bool, option("Leave out items that are asked and not answered yet: another worker has them.", "--new")
+    ],
+    bank: options.BankOfJournal,
+    wait: Wait,
+    output_format: Annotated[
+        str, option("One JSON object; the ids, one a line; or a table.", "--format", type=("json", "ids", "table"))
+    ] = "json",
+) -> None:
     """Print the items to run next.
 
     Items that were asked before and have no answer yet are printed again, alone, so that a loop that was killed loses
@@ -134,8 +134,7 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
       itembank session ask run.jsonl -n 8 --new --format ids
     """  # noqa: D301
     with (
-        warnings_as_notes(),
-        progress("session ask") as report,
+        working("session ask") as report,
         ib.open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
     ):
         items, is_new = next_items(session, n_items, only_new=only_new)
@@ -154,29 +153,24 @@ def ask(*, journal: Path, n_items: int, only_new: bool, bank: Path | None, wait:
         exit_if_imprecise(session)
 
 
-@session_command.command("tell")
-@journal_argument
-@click.argument("item", required=False)
-@option("--response", "The outcome, between 0 and 1.", float)
-@option("--correct C n_correct", "Correct trials; with --trials.", int)
-@option("--trials N n_trials", "Trials in all.", int)
-@option("--cost UNIT=AMOUNT costs", "What the answer cost. Repeatable.", many=True)
-@option("--new-units", "Accept costs in units that are neither usual nor in the bank.", bool)
-@option("--failed", "There is no answer: skip the item.", bool)
-@option("--again", "With --failed: the item may be asked again.", bool)
-@option("--reason", "With --failed: why, for people.", default="")
-@bank_option
-@wait_option
-@option("--format output_format", "How to print the state of the session.", ["json", "table"], default="json")
+@verb("tell", session_command)
 def tell(
     *,
-    journal: Path,
-    item: str | None,
-    new_units: bool,
-    bank: Path | None,
-    wait: float,
-    output_format: str,
-    **given: Any,
+    journal: Journal,
+    item: Annotated[str | None, argument()],
+    response: Annotated[float | None, "The outcome, between 0 and 1."],
+    n_correct: Annotated[int | None, option("Correct trials; with --trials.", "--correct", metavar="C")],
+    n_trials: Annotated[int | None, option("Trials in all.", "--trials", metavar="N")],
+    costs: Annotated[tuple[str, ...], option("What the answer cost. Repeatable.", "--cost", metavar="UNIT=AMOUNT")],
+    new_units: NewUnits,
+    failed: Annotated[bool, "There is no answer: skip the item."],
+    again: Annotated[bool, "With --failed: the item may be asked again."],
+    reason: Annotated[str, "With --failed: why, for people."] = "",
+    bank: options.BankOfJournal,
+    wait: Wait,
+    output_format: Annotated[
+        str, option("How to print the state of the session.", "--format", type=("json", "table"))
+    ] = "json",
 ) -> None:
     """Tell the answer to ITEM; or, with - for ITEM, many answers as JSON Lines on standard input.
 
@@ -198,14 +192,15 @@ def tell(
     """  # noqa: D301
     from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
 
+    given: dict[str, Any] = {"response": response, "n_correct": n_correct, "n_trials": n_trials, "costs": costs}
+    given |= {"failed": failed, "again": again, "reason": reason}
     if item == "-":
         refuse_unused(*((name, False, "an ITEM; with - the answers come from standard input") for name in given))
         answers = parse_answers(_standard_input(), "standard input")
     else:
         answers = (_answer(item, given),)
     with (
-        warnings_as_notes(),
-        progress("session tell") as report,
+        working("session tell") as report,
         ib.open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
     ):
         tell_all(session, answers, new_units=new_units)
@@ -216,11 +211,13 @@ def tell(
         print_rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "table", "session-tell")
 
 
-@session_command.command("extend")
-@journal_argument
-@limit_options
-@bank_option
-def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None) -> None:
+@verb("extend", session_command)
+def extend(
+    *,
+    journal: Journal,
+    limits: Limits,
+    bank: options.BankOfJournal,
+) -> None:
     """Raise the budget of a session, also of one that is over; it continues from there.
 
     Limits are for the whole session: what was answered and spent so far counts.
@@ -232,7 +229,7 @@ def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None) -> No
     from itembank.sessions.journal_sessions import extend_session  # noqa: PLC0415
 
     given = budget_of(limits)
-    with warnings_as_notes(), progress("session extend") as report:
+    with working("session extend") as report:
         budget = extend_session(
             journal, loaded_bank(bank), n_items=given.n_items, costs=given.costs, wait=WAIT, progress=report
         )
@@ -243,11 +240,13 @@ def extend(*, journal: Path, limits: Mapping[str, Any], bank: Path | None) -> No
     )
 
 
-@session_command.command("status")
-@journal_argument
-@bank_option
-@format_option
-def status(*, journal: Path, bank: Path | None, output_format: str) -> None:
+@verb("status", session_command)
+def status(
+    *,
+    journal: Journal,
+    bank: options.BankOfJournal,
+    output_format: options.Format,
+) -> None:
     """Show the state of a session: scores with their intervals, items, costs, and why it stopped.
 
     It never waits and changes nothing: look at a session while it runs. The exit code is 3 if the session has stopped

@@ -4,16 +4,18 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import click
 
 import itembank as ib
-from itembank.cli.command import SESSION, gathered, headed
+from itembank.cli import options
+from itembank.cli.command import SESSION
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import say_notes
-from itembank.cli.options import FILE, errors_option, level_option, option, refuse_unused, typed
+from itembank.cli.options import refuse_unused, typed
 from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.cli.signatures import Choices, argument, option
 from itembank.responses.score_names import OVERALL, without_only_scenario
 from itembank.selection.criteria import CRITERIA
 from itembank.sessions.limits import Budget, Decision, Stopping
@@ -24,62 +26,71 @@ if TYPE_CHECKING:
     from itembank.sessions.session import AdaptiveSession
     from itembank.sessions.session_spec import SessionSpec
 
-_FILE_AND_TARGET = (
-    option(
-        "--session FILE.toml session_file",
+_ITEMS: Choices = {
+    "session_file": option(
         "Rarer choices, such as constraints: fields of SessionSpec. Options override its fields.",
-        FILE,
+        "--session",
+        metavar="FILE.toml",
+        type=options.FILE,
     ),
-    option(
-        "--criterion",
-        "How items are chosen. 'drawn': by chance, so that intervals cover whatever the model is.",
-        CRITERIA,
+    "criterion": option(
+        "How items are chosen. 'drawn': by chance, so that intervals cover whatever the model is.", type=CRITERIA
     ),
-    option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),
-    option("--predict SCENARIO", "The wanted score, from answers to other scenarios: no item of this one is asked."),
-    errors_option,
-)
-_LIMITS = headed(
-    "Limits",
-    option("--max-items N n_items", "Answers at most.", Budget),
-    option(
-        "--max-cost UNIT=AMOUNT",
+    "target": option("The wanted score, mean_win_rate, or an external one.", default=OVERALL),
+    "predict": option(
+        "The wanted score, from answers to other scenarios: no item of this one is asked.", metavar="SCENARIO"
+    ),
+    "errors": options.LostAnswers,
+    "cost": option("Prefer items that say much for their cost: tokens, cost_usd, seconds, ...", metavar="UNIT"),
+}
+_LIMITS: Choices = {
+    "n_items": option("Answers at most.", "--max-items", metavar="N", of=Budget),
+    "max_cost": option(
         "Cost at most: --max-cost cost_usd=2.50. Items expected to cost more than is left are not asked; the last one "
         "may cost more than expected. Repeatable.",
-        many=True,
+        metavar="UNIT=AMOUNT",
+        multiple=True,
     ),
-)
-_PRECISION = (
-    option(
-        "--half-width [SCORE=]W",
+}
+_PRECISION: Choices = {
+    "half_width": option(
         "Stop when the interval of the target, or of SCORE, is ±W (0.05 is ±5 points). Repeatable: all must be.",
-        many=True,
+        metavar="[SCORE=]W",
+        multiple=True,
     ),
-    level_option,
-)
-_COST = option("--cost UNIT", "Prefer items that say much for their cost: tokens, cost_usd, seconds, ...")
-_QUESTION = (
-    option("--threshold T", "Is the target above T? Stop when sure.", Decision),
-    option("--better-than MODEL model", "Is MODEL's score beaten? Stop when sure.", Decision),
-)
+    "level": options.Level,
+}
+_QUESTION: Choices = {
+    "threshold": option("Is the target above T? Stop when sure.", metavar="T", of=Decision),
+    "model": option("Is MODEL's score beaten? Stop when sure.", "--better-than", metavar="MODEL", of=Decision),
+}
 
-limit_options = gathered("limits", _LIMITS)
-"""Adds the limits alone; the command gets one mapping, `limits`."""
+Limits: TypeAlias = Annotated[Choices, {"Limits": _LIMITS}]
+Session: TypeAlias = Annotated[
+    Choices, {"Choosing items": _ITEMS, "Limits": _LIMITS, "When to stop": {**_PRECISION, **_QUESTION}}
+]
+"""How items are asked and when to stop."""
+ReplayedSession: TypeAlias = Annotated[Choices, {SESSION: {**_ITEMS, **_LIMITS, **_PRECISION, **_QUESTION}}]
+RunSession: TypeAlias = Annotated[Choices, {SESSION: {**_ITEMS, **_LIMITS, **_PRECISION}}]
+"""Of a session that is begun and run at once: questions are in the file of `--session`."""
 
-session_options = gathered(
-    "choices",
-    headed("Choosing items", *_FILE_AND_TARGET, _COST),
-    _LIMITS,
-    headed("When to stop", *_PRECISION, *_QUESTION),
-)
-"""Adds how items are asked and when to stop; the command gets one mapping, `choices`."""
-
-short_session_options = gathered("choices", headed(SESSION, *_FILE_AND_TARGET, _COST, _LIMITS, *_PRECISION))
-"""Adds those of a session that is begun and run at once; questions are in the file of `--session`."""
+Journal: TypeAlias = Annotated[Path, argument(type=options.FILE)]
+WAIT = 60.0
+"""Seconds to wait for another command that has the journal open."""
+Wait: TypeAlias = Annotated[
+    float,
+    option(
+        "How long to wait for another command that has the journal open.",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0.0),
+        default=WAIT,
+    ),
+]
+NewUnits: TypeAlias = Annotated[bool, "Accept costs in units that are neither usual nor in the bank."]
 
 
 def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
-    """Make the spec of `session_options` and `--seed`: that of the file, changed by what options say."""
+    """Make the spec of `Session` and `--seed`: that of the file, changed by what options say."""
     from itembank.sessions.session_spec import read_session_fields  # noqa: PLC0415
 
     given = typed({**choices, "seed": seed})
@@ -195,17 +206,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-journal_argument = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-WAIT = 60.0
-"""Seconds to wait for another command that has the journal open."""
-wait_option = option(
-    "--wait SECONDS",
-    "How long to wait for another command that has the journal open.",
-    click.FloatRange(min=0.0),
-    default=WAIT,
-)
 
 
 def loaded_bank(bank: Path | None) -> "Bank | None":

@@ -8,27 +8,27 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command, Decorator, gathered, headed
-from itembank.cli.options import COUNT, OTHER_FOLDER, bank_option, format_option, option
-from itembank.cli.render import note, progress, versioned, warnings_as_notes
+from itembank.cli import options
+from itembank.cli.render import note, versioned, working
 from itembank.cli.session_options import (
     WAIT,
+    Journal,
+    NewUnits,
     cost_words,
     exit_if_imprecise,
     item_rows,
-    journal_argument,
     loaded_bank,
     next_items,
     points_text,
     print_session,
     session_facts,
 )
+from itembank.cli.signatures import Choices, option, verb
 from itembank.errors import visible, warned_once
 
 if TYPE_CHECKING:
@@ -41,44 +41,41 @@ _PROGRAM = (
 )
 
 
-def command_options(program: str = _PROGRAM, *, is_required: bool) -> Decorator:
-    """Make the options that say how a command runs an item; the command gets one mapping, `how`."""
-    return gathered(
-        "how",
-        headed(
-            "The command",
-            option("--command COMMAND", program, required=is_required),
-            option("--shell uses_shell", "Let a shell read the command: pipes, variables.", bool),
-            option("--pattern REGEX", "The answer is the last number that REGEX finds."),
-            option("--exit-code uses_exit_status", "Exit code 0 is right, 1 wrong.", bool),
-            option("--timeout SECONDS", "For each item.", float, default=600.0),
-            option("--logs DIR", "Keep what the programs print, one file an item.", OTHER_FOLDER),
-        ),
-    )
+def command_options(program: str = _PROGRAM, *, is_required: bool) -> Choices:
+    """Make the options that say how a command runs an item."""
+    return {
+        "The command": {
+            "command": option(program, metavar="COMMAND", required=is_required),
+            "uses_shell": option("Let a shell read the command: pipes, variables.", "--shell", type=bool),
+            "pattern": option("The answer is the last number that REGEX finds.", metavar="REGEX"),
+            "uses_exit_status": option("Exit code 0 is right, 1 wrong.", "--exit-code", type=bool),
+            "timeout": option("For each item.", metavar="SECONDS", type=float, default=600.0),
+            "logs": option("Keep what the programs print, one file an item.", metavar="DIR", type=options.OTHER_FOLDER),
+        }
+    }
 
 
-running_options = gathered(
-    "running",
-    option("--jobs n_jobs", "Items run side by side.", COUNT, default=1),
-    option(
-        "--retries N",
+RUNNING: Choices = {
+    "n_jobs": option("Items run side by side.", "--jobs", type=options.COUNT, default=1),
+    "retries": option(
         "How often an item that failed may be asked again before it is skipped.",
-        click.IntRange(min=0),
+        metavar="N",
+        type=click.IntRange(min=0),
         default=2,
     ),
-    option("--max-failures N", "Stop after this many failures in a row.", COUNT, default=10),
-    option("--new-units", "Accept costs in units that are neither usual nor in the bank.", bool),
-)
+    "max_failures": option("Stop after this many failures in a row.", metavar="N", type=options.COUNT, default=10),
+    "new_units": NewUnits,
+}
 
 
-@click.command("run", cls=Command)
-@journal_argument
-@command_options(is_required=True)
-@running_options
-@bank_option
-@format_option
+@verb("run")
 def run(
-    *, journal: Path, how: Mapping[str, Any], running: Mapping[str, Any], bank: Path | None, output_format: str
+    *,
+    journal: Journal,
+    how: Annotated[Choices, command_options(is_required=True)],
+    running: Annotated[Choices, RUNNING],
+    bank: options.BankOfJournal,
+    output_format: options.Format,
 ) -> None:
     """Run the items of a session by a command, one process an item, until the session is over.
 
@@ -102,8 +99,7 @@ def run(
     loaded = bank_of_session(journal, bank)
     items = CommandItems(spec, loaded.responses.items)
     with (
-        warnings_as_notes(),
-        progress("session run") as advance,
+        working("session run") as advance,
         ib.open_session(journal, loaded, wait=WAIT, progress=advance) as session,
         ends_like_ctrl_c(),
     ):
@@ -156,11 +152,13 @@ MOST_DEPTH = 100
 """Lists and objects within each other in a request; many more could not be written into a reply."""
 
 
-@click.command("serve", cls=Command)
-@journal_argument
-@option("--new-units", "Accept costs in units that are neither usual nor in the bank.", bool)
-@bank_option
-def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
+@verb("serve")
+def serve(
+    *,
+    journal: Journal,
+    new_units: NewUnits,
+    bank: options.BankOfJournal,
+) -> None:
     """Answer requests for items and scores on standard input, one JSON object a line.
 
     A harness in any language starts this once and keeps it open: a step takes milliseconds, while each itembank session
@@ -182,7 +180,7 @@ def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
       my-harness | itembank session serve run.jsonl > replies.jsonl
     """  # noqa: D301
     with ExitStack() as held:
-        with warnings_as_notes(), progress("session serve") as report:
+        with working("session serve") as report:
             session = held.enter_context(ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report))
         note('Ready for one JSON object a line, such as {"request": "ask"}.')
         for reply in replies(session, sys.stdin.buffer, new_units=new_units):

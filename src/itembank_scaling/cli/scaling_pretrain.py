@@ -2,30 +2,17 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
 import itembank_scaling
-from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import (
-    FILE,
-    figure_option,
-    file_choices,
-    format_option,
-    level_option,
-    option,
-    refuse_unused,
-    report_option,
-    report_result,
-    seed_option,
-    spec_file_option,
-    typed,
-    write_figure,
-)
-from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank_scaling.cli.scaling_options import bank_option, read_responses_or_builtin, responses_or_builtin
+from itembank.cli import options
+from itembank.cli.options import file_choices, refuse_unused, report_result, typed, write_figure
+from itembank.cli.render import note, print_object, print_rows, working
+from itembank.cli.signatures import Choices, option, verb
+from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.pretraining.law_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
 if TYPE_CHECKING:
@@ -46,58 +33,46 @@ LEAST = {
 """Columns of each table that give way in a narrow terminal, the least needed first."""
 PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
 
-_LAWS = headed(
-    "Laws",
-    option(
-        "--law laws",
+_LAWS: Choices = {
+    "laws": option(
         "auto: fit irsl, two-step, sigmoid and trend, and show irsl unless another was clearly better on the held-out "
         "sizes. Of laws that are named the first is shown. Repeatable.",
-        (AUTO, *LAWS.builtin_names),
-        many=True,
+        "--law",
+        type=(AUTO, *LAWS.builtin_names),
+        multiple=True,
         default=(AUTO,),
     ),
-    option("-n --n-items N", "Use only N items of each scenario.", PretrainingSettings),
-    level_option,
-)
+    "n_items": option("Use only N items of each scenario.", "-n", "--n-items", metavar="N", of=PretrainingSettings),
+    "level": options.Level,
+}
 
 
-@click.command("pretrain", cls=Command)
-@responses_or_builtin
-@option("--target-flops", "Training compute to forecast for.  [default: 10 x the largest]", float)
-@bank_option
-@option("--loss", "For two-step: table of model_id, item_id and loss or bits_per_byte.", FILE)
-@option("--recipe-column", "Column of the model table that names recipes.  [default: recipe, mixture, family]")
-@option("--drop-unknown", "Leave out models of unknown compute.", bool)
-@option("--show", "One law and the comparison of laws, all laws, or one table.", PARTS, default="summary")
-@spec_file_option("PretrainingSettings", "n_checked, calibration_recipes, and the choices of each law")
-@gathered("choices", _LAWS)
-@headed(
-    "Figure",
-    figure_option(),
-    option("--kind", "What to draw.", KINDS, default="scores"),
-    option("--recipe", "Recipe in colour.  [default: the best, or the first]"),
-)
-@report_option
-@seed_option
-@format_option
+@verb("pretrain")
 def pretrain_command(
     *,
-    responses: tuple[Path, ...],
-    builtin: str | None,
-    target_flops: float | None,
-    bank: Path | None,
-    loss: Path | None,
-    recipe_column: str | None,
-    drop_unknown: bool,
-    spec_file: Path | None,
-    choices: dict[str, Any],
-    show: str,
-    figure: Path | None,
-    kind: str,
-    recipe: str | None,
-    report: Path | None,
-    seed: int,
-    output_format: str,
+    responses: Responses,
+    builtin: Builtin,
+    target_flops: Annotated[float | None, "Training compute to forecast for.  [default: 10 x the largest]"],
+    bank: Bank,
+    loss: Annotated[
+        Path | None, option("For two-step: table of model_id, item_id and loss or bits_per_byte.", type=options.FILE)
+    ],
+    recipe_column: Annotated[
+        str | None, "Column of the model table that names recipes.  [default: recipe, mixture, family]"
+    ],
+    drop_unknown: Annotated[bool, "Leave out models of unknown compute."],
+    show: Annotated[str, option("One law and the comparison of laws, all laws, or one table.", type=PARTS)] = "summary",
+    spec_file: Annotated[
+        Path | None,
+        options.spec_file("PretrainingSettings", "n_checked, calibration_recipes, and the choices of each law"),
+    ],
+    choices: Annotated[Choices, {"Laws": _LAWS}],
+    figure: Annotated[Path | None, options.figure(heading="Figure")],
+    kind: Annotated[str, option("What to draw.", type=KINDS, heading="Figure")] = "scores",
+    recipe: Annotated[str | None, option("Recipe in colour.  [default: the best, or the first]", heading="Figure")],
+    report: options.Report,
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Forecast the scores of a training run that is too large to try, from smaller ones of the same recipe.
 
@@ -142,7 +117,7 @@ def pretrain_command(
         raise click.UsageError(
             f"--show {show} needs sizes that are held out: leave n_checked = 0 out of the file of --spec."
         )
-    with warnings_as_notes():
+    with working("pretrain") as said:
         matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
         if matrix.models.width == 1:
             raise click.UsageError(
@@ -156,17 +131,16 @@ def pretrain_command(
                 f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
             )
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
-        with progress("pretrain") as said:
-            law = itembank_scaling.pretraining_law(
-                matrix,
-                compute,
-                target_flops=target_flops,
-                bank=None if bank is None else ib.load_bank(bank),
-                loss=_losses(loss, matrix, builtin),
-                settings=settings,
-                rng=seed,
-                progress=said,
-            )
+        law = itembank_scaling.pretraining_law(
+            matrix,
+            compute,
+            target_flops=target_flops,
+            bank=None if bank is None else ib.load_bank(bank),
+            loss=_losses(loss, matrix, builtin),
+            settings=settings,
+            rng=seed,
+            progress=said,
+        )
         shown_law = law.best if is_auto else law.names[0]
         if figure is not None:
             write_figure(_chart(law, kind, shown_law, recipe or ""), figure)

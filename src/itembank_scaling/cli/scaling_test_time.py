@@ -2,41 +2,21 @@
 
 import math
 from dataclasses import fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
 import itembank_scaling
 from itembank.calibration.calibration_specs import Variational
-from itembank.cli.command import Command, gathered
+from itembank.cli import options
 from itembank.cli.new_results import note_known_models
-from itembank.cli.options import (
-    WholeNumbers,
-    figure_option,
-    file_choices,
-    format_option,
-    level_option,
-    option,
-    refuse_unused,
-    report_option,
-    report_result,
-    seed_option,
-    spec_file_option,
-    typed,
-    write_figure,
-)
-from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank_scaling.cli.scaling_options import (
-    CALIBRATED_HERE,
-    bank_option,
-    item_model_option,
-    model_option,
-    read_responses_or_builtin,
-    responses_or_builtin,
-)
+from itembank.cli.options import file_choices, refuse_unused, report_result, typed, write_figure
+from itembank.cli.render import note, print_object, print_rows, working
+from itembank.cli.signatures import Choices, WholeNumbers, option, verb
+from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.pass_at_k.specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
+from itembank_scaling.pretraining.law_specs import ItemResponseLaw
 
 if TYPE_CHECKING:
     from itembank_scaling.pass_at_k.results import PassAtKLaw
@@ -45,38 +25,35 @@ LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbias
 """Those whose columns give way in a narrow terminal, the least needed first."""
 PARTS = ("curves", "errors", "tail")
 
-_OPTIONS = (
-    bank_option,
-    item_model_option,
-    model_option,
-    option(
-        "--k", "Numbers of samples, which may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()
+_OPTIONS: Choices = {
+    "bank": Bank,
+    "item_model": option("Without a bank: the item model.", of=ItemResponseLaw),
+    "models": option("Report this model only. Repeatable.", "--model", metavar="MODEL_ID", multiple=True),
+    "k": option(
+        "Numbers of samples, which may be more than there are.  [default: 1, 2, 5, ... 10000]", type=WholeNumbers()
     ),
-    option("--method methods", "Repeatable.  [default: all]", tuple(METHODS), many=True),
-    option("--budget N", "Use only N samples of each item, drawn at random, and compare with all.", PassAtKSpec),
-    level_option,
-    spec_file_option("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
-)
+    "methods": option("Repeatable.  [default: all]", "--method", type=tuple(METHODS), multiple=True),
+    "budget": option(
+        "Use only N samples of each item, drawn at random, and compare with all.", metavar="N", of=PassAtKSpec
+    ),
+    "level": options.Level,
+    "spec_file": options.spec_file("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
+}
 
 
-@click.command("test-time", cls=Command)
-@responses_or_builtin
-@gathered("choices", *_OPTIONS)
-@option("--show", "Which table: errors with --budget.  [default: curves; JSON has all]", PARTS)
-@figure_option()
-@report_option
-@seed_option
-@format_option
+@verb("test-time")
 def test_time_command(
     *,
-    responses: tuple[Path, ...],
-    builtin: str | None,
-    choices: dict[str, Any],
-    show: str | None,
-    figure: Path | None,
-    report: Path | None,
-    seed: int,
-    output_format: str,
+    responses: Responses,
+    builtin: Builtin,
+    choices: Annotated[Choices, _OPTIONS],
+    show: Annotated[
+        str | None, option("Which table: errors with --budget.  [default: curves; JSON has all]", type=PARTS)
+    ],
+    figure: options.Figure,
+    report: options.Report,
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Forecast pass@k, how often at least one of k samples is right, for any k from few samples.
 
@@ -92,7 +69,7 @@ def test_time_command(
     """  # noqa: D301
     methods = set(choices["methods"] or METHODS)
     refuse_unused(
-        ("item_model", choices["bank"] is None, CALIBRATED_HERE),
+        ("item_model", choices["bank"] is None, "items that are calibrated here, not with --bank"),
         ("item_model", not methods.isdisjoint(NEED_ITEM_MODEL), "--method irsl or --method irsl-plug-in"),
         ("level", "irsl" in methods, "--method irsl"),
     )
@@ -102,14 +79,13 @@ def test_time_command(
     given = {name: value for name, value in typed(choices).items() if name in names}
     item_model = Variational(item_model=choices["item_model"], family="beta-binomial")
     spec = PassAtKSpec(**{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": item_model})
-    with warnings_as_notes():
+    with working("test-time") as said:
         matrix = read_responses_or_builtin(responses, builtin)
         bank = None if choices["bank"] is None else ib.load_bank(choices["bank"])
         if bank is not None:
             note_known_models(bank, matrix.model_ids)
         models = choices["models"] or None
-        with progress("test-time") as said:
-            law = itembank_scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
+        law = itembank_scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
         if figure is not None:
             from itembank_scaling.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
 

@@ -2,30 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
 import itembank_scaling
 from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
-from itembank.cli.command import Command, gathered
-from itembank.cli.options import (
-    BankPath,
-    WholeNumbers,
-    figure_option,
-    file_choices,
-    format_option,
-    level_option,
-    option,
-    refuse_unused,
-    seed_option,
-    spec_file_option,
-    typed,
-    write_figure,
-)
+from itembank.cli import options
+from itembank.cli.options import file_choices, refuse_unused, typed, write_figure
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
-from itembank_scaling.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+from itembank.cli.signatures import Choices, WholeNumbers, option, verb
+from itembank_scaling.cli.scaling_options import Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
@@ -42,72 +30,69 @@ LEAST = {
 }
 """Columns of each table that give way in a narrow terminal, the least needed first."""
 
-_group_option = option(
-    "--clusters COLUMN group",
-    "Column of the model table: its models are relatives (recipe, family, run) and stay together.",
-)
-_SPEC = (
-    option(
-        "--method methods",
+_SPEC: Choices = {
+    "methods": option(
         "The first predicts, others are shown beside it. Repeatable.",
-        TransferSpec,
+        "--method",
+        of=TransferSpec,
         type=click.Choice(METHODS.builtin_names),
         show_default=True,
     ),
-    option(
-        "--k",
+    "k": option(
         "1 is the score; more are pass@k of counts.",
-        TransferSpec,
+        of=TransferSpec,
         type=WholeNumbers(),
-        multiple=False,
         default="1",
         show_default=True,
     ),
-    level_option,
-)
+    "level": options.Level,
+}
 
 
-@click.command("transfer", cls=Command)
-@responses_or_builtin
-@option("--source SCENARIO", "Scenario whose ability predicts.  [default: the easy items of every scenario]")
-@option("--target SCENARIO", "What is predicted.  [default: the source's hard items]")
-@option(
-    "--bank",
-    "Bank of past models that calibrate; RESPONSES are of new models.  [default: cross-validate RESPONSES]",
-    BankPath(),
-)
-@option(
-    "--calibration-model MODEL_ID calibration_models",
-    "Calibrate on these models, predict all others. Repeatable.",
-    many=True,
-)
-@_group_option
-@spec_file_option("TransferSpec", "easy_fraction, n_folds, warn_below or is_forced")
-@gathered("choices", *_SPEC)
-@option(
-    "--show",
-    "Which table; JSON has both of the first. validity: correlations of all scenarios' abilities, without a transfer.",
-    ["methods", "models", "validity"],
-    default="methods",
-)
-@figure_option()
-@seed_option
-@format_option
+@verb("transfer")
 def transfer_command(
     *,
-    responses: tuple[Path, ...],
-    builtin: str | None,
-    source: str | None,
-    target: str | None,
-    bank: Path | None,
-    calibration_models: tuple[str, ...],
-    group: str | None,
-    spec_file: Path | None,
-    choices: dict[str, Any],
-    show: str,
-    figure: Path | None,
-    seed: int,
-    output_format: str,
+    responses: Responses,
+    builtin: Builtin,
+    source: Annotated[
+        str | None,
+        option("Scenario whose ability predicts.  [default: the easy items of every scenario]", metavar="SCENARIO"),
+    ],
+    target: Annotated[str | None, option("What is predicted.  [default: the source's hard items]", metavar="SCENARIO")],
+    bank: Annotated[
+        Path | None,
+        option(
+            "Bank of past models that calibrate; RESPONSES are of new models.  [default: cross-validate RESPONSES]",
+            type=options.BankPath(),
+        ),
+    ],
+    calibration_models: Annotated[
+        tuple[str, ...],
+        option("Calibrate on these models, predict all others. Repeatable.", "--calibration-model", metavar="MODEL_ID"),
+    ],
+    group: Annotated[
+        str | None,
+        option(
+            "Column of the model table: its models are relatives (recipe, family, run) and stay together.",
+            "--clusters",
+            metavar="COLUMN",
+        ),
+    ],
+    spec_file: Annotated[
+        Path | None, options.spec_file("TransferSpec", "easy_fraction, n_folds, warn_below or is_forced")
+    ],
+    choices: Annotated[Choices, _SPEC],
+    show: Annotated[
+        str,
+        option(
+            "Which table; JSON has both of the first. validity: correlations of all scenarios' abilities, without a "
+            "transfer.",
+            type=("methods", "models", "validity"),
+        ),
+    ] = "methods",
+    figure: options.Figure,
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Predict scores, or pass@k, on some items from the ability that others give.
 
@@ -141,22 +126,22 @@ def transfer_command(
             for name in ("source", "target")
         ),
     )
-    options: dict[str, Any] = {"rng": seed}
+    how: dict[str, Any] = {"rng": seed}
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
-        options |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
+        how |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
         if not is_transfer:
-            options["interval"] = itembank_scaling.CorrelationInterval(level=choices["level"])
+            how["interval"] = itembank_scaling.CorrelationInterval(level=choices["level"])
             pair = (source, target) if source is not None and target is not None else None
-            _show_validity(matrix, pair, options, figure, output_format)
+            _show_validity(matrix, pair, how, figure, output_format)
             return
         in_file = file_choices(spec_file, TransferSpec, {"item_model": (CALIBRATIONS, "name")})
-        options |= {
+        how |= {
             "spec": TransferSpec(**{**in_file, **typed(choices)}),
             "calibration": (calibration_models or None if bank is None else ib.load_bank(bank)),
         }
         with progress("transfer") as said:
-            found = _transfers(matrix, source, target, {**options, "progress": said})
+            found = _transfers(matrix, source, target, {**how, "progress": said})
         if figure is not None:
             from itembank_scaling.pages.transfer_charts import agreement_chart, transfer_curves_chart  # noqa: PLC0415
 

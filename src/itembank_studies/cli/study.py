@@ -4,24 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank_studies
-from itembank.cli.command import Group, gathered, headed
-from itembank.cli.options import (
-    ANY_PATH,
-    EXISTING_FOLDER,
-    FILE,
-    figure_option,
-    format_option,
-    jobs_option,
-    option,
-    refuse_unused,
-    write_figure,
-)
+from itembank.cli import options
+from itembank.cli.command import Group
+from itembank.cli.options import refuse_unused, write_figure
 from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.signatures import Choices, argument, option, verb
 from itembank_studies.cli.study_papers import COMMANDS
 from itembank_studies.cli.study_prediction import (
     COMPARISON_KINDS,
@@ -64,12 +56,14 @@ def study_command() -> None:
     """  # noqa: D301
 
 
-@study_command.command("run")
-@click.argument("study", type=FILE, metavar="STUDY.toml")
-@option("-o --output DIR", "Folder of the results.", ANY_PATH, required=True)
-@jobs_option(-1)
-@option("--no-resume", "Refuse to continue a study that is at -o.", bool)
-def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
+@verb("run", study_command)
+def run(
+    *,
+    study: Annotated[Path, argument(type=options.FILE, metavar="STUDY.toml")],
+    output: Annotated[Path, option("Folder of the results.", "-o", "--output", metavar="DIR", type=options.ANY_PATH)],
+    jobs: options.Jobs = -1,
+    no_resume: Annotated[bool, "Refuse to continue a study that is at -o."],
+) -> None:
     """Run a study described by a TOML file: one of whole scores, or one of prediction (with assessors).
 
     A prediction study divides models into training and test models, and tasks into those that may be asked and those
@@ -98,71 +92,65 @@ def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
     note(f"To see it as a page: itembank report {output} -o study.html")
 
 
-_OF_COMPARISONS = headed(
-    "Studies of whole scores",
-    option(
-        "--metric NAME metrics",
+_OF_COMPARISONS: Choices = {
+    "metrics": option(
         "mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
-        many=True,
+        "--metric",
+        metavar="NAME",
+        multiple=True,
     ),
-    option("--target", "The score that is estimated.", default="overall"),
-    option("--split splits", "Only these splits. Repeatable.", many=True),
-    option("--selector selectors", "Only these selectors. Repeatable.", many=True),
-    option("--estimator estimators", "Only these estimators. Repeatable.", many=True),
-)
-_OF_PREDICTIONS = headed(
-    "Prediction studies",
-    option("--tasks n_tasks", "Numbers of calibration tasks. Repeatable.", int, many=True),
-    option("--set sets", "Tasks that were asked, or others. Repeatable.", SETS, many=True),
-    option(
-        "--show parts",
+    "target": option("The score that is estimated.", default="overall"),
+    "splits": option("Only these splits. Repeatable.", "--split", multiple=True),
+    "selectors": option("Only these selectors. Repeatable.", "--selector", multiple=True),
+    "estimators": option("Only these estimators. Repeatable.", "--estimator", multiple=True),
+}
+_OF_PREDICTIONS: Choices = {
+    "n_tasks": option("Numbers of calibration tasks. Repeatable.", "--tasks", type=int, multiple=True),
+    "sets": option("Tasks that were asked, or others. Repeatable.", "--set", type=SETS, multiple=True),
+    "parts": option(
         "Tables to print; at-cost: errors at a cost; reach: the cost of an error. Repeatable.  [default: all]",
-        PARTS,
-        many=True,
+        "--show",
+        type=PARTS,
+        multiple=True,
     ),
-    option(
-        "--assessor assessors",
+    "assessors": option(
         "--figure: draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
-        many=True,
+        "--assessor",
+        multiple=True,
     ),
-)
-_FIGURE = headed(
-    "Figure",
-    figure_option("the study"),
-    option(
-        "--kind",
+}
+_FIGURE: Choices = {
+    "figure": options.figure("the study"),
+    "kind": option(
         "Error, rank correlation, coverage or width by the number of items; errors by true scores. "
         "Prediction: error by items or cost; differences of two assessors by task or model; "
         "error by the number of abilities.  [default: error; prediction: items]",
-        [*COMPARISON_KINDS, *PREDICTION_KINDS],
+        type=(*COMPARISON_KINDS, *PREDICTION_KINDS),
     ),
-    option(
-        "-n size",
+    "size": option(
         "Spread, tasks, models: items or amount of cost.  [default: that nearest to 100 items, or the middle one]",
-        float,
+        "-n",
+        type=float,
     ),
-)
+}
 
 
-@study_command.command("table")
-@click.argument("study", type=EXISTING_FOLDER, metavar="DIR")
-@option(
-    "--against SELECTOR/ESTIMATOR",
-    "Print mean absolute errors divided by those of this method; for a prediction study, differences from those of "
-    "this assessor.",
-)
-@gathered("comparison", _OF_COMPARISONS)
-@gathered("prediction", _OF_PREDICTIONS)
-@gathered("drawn", _FIGURE)
-@format_option
+@verb("table", study_command)
 def table(
     *,
-    study: Path,
-    against: str | None,
-    comparison: dict[str, Any],
-    prediction: dict[str, Any],
-    drawn: dict[str, Any],
-    output_format: str,
+    study: Annotated[Path, argument(type=options.EXISTING_FOLDER, metavar="DIR")],
+    against: Annotated[
+        str | None,
+        option(
+            "Print mean absolute errors divided by those of this method; for a prediction study, differences from "
+            "those of this assessor.",
+            metavar="SELECTOR/ESTIMATOR",
+        ),
+    ],
+    comparison: Annotated[Choices, {"Studies of whole scores": _OF_COMPARISONS}],
+    prediction: Annotated[Choices, {"Prediction studies": _OF_PREDICTIONS}],
+    drawn: Annotated[Choices, {"Figure": _FIGURE}],
+    output_format: options.Format,
 ) -> None:
     """Print or draw a study's metrics: one row a split, selector and estimator, one column a number of items.
 
@@ -188,9 +176,7 @@ def table(
         _comparison_table(study, against, comparison, drawn, output_format)
 
 
-def _prediction_table(
-    study: Path, against: str | None, asked: dict[str, Any], drawn: dict[str, Any], output_format: str
-) -> None:
+def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: Choices, output_format: str) -> None:
     """Print and draw a prediction study."""
     parts, which = set(asked["parts"]), {name: asked[name] for name in ("sets", "n_tasks")}
     figure, kind = drawn["figure"], drawn["kind"] or "items"
@@ -211,9 +197,7 @@ def _prediction_table(
         print_prediction(study, asked["parts"], **which, output_format=output_format)
 
 
-def _comparison_table(
-    study: Path, against: str | None, asked: dict[str, Any], drawn: dict[str, Any], output_format: str
-) -> None:
+def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: Choices, output_format: str) -> None:
     """Print and draw a study of whole scores."""
     from itembank_studies.summary import CELL, METRICS  # noqa: PLC0415
 

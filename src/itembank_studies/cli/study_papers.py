@@ -1,56 +1,40 @@
 """`itembank study`: what responses say about the benchmark itself, and how much chosen items count."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 import itembank as ib
 import itembank_studies
 from itembank.calibration.calibration_specs import METHODS
-from itembank.cli.command import Command
+from itembank.cli import options
 from itembank.cli.new_results import read_results
-from itembank.cli.options import (
-    COUNT,
-    FILE,
-    BankPath,
-    MethodName,
-    WholeNumbers,
-    bank_argument,
-    figure_option,
-    format_option,
-    level_option,
-    method_option,
-    option,
-    refuse_unused,
-    responses_argument,
-    seed_option,
-    write_figure,
-)
+from itembank.cli.options import refuse_unused, write_figure
 from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.signatures import MethodName, WholeNumbers, argument, option, verb
 
 
-@click.command("dimensions", cls=Command)
-@responses_argument
-@option("--dims", "Numbers of dimensions to try on held-out models.", WholeNumbers(), default="1,2,3,4,5,8")
-@option(
-    "--by COLUMN",
-    "Eigenvalues of scores on tasks, which this column of the item table names, not of items.",
-    default="",
-)
-@method_option(MethodName(METHODS), "How they are calibrated, as for itembank calibrate.", default="variational")
-@figure_option()
-@seed_option
-@format_option
+@verb("dimensions")
 def dimensions_command(
     *,
-    responses: tuple[Path, ...],
-    dims: tuple[int, ...],
-    by: str,
-    method: str,
-    figure: Path | None,
-    seed: int,
-    output_format: str,
+    responses: options.Responses,
+    dims: Annotated[
+        tuple[int, ...],
+        option("Numbers of dimensions to try on held-out models.", type=WholeNumbers(), default="1,2,3,4,5,8"),
+    ],
+    by: Annotated[
+        str,
+        option(
+            "Eigenvalues of scores on tasks, which this column of the item table names, not of items.", metavar="COLUMN"
+        ),
+    ] = "",
+    method: Annotated[
+        str, option("How they are calibrated, as for itembank calibrate.", type=MethodName(METHODS))
+    ] = "variational",
+    figure: options.Figure,
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Count the abilities that a benchmark measures.
 
@@ -89,21 +73,15 @@ HOMOGENEITY_COLUMNS = (
 """What a terminal has room for."""
 
 
-@click.command("homogeneity", cls=Command)
-@click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
-@option("-n --n-items budget", "Number of items to fit a law to.", COUNT, default=50)
-@figure_option()
-@option("--scenario scenarios", "--figure: draw this one; at most eight. Repeatable.", many=True)
-@seed_option
-@format_option
+@verb("homogeneity")
 def homogeneity_command(
     *,
-    source: tuple[Path, ...],
-    budget: int,
-    scenarios: tuple[str, ...],
-    figure: Path | None,
-    seed: int,
-    output_format: str,
+    source: Annotated[tuple[Path, ...], argument(metavar="BANK|RESPONSES", type=options.BankPath(file_okay=True))],
+    budget: Annotated[int, option("Number of items to fit a law to.", "-n", "--n-items", type=options.COUNT)] = 50,
+    figure: options.Figure,
+    scenarios: Annotated[tuple[str, ...], option("--figure: draw this one; at most eight. Repeatable.", "--scenario")],
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Find scenarios whose items are too much alike, or say too little, for a scaling law.
 
@@ -149,20 +127,18 @@ PREDICTIONS_LEAST = (
 """Columns that give way in a narrow terminal, the least needed first."""
 
 
-@click.command("predictions", cls=Command)
-@bank_argument
-@option(
-    "--show",
-    "One row a scenario, or mean responses by predicted value; JSON has both.",
-    ["scenarios", "bins"],
-    default="scenarios",
-)
-@figure_option()
-@option("--scenario scenarios", "--figure: draw this one; at most 16. Repeatable.", many=True)
-@seed_option
-@format_option
+@verb("predictions")
 def predictions_command(
-    *, bank: Path, show: str, figure: Path | None, scenarios: tuple[str, ...], seed: int, output_format: str
+    *,
+    bank: options.Bank,
+    show: Annotated[
+        str,
+        option("One row a scenario, or mean responses by predicted value; JSON has both.", type=("scenarios", "bins")),
+    ] = "scenarios",
+    figure: options.Figure,
+    scenarios: Annotated[tuple[str, ...], option("--figure: draw this one; at most 16. Repeatable.", "--scenario")],
+    seed: options.Seed,
+    output_format: options.Format,
 ) -> None:
     """Compare each response with the probability that the item model gives it, for held-out models.
 
@@ -198,12 +174,14 @@ def predictions_command(
         )
 
 
-@click.command("weights", cls=Command)
-@bank_argument
-@click.argument("selections", metavar="SELECTION...", nargs=-1, required=True, type=FILE)
-@figure_option("the weights of the items, and of their scenarios and subscenarios")
-@format_option
-def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | None, output_format: str) -> None:
+@verb("weights")
+def weights_command(
+    *,
+    bank: options.Bank,
+    selections: Annotated[tuple[Path, ...], argument(metavar="SELECTION...", type=options.FILE)],
+    figure: Annotated[Path | None, options.figure("the weights of the items, and of their scenarios and subscenarios")],
+    output_format: options.Format,
+) -> None:
     """Show how much each part of a benchmark counts among chosen items.
 
     The weight of an item is its share of the overall score's weighted mean. effective_items is the number of equally
@@ -239,34 +217,31 @@ def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | 
     )
 
 
-@click.command("tasks", cls=Command)
-@responses_argument
-@option("--by COLUMN", "Column of the item table that names the task of an item.", default="scenario")
-@option(
-    "--cost NAME",
-    "Also show what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
-    "only one]",
-)
-@level_option
-@option("--show", "Which table; JSON has both.", ["tasks", "correlations"], default="tasks")
-@figure_option()
-@option(
-    "--kind",
-    "--figure: costs and scores side by side, or a heatmap of all correlations.",
-    ["costs", "correlations"],
-    default="correlations",
-)
-@format_option
+@verb("tasks")
 def tasks_command(
     *,
-    responses: tuple[Path, ...],
-    by: str,
-    cost: str | None,
-    level: float,
-    show: str,
-    figure: Path | None,
-    kind: str,
-    output_format: str,
+    responses: options.Responses,
+    by: Annotated[
+        str, option("Column of the item table that names the task of an item.", metavar="COLUMN")
+    ] = "scenario",
+    cost: Annotated[
+        str | None,
+        option(
+            "Also show what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or "
+            "the only one]",
+            metavar="NAME",
+        ),
+    ],
+    level: options.Level,
+    show: Annotated[str, option("Which table; JSON has both.", type=("tasks", "correlations"))] = "tasks",
+    figure: options.Figure,
+    kind: Annotated[
+        str,
+        option(
+            "--figure: costs and scores side by side, or a heatmap of all correlations.", type=("costs", "correlations")
+        ),
+    ] = "correlations",
+    output_format: options.Format,
 ) -> None:
     """Compare tasks: what they cost, how well models do, and which of them order models alike.
 
