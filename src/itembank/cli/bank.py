@@ -233,7 +233,7 @@ def add_items(
         _change("add-items", bank, new, added)
         return
     nothing = "a bank that is written, not with --dry-run"
-    refuse_unused(*((name, False, nothing) for name in ("output", "force", "status", "how", "why")))
+    refuse_unused((("output", "force", "status", "how", "why"), False, nothing))
     loaded = ib.load_bank(bank)
     with working("bank add-items") as report:
         linked = ib.banks.link_items(loaded, _read(loaded, responses, allow_mixed_prompts), progress=report)

@@ -119,7 +119,7 @@ def calibrate_command(
     refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
     fitted = ("method", "dims", "spec_file", *choices, "folds")
     if items is not None:
-        refuse_unused(*((name, False, "results of many past models, not with --items") for name in fitted))
+        refuse_unused((fitted, False, "results of many past models, not with --items"))
         check_bank_destination(output, overwrite=force)
         choices = {"within": within, "across": across}
         if parameters:
@@ -138,7 +138,7 @@ def calibrate_command(
     with warnings_as_notes():
         matrix = read_results(responses)
         if matrix.n_models < MINIMUM_MODELS:
-            refuse_unused(*((name, False, f"results of {MINIMUM_MODELS} models or more") for name in fitted))
+            refuse_unused((fitted, False, f"results of {MINIMUM_MODELS} models or more"))
             note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
             begun = {"within": within, "across": across, "rng": seed}
             _begin(matrix.items, matrix, output, begun, output_format, force=force)

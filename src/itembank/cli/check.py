@@ -143,10 +143,10 @@ def check_command(
       itembank check bank full-run.parquet --only accuracy -n 50 -n 200
     """  # noqa: D301
     if len(sources) > 1 and is_bank(sources[0]):
-        refuse_unused(*((name, False, "a bank or RESPONSES alone, whose items are examined") for name in items))
+        refuse_unused((items, False, "a bank or RESPONSES alone, whose items are examined"))
         _check_models(sources[0], sources[1:], models, output_format)
     else:
-        refuse_unused(*((name, False, "a BANK and RESPONSES of new models") for name in models))
+        refuse_unused((models, False, "a BANK and RESPONSES of new models"))
         _check_items(sources, items, output_format)
 
 
@@ -261,9 +261,9 @@ def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, A
 
     is_chosen = asked["selection"] is None
     refuse_unused(
-        *((name, is_chosen, "items that are to be chosen, not with --selection") for name in ("sizes", "seed")),
-        *((name, _wants(asked, ACCURACY), "--only accuracy") for name in ("sizes", "selection", "seed")),
-        *((name, _wants(asked, FIT), "--only fit") for name in ("groups", "reference")),
+        (("sizes", "seed"), is_chosen, "items that are to be chosen, not with --selection"),
+        (("sizes", "selection", "seed"), _wants(asked, ACCURACY), "--only accuracy"),
+        (("groups", "reference"), _wants(asked, FIT), "--only fit"),
         ("since", _wants(asked, DRIFT), "--only drift"),
     )
     loaded = ib.load_bank(bank)

@@ -95,7 +95,7 @@ def compare_command(
         raise click.UsageError("Missing argument 'RESPONSES...'.")
     refuse_unused(
         ("power", not ranking, "pairs of models, not with --ranking"),
-        *((name, has_bank, "a bank before the results") for name in ("ignore_unknown", "method", "match")),
+        (("ignore_unknown", "method", "match"), has_bank, "a bank before the results"),
     )
     wanted: str | Sequence[str] = "all" if "all" in target else target
     loaded = ib.load_bank(sources[0]) if has_bank else None

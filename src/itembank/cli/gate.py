@@ -373,8 +373,8 @@ def next_command(
         raise click.UsageError("Give the candidate's results, or --command COMMAND to run its items: one of them.")
     plan = GatePlan.load(gate).with_errors(errors)
     refuse_unused(
-        *((name, is_run, "--command COMMAND") for name in (*how, *running, "model_id")),
-        *((name, not is_run, "results of the candidate") for name in ("ids", "allow_mixed_prompts")),
+        ((*how, *running, "model_id"), is_run, "--command COMMAND"),
+        (("ids", "allow_mixed_prompts"), not is_run, "results of the candidate"),
         ("match", not is_run and bool(plan.bank_id), "results for a gate with a bank"),
     )
     if is_run:

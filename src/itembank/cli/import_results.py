@@ -164,7 +164,7 @@ def import_command(
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
     if len(paths) == 1 and paths[0].is_file() and is_journal(paths[0]):
-        refuse_unused(*((name, False, "other results than journals of sessions") for name in (*reading, "form")))
+        refuse_unused(((*reading, "form"), False, "other results than journals of sessions"))
         read: Read = partial(_answers_of_session, paths[0])
     else:
         read = _reader(paths, _spec(form, reading, spec_file))
@@ -400,7 +400,7 @@ def download_command(
     public_source(name)
     if folder is not None:
         fetched = "results that are fetched, not with --from"
-        refuse_unused(*((option, False, fetched) for option in ("into", "models_wanted", "only")))
+        refuse_unused((("into", "models_wanted", "only"), False, fetched))
     else:
         with working("download") as report:
             folder = fetch_public(name, into, models=models_wanted, only=only, progress=report)

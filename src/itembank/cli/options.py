@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -211,14 +211,14 @@ def spec_file(of: str, such_as: str) -> Maker:
     )
 
 
-def refuse_unused(*rules: tuple[str, bool, str]) -> None:
+def refuse_unused(*rules: tuple[str | Iterable[str], bool, str]) -> None:
     """Refuse options that were typed and have no say; of those that the environment sets say so in a note.
 
     Parameters
     ----------
-    rules : (name, has_say, partners)
-        The option's argument, whether it has a say in this call, and what it goes with: words that end the
-        sentence '--option goes with'.
+    rules : (names, has_say, partners)
+        The argument of an option, or those of several, whether they have a say in this call, and what they go with:
+        words that end the sentence '--option goes with'.
 
     Raises
     ------
@@ -227,13 +227,14 @@ def refuse_unused(*rules: tuple[str, bool, str]) -> None:
     """
     context = click.get_current_context()
     names = {one.name: max(one.opts, key=len) for one in context.command.params}
-    for name, has_say, partners in rules:
-        source = context.get_parameter_source(name)
-        if has_say or source in {None, ParameterSource.DEFAULT}:
-            continue
-        if source is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"{names[name]} goes with {partners}. Leave it out.")
-        note(f"Note: {names[name]} goes with {partners}; its value from the environment has no effect here.")
+    for arguments, has_say, partners in rules:
+        for name in [arguments] if isinstance(arguments, str) else arguments:
+            source = context.get_parameter_source(name)
+            if has_say or source in {None, ParameterSource.DEFAULT}:
+                continue
+            if source is ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"{names[name]} goes with {partners}. Leave it out.")
+            note(f"Note: {names[name]} goes with {partners}; its value from the environment has no effect here.")
 
 
 def ids_of_file(path: Path) -> tuple[str, ...]:

@@ -202,4 +202,4 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
             "The number of items is missing: -n N. For a next stage: --after RESPONSES --selection FILE."
         )
     first = ("n_items", "stages", "per_scenario", "method", "target", "predict", "spec_file", "exclude", "must_include")
-    refuse_unused(*((name, not after, "a first stage, not with --after") for name in (*first, "seed")))
+    refuse_unused(((*first, "seed"), not after, "a first stage, not with --after"))

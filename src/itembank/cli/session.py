@@ -195,7 +195,7 @@ def tell(
     given: dict[str, Any] = {"response": response, "n_correct": n_correct, "n_trials": n_trials, "costs": costs}
     given |= {"failed": failed, "again": again, "reason": reason}
     if item == "-":
-        refuse_unused(*((name, False, "an ITEM; with - the answers come from standard input") for name in given))
+        refuse_unused((given, False, "an ITEM; with - the answers come from standard input"))
         answers = parse_answers(_standard_input(), "standard input")
     else:
         answers = (_answer(item, given),)

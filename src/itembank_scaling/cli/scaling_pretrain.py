@@ -101,7 +101,7 @@ def pretrain_command(
 
     settings, is_auto = _settings(choices, spec_file)
     refuse_unused(
-        *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe")),
+        (("kind", "recipe"), figure is not None, "--figure FILE"),
         ("recipe", kind != "decisions", "--kind scores, laws or abilities"),
         ("loss", "two-step" in settings.names, "--law two-step"),
         ("bank", "irsl" in settings.names, "--law irsl"),

@@ -117,14 +117,12 @@ def transfer_command(
         raise click.UsageError("Give either --bank or --calibration-model.")
     is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
     refuse_unused(
-        *(
-            (name, is_transfer, "a transfer, not with --show validity")
-            for name in ("bank", "calibration_models", "spec_file", "methods", "k")
+        (
+            ("bank", "calibration_models", "spec_file", "methods", "k"),
+            is_transfer,
+            "a transfer, not with --show validity",
         ),
-        *(
-            (name, is_transfer or has_pair, "--show validity with a --figure of --source and --target")
-            for name in ("source", "target")
-        ),
+        (("source", "target"), is_transfer or has_pair, "--show validity with a --figure of --source and --target"),
     )
     how: dict[str, Any] = {"rng": seed}
     with warnings_as_notes():

@@ -167,12 +167,12 @@ def table(
       itembank study table prediction --set extrapolation --tasks 16 --show errors --show reach
       itembank study table prediction --figure tasks.png --kind tasks -n 16
     """  # noqa: D301
-    refuse_unused(*((name, drawn["figure"] is not None, "--figure FILE") for name in ("kind", "size", "assessors")))
+    refuse_unused((("kind", "size", "assessors"), drawn["figure"] is not None, "--figure FILE"))
     if is_prediction(study):
-        refuse_unused(*((name, False, "a study of whole scores") for name in comparison))
+        refuse_unused((comparison, False, "a study of whole scores"))
         _prediction_table(study, against, prediction, drawn, output_format)
     else:
-        refuse_unused(*((name, False, "a prediction study") for name in prediction))
+        refuse_unused((prediction, False, "a prediction study"))
         _comparison_table(study, against, comparison, drawn, output_format)
 
 

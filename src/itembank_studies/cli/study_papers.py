@@ -10,8 +10,8 @@ import itembank_studies
 from itembank.calibration.calibration_specs import METHODS
 from itembank.cli import options
 from itembank.cli.new_results import read_results
-from itembank.cli.options import refuse_unused, write_figure
-from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.options import is_bank, refuse_unused, write_figure
+from itembank.cli.render import print_object, print_record, print_rows, warnings_as_notes, working
 from itembank.cli.signatures import MethodName, WholeNumbers, argument, option, verb
 
 
@@ -46,14 +46,10 @@ def dimensions_command(
       itembank study dimensions responses.parquet --dims 1,2,4,8 --format json
       itembank study dimensions responses.parquet --by scenario
     """  # noqa: D301
-    with warnings_as_notes():
+    with working("study") as report:
         matrix = read_results(responses)
-        with progress("study") as report:
-            found = itembank_studies.dimensionality(matrix, method, candidates=dims, by=by, rng=seed, progress=report)
-        if figure is not None:
-            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-            write_figure(charts.dimensionality_chart(found), figure)
+        found = itembank_studies.dimensionality(matrix, method, candidates=dims, by=by, rng=seed, progress=report)
+        _draw("dimensionality_chart", found, figure)
     print_record(
         found.to_dict(),
         "held_out",
@@ -64,13 +60,6 @@ def dimensions_command(
         heading="Errors for held-out models, in points",
         least=("log_likelihood_standard_error", "relative_standard_error", "log_likelihood"),
     )
-
-
-HOMOGENEITY_COLUMNS = (
-    "scenario", "n_items", "n_models", "difficulty", "discrimination",
-    "reliability", "items_for_90", "warnings",
-)  # fmt: skip
-"""What a terminal has room for."""
 
 
 @verb("homogeneity")
@@ -93,18 +82,11 @@ def homogeneity_command(
       itembank study homogeneity bank --figure homogeneity.png
       itembank study homogeneity responses.parquet -n 100 --format csv
     """  # noqa: D301
-    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
-
-    is_bank = len(source) == 1 and (is_bank_name(source[0]) or (source[0] / "bank.json").is_file())
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
-    with warnings_as_notes():
-        past: Any = ib.load_bank(source[0]) if is_bank else read_results(source)
-        with progress("study") as report:
-            found = itembank_studies.homogeneity(past, budget=budget, rng=seed, progress=report)
-        if figure is not None:
-            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-            write_figure(charts.homogeneity_chart(found, scenarios=scenarios), figure)
+    with working("study") as report:
+        past = ib.load_bank(source[0]) if len(source) == 1 and is_bank(source[0]) else read_results(source)
+        found = itembank_studies.homogeneity(past, budget=budget, rng=seed, progress=report)
+        _draw("homogeneity_chart", found, figure, scenarios=scenarios)
     rows = found.rows()
     for row in rows if output_format == "table" else ():  # a terminal has room for each spread and interval in one cell
         for name in ("difficulty", "discrimination"):
@@ -116,15 +98,12 @@ def homogeneity_command(
         output_format,
         "homogeneity",
         title="Homogeneity (spread with its interval; CSV and JSON have more)",
-        columns=HOMOGENEITY_COLUMNS,
+        columns=(
+            *("scenario", "n_items", "n_models", "difficulty", "discrimination"),
+            *("reliability", "items_for_90", "warnings"),
+        ),
         least=("n_models", "n_items", "items_for_90", "reliability"),
     )
-
-
-PREDICTIONS_LEAST = (
-    "n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance",
-)  # fmt: skip
-"""Columns that give way in a narrow terminal, the least needed first."""
 
 
 @verb("predictions")
@@ -151,27 +130,16 @@ def predictions_command(
       itembank study predictions bank --show bins --format csv
     """  # noqa: D301
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
-    loaded = ib.load_bank(bank)
-    with warnings_as_notes():
-        with progress("study") as report:
-            found = itembank_studies.item_predictions(loaded, rng=seed, progress=report)
-        if figure is not None:
-            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-            write_figure(charts.item_predictions_chart(found, scenarios=scenarios), figure)
-    parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
+    with working("study") as report:
+        found = itembank_studies.item_predictions(ib.load_bank(bank), rng=seed, progress=report)
+        _draw("item_predictions_chart", found, figure, scenarios=scenarios)
+    about, parts = found.to_dict(), {"scenarios": found.rows(), "bins": found.bin_rows()}
     if output_format == "json":
-        print_object({**found.to_dict(), **parts}, "predictions")
-    else:
-        print_record(
-            found.to_dict(),
-            show,
-            parts[show],
-            output_format,
-            f"predictions/{show}",
-            title="Predictions of responses of held-out models",
-            least=PREDICTIONS_LEAST,
-        )
+        print_object({**about, **parts}, "predictions")
+        return
+    title = "Predictions of responses of held-out models"
+    least = ("n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance")
+    print_record(about, show, parts[show], output_format, f"predictions/{show}", title=title, least=least)
 
 
 @verb("weights")
@@ -198,23 +166,15 @@ def weights_command(
     if len(set(names)) < len(names):
         raise click.UsageError("Name every selection once.")
     found = itembank_studies.selection_weights(bank, dict(zip(names, selections, strict=True)))
-    if figure is not None:
-        from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-        write_figure(charts.selection_weights_chart(found), figure)
-    about = found.to_dict()
+    _draw("selection_weights_chart", found, figure)
+    about, rows = found.to_dict(), found.rows()
     if output_format == "json":
-        print_object({**about, "parts": found.rows()}, "weights")
+        print_object({**about, "parts": rows}, "weights")
         return
     if output_format == "table":
         print_rows(about["selections"], output_format, "weights", title=f"Items chosen from bank {found.bank}")
-    print_rows(
-        found.rows(),
-        output_format,
-        "weights",
-        title="Weights in the overall score",
-        least=("effective_items", "n_items", "n_chosen"),
-    )
+    least = ("effective_items", "n_items", "n_chosen")
+    print_rows(rows, output_format, "weights", title="Weights in the overall score", least=least)
 
 
 @verb("tasks")
@@ -265,11 +225,7 @@ def tasks_command(
         if kind == "costs" and cost is None:
             cost = unit_unasked(matrix)
         found = itembank_studies.task_overview(matrix, by=by, cost=cost, level=level)
-        if figure is not None:
-            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-            draw = charts.task_costs_chart if kind == "costs" else charts.task_correlations_chart
-            write_figure(draw(found), figure)
+        _draw(f"task_{kind}_chart", found, figure)
     if output_format == "json":
         facts = {"unit": found.unit, "level": found.level}
         print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
@@ -278,6 +234,14 @@ def tasks_command(
         print_rows(found.rows(), output_format, "tasks", title="Tasks", least=least)
     else:
         print_rows(found.pairs(), output_format, "tasks", title="Correlations of scores", least=("n_models",))
+
+
+def _draw(chart: str, found: Any, figure: Path | None, **how: Any) -> None:
+    """Draw what was found if a figure is asked for."""
+    if figure is not None:
+        from itembank_studies.charts import paper_charts  # noqa: PLC0415
+
+        write_figure(getattr(paper_charts, chart)(found, **how), figure)
 
 
 COMMANDS = (dimensions_command, homogeneity_command, predictions_command, weights_command, tasks_command)
