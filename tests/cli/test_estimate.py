@@ -131,7 +131,7 @@ def test_a_table_that_needs_a_choice_is_imported_first_and_the_message_says_so(r
     assert f"itembank import {table} [OPTIONS] -o responses.parquet. Then give responses.parquet here." in refused.err
     options = ("--column", "model_id=llm", "--max-response", 100, "--repeats", "last")
     run.ok("import", table, *options, "-o", responses)
-    rows = run("estimate", bank_folder, responses, "--format", "json").json["rows"]
+    rows = run.json("estimate", bank_folder, responses)["rows"]
     assert {(row["model_id"], row["n_items"]) for row in rows if row["target"] == "math"} == {("new", 6)}
 
 

@@ -70,8 +70,8 @@ def test_selections_name_the_score_that_they_were_tried_on(run, folder, bank_wit
 
 
 def test_a_bank_says_which_external_scores_it_keeps(run, bank_with_board, fitted_bank):
-    assert run("info", bank_with_board, "--format", "json").json["external_scores"] == ["board"]
-    assert "external_scores" not in run("info", fitted_bank, "--format", "json").json
+    assert run.json("info", bank_with_board)["external_scores"] == ["board"]
+    assert "external_scores" not in run.json("info", fitted_bank)
 
 
 def test_unknown_names_are_told_what_there_is(run, folder, bank_with_board):

@@ -33,7 +33,7 @@ def test_items_that_stronger_models_fail_are_counted_as_on_the_page_of_the_bank(
     parameters = replace(bank.parameters, loadings=loadings)
     bank = replace(bank, calibration=replace(bank.calibration, parameters=parameters))
     save_bank(bank, tmp_path / "bank")
-    n_negative = run("info", tmp_path / "bank", "--format", "json").json["n_negative_items"]
+    n_negative = run.json("info", tmp_path / "bank")["n_negative_items"]
     assert f" {n_negative} questions of 300 are solved less often by stronger models." in items_section(bank).lead
     assert n_negative != np.sum(loadings @ loadings.mean(axis=0) < 0.0)
 
@@ -67,7 +67,7 @@ def test_a_bank_of_one_scenario_shows_it_once_and_says_how_good_scores_are(run, 
 def test_a_bank_without_responses_says_what_it_was_made_of(run, bank_folder, tmp_path):
     whole = load_bank(bank_folder)
     save_bank(without_responses(whole, selections=[select(whole, 6, method="random", rng=0)]), tmp_path / "published")
-    content = run("info", tmp_path / "published", "--format", "json").json
+    content = run.json("info", tmp_path / "published")
     assert content["without_responses_of"] == f"12 models of bank {whole.bank_id}"
     assert (content["n_models"], content["items_to_run"]) == (0, [6])
     assert "mean_score" not in content["scenarios"][0]
@@ -80,7 +80,7 @@ def test_a_file_of_responses_says_what_it_holds(run, tmp_path):
     )
     path = tmp_path / "responses.parquet"
     write_responses(matrix, path)
-    found = run("info", path, "--format", "json").json
+    found = run.json("info", path)
     assert (found["n_models"], found["n_items"], found["n_scenarios"], found["density"]) == (2, 4, 2, 5 / 8)
     assert found["responses"].startswith("shares of several attempts")
     assert found["scenarios"] == [

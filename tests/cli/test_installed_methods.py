@@ -97,8 +97,8 @@ def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run,
     found = estimate(bank, matrix, method="shrunk")
     expected = 0.5 * estimate(bank, matrix, method="weighted").value[:, 0] + 0.25
     np.testing.assert_allclose(found.value[:, 0], expected)
-    printed = run.ok("estimate", fitted_bank, path, "--method", "shrunk", "--format", "json")
-    assert [row["estimate"] for row in printed.json["rows"]] == found.value.ravel().tolist()
+    printed = run.json("estimate", fitted_bank, path, "--method", "shrunk")
+    assert [row["estimate"] for row in printed["rows"]] == found.value.ravel().tolist()
     shrunk = ESTIMATORS.resolve("shrunk")
     assert ESTIMATORS.label(type(shrunk)(0.9)) == "shrunk (weight 0.9)"
     assert np.isfinite(estimate(bank, matrix, method=Stacked((Weighted(), shrunk))).value[:, 0]).all()
@@ -106,8 +106,8 @@ def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run,
 
 def test_an_installed_selector_selects_and_its_recipe_is_followed(run, fitted_bank, tmp_path):
     chosen = select(load_bank(fitted_bank), 6, method="first", rng=0)
-    printed = run.ok("select", fitted_bank, "-n", 6, "--method", "first", "-o", tmp_path / "s.json", "--format", "json")
-    assert [item["item_id"] for item in printed.json["items"]] == list(chosen.item_ids)
+    printed = run.json("select", fitted_bank, "-n", 6, "--method", "first", "-o", tmp_path / "s.json")
+    assert [item["item_id"] for item in printed["items"]] == list(chosen.item_ids)
     assert chosen.method == "first"
     assert read_recipe(chosen).n_items == 6
 

@@ -11,7 +11,7 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.command import Group
 from itembank.cli.options import ids_of_file, refuse_unused
-from itembank.cli.render import note, print_record, print_rows, working
+from itembank.cli.render import note, working
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import shown, visible
 
@@ -43,10 +43,7 @@ def bank_command() -> None:
 
 
 @verb("list", bank_command)
-def list_command(
-    *,
-    output_format: options.Format,
-) -> None:
+def list_command(*, out: options.Out) -> None:
     """List the banks that every command takes as bank:NAME, and those that can be built.
 
     The table has the usual number of items to run, the cross-validated error of the overall score, and the half-width
@@ -61,8 +58,8 @@ def list_command(
     from itembank.publishing.recipes import list_ready  # noqa: PLC0415
 
     rows = list_ready()
-    if output_format != "table":
-        print_rows(rows, output_format, "bank-list")
+    if not out.is_table:
+        out.rows(rows, "bank-list")
         return
     shown_rows = [
         {
@@ -78,9 +75,8 @@ def list_command(
         }
         for row in rows
     ]
-    print_rows(
+    out.rows(
         shown_rows,
-        output_format,
         "bank-list",
         title="Ready banks, taken as bank:NAME; error and half-width of intervals in points",
         least=("newest", "half_width"),
@@ -112,7 +108,7 @@ def build_command(
         option("Where to put what is fetched.  [default: the user's cache]", metavar="FOLDER", type=options.FOLDER),
     ],
     force: Annotated[bool, "Replace the bank of this name that was built before."],
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Build a ready bank: fetch public results, check them, calibrate, and keep the bank without the results.
 
@@ -139,7 +135,7 @@ def build_command(
         "revision": built.fetched and built.fetched.revision,
         "folder": str(built.folder),
     }
-    print_rows([row], output_format, "bank-build", title="Built")
+    out.rows([row], "bank-build", title="Built")
     own = built.bank.items_to_run
     n_items = built.bank.n_items if own is None else own.n_items
     note(f"Next: itembank select bank:{built.name} -n {n_items} --ids list, run these items, then")
@@ -161,7 +157,7 @@ def _new_bank(*, is_required: bool = True) -> Choices:
     return {
         "output": options.output_option("the new bank", required=is_required),
         "force": option("Replace the bank at -o, if there is one.", type=bool),
-        "output_format": options.Format,
+        "out": options.Out,
     }
 
 
@@ -186,7 +182,7 @@ def _change(name: str, bank: Path, new: Choices, change: "Callable[[Bank, Progre
         "items": changed.n_items,
         "items_aside": changed.n_aside,
     }
-    print_rows([row], new["output_format"], "bank")
+    new["out"].rows([row], "bank")
     note(f"Written to {new['output']}.")
 
 
@@ -246,11 +242,10 @@ def add_items(
         "linking_error": linked.linking_error,
         "further_models": list(linked.further_models),
     }
-    print_record(
+    new["out"].record(
         facts,
         "items",
         linked.rows(),
-        new["output_format"],
         "bank-link",
         heading="New items, scores in points",
         least=("scenario", "n_answers", "mean_response"),

@@ -12,7 +12,7 @@ from itembank.calibration.calibration_specs import METHODS, JointMAP, Variationa
 from itembank.cli import options
 from itembank.cli.new_results import importing_first, note_overall, read_results
 from itembank.cli.options import file_choices, refuse_unused, typed
-from itembank.cli.render import detail, is_verbose, note, print_rows, progress, warnings_as_notes
+from itembank.cli.render import Printer, detail, is_verbose, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument, option, verb
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def calibrate_command(
     ],
     jobs: options.Jobs,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Fit item parameters to the responses of past models and write a bank.
 
@@ -125,9 +125,9 @@ def calibrate_command(
         if parameters:
             if responses:
                 raise click.UsageError("A bank of known --parameters has no past models. Leave RESPONSES out.")
-            _start_known(items, output, {**choices, "benchmark": benchmark or ""}, output_format, force=force)
+            _start_known(items, output, {**choices, "benchmark": benchmark or ""}, out, force=force)
         else:
-            _start(items, responses, output, {**choices, "rng": seed}, output_format, force=force)
+            _start(items, responses, output, {**choices, "rng": seed}, out, force=force)
         return
     if not responses:
         raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
@@ -141,7 +141,7 @@ def calibrate_command(
             refuse_unused((fitted, False, f"results of {MINIMUM_MODELS} models or more"))
             note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
             begun = {"within": within, "across": across, "rng": seed}
-            _begin(matrix.items, matrix, output, begun, output_format, force=force)
+            _begin(matrix.items, matrix, output, begun, out, force=force)
             return
         warn_of_no_overlap(matrix)
         ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
@@ -152,7 +152,7 @@ def calibrate_command(
             with progress("calibrate") as report:
                 ib.prepare(bank, progress=report)
         ib.save_bank(bank, output, overwrite=force)
-    _print_summary(bank, output_format)
+    _print_summary(bank, out)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -209,7 +209,7 @@ def _summary(bank: "Bank") -> dict[str, Any]:
     }
 
 
-def _print_summary(bank: "Bank", output_format: str) -> None:
+def _print_summary(bank: "Bank", out: Printer) -> None:
     """Print what was calibrated: a sentence, and the facts that people need."""
     import numpy as np  # noqa: PLC0415
 
@@ -218,23 +218,17 @@ def _print_summary(bank: "Bank", output_format: str) -> None:
     points = f"{100.0 * known.mean():.1f} points" if known.size else ""
     error = f"; the item model alone predicts scenario scores to {points} (cross-validated)" if points else ""
     facts = _summary(bank)
-    if output_format == "table":
+    if out.is_table:
         facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} (all models answered alike)"
     usual = ("bank", "n_scenarios", "n_dims", "n_degenerate_items", "assumed_questions")
     shown = [*(name for name in usual if name in facts), *([] if facts["converged"] else ["converged"])]
     title = f"Calibrated {bank.n_items:,} items {models}{error}"
-    print_rows([facts], output_format, "calibrate", title=title, columns=() if is_verbose() else shown)
+    out.rows([facts], "calibrate", title=title, columns=() if is_verbose() else shown)
     note_overall(bank)
 
 
 def _start(
-    items: Path,
-    responses: tuple[Path, ...],
-    output: Path,
-    choices: Mapping[str, Any],
-    output_format: str,
-    *,
-    force: bool,
+    items: Path, responses: tuple[Path, ...], output: Path, choices: Mapping[str, Any], out: Printer, *, force: bool
 ) -> None:
     """Begin a bank without past results, or with those of a few models."""
     from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
@@ -246,7 +240,7 @@ def _start(
         if responses:
             with importing_first(responses):
                 matrix = read_new_responses(responses, table)
-        _begin(table, matrix, output, choices, output_format, force=force)
+        _begin(table, matrix, output, choices, out, force=force)
 
 
 def _begin(
@@ -254,7 +248,7 @@ def _begin(
     matrix: "ResponseMatrix | None",
     output: Path,
     choices: Mapping[str, Any],
-    output_format: str,
+    out: Printer,
     *,
     force: bool,
 ) -> None:
@@ -277,13 +271,13 @@ def _begin(
         now, *later = plan.rows()
         widths = {f"half_width_{one['n_models']}_models": one["half_width"] for one in later}
         row |= {"n_items_to_run": plan.n_items, "half_width": now["half_width"], **widths}
-    print_rows([row], output_format, "calibrate", title=f"Bank {output}")
+    out.rows([row], "calibrate", title=f"Bank {output}")
     if plan is not None:
         _say_what_to_expect(bank, plan)
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
 
 
-def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_format: str, *, force: bool) -> None:
+def _start_known(items: Path, output: Path, choices: Mapping[str, Any], out: Printer, *, force: bool) -> None:
     """Make a bank of known item parameters, and write the items to run beside it if the file names them."""
     with warnings_as_notes():
         bank = ib.banks.start(items, parameters=True, **choices)
@@ -291,7 +285,7 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_f
     own = bank.items_to_run
     if own is not None:
         own.save(output / "selection.json")
-    _print_summary(bank, output_format)
+    _print_summary(bank, out)
     if own is None:
         note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
     else:

@@ -14,9 +14,11 @@ from itembank.cli.check_tables import Checks, print_checks
 from itembank.cli.main import EXIT_FAILED, EXIT_IMPRECISE
 from itembank.cli.new_results import note_known_models, note_overall, read_new_results, read_results
 from itembank.cli.options import ids_of_file, is_bank, refuse_unused, report_result
-from itembank.cli.render import detail, is_verbose, note, print_record, print_rows, working
+from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, working
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import DataError, visible
+from itembank.files.atomic import check_destination, replacing_file
+from itembank.spreadsheets import write_guarded_csv
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,8 +43,6 @@ ENOUGH_FOR_DRIFT = 5
 def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     """Refuse before the work what could not be written after it."""
     if path is not None:
-        from itembank.files.atomic import check_destination  # noqa: PLC0415
-
         if path.suffix.lower() not in {".csv", ".parquet"}:
             raise click.BadParameter(f"must end in .csv or .parquet, got {path.name!r}; a page is written by --report.")
         check_destination(path)
@@ -113,7 +113,7 @@ def check_command(
     sources: Annotated[tuple[Path, ...], argument(metavar="BANK|RESPONSES...", type=options.BankPath(file_okay=True))],
     items: Annotated[Choices, {"Items: of a bank alone, or of RESPONSES alone": _ITEMS}],
     models: Annotated[Choices, {"New models: a BANK, then RESPONSES": _MODELS}],
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Find what is wrong: with the items of a benchmark, or with new models on a bank.
 
@@ -144,13 +144,13 @@ def check_command(
     """  # noqa: D301
     if len(sources) > 1 and is_bank(sources[0]):
         refuse_unused((items, False, "a bank or RESPONSES alone, whose items are examined"))
-        _check_models(sources[0], sources[1:], models, output_format)
+        _check_models(sources[0], sources[1:], models, out)
     else:
         refuse_unused((models, False, "a BANK and RESPONSES of new models"))
-        _check_items(sources, items, output_format)
+        _check_items(sources, items, out)
 
 
-def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_format: str) -> None:
+def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
     """Examine items, by a bank or by responses."""
     refuse_unused(("clusters", asked["by"] is not None, "--by COLUMN"))
     reasons, fail_on, output = asked["reasons"], asked["fail_on"], asked["output"]
@@ -161,21 +161,18 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_for
         audit = ib.diagnostics.audit_items(given, known=known, **how, progress=report)
     chosen = audit.having(reasons) if reasons else audit.flagged
     if output is not None:
-        from itembank.files.atomic import replacing_file  # noqa: PLC0415
-        from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
-
         is_csv = output.suffix.lower() == ".csv"
         with replacing_file(output) as temporary:
             write_guarded_csv(audit.table, temporary) if is_csv else audit.table.write_parquet(temporary)
         note(f"{audit.table.height} items written to {output}.")
-    _print_audit(audit, chosen.head(asked["n_rows"]), output_format)
+    _print_audit(audit, chosen.head(asked["n_rows"]), out)
     if chosen.is_empty():
         note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")
     if chosen.height > asked["n_rows"]:
         note(f"{asked['n_rows']} of {chosen.height} shown: --most N for more, -o FILE for all.")
     if isinstance(given, ib.Bank) and (words := ib.diagnostics.outlook(given).in_words):
         detail(words)
-    report_result(asked["report"], output_format, partial(_page, audit, given, sources))
+    report_result(asked["report"], out, partial(_page, audit, given, sources))
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
     if found:
         click.echo(f"Failed: there are items flagged {', '.join(found)} (--fail-on).", err=True)
@@ -190,12 +187,12 @@ def _page(audit: "ItemAudit", given: "Bank | ResponseMatrix", sources: Sequence[
     return audit_page(audit, title=f"Audit of {name}", command=typed)
 
 
-def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:
+def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", out: Printer) -> None:
     """Print the facts and the items."""
     facts, shown = audit.to_dict(), COLUMNS if is_verbose() else COLUMNS[:-2]
     columns = [name for name in shown if name != "text" or name in chosen.columns]
-    if output_format != "table":
-        print_record(facts, "items", chosen.to_dicts(), output_format, "check-items")
+    if not out.is_table:
+        out.record(facts, "items", chosen.to_dicts(), "check-items")
         return
     told = {"n_models": facts["n_models"]}
     for name, count in audit.counts.items():
@@ -205,11 +202,10 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str)
     if audit.labels is not None:  # how well known bad items are found
         first = "".join(f", {100.0 * share:.0f} % of the first {n} flagged" for n, share in audit.labels.first.items())
         told["known to be bad"] = f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"
-    print_record(
+    TABLE.record(
         told,
         "items",
         [_audit_row(row) for row in chosen.to_dicts()],
-        "table",
         "check-items",
         title=f"Flagged: {audit.said}",
         heading=f"Items by {audit.order}",
@@ -249,12 +245,12 @@ def _print_groups(differential: "DifferentialItems") -> None:
         for row in differential.scores.to_dicts()
     ]
     title = f"Scores by {differential.column}, in points at equal ability"
-    print_rows(rows, "table", "check-items", title=title)
+    TABLE.rows(rows, "check-items", title=title)
     for one in differential.notes:
         note(f"Note: {visible(one)}")
 
 
-def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], output_format: str) -> None:
+def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
     """Examine how models fit a bank, whether its items drifted, and how good its estimates are."""
     from itembank.auditing.run_conditions import with_same_content  # noqa: PLC0415
     from itembank.estimation.observations import known_items  # noqa: PLC0415
@@ -274,7 +270,7 @@ def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, A
         note_known_models(loaded, known.model_ids)
         same, changes = with_same_content(loaded, known)
         checks = _examined(loaded, answers._replace(responses=same), asked, changes, report)
-    print_checks(checks, output_format)
+    print_checks(checks, out)
     if checks.accuracy is not None:
         note_overall(loaded)
     if not checks.suits:

@@ -12,9 +12,7 @@ Sections = Mapping[str, Sequence[str]]
 
 OPTIONS = "Options"
 SESSION = "Choosing items, when to stop"
-EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
-    SESSION: ("itembank session start",),
-}
+EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {SESSION: ("itembank session start",)}
 """Headings below which help lists names alone, and the commands whose help explains these options."""
 HEADING = "itembank_heading"
 

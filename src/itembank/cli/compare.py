@@ -12,10 +12,12 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.new_results import importing_first, note_flagged, note_known_models, read_new_results
 from itembank.cli.options import is_bank, refuse_unused, report_result
-from itembank.cli.render import detail, note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.cli.render import Printer, detail, note, progress, refuse_empty, warnings_as_notes
 from itembank.cli.signatures import MethodName, NamedChoice, argument, option, verb
 from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.errors import DataWarning
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, REPEATED, DifferenceEstimand
+from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ def compare_command(
     match: options.Match,
     allow_mixed_prompts: options.MixedPrompts,
     errors: options.LostAnswers,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Compare models that ran the same items.
 
@@ -86,9 +88,7 @@ def compare_command(
     """  # noqa: D301
     from itembank.comparison.compared_models import bank_and_targets  # noqa: PLC0415
     from itembank.comparison.without_bank import joined  # noqa: PLC0415
-    from itembank.errors import DataWarning  # noqa: PLC0415
     from itembank.readers.read import read_matrix  # noqa: PLC0415
-    from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
 
     has_bank = is_bank(sources[0])
     if len(sources) == has_bank:
@@ -118,7 +118,7 @@ def compare_command(
         compared = partial(compared, models=models or None, selection=chosen, spec=spec)
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)
-    _print(comparison, output_format, is_ranking=ranking)
+    _print(comparison, out, is_ranking=ranking)
     if loaded is not None:
         note_flagged(comparison, loaded.n_compared_models)
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
@@ -133,15 +133,15 @@ def compare_command(
             return ib.pages.comparison_page(comparison, by_scenario=every, command=typed)
         return ib.pages.comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
 
-    report_result(report, output_format, page)
+    report_result(report, out, page)
 
 
-def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:
+def _print(comparison: "Comparison", out: Printer, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
     rows = comparison.ranking_rows() if is_ranking else comparison.rows()
-    if output_format == "table" and is_ranking:
+    if out.is_table and is_ranking:
         rows = [_ranking_cells(row, comparison.spec.level) for row in rows]
-    elif output_format == "table":
+    elif out.is_table:
         rows = [_cells(row, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
     if not is_ranking and len(comparison.targets) == comparison.n_pairs == 1:
@@ -150,9 +150,8 @@ def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) ->
         title = f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
         by_bank = f", by {comparison.method}, bank {comparison.bank_id}" if comparison.bank_id else ""
         title += f", in points{by_bank}"
-    print_rows(
+    out.rows(
         rows,
-        output_format,
         "ranking" if is_ranking else "compare",
         title=title,
         columns=[name for name in rows[0] if name != "target" or len(comparison.targets) > 1],

@@ -6,7 +6,7 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.new_results import note_overall, read_new_results, say_notes, typicality_text
 from itembank.cli.options import refuse_unused, report_result
-from itembank.cli.render import detail, is_verbose, note, print_rows, print_side_by_side, refuse_empty, working
+from itembank.cli.render import Printer, detail, is_verbose, note, print_side_by_side, refuse_empty, working
 from itembank.cli.signatures import MethodName, option, verb
 from itembank.errors import visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, IntervalChoice
@@ -23,10 +23,7 @@ RESTS_ON = {
 """Kinds of intervals in the note below a table; `MEANING` says more."""
 SMALLEST_ERROR = 0.05
 """In points: of all items, or nearly, there is no error to tell."""
-TITLES = {
-    "run": "Estimated full-benchmark scores",
-    "repeated": "Estimated full-benchmark scores over repeated runs",
-}
+TITLES = {"run": "Estimated full-benchmark scores", "repeated": "Estimated full-benchmark scores over repeated runs"}
 """What the table shows for each estimand."""
 
 
@@ -66,7 +63,7 @@ def estimate_command(
     report: options.Report,
     match: options.Match,
     allow_mixed_prompts: options.MixedPrompts,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Estimate what new models would score on the full benchmark.
 
@@ -81,7 +78,7 @@ def estimate_command(
       itembank estimate bank results.parquet --selection selection.json --wide
       itembank estimate bank new-model.csv --selection random.json --interval design
     """  # noqa: D301
-    refuse_unused(("is_wide", output_format == "table", "--format table: JSON and CSV have all scenarios"))
+    refuse_unused(("is_wide", out.is_table, "--format table: JSON and CSV have all scenarios"))
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole
     how: dict[str, Any] = {"method": method, "interval": interval, "estimand": estimand, "level": level}
@@ -90,7 +87,7 @@ def estimate_command(
         reading: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors}
         matrix = read_new_results(loaded, responses, chosen, keep_others=True, **reading)
         estimates = ib.estimate(loaded, matrix, selection=chosen, progress=advance, **how)
-    print_estimates(estimates, output_format, is_wide=is_wide)
+    print_estimates(estimates, out, is_wide=is_wide)
     if not estimates.is_exact.all():
         points = 100.0 * estimates.cross_validated_error
         error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
@@ -105,7 +102,7 @@ def estimate_command(
     note_overall(loaded)
     say_notes(estimates.notes)
     report_result(
-        *(report, output_format),
+        *(report, out),
         lambda typed: ib.pages.estimates_page(
             *(loaded, matrix, estimates, chosen),
             files=[str(one) for one in responses],
@@ -116,18 +113,18 @@ def estimate_command(
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
 
 
-def print_estimates(estimates: "ScoreEstimates", output_format: str, *, is_wide: bool = False) -> None:
+def print_estimates(estimates: "ScoreEstimates", out: Printer, *, is_wide: bool = False) -> None:
     """Print the rows; a table has each estimate with its interval and the items behind it.
 
     Of several models it has the main score alone, or, wide, the scores of all scenarios.
     """
     rows = estimates.rows()
     columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total"]
-    is_of_several = output_format == "table" and len(estimates.model_ids) > 1
+    is_of_several = out.is_table and len(estimates.model_ids) > 1
     if is_wide and is_of_several:
         _print_wide(estimates)
         return
-    if output_format == "table":
+    if out.is_table:
         columns += ["typicality"] * any(row["typicality"] is not None for row in rows)
         main = estimates.main_target
         rows = [{**row, "typicality": typicality_text(row, main)} for row in without_only_scenario(rows)]
@@ -137,7 +134,7 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str, *, is_wide:
         if is_of_several and {row["target"] for row in rows} == {OVERALL}:
             columns.remove("target")
     title = f"{_title(estimates)}, in points of 100, by {estimates.method}, bank {estimates.bank_id}"
-    print_rows(rows, output_format, "estimate", title=title, columns=columns, least=("typicality", "items"))
+    out.rows(rows, "estimate", title=title, columns=columns, least=("typicality", "items"))
 
 
 def _title(estimates: "ScoreEstimates") -> str:

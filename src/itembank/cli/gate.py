@@ -4,20 +4,21 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast, get_args
 
 import click
 
 from itembank.cli import options
 from itembank.cli.command import Group
-from itembank.cli.new_results import importing_first
+from itembank.cli.new_results import importing_first, read_new_results
 from itembank.cli.options import refuse_unused, typed_command, write_report
-from itembank.cli.render import note, print_exactly, print_object, print_rows, warnings_as_notes, working
+from itembank.cli.render import TABLE, Printer, note, print_exactly, print_object, warnings_as_notes, working
 from itembank.cli.session_run import RUNNING, command_options, ends_like_ctrl_c, note_failure
 from itembank.cli.signatures import Choices, NamedChoice, argument, option, verb
 from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
+from itembank.readers.reading_specs import ReadingSpec
 
 if TYPE_CHECKING:
     from itembank.bank import banks
@@ -81,11 +82,9 @@ _OUTPUTS: Choices = {
         "Also write the verdict as JUnit XML.", metavar="FILE", type=options.NEW_FILE, callback=_checked_file
     ),
     "github": option(
-        "Also write an annotation and a summary of the job in GitHub Actions.",
-        type=bool,
-        callback=_checked_file,
+        "Also write an annotation and a summary of the job in GitHub Actions.", type=bool, callback=_checked_file
     ),
-    "output_format": options.Format,
+    "out": options.Out,
 }
 
 
@@ -160,7 +159,7 @@ def verdict_command(
             for path in (baseline, candidate)
         )
         if self_test:
-            _end_self_test(GatePair.of(*as_counted(one, other, spec.errors)), spec, outputs["output_format"])
+            _end_self_test(GatePair.of(*as_counted(one, other, spec.errors)), spec, outputs["out"])
             return
         found = gate(
             one,
@@ -176,7 +175,7 @@ def verdict_command(
     if repeats:
         pair = GatePair.of(*as_counted(one, other, spec.errors), allow_mixed_prompts=True)
         more = more_items_or_repeats(pair, spec)
-    print_gate(found, outputs["output_format"], more)
+    print_gate(found, outputs["out"], more)
     quoted = shlex.quote(str(baseline))
     then = {
         "undecided": ("The difference of these two runs alone", f"{typed_command()} --estimand run")
@@ -192,24 +191,24 @@ def verdict_command(
     end_gate(found, outputs, then.get(found.verdict))
 
 
-def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None:
+def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
     """Print what two runs of the same set-up say."""
     from itembank.gating.noise import self_test  # noqa: PLC0415
 
     found = self_test(pair, spec)
-    if output_format != "table":
-        if output_format == "json":
+    if not out.is_table:
+        if out.is_json:
             print_object(found.to_dict(), "gate-self-test")
         else:
-            print_rows(found.rows(), "csv", "gate-self-test")
+            out.rows(found.rows(), "gate-self-test")
         return
     click.echo(f"{found.sentence}\n")
     title = "Noise floor of a score, and of a difference: standard errors in points"
-    print_rows(found.floor(), "table", "gate-self-test", title=title)
+    TABLE.rows(found.floor(), "gate-self-test", title=title)
     rows = [{n: v if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
     click.echo("")
     title = "How often a candidate that is the same fails, passes, or falls below a threshold; margins in points"
-    print_rows(rows, "table", "gate-self-test", title=title)
+    TABLE.rows(rows, "gate-self-test", title=title)
 
 
 def read_run(
@@ -222,9 +221,7 @@ def read_run(
     repeats: bool = False,
 ) -> "ResponseMatrix":
     """Read the results of one model, without the warning that they are of some items only."""
-    from itembank.cli.new_results import read_new_results  # noqa: PLC0415
     from itembank.readers.read import read_matrix  # noqa: PLC0415
-    from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
 
     if bank is not None:
         return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
@@ -238,12 +235,12 @@ def read_run(
         return read_matrix(list(paths), spec)
 
 
-def print_gate(found: "Gate", output_format: str, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
+def print_gate(found: "Gate", out: Printer, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
     """Print a verdict, and what more items and repeats would bring."""
-    if output_format == "json":
+    if out.is_json:
         print_object({**found.to_dict(), **({"repeats": list(repeats)} if repeats else {})}, "gate")
-    elif output_format == "csv":
-        print_rows(found.rows(), "csv", "gate")
+    elif out.is_csv:
+        out.rows(found.rows(), "gate")
     else:
         click.echo(coloured(found.sentence))
         click.echo("")
@@ -282,7 +279,7 @@ def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | 
         if summary is not None:
             with summary.open("a", encoding="utf-8") as file:
                 file.write(step_summary(found))
-        is_read_by_programs = outputs["output_format"] != "table" or bool(found.next_items)
+        is_read_by_programs = not outputs["out"].is_table or bool(found.next_items)
         click.echo(github_annotation(found), err=is_read_by_programs)  # GitHub reads both
     click.get_current_context().exit(found.exit_code)
 
@@ -298,7 +295,7 @@ def start_command(
     ids: Ids,
     match: options.Match,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Plan a gate in stages from the baseline's results, and print the first items to run.
 
@@ -323,7 +320,7 @@ def start_command(
         plan = start_gate(given, bank=bank, probabilities=known, spec=spec)
         plan.save(output)
     first = plan.next_items()
-    if output_format == "json":
+    if out.is_json:
         facts = {"gate": str(output), "bank": plan.bank_id, "n_total": len(plan.order), "looks": list(plan.sizes)}
         print_object({**facts, "next_items": list(first)}, "gate-start")
     else:
@@ -382,7 +379,7 @@ def next_command(
             raise click.UsageError("The candidate needs a name: --model-id NAME.")
         with warnings_as_notes():
             found = _run_by_command(gate, model_id, errors, how, running)
-        print_gate(found, outputs["output_format"])
+        print_gate(found, outputs["out"])
         end_gate(found, outputs)
         return
     loaded = plan.bank()
@@ -394,11 +391,11 @@ def next_command(
     if found.next_items:
         words = shlex.join(["itembank", "gate", "next", str(gate), *map(str, candidate), "NEXT_RESULTS"])
         then = (f"When the next {len(found.next_items)} items are answered", words)
-    if found.next_items and outputs["output_format"] == "table":
+    if found.next_items and outputs["out"].is_table:
         note(coloured(found.sentence))
         _print_items(found.next_items, ids, plan)
     else:
-        print_gate(found, outputs["output_format"])
+        print_gate(found, outputs["out"])
     end_gate(found, outputs, then)
 
 
@@ -406,8 +403,6 @@ def _run_by_command(
     gate: Path, model_id: str, errors: "Errors | None", how: Mapping[str, Any], running: Mapping[str, Any]
 ) -> "Gate":
     """Run stages by a command until there is a verdict; answers are kept beside the gate."""
-    from typing import cast  # noqa: PLC0415
-
     from itembank.gating.running import open_gate_run  # noqa: PLC0415
     from itembank.harnesses.commands import CommandItems, CommandSpec, file_name  # noqa: PLC0415
     from itembank.harnesses.drive import drive  # noqa: PLC0415

@@ -12,8 +12,12 @@ import click
 import itembank as ib
 from itembank.cli import options
 from itembank.cli.options import file_choices, refuse_unused, typed
-from itembank.cli.render import is_verbose, note, print_rows, working
+from itembank.cli.render import Printer, is_verbose, note, working
 from itembank.cli.signatures import Choices, argument, option, verb
+from itembank.errors import shown, visible
+from itembank.files.memory import allowing
+from itembank.readers.public.sources import GIGABYTE, public_source
+from itembank.readers.public.sources import SOURCES as STORES
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES
 
@@ -72,8 +76,7 @@ _READING: Choices = {
     },
     "What the response is, and names of columns": {
         "metric": _field(
-            "The metric (or scorer) to take as response. Repeat it for an order of preference.",
-            metavar="[TASK=]NAME",
+            "The metric (or scorer) to take as response. Repeat it for an order of preference.", metavar="[TASK=]NAME"
         ),
         "filter_name": _field("lm-eval: the filter to take. Repeatable.", "--filter", metavar="[TASK=]NAME"),
         "true_value": _field("The response that is right, if unusual.", metavar="VALUE"),
@@ -145,7 +148,7 @@ def import_command(
     items: Items,
     reading: Annotated[Choices, _READING],
     spec_file: SpecFile,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Turn per-item results into a response file.
 
@@ -168,7 +171,7 @@ def import_command(
         read: Read = partial(_answers_of_session, paths[0])
     else:
         read = _reader(paths, _spec(form, reading, spec_file))
-    _write(partial(read, models=models, items=items), output, output_format)
+    _write(partial(read, models=models, items=items), output, out)
 
 
 def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known: Path | None) -> "ResponseMatrix":
@@ -192,7 +195,6 @@ def _spec(form: str | None, reading: Choices, spec_file: Path | None) -> Reading
 
 def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
     """Find out what is to be read; what reads it says what it found in folders, and what is ignored."""
-    from itembank.files.memory import allowing  # noqa: PLC0415
     from itembank.readers.collecting import find_sources  # noqa: PLC0415
     from itembank.readers.matrix import warn_of_lost, warn_of_partial_runs  # noqa: PLC0415
     from itembank.readers.read import read_found, source_kinds  # noqa: PLC0415
@@ -205,7 +207,6 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
 
     def read(**known: Any) -> "ResponseMatrix":
         unknown = found.unknown if found.paths else ()
-        from itembank.errors import shown, visible  # noqa: PLC0415
 
         if unknown:
             names = visible(shown([str(path) for path in unknown]))
@@ -222,7 +223,6 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
 
 def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
     """Name the columns of the first table with some that are not read and that may say the items' scenario."""
-    from itembank.errors import shown, visible  # noqa: PLC0415
     from itembank.readers.table import scenario_columns  # noqa: PLC0415
 
     for path in (path for form, paths in found.paths.items() if form in {"auto", "long"} for path in paths):
@@ -238,14 +238,12 @@ def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
 
 def _say_found(rows: "ResponseRows") -> None:
     """Say what there is in one format."""
-    from itembank.errors import visible  # noqa: PLC0415
-
     table = rows.item_table
     tasks = next((table[name].n_unique() for name in ("task", "scenario") if name in table.columns), 1)
     note(f"Found {visible(rows.source)}: {rows.models.n_names} models, {tasks} tasks, {rows.n_rows} responses.")
 
 
-def _write(read: "Read", output: Path, output_format: str) -> None:
+def _write(read: "Read", output: Path, out: Printer) -> None:
     """Read with `read(progress=...)`, write, and say what was read."""
     from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
     from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415
@@ -256,9 +254,8 @@ def _write(read: "Read", output: Path, output_format: str) -> None:
         is_apart = warn_of_no_overlap(responses)
         ib.write_responses(responses, output)
     about = about_responses(responses, output)
-    print_rows(
+    out.rows(
         [about],
-        output_format,
         "responses",
         title=f"{output}: answers of {about['n_models']:,} models to {about['n_items']:,} items",
         columns=() if is_verbose() else [name for name in BRIEF if about[name] not in (None, 0)],
@@ -375,7 +372,7 @@ def download_command(
     models: options.Models,
     items: Items,
     spec_file: SpecFile,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Fetch a public store of results, and turn it into a response file: SWE-bench, Open LLM Leaderboard, BFCL, ...
 
@@ -390,10 +387,9 @@ def download_command(
     itembank import on the folder of the files.
     """  # noqa: D301
     if is_list:
-        _list_sources(output_format)
+        _list_sources(out)
         return
     from itembank.readers.public.fetch import fetch_public  # noqa: PLC0415
-    from itembank.readers.public.sources import public_source  # noqa: PLC0415
 
     if not name or output is None:
         raise click.UsageError("needs a NAME (see --list) and -o/--output.")
@@ -404,13 +400,11 @@ def download_command(
     else:
         with working("download") as report:
             folder = fetch_public(name, into, models=models_wanted, only=only, progress=report)
-    _write(partial(_read_public, name, folder, spec_file, models=models, items=items), output, output_format)
+    _write(partial(_read_public, name, folder, spec_file, models=models, items=items), output, out)
 
 
-def _list_sources(output_format: str) -> None:
+def _list_sources(out: Printer) -> None:
     """Print the table of sources."""
-    from itembank.readers.public.sources import GIGABYTE, SOURCES  # noqa: PLC0415
-
     rows = [
         {
             "name": one.name,
@@ -424,17 +418,17 @@ def _list_sources(output_format: str) -> None:
             "most_gigabytes": None if one.download is None else one.download.most_bytes // GIGABYTE,
             "address": one.address,
         }
-        for one in SOURCES.values()
+        for one in STORES.values()
     ]
-    if output_format != "table":
-        print_rows(rows, output_format, "sources")
+    if not out.is_table:
+        out.rows(rows, "sources")
         return
     for row in rows:
         row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
     where = ("version", "most_gigabytes", "address")
     columns = [name for name in rows[0] if name not in where]
-    print_rows(rows, output_format, "sources", title="Public sources", columns=columns)
-    print_rows(rows, output_format, "sources", title="Where they are", columns=("name", *where))
+    out.rows(rows, "sources", title="Public sources", columns=columns)
+    out.rows(rows, "sources", title="Where they are", columns=("name", *where))
     note(
         "A download takes the newest commit of the branch. Its size is not known before; above most_gigabytes it is "
         "refused."
@@ -444,7 +438,6 @@ def _list_sources(output_format: str) -> None:
 def _read_public(name: str, folder: Path, spec_file: Path | None, **known: Any) -> "ResponseMatrix":
     """Read, and say how the scores compare with the published ones."""
     from itembank.readers.public.read_public import read_public  # noqa: PLC0415
-    from itembank.readers.public.sources import public_source  # noqa: PLC0415
 
     chosen = {**public_source(name).choices, **file_choices(spec_file, ReadingSpec)}
     found = read_public(name, folder, spec=ReadingSpec(**chosen), **known)

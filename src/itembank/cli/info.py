@@ -11,9 +11,10 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.new_results import note_overall
 from itembank.cli.options import checked_report_path, refuse_unused, typed_command, write_report
-from itembank.cli.render import is_verbose, note, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.render import TABLE, Printer, is_verbose, note, progress, warnings_as_notes
 from itembank.cli.signatures import argument, option, verb
 from itembank.errors import shown, visible
+from itembank.methods import entry_points_of
 
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
@@ -46,7 +47,7 @@ def info_command(
     bank: Annotated[Path, argument(type=options.BankPath(file_okay=True))],
     other: Annotated[Path | None, argument(type=options.BankPath())],
     log: Annotated[bool, "Show the bank's history: every change, the newest last."],
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Show what is in a bank: models, items, scores by scenario; with --verbose the item model and all else.
 
@@ -64,26 +65,20 @@ def info_command(
     if other is not None:
         found = ib.banks.diff(bank, other)
         rows = found.rows()
-        if output_format == "table":
+        if out.is_table:
             rows = [{**row, "ids": shown(row["ids"])} for row in rows]
-        print_record(
-            found.to_dict(),
-            "differences",
-            rows,
-            output_format,
-            "info-differences",
-            title=f"{bank} and {other}",
-            heading="Differences",
+        out.record(
+            found.to_dict(), "differences", rows, "info-differences", title=f"{bank} and {other}", heading="Differences"
         )
     elif bank.is_file():
-        _show_responses(bank, output_format)
+        _show_responses(bank, out)
     elif log:
-        _show_history(ib.load_bank(bank), output_format)
+        _show_history(ib.load_bank(bank), out)
     else:
-        _show_bank(bank, output_format)
+        _show_bank(bank, out)
 
 
-def _show_bank(bank: Path, output_format: str) -> None:
+def _show_bank(bank: Path, out: Printer) -> None:
     """Print what is in a bank."""
     from itembank.bank.banks import KNOWN_PARAMETERS  # noqa: PLC0415
 
@@ -93,7 +88,7 @@ def _show_bank(bank: Path, output_format: str) -> None:
     about |= {"newest_model": outlook.newest and outlook.newest.isoformat(), "months_old": outlook.months_old()}
     about |= {"n_never_solved": outlook.n_never_solved, "outlook": outlook.rows()}
     rows = _scenario_rows(loaded)
-    is_table = output_format == "table"
+    is_table = out.is_table
     if is_table and loaded.targets.n_scenarios == 1:
         rows = rows[1:]
     has_no_fit = not loaded.calibration.is_fitted or loaded.calibration.method == KNOWN_PARAMETERS
@@ -102,11 +97,10 @@ def _show_bank(bank: Path, output_format: str) -> None:
     meaning = ". item_model_bias: cross-validated error of the scores that the item model predicts alone"
     scores = f"Scores of past models, in points{meaning if is_verbose() else ''}"
     brief = [name for name in rows[0] if name not in ("weight", "item_model_bias", "precision")]
-    print_record(
+    out.record(
         _explained(about) if is_table else about,
         "scenarios",
         rows,
-        output_format,
         "info",
         title=title,
         facts=facts,
@@ -118,7 +112,7 @@ def _show_bank(bank: Path, output_format: str) -> None:
         if loaded.calibration.caution:
             note(loaded.calibration.caution)
         if is_verbose() and outlook.rows():
-            print_rows(outlook.rows(), "table", "info", title=OUTLOOK)
+            TABLE.rows(outlook.rows(), "info", title=OUTLOOK)
         note_overall(loaded)
         note(f"To see more as a page: itembank report {bank} -o bank.html")
 
@@ -141,14 +135,14 @@ def _in_a_sentence(bank: "Bank") -> str:
     return f"{size}; scores from {known[0][0]} items are good to ±{100.0 * known[0][1]:.1f} points{whose}"
 
 
-def _show_history(bank: "Bank", output_format: str) -> None:
+def _show_history(bank: "Bank", out: Printer) -> None:
     """Print every change of a bank."""
     changes = () if bank.history is None else bank.history.changes
-    rows = [_in_words(change) if output_format == "table" else asdict(change) for change in changes]
+    rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
     if not rows:
         note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
     title = f"{visible(bank.name) or 'Bank'} {bank.version}, bank {bank.bank_id}, score {bank.target_id}"
-    print_rows(rows, output_format, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
+    out.rows(rows, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
 
 
 def _in_words(change: "Change") -> dict[str, Any]:
@@ -177,7 +171,7 @@ def _counted(counts: dict[str, Any]) -> str:
     return " ".join(f"{sign}{ids.n}" for sign, ids in counts.items() if ids.n)
 
 
-def _show_responses(path: Path, output_format: str) -> None:
+def _show_responses(path: Path, out: Printer) -> None:
     """Print what is in a file of responses."""
     from itembank.cli.import_results import about_responses, note_means, scenario_rows  # noqa: PLC0415
 
@@ -189,11 +183,10 @@ def _show_responses(path: Path, output_format: str) -> None:
         about["responses"] = "shares of several attempts (family binomial or beta-binomial)"
     del about["is_binary"]
     rows = scenario_rows(responses)
-    print_record(
-        {**about, "density": f"{about['density']:.4g} ({WORDS['density']})"} if output_format == "table" else about,
+    out.record(
+        {**about, "density": f"{about['density']:.4g} ({WORDS['density']})"} if out.is_table else about,
         "scenarios",
         rows,
-        output_format,
         "info-responses",
         title=f"Answers of {about['n_models']:,} models to {about['n_items']:,} items",
         facts=("n_scenarios", "responses", "density", "mean_response", "n_trials", "costs"),
@@ -361,7 +354,6 @@ def report_command(
     Dates, sizes and makers of models come from columns of the model table with usual names (release_date, params, org,
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
     """  # noqa: D301
-    from itembank.methods import entry_points_of  # noqa: PLC0415
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
     is_session = source.is_file() and is_journal(source)

@@ -62,7 +62,6 @@ def read_new_results(
     With `same_content`, items whose content is not the bank's are refused, and other prompts unless they were allowed;
     items outside the selection may have any.
     """
-    from itembank.errors import shown  # noqa: PLC0415
     from itembank.readers.agreement import (  # noqa: PLC0415
         check_same_content,
         check_same_prompts,

@@ -10,12 +10,16 @@ import click
 from click.core import ParameterSource
 
 import itembank as ib
-from itembank.cli.render import detail, is_quiet, note
+from itembank.cli.render import Printer, detail, is_quiet, note
 from itembank.cli.signatures import Maker, NamedChoice, argument, option
+from itembank.errors import DataError
+from itembank.files.atomic import check_no_bank, kept_aside
 from itembank.files.documents import Named, read_choices
+from itembank.files.hub import is_hub_name, quieten
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses import score_names
 from itembank.responses.error_kinds import Errors
+from itembank.spreadsheets import unguarded
 
 if TYPE_CHECKING:
     from itembank.pages.blocks import Chart
@@ -33,8 +37,6 @@ class _NoBank(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse the folder of a bank."""
-        from itembank.files.atomic import check_no_bank  # noqa: PLC0415
-
         path = Path(str(super().convert(value, param, ctx)))
         check_no_bank(path)
         return path
@@ -44,6 +46,14 @@ OTHER_FOLDER = _NoBank(file_okay=False, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 ANY_PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(min=1)
+
+
+class _Form(NamedChoice):
+    """A form in which results are printed."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return what prints in it."""
+        return Printer(super().convert(value, param, ctx))
 
 
 class BankPath(click.Path):
@@ -58,13 +68,10 @@ class BankPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check that there is a folder, or that the name is one; nothing is pulled yet."""
         from itembank.bank.bank_places import check_bank_name, is_bank_name  # noqa: PLC0415
-        from itembank.files.hub import is_hub_name  # noqa: PLC0415
 
         if is_bank_name(value):
             check_bank_name(value)
             if is_quiet() and is_hub_name(value):
-                from itembank.files.hub import quieten  # noqa: PLC0415
-
                 quieten()
             return Path(value)
         if not self.file_okay and Path(value).is_file():
@@ -73,7 +80,6 @@ class BankPath(click.Path):
             self.fail(words, param, ctx)
         if not Path(value).exists():
             from itembank.bank.bank_records import where_a_bank_is  # noqa: PLC0415
-            from itembank.files.atomic import kept_aside  # noqa: PLC0415
 
             if kept_aside(Path(value)) is not None:
                 self.fail(f"{value} is not there. {where_a_bank_is(Path(value))}", param, ctx)
@@ -173,7 +179,9 @@ Level: TypeAlias = Annotated[float, option("Level of the intervals.", default=0.
 Seed: TypeAlias = Annotated[
     int, option("Seed of everything random.", metavar="N", type=click.IntRange(min=0), default=0)
 ]
-Format: TypeAlias = Annotated[str, option("How to print the result.", "--format", type=FORMATS, default="table")]
+Out: TypeAlias = Annotated[
+    Printer, option("How to print the result.", "--format", type=_Form(FORMATS), default="table")
+]
 
 
 def output_option(what: str, **more: Any) -> Maker:
@@ -240,7 +248,6 @@ def refuse_unused(*rules: tuple[str | Iterable[str], bool, str]) -> None:
 def ids_of_file(path: Path) -> tuple[str, ...]:
     """Read item ids from a selection (.json), a table with a column `item_id`, or a text file, one a line."""
     from itembank.readers.matrix import read_known  # noqa: PLC0415
-    from itembank.spreadsheets import unguarded  # noqa: PLC0415
 
     kinds = {one.casefold() for one in path.suffixes}
     if ".json" in kinds:
@@ -253,8 +260,6 @@ def ids_of_file(path: Path) -> tuple[str, ...]:
 
 def listed_ids(path: Path) -> tuple[str, ...]:
     """Read item ids, one a line, kept to the letter."""
-    from itembank.errors import DataError  # noqa: PLC0415
-
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -286,14 +291,14 @@ def write_report(page: "Page", path: Path) -> None:
     note(f"Report: {page.save(path)}")
 
 
-def report_result(path: Path | None, output_format: str, page: "Callable[[str], Page]") -> None:
+def report_result(path: Path | None, out: Printer, page: "Callable[[str], Page]") -> None:
     """Write the page of a result if one was asked for; else say below a table how to see it.
 
     `page` makes the page from the command as it was typed.
     """
     if path is not None:
         write_report(page(typed_command()), path)
-    elif output_format == "table":
+    elif out.is_table:
         detail("To see this as a page: --report FILE.html")
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import itembank as ib
 from itembank.cli import options
-from itembank.cli.render import detail, note, print_record, warnings_as_notes
+from itembank.cli.render import detail, note, warnings_as_notes
 from itembank.cli.signatures import option, verb
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def plan_command(
     level: options.Level,
     power: Annotated[float, "Probability of finding --difference to be significant, between 0 and 1."] = 0.8,
     max_items: Annotated[int | None, option("Plan for no more items than these.", type=options.COUNT)],
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Find how many items a question needs, from the bank alone.
 
@@ -48,11 +48,10 @@ def plan_command(
     goal: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     with warnings_as_notes():
         made = ib.plan(loaded, target=target, estimand=estimand, level=level, max_items=max_items, **goal)
-    print_record(
+    out.record(
         made.to_dict(),
         "sizes",
         made.rows(),
-        output_format,
         "plan",
         title=_answer(made),
         facts=("target", "detectable_difference"),

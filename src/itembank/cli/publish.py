@@ -10,9 +10,11 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.command import Group
 from itembank.cli.options import refuse_unused
-from itembank.cli.render import is_quiet, note, print_exactly, print_rows, working
+from itembank.cli.render import is_quiet, note, print_exactly, working
 from itembank.cli.signatures import argument, option, verb
 from itembank.errors import visible
+from itembank.files.atomic import check_destination, write_text
+from itembank.files.hub import quieten
 
 License: TypeAlias = Annotated[
     str, option("License, as the Hub has it: cc-by-4.0.", "--license", metavar="NAME", default="")
@@ -61,7 +63,7 @@ def publish_tiny_command(
     include_columns: IncludeColumns,
     drop_columns: DropColumns,
     force: Annotated[bool, "Replace what was published there before."],
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Publish a small subset of a benchmark: items, weights and parameters, without past models' responses.
 
@@ -90,7 +92,7 @@ def publish_tiny_command(
         "half_width": float("nan") if cross_validated is None else cross_validated.half_width,
         "coverage": float("nan") if cross_validated is None else cross_validated.coverage,
     }
-    print_rows([row], output_format, "publish-tiny", title=f"Published in {output}; errors are cross-validated")
+    out.rows([row], "publish-tiny", title=f"Published in {output}; errors are cross-validated")
     note_files(file_sizes(output))
     note_columns((), tiny.left_out)
     note(f"Next: itembank estimate {output} new-model.csv")
@@ -107,7 +109,7 @@ def push_command(
     include_columns: IncludeColumns,
     drop_columns: DropColumns,
     message: Annotated[str, "Message of the commit."] = "Push a bank of itembank",
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Push a bank to the Hugging Face Hub, with a card that says what is in it and how precise it is.
 
@@ -119,15 +121,13 @@ def push_command(
       itembank push bank hf:me/bank --license cc-by-4.0
       itembank push bank hf:me/bank --private --no-responses
     """  # noqa: D301
-    from itembank.files.hub import quieten  # noqa: PLC0415
-
     if is_quiet():
         quieten()
     spec = ib.publishing.PushSpec(private, not no_responses, license_name, include_columns, drop_columns, message)
     with working("push") as report:
         done = ib.publishing.push(bank, place, spec, progress=report)
     row = {"bank": done.bank_id, "name": done.name, "files": len(done.files)}
-    print_rows([row], output_format, "push", title=f"Pushed {bank}")
+    out.rows([row], "push", title=f"Pushed {bank}")
     note_files(done.files)
     note_columns(done.columns, done.left_out)
     note(f"Look at it: {done.address}")
@@ -139,7 +139,7 @@ def pull_command(
     place: Annotated[str, argument(metavar="HF:OWNER/NAME[@REVISION]")],
     output: Annotated[Path, option("Folder of the bank.", "-o", "--output", type=options.FOLDER)],
     force: Annotated[bool, "Replace the bank that is there."],
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Copy a bank of the Hugging Face Hub into a folder, after its files were checked.
 
@@ -150,13 +150,11 @@ def pull_command(
       itembank pull hf:me/bank -o bank
       itembank pull hf:me/bank@v1.0 -o bank
     """  # noqa: D301
-    from itembank.files.hub import quieten  # noqa: PLC0415
-
     if is_quiet():
         quieten()
     bank = ib.publishing.pull_bank(place, output, overwrite=force)
     row = {"bank": bank.bank_id, "name": bank.cache.source, "models": bank.n_models, "items": bank.n_items}
-    print_rows([row], output_format, "pull", title=f"Bank {output}")
+    out.rows([row], "pull", title=f"Bank {output}")
 
 
 @verb("ids")
@@ -184,7 +182,6 @@ def export_ids_command(
     docs/harnesses.md describes each form.
     """  # noqa: D301
     from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
-    from itembank.files.atomic import check_destination, write_text  # noqa: PLC0415
     from itembank.harnesses.id_forms import id_text  # noqa: PLC0415
 
     loaded = ib.load_bank(bank)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import itembank as ib
 from itembank.cli import options
 from itembank.cli.options import typed_command, write_report
-from itembank.cli.render import note, print_rows, working
+from itembank.cli.render import note, working
 from itembank.cli.signatures import option, verb
 from itembank.errors import DataWarning, MissingDependencyError, ParameterError, shown
+from itembank.files.atomic import adding_to_folder
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -49,7 +50,7 @@ def quickstart_command(
     ),
     n_items: Annotated[int, option("Items in all.", "-n", "--n-items", type=options.COUNT)] = 100,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Run the whole job on built-in data, in less than a minute.
 
@@ -79,13 +80,13 @@ def quickstart_command(
         _errors(one, chosen[one.selection].method, estimates, true[:, -1])
         for one, estimates in zip(STRATEGIES, found, strict=True)
     ]
-    if output_format == "table":
+    if out.is_table:
         rows = [_table_row(row) for row in rows]
     title = (
         f"Overall score of {new.n_models} unseen models estimated from {n_items} of {bank.n_items:,} items; errors in "
         "points"
     )
-    print_rows(rows, output_format, "quickstart", title=title)
+    out.rows(rows, "quickstart", title=title)
     note("The models are tiny language models of our own. No checkpoint of a held-out training run is in the bank.")
     last = STRATEGIES[-1].selection
     _write(output, bank, chosen[last], asked[last], estimates=found[-1], true=true)
@@ -161,7 +162,6 @@ def _write(
     """Write what later commands take, and the pages, and say what to try next."""
     import polars as pl  # noqa: PLC0415
 
-    from itembank.files.atomic import adding_to_folder  # noqa: PLC0415
     from itembank.responses.response_files import write_responses  # noqa: PLC0415
 
     places = [folder / name for name in FILES]
@@ -178,10 +178,7 @@ def _write(
 
         command = typed_command()
         page = estimates_page(
-            *(bank, asked, estimates, selection),
-            files=[str(places[2])],
-            selection_file=str(places[1]),
-            command=command,
+            *(bank, asked, estimates, selection), files=[str(places[2])], selection_file=str(places[1]), command=command
         )
         write_report(page, folder / "estimates.html")
         write_report(bank_page(bank, command=command), folder / "bank.html")
@@ -193,9 +190,7 @@ def _write(
 
 @verb("sample-data")
 def sample_data_command(
-    *,
-    output: Annotated[Path, options.folder_option("the two files")] = Path("sample"),
-    output_format: options.Format,
+    *, output: Annotated[Path, options.folder_option("the two files")] = Path("sample"), out: options.Out
 ) -> None:
     """Write example results of past models and of a new one, to try the commands on.
 
@@ -214,5 +209,5 @@ def sample_data_command(
         {"file": str(output / name), "models": responses.n_models, "items": responses.n_items}
         for name, responses in ((PAST, past), (NEW, new))
     ]
-    print_rows(rows, output_format, "sample-data", title="Sample data")
+    out.rows(rows, "sample-data", title="Sample data")
     note(f"Next: itembank import {output / PAST} -o responses.parquet")

@@ -9,9 +9,10 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import read_new_results, say_notes, typicality_text
-from itembank.cli.render import is_verbose, note, print_rows, working
+from itembank.cli.render import Printer, is_verbose, note, working
 from itembank.cli.session_options import ReplayedSession, session_spec
 from itembank.cli.signatures import option, verb
+from itembank.files.atomic import check_destination, replacing_file
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def replay_command(
     ],
     allow_mixed_prompts: options.MixedPrompts,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Run recorded models through adaptive sessions.
 
@@ -63,14 +64,12 @@ def replay_command(
         matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
         result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
-        from itembank.files.atomic import replacing_file  # noqa: PLC0415
-
         with replacing_file(output) as temporary:
             if output.suffix.lower() == ".csv":
                 result.asked.write_csv(temporary)
             else:
                 result.asked.write_parquet(temporary)
-    _print(result, None if spec.cost_unit is None else spec.cost_unit.name, output_format)
+    _print(result, None if spec.cost_unit is None else spec.cost_unit.name, out)
     say_notes(result.estimates.notes)
     if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")
@@ -79,8 +78,6 @@ def replay_command(
 
 def _check_output(output: Path | None) -> None:
     """Refuse before the work what could not be written after it."""
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
-
     if output is None:
         return
     if output.suffix.lower() not in {".csv", ".parquet"}:
@@ -88,7 +85,7 @@ def _check_output(output: Path | None) -> None:
     check_destination(output)
 
 
-def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None:
+def _print(result: "ReplayResult", unit: str | None, out: Printer) -> None:
     """Print the rows; a table has each estimate with its interval and how the session ended."""
     rows = result.rows(unit)
     main = result.estimates.main_target
@@ -97,7 +94,7 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
     columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total", "n_answered"]
     columns += [] if unit is None else [f"cost ({unit})"]
     columns += [*["typicality"] * is_known, "reason_stopped"]
-    if output_format == "table":
+    if out.is_table:
         if result.n_models > 1 and not is_verbose():
             rows = [row for row in rows if row["target"] == main]
         rows = [
@@ -112,4 +109,4 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
     models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
     mean, width = sum(result.n_answered.tolist()) / result.n_models, sum(widths) / result.n_models
     title = f"Sessions of {models}: on average {mean:.0f} items answered and intervals of ±{width:.1f} points"
-    print_rows(rows, output_format, "replay", title=title, columns=columns, least=LEAST)
+    out.rows(rows, "replay", title=title, columns=columns, least=LEAST)

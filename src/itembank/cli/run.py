@@ -16,10 +16,11 @@ from itembank.cli.command import Group
 from itembank.cli.estimate import print_estimates
 from itembank.cli.new_results import note_known_models, say_notes
 from itembank.cli.options import refuse_unused
-from itembank.cli.render import detail, note, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli.render import Printer, detail, note, print_object, progress, warnings_as_notes
 from itembank.cli.session_options import RunSession, exit_if_imprecise, session_spec
 from itembank.cli.signatures import Choices, argument, option, verb
-from itembank.errors import visible
+from itembank.errors import DataError, visible
+from itembank.files.atomic import sweep
 
 if TYPE_CHECKING:
     from itembank.bank.banks import Bank
@@ -52,8 +53,7 @@ Output: TypeAlias = Annotated[
 ]
 _WHICH: Choices = {
     "selection": option(
-        "Run the items of this selection.  [default: those that the bank was published with, if any]",
-        type=options.FILE,
+        "Run the items of this selection.  [default: those that the bank was published with, if any]", type=options.FILE
     ),
     "n_chosen": option("Choose this many items and run them.", "-n", "--n-items", type=options.COUNT),
     "adaptive": option("Run a session: the next items depend on the answers so far.", type=bool),
@@ -139,14 +139,14 @@ def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
         )
 
 
-def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
+def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, out: Printer, match: str) -> None:
     """Print the estimates, and say what they are."""
     overall_is = bank.targets.overall_is
-    if output_format == "json":
+    if out.is_json:
         facts = {"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output)}
         print_object({**facts, "scores": scores.rows()}, "run")
     else:
-        print_estimates(scores, output_format)
+        print_estimates(scores, out)
     say_notes(scores.notes)
     detail(_MEANING_OF_OVERALL[overall_is])
     if (output / SELECTION).is_file():
@@ -178,10 +178,10 @@ def note_untold_prompts(bank: "Bank") -> None:
         note(f"Note: {untold}.")
 
 
-def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
+def print_dry_run(row: Mapping[str, Any], out: Printer) -> None:
     """Print what would be run."""
     title = f"Would run {row['n_items']:,} items, which are those of the bank; no model was called"
-    print_rows([row], output_format, "run-dry", title=title)
+    out.rows([row], "run-dry", title=title)
 
 
 ROWS = "selection.rows"
@@ -224,7 +224,7 @@ def run_lm_eval_command(
     ignore_prompts: IgnorePrompts,
     choices: RunSession,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Run chosen items inside lm-evaluation-harness, and estimate the scores on all items.
 
@@ -279,7 +279,7 @@ def run_lm_eval_command(
 
             counted = counted_run(launch, loaded, item_ids, n_items=most, prompts=prompts, match=match)
             first = {} if plan is None else {"n_items_first": plan.sizes[0]}
-            print_dry_run({"bank": loaded.bank_id, **first, **counted}, output_format)
+            print_dry_run({"bank": loaded.bank_id, **first, **counted}, out)
             if prompts.has_template:
                 note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
             return
@@ -289,18 +289,18 @@ def run_lm_eval_command(
             own = {"model_id": name, "level": choices["level"], "errors": choices["errors"]}
             scores = _run_selection(launch, call, loaded, chosen, output, **own, **how)
             if scores is not None:
-                _print(scores, loaded, output, output_format, match)
+                _print(scores, loaded, output, out, match)
         run = partial(_run_rest, launch, call, **how)
         if gate is not None:
             verdict = _run_gate(run, output, gate, bank=loaded, model_id=name, errors=choices["errors"])
         if spec is not None:
             with _session(run, output, spec, loaded, name) as session:
-                _print(session.estimate().scores, loaded, output, output_format, match)
+                _print(session.estimate().scores, loaded, output, out, match)
                 end_session(session)
     if gate is not None:
         from itembank.cli.gate import end_gate, print_gate  # noqa: PLC0415
 
-        print_gate(verdict, output_format)
+        print_gate(verdict, out)
         end_gate(verdict, {})
 
 
@@ -364,10 +364,7 @@ def _session(
     from itembank.harnesses.lm_eval.run import session_at  # noqa: PLC0415
 
     journal = output / "session.jsonl"
-    with (
-        progress("session") as report,
-        session_at(journal, bank, spec, model_id=model_id, progress=report) as session,
-    ):
+    with progress("session") as report, session_at(journal, bank, spec, model_id=model_id, progress=report) as session:
         run(bank, session, journal, after_answer=_say)
         yield session
 
@@ -409,8 +406,6 @@ def _run_rest(
 
 def _is_logged(output: Path, rows: "RowFile") -> bool:
     """Whether the harness has logged a run of these very arguments: with others, prompts are built and compared."""
-    from itembank.files.atomic import sweep  # noqa: PLC0415
-
     sweep(output)  # what was left if that run was killed at its very end
     return rows.is_of_same_words and any(output.rglob("results_*.json"))
 
@@ -425,9 +420,9 @@ def _say(session: "AdaptiveSession", answer: "Answer") -> None:
         note(f"{session.n_items} items: {overall['target']} {score}, {low} to {high} points")
 
 
-def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
+def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, out: Printer, match: str) -> None:
     """Print the estimates, and say which groups of lm_eval have another overall score."""
-    print_run(scores, bank, output, output_format, match)
+    print_run(scores, bank, output, out, match)
     if bank.targets.overall_is == "macro":
         note(MACRO_AND_GROUPS)
 
@@ -456,7 +451,7 @@ def run_inspect_command(
     ignore_prompts: IgnorePrompts,
     choices: RunSession,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Run chosen samples of TASK inside Inspect, and estimate the scores on all of them.
 
@@ -508,18 +503,18 @@ def run_inspect_command(
         note_untold_prompts(loaded)
         check_task(call, loaded, known)
         if dry_run:
-            print_dry_run(expected_run(loaded, known, call), output_format)
+            print_dry_run(expected_run(loaded, known, call), out)
             return
         with says_how_to_go_on():
             run_command(call, output)
         if gate is not None:
             verdict = _inspected_gate(gate, loaded, known, call, output)
         else:
-            _print_harness_run(loaded, known, call, output, choices=choices, output_format=output_format)
+            _print_harness_run(loaded, known, call, output, choices=choices, out=out)
     if gate is not None:
         from itembank.cli.gate import end_gate, print_gate  # noqa: PLC0415
 
-        print_gate(verdict, output_format)
+        print_gate(verdict, out)
         end_gate(verdict, {})
 
 
@@ -546,16 +541,9 @@ def _task_name(bank: "Bank", task: str) -> str:
 
 
 def _print_harness_run(
-    bank: "Bank",
-    known: "TaskItems",
-    call: "InspectCall",
-    output: Path,
-    *,
-    choices: Mapping[str, Any],
-    output_format: str,
+    bank: "Bank", known: "TaskItems", call: "InspectCall", output: Path, *, choices: Mapping[str, Any], out: Printer
 ) -> None:
     """Print the estimates of a run that came to its end."""
-    from itembank.errors import DataError  # noqa: PLC0415
     from itembank.harnesses.inspect.command import last_run, lost_to, run_answers  # noqa: PLC0415
     from itembank.harnesses.inspect.samples import (  # noqa: PLC0415
         known_pool,
@@ -580,7 +568,7 @@ def _print_harness_run(
         scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, **how)
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
-    print_run(scores, bank, output, output_format, "auto")  # the samples have the bank's ids in the log
+    print_run(scores, bank, output, out, "auto")  # the samples have the bank's ids in the log
     note("The harness's own score is the mean of the items that were run, no estimate of the whole.")
     if session is not None:
         end_session(session)
@@ -588,7 +576,6 @@ def _print_harness_run(
 
 def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "InspectCall", output: Path) -> "Gate":
     """Return the verdict of a run that came to its end."""
-    from itembank.errors import DataError  # noqa: PLC0415
     from itembank.gating.running import GateRun  # noqa: PLC0415
     from itembank.gating.stages import GatePlan  # noqa: PLC0415
     from itembank.harnesses.drive import take_answer  # noqa: PLC0415

@@ -9,9 +9,11 @@ import click
 import itembank as ib
 from itembank.cli import options
 from itembank.cli.options import file_choices, ids_of_file, listed_ids, refuse_unused
-from itembank.cli.render import note, print_exactly, print_object, print_rows, working
+from itembank.cli.render import note, print_exactly, print_object, working
 from itembank.cli.signatures import MethodName, option, verb
 from itembank.errors import visible
+from itembank.files.atomic import check_destination
+from itembank.files.documents import with_digest
 from itembank.selection.selector_specs import METHODS
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ def select_command(
     jobs: options.Jobs,
     seed: options.Seed,
     ids: Annotated[str | None, option("Print only the ids, in the form that a tool takes.", type=options.ID_FORMS)],
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Choose the items to run on a new model.
 
@@ -104,15 +106,13 @@ def select_command(
       cost = "tokens"
       at_most = 20
     """  # noqa: D301
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
-    from itembank.files.documents import with_digest  # noqa: PLC0415
     from itembank.planning.select import next_stage  # noqa: PLC0415
 
     options.share_work(jobs)
     _check_stage(n_items, after, selection)
     if target is not None and predict:
         raise click.UsageError("--predict names the wanted score itself: leave --target out.")
-    refuse_unused(("output_format", ids is None, "what is printed without --ids"))
+    refuse_unused(("out", ids is None, "what is printed without --ids"))
     if output is not None:
         check_destination(output)
     spec = _method(method, spec_file, target)
@@ -143,11 +143,11 @@ def select_command(
         _say_next(chosen, bank, output)
     if text is not None:
         print_exactly(text)
-    elif output_format == "json":
+    elif out.is_json:
         print_object(with_digest(chosen.to_dict()), "selection")
-    elif output is None or output_format == "csv":
+    elif output is None or out.is_csv:
         title = f"{chosen.n_items} of {loaded.n_total} items of bank {loaded.bank_id} by {chosen.method}"
-        print_rows(chosen.to_dict()["items"], output_format, "selection", title=title, is_read_back=True)
+        out.rows(chosen.to_dict()["items"], "selection", title=title, is_read_back=True)
 
 
 def _asked_for(bank: "Bank", method: str, target: str | None) -> "Bank":

@@ -11,7 +11,7 @@ import itembank as ib
 from itembank.cli import options
 from itembank.cli.command import Group
 from itembank.cli.options import refuse_unused
-from itembank.cli.render import note, print_ids, print_object, print_rows, working
+from itembank.cli.render import TABLE, note, print_ids, print_object, working
 from itembank.cli.session_options import (
     WAIT,
     Journal,
@@ -34,7 +34,8 @@ from itembank.cli.session_options import (
 )
 from itembank.cli.session_run import run, serve
 from itembank.cli.signatures import argument, option, verb
-from itembank.errors import visible
+from itembank.errors import DataError, visible
+from itembank.selection.criteria import CRITERIA, uses_chance
 
 if TYPE_CHECKING:
     from itembank.sessions.answers import Answer
@@ -94,8 +95,6 @@ def start(
       [constraints]
       at_least = {math = 3, law = 3}
     """  # noqa: D301
-    from itembank.selection.criteria import CRITERIA, uses_chance  # noqa: PLC0415
-
     spec = session_spec(choices, seed)
     refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with working("session start") as report:
@@ -144,7 +143,7 @@ def ask(
     elif output_format == "ids":
         print_ids(items)
     elif rows:
-        print_rows(rows, "table", "session-ask", title=f"Next items for {session.model_id}")
+        TABLE.rows(rows, "session-ask", title=f"Next items for {session.model_id}")
     if not items:
         if session.reason_stopped:
             note(visible(session.conclusion))
@@ -208,16 +207,11 @@ def tell(
     if output_format == "json":
         print_object(told, "session-tell")
     else:
-        print_rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "table", "session-tell")
+        TABLE.rows([{"fact": name, "value": value} for name, value in in_words(told).items()], "session-tell")
 
 
 @verb("extend", session_command)
-def extend(
-    *,
-    journal: Journal,
-    limits: Limits,
-    bank: options.BankOfJournal,
-) -> None:
+def extend(*, journal: Journal, limits: Limits, bank: options.BankOfJournal) -> None:
     """Raise the budget of a session, also of one that is over; it continues from there.
 
     Limits are for the whole session: what was answered and spent so far counts.
@@ -241,12 +235,7 @@ def extend(
 
 
 @verb("status", session_command)
-def status(
-    *,
-    journal: Journal,
-    bank: options.BankOfJournal,
-    output_format: options.Format,
-) -> None:
+def status(*, journal: Journal, bank: options.BankOfJournal, out: options.Out) -> None:
     """Show the state of a session: scores with their intervals, items, costs, and why it stopped.
 
     It never waits and changes nothing: look at a session while it runs. The exit code is 3 if the session has stopped
@@ -256,7 +245,7 @@ def status(
       itembank session status run.jsonl
       itembank report run.jsonl -o session.html
     """  # noqa: D301
-    print_session(journal, loaded_bank(bank), output_format)
+    print_session(journal, loaded_bank(bank), out)
 
 
 def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
@@ -276,8 +265,6 @@ def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
 
 def _standard_input() -> str:
     """Read all of standard input as UTF-8, whatever the locale."""
-    from itembank.errors import DataError  # noqa: PLC0415
-
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -14,10 +14,10 @@ from itembank.cli.command import SESSION
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import say_notes
 from itembank.cli.options import refuse_unused, typed
-from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.cli.render import Printer, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, argument, option
 from itembank.responses.score_names import OVERALL, without_only_scenario
-from itembank.selection.criteria import CRITERIA
+from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
 from itembank.sessions.limits import Budget, Decision, Stopping
 
 if TYPE_CHECKING:
@@ -99,7 +99,6 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     found |= {name: given[name] for name in ("criterion", "target", "seed", "errors") if name in given}
     if "cost" in given:
         from itembank.bank.costs import as_cost_unit  # noqa: PLC0415
-        from itembank.selection.criteria import criterion_of, uses_information  # noqa: PLC0415
 
         criterion = found.get("criterion", "v-optimal")
         if not isinstance(criterion, str) and uses_information(criterion):
@@ -114,7 +113,6 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     found["budget"] = Budget(limits.n_items or budget.n_items, limits.costs or budget.costs)
     found["stopping"] = _stopping(found, given)
     spec = ib.SessionSpec(**found)
-    from itembank.selection.criteria import VOptimality  # noqa: PLC0415
 
     # a target that steers nothing is refused
     names_no_score = any("=" not in width for width in choices["half_width"])
@@ -213,7 +211,7 @@ def loaded_bank(bank: Path | None) -> "Bank | None":
     return None if bank is None else ib.load_bank(bank)
 
 
-def print_session(journal: Path, bank: "Bank | None", output_format: str) -> None:
+def print_session(journal: Path, bank: "Bank | None", out: Printer) -> None:
     """Print the state of a journal's session, and exit 3 if it ended imprecisely."""
     from itembank.sessions.journal import read_journal  # noqa: PLC0415
     from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
@@ -235,15 +233,14 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         "typicality": estimate.scores.rows()[0]["typicality"],
     }
     rows, title = estimate.scores.rows(), ""
-    if output_format == "table":
+    if out.is_table:
         title = _in_a_sentence(session, rows)
         facts, rows = _main_facts(session, facts), without_only_scenario(rows)
     shown = ("model_id", "bank", "costs", "assumed", "n_pending" if session.pending else "", "typicality")
-    print_record(
+    out.record(
         facts,
         "scores",
         rows,
-        output_format,
         "session",
         title=title,
         facts=shown,
@@ -251,7 +248,7 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         columns=("target", "estimate", "low", "high", "n_items", "n_total"),
     )
     say_notes(estimate.scores.notes)
-    if output_format == "table":
+    if out.is_table:
         note(f"To see this as a page: itembank report {journal} -o session.html")
     exit_if_imprecise(session)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 import itembank as ib
+from itembank.checks import check_whole
 from itembank.cli import options
 from itembank.cli.render import note, versioned, working
 from itembank.cli.session_options import (
@@ -29,7 +30,7 @@ from itembank.cli.session_options import (
     session_facts,
 )
 from itembank.cli.signatures import Choices, option, verb
-from itembank.errors import visible, warned_once
+from itembank.errors import DataError, ItembankError, shown, visible, warned_once
 
 if TYPE_CHECKING:
     from itembank.sessions.answers import Answer
@@ -75,7 +76,7 @@ def run(
     how: Annotated[Choices, command_options(is_required=True)],
     running: Annotated[Choices, RUNNING],
     bank: options.BankOfJournal,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Run the items of a session by a command, one process an item, until the session is over.
 
@@ -109,7 +110,7 @@ def run(
         except KeyboardInterrupt:
             note(f"Stopped with {session.n_items} answers, all kept. The same command continues from here.")
             raise
-    print_session(journal, loaded, output_format)
+    print_session(journal, loaded, out)
 
 
 def _say_how_far(session: "AdaptiveSession", answer: "Answer") -> None:
@@ -153,12 +154,7 @@ MOST_DEPTH = 100
 
 
 @verb("serve")
-def serve(
-    *,
-    journal: Journal,
-    new_units: NewUnits,
-    bank: options.BankOfJournal,
-) -> None:
+def serve(*, journal: Journal, new_units: NewUnits, bank: options.BankOfJournal) -> None:
     """Answer requests for items and scores on standard input, one JSON object a line.
 
     A harness in any language starts this once and keeps it open: a step takes milliseconds, while each itembank session
@@ -191,8 +187,6 @@ def serve(
 
 def replies(session: "AdaptiveSession", lines: Iterable[bytes], *, new_units: bool) -> Iterator[dict[str, Any]]:
     """Answer requests one after the other; empty lines mean nothing."""
-    from itembank.errors import ItembankError  # noqa: PLC0415
-
     for line in lines:
         if not line.strip():
             continue
@@ -211,8 +205,6 @@ def replies(session: "AdaptiveSession", lines: Iterable[bytes], *, new_units: bo
 
 def _parsed(line: bytes) -> Mapping[str, Any]:
     """Read a request."""
-    from itembank.errors import DataError, shown  # noqa: PLC0415
-
     try:
         request = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -229,8 +221,6 @@ def _parsed(line: bytes) -> Mapping[str, Any]:
 
 def _check_depth(request: Mapping[str, Any]) -> None:
     """Refuse what is nested so deeply that a reply could not hold it, before anything is done."""
-    from itembank.errors import DataError  # noqa: PLC0415
-
     level: list[Any] = [request]
     for _ in range(MOST_DEPTH):
         inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
@@ -242,8 +232,6 @@ def _check_depth(request: Mapping[str, Any]) -> None:
 
 def _found(session: "AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:
     """Do what a request says: choose items, or give those again that wait for their answers; tell; or estimate."""
-    from itembank.checks import check_whole  # noqa: PLC0415
-    from itembank.errors import DataError  # noqa: PLC0415
     from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
 
     if request["request"] == "ask":

@@ -10,8 +10,9 @@ import itembank as ib
 import itembank_scaling
 from itembank.cli import options
 from itembank.cli.options import file_choices, refuse_unused, report_result, typed, write_figure
-from itembank.cli.render import note, print_object, print_rows, working
+from itembank.cli.render import TABLE, Printer, note, print_object, working
 from itembank.cli.signatures import Choices, option, verb
+from itembank.errors import shown
 from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.pretraining.law_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
@@ -72,7 +73,7 @@ def pretrain_command(
     recipe: Annotated[str | None, option("Recipe in colour.  [default: the best, or the first]", heading="Figure")],
     report: options.Report,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Forecast the scores of a training run that is too large to try, from smaller ones of the same recipe.
 
@@ -97,8 +98,6 @@ def pretrain_command(
       shape = "line"
       gap = "none"
     """  # noqa: D301
-    from itembank.errors import shown  # noqa: PLC0415
-
     settings, is_auto = _settings(choices, spec_file)
     refuse_unused(
         (("kind", "recipe"), figure is not None, "--figure FILE"),
@@ -147,11 +146,9 @@ def pretrain_command(
     for text in (law.message, f"{law.best_reason} {law.trust(shown_law)}".lstrip()):
         if text:
             note(f"Note: {text}")
-    _print(law, shown_law, show, output_format)
+    _print(law, shown_law, show, out)
     name = "" if is_auto else shown_law
-    report_result(
-        *(report, output_format), lambda typed: itembank_scaling.pretraining_page(law, name=name, command=typed)
-    )
+    report_result(*(report, out), lambda typed: itembank_scaling.pretraining_page(law, name=name, command=typed))
 
 
 def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[PretrainingSettings, bool]:
@@ -196,7 +193,7 @@ def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":
     return pl.DataFrame() if law.held_out is None else law.held_out.beside_by_hand.decisions()
 
 
-def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str) -> None:
+def _print(law: "PretrainingLaw", shown_law: str, show: str, out: Printer) -> None:
     """Print everything as one JSON object, or one table."""
     parts = {
         "forecasts": law.rows(),
@@ -205,10 +202,10 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
         "held-out": [] if law.held_out is None else law.held_out.beside_by_hand.rows(),
     }
     if show == "curves":
-        print_rows(law.curve_rows(), output_format, "pretrain-curves", title="Scores in points, by training compute")
-    elif output_format == "json":
+        out.rows(law.curve_rows(), "pretrain-curves", title="Scores in points, by training compute")
+    elif out.is_json:
         print_object({**law.to_dict(), **parts}, "pretrain")
-    elif show in {"summary", "all"} and output_format == "table":
+    elif show in {"summary", "all"} and out.is_table:
         _print_tables(law, shown_law, parts["comparison"], is_summary=show == "summary")
     else:
         name = "forecasts" if show in {"summary", "all"} else show
@@ -217,7 +214,7 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
             note(f"Forecasts by {shown_law}; by all laws: --show all.")
         if not parts[name]:
             note(f"Note: there are no {name}: no recipe has enough sizes to hold one out.")
-        print_rows(parts[name], output_format, "pretrain", title=name.capitalize(), least=LEAST[name])
+        out.rows(parts[name], "pretrain", title=name.capitalize(), least=LEAST[name])
 
 
 def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
@@ -234,10 +231,10 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
     if is_summary:
         rows = _of_law(rows, shown_law)
     title = f"Scores, in points, at {law.target_flops:.3g} FLOP"
-    print_rows(rows, "table", "pretrain", title=title, least=("n_sizes", "beyond"))
+    TABLE.rows(rows, "pretrain", title=title, least=("n_sizes", "beyond"))
     if comparison:
         title = "Forecasts of the largest sizes, held out; scores in points"
-        print_rows(comparison, "table", "pretrain", title=title, least=LEAST["comparison"])
+        TABLE.rows(comparison, "pretrain", title=title, least=LEAST["comparison"])
     if is_summary and others:
         *most, last = others
         note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")

@@ -12,7 +12,7 @@ from itembank.calibration.calibration_specs import Variational
 from itembank.cli import options
 from itembank.cli.new_results import note_known_models
 from itembank.cli.options import file_choices, refuse_unused, report_result, typed, write_figure
-from itembank.cli.render import note, print_object, print_rows, working
+from itembank.cli.render import Printer, note, print_object, working
 from itembank.cli.signatures import Choices, WholeNumbers, option, verb
 from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.pass_at_k.specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
@@ -53,7 +53,7 @@ def test_time_command(
     figure: options.Figure,
     report: options.Report,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Forecast pass@k, how often at least one of k samples is right, for any k from few samples.
 
@@ -92,31 +92,30 @@ def test_time_command(
             write_figure(pass_at_k_chart(law), figure)
     for text in law.notes:
         note(f"Note: {text}.")
-    _print(law, show or "curves", output_format, are_asked=bool(choices["methods"]))
-    report_result(report, output_format, lambda typed: replace(ib.show(law), command=typed))
+    _print(law, show or "curves", out, are_asked=bool(choices["methods"]))
+    report_result(report, out, lambda typed: replace(ib.show(law), command=typed))
 
 
-def _print(law: "PassAtKLaw", show: str, output_format: str, *, are_asked: bool) -> None:
+def _print(law: "PassAtKLaw", show: str, out: Printer, *, are_asked: bool) -> None:
     """Print everything as one JSON object, or one table."""
     errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
-    if output_format == "json":
+    if out.is_json:
         print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()}, "test-time")
         return
     if show == "curves":
-        is_table = output_format == "table"
+        is_table = out.is_table
         rows = _wide(law) if is_table else law.rows()
         least = () if are_asked else LEAST_METHODS
-        print_rows(rows, output_format, "test-time", title="pass@k, in points", least=least)
+        out.rows(rows, "test-time", title="pass@k, in points", least=least)
     elif show == "errors":
-        print_rows(
+        out.rows(
             errors,
-            output_format,
             "test-time",
             title=f"Errors of pass@k, in points, from {law.budget} samples an item",
             least=("share_known", "error_of_negative_log"),
         )
     else:
-        print_rows(law.tail(), output_format, "test-time", title=f"Items that fail most often at k = {law.k[-1]:g}")
+        out.rows(law.tail(), "test-time", title=f"Items that fail most often at k = {law.k[-1]:g}")
 
 
 def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:

@@ -11,8 +11,9 @@ import itembank_scaling
 from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
 from itembank.cli import options
 from itembank.cli.options import file_choices, refuse_unused, typed, write_figure
-from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.render import Printer, print_object, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, WholeNumbers, option, verb
+from itembank.errors import DataError, DataWarning, shown, warn
 from itembank_scaling.cli.scaling_options import Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
 
@@ -92,7 +93,7 @@ def transfer_command(
     ] = "methods",
     figure: options.Figure,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Predict scores, or pass@k, on some items from the ability that others give.
 
@@ -131,7 +132,7 @@ def transfer_command(
         if not is_transfer:
             how["interval"] = itembank_scaling.CorrelationInterval(level=choices["level"])
             pair = (source, target) if source is not None and target is not None else None
-            _show_validity(matrix, pair, how, figure, output_format)
+            _show_validity(matrix, pair, how, figure, out)
             return
         in_file = file_choices(spec_file, TransferSpec, {"item_model": (CALIBRATIONS, "name")})
         how |= {
@@ -145,15 +146,13 @@ def transfer_command(
 
             draw = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
             write_figure(draw(found), figure)
-    _print(found, show, output_format, is_single=source is not None)
+    _print(found, show, out, is_single=source is not None)
 
 
 def _transfers(
     matrix: "ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
 ) -> "list[Transfer]":
     """One transfer, or one within every scenario; those that cannot be made are skipped with a warning."""
-    from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
-
     if source is not None:
         return [itembank_scaling.transfer(matrix, source, target, **options)]
     found = []
@@ -167,8 +166,8 @@ def _transfers(
     return found
 
 
-def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single: bool) -> None:
-    if output_format == "json":
+def _print(found: "list[Transfer]", show: str, out: Printer, *, is_single: bool) -> None:
+    if out.is_json:
         records = [{**one.to_dict(), "methods": one.method_rows(), "models": one.rows()} for one in found]
         if is_single:
             print_object(records[0], "transfer")
@@ -177,7 +176,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
     elif is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
         about = {name: value for name, value in found[0].to_dict().items() if name != "notes"}  # said as warnings
-        print_record(about, show, rows, output_format, "transfer", title="Transfer", least=LEAST[show])
+        out.record(about, show, rows, "transfer", title="Transfer", least=LEAST[show])
     else:
         names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
         rows = [  # the rows of methods have a correlation of their own
@@ -185,7 +184,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
             for one in found
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
-        print_rows(rows, output_format, "transfers", title="Easy to hard", least=LEAST[show])
+        out.rows(rows, "transfers", title="Easy to hard", least=LEAST[show])
 
 
 def _show_validity(
@@ -193,7 +192,7 @@ def _show_validity(
     pair: tuple[str, str] | None,
     choices: Mapping[str, Any],
     figure: Path | None,
-    output_format: str,
+    out: Printer,
 ) -> None:
     """Correlate the abilities that each scenario's own items give; draw all scenarios, or the models on two."""
     from itembank_scaling.pages.transfer_charts import ability_pair_chart, validity_chart  # noqa: PLC0415
@@ -202,11 +201,10 @@ def _show_validity(
         found = itembank_scaling.convergent_validity(matrix, progress=said, **choices)
     if figure is not None:
         write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), figure)
-    print_record(
+    out.record(
         found.to_dict(),
         "pairs",
         found.rows(),
-        output_format,
         "validity",
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
@@ -215,8 +213,6 @@ def _show_validity(
 
 def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
     """Values of a column of the model table; a model without one is a group of its own."""
-    from itembank.errors import DataError, shown  # noqa: PLC0415
-
     if column is None:
         return None
     if column not in matrix.models.columns:

@@ -6,8 +6,9 @@ from typing import Annotated
 import itembank as ib
 import itembank_studies
 from itembank.cli import options
-from itembank.cli.render import note, print_rows, warnings_as_notes
+from itembank.cli.render import note, warnings_as_notes
 from itembank.cli.signatures import Choices, option, verb
+from itembank.files.atomic import check_destination
 from itembank_studies.simulation.simulation_specs import SimulationSpec
 
 _SHAPE: Choices = {
@@ -29,7 +30,7 @@ def simulate_command(
     ],
     shape: Annotated[Choices, _SHAPE],
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Simulate responses whose true parameters are known.
 
@@ -43,7 +44,6 @@ def simulate_command(
     differ 60-fold in tokens. True parameters, abilities and task scores are written beside the response file, for
     responses.parquet into responses.truth.safetensors.
     """  # noqa: D301
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
     from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
     from itembank_studies.simulation.simulate import save_truth, truth_path  # noqa: PLC0415
 
@@ -65,5 +65,5 @@ def simulate_command(
         "mean_task_score": float(made.truth.task_scores.mean()),
         "costs": sorted(made.responses.costs),
     }
-    print_rows([summary], output_format, "simulate")
+    out.rows([summary], "simulate")
     note(f"Next: itembank calibrate {output} -o bank")

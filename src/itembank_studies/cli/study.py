@@ -12,7 +12,7 @@ import itembank_studies
 from itembank.cli import options
 from itembank.cli.command import Group
 from itembank.cli.options import refuse_unused, write_figure
-from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli.render import TABLE, Printer, note, progress, warnings_as_notes
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank_studies.cli.study_papers import COMMANDS
 from itembank_studies.cli.study_prediction import (
@@ -150,7 +150,7 @@ def table(
     comparison: Annotated[Choices, {"Studies of whole scores": _OF_COMPARISONS}],
     prediction: Annotated[Choices, {"Prediction studies": _OF_PREDICTIONS}],
     drawn: Annotated[Choices, {"Figure": _FIGURE}],
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Print or draw a study's metrics: one row a split, selector and estimator, one column a number of items.
 
@@ -170,13 +170,13 @@ def table(
     refuse_unused((("kind", "size", "assessors"), drawn["figure"] is not None, "--figure FILE"))
     if is_prediction(study):
         refuse_unused((comparison, False, "a study of whole scores"))
-        _prediction_table(study, against, prediction, drawn, output_format)
+        _prediction_table(study, against, prediction, drawn, out)
     else:
         refuse_unused((prediction, False, "a prediction study"))
-        _comparison_table(study, against, comparison, drawn, output_format)
+        _comparison_table(study, against, comparison, drawn, out)
 
 
-def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: Choices, output_format: str) -> None:
+def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: Choices, out: Printer) -> None:
     """Print and draw a prediction study."""
     parts, which = set(asked["parts"]), {name: asked[name] for name in ("sets", "n_tasks")}
     figure, kind = drawn["figure"], drawn["kind"] or "items"
@@ -192,12 +192,12 @@ def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: C
         budget = None if drawn["size"] is None else int(drawn["size"])
         plot_prediction(study, kind, figure, **which, assessors=asked["assessors"], budget=budget)
     if against is not None:
-        print_differences(study, against, **which, output_format=output_format)
+        print_differences(study, against, **which, out=out)
     else:
-        print_prediction(study, asked["parts"], **which, output_format=output_format)
+        print_prediction(study, asked["parts"], **which, out=out)
 
 
-def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: Choices, output_format: str) -> None:
+def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: Choices, out: Printer) -> None:
     """Print and draw a study of whole scores."""
     from itembank_studies.summary import CELL, METRICS  # noqa: PLC0415
 
@@ -215,19 +215,17 @@ def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: C
         _draw(result, target, **drawn)
     if against is not None:
         refuse_unused(("metrics", False, "metrics; --against compares mean absolute errors"))
-        _print_ratios(result, against, target, output_format)
+        _print_ratios(result, against, target, out)
         return
-    if output_format == "table":
+    if out.is_table:
         for metric in metrics or ("mae",):
             unit = ", in points" if metric in POINTS else ""
             title = f"{metric} of {target}: {METRICS[metric]}{unit}"
-            print_rows(_by_size(result, summary, metric), "table", "study", title=title)
+            TABLE.rows(_by_size(result, summary, metric), "study", title=title)
         return
     wanted = [name for one in metrics for name in (one, f"{one}_se") if name in summary.columns]
-    print_rows(
-        summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(),
-        output_format,
-        "study",
+    out.rows(
+        summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(), "study"
     )
 
 
@@ -244,19 +242,19 @@ def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None,
     write_figure(study_chart(result, kind, target=target, size=size), figure)
 
 
-def _print_ratios(result: "StudyResult", against: str, target: str, output_format: str) -> None:
+def _print_ratios(result: "StudyResult", against: str, target: str, out: Printer) -> None:
     """Print errors divided by those of one method, and their geometric means over splits and sizes."""
     from itembank_studies.summary import error_ratios, geometric_mean  # noqa: PLC0415
 
     selector, _, estimator = against.partition("/")
     ratios = error_ratios(result.estimates, selector, estimator)
-    if output_format != "table":
-        print_rows(ratios.to_dicts(), output_format, "study-ratios")
+    if not out.is_table:
+        out.rows(ratios.to_dicts(), "study-ratios")
         return
     title = f"mean absolute error of {target} divided by that of {selector} × {estimator}"
-    print_rows(_by_size(result, ratios, "ratio"), "table", "study-ratios", title=title)
+    TABLE.rows(_by_size(result, ratios, "ratio"), "study-ratios", title=title)
     means = geometric_mean(ratios).select("selector", "estimator", "ratio", "n_cells")
-    print_rows(means.to_dicts(), "table", "study-ratios", title="geometric mean over splits and sizes")
+    TABLE.rows(means.to_dicts(), "study-ratios", title="geometric mean over splits and sizes")
 
 
 def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":

@@ -11,7 +11,7 @@ from itembank.calibration.calibration_specs import METHODS
 from itembank.cli import options
 from itembank.cli.new_results import read_results
 from itembank.cli.options import is_bank, refuse_unused, write_figure
-from itembank.cli.render import print_object, print_record, print_rows, warnings_as_notes, working
+from itembank.cli.render import print_object, warnings_as_notes, working
 from itembank.cli.signatures import MethodName, WholeNumbers, argument, option, verb
 
 
@@ -34,7 +34,7 @@ def dimensions_command(
     ] = "variational",
     figure: options.Figure,
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Count the abilities that a benchmark measures.
 
@@ -50,11 +50,10 @@ def dimensions_command(
         matrix = read_results(responses)
         found = itembank_studies.dimensionality(matrix, method, candidates=dims, by=by, rng=seed, progress=report)
         _draw("dimensionality_chart", found, figure)
-    print_record(
+    out.record(
         found.to_dict(),
         "held_out",
         found.rows(),
-        output_format,
         "dimensions",
         title="Dimensions",
         heading="Errors for held-out models, in points",
@@ -70,7 +69,7 @@ def homogeneity_command(
     figure: options.Figure,
     scenarios: Annotated[tuple[str, ...], option("--figure: draw this one; at most eight. Repeatable.", "--scenario")],
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Find scenarios whose items are too much alike, or say too little, for a scaling law.
 
@@ -88,14 +87,13 @@ def homogeneity_command(
         found = itembank_studies.homogeneity(past, budget=budget, rng=seed, progress=report)
         _draw("homogeneity_chart", found, figure, scenarios=scenarios)
     rows = found.rows()
-    for row in rows if output_format == "table" else ():  # a terminal has room for each spread and interval in one cell
+    for row in rows if out.is_table else ():  # a terminal has room for each spread and interval in one cell
         for name in ("difficulty", "discrimination"):
             row[name] = f"{row[f'{name}_sd']:.2f} ({row[f'{name}_sd_lower']:.2f} to {row[f'{name}_sd_upper']:.2f})"
-    print_record(
+    out.record(
         found.to_dict(),
         "scenarios",
         rows,
-        output_format,
         "homogeneity",
         title="Homogeneity (spread with its interval; CSV and JSON have more)",
         columns=(
@@ -117,7 +115,7 @@ def predictions_command(
     figure: options.Figure,
     scenarios: Annotated[tuple[str, ...], option("--figure: draw this one; at most 16. Repeatable.", "--scenario")],
     seed: options.Seed,
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Compare each response with the probability that the item model gives it, for held-out models.
 
@@ -134,12 +132,12 @@ def predictions_command(
         found = itembank_studies.item_predictions(ib.load_bank(bank), rng=seed, progress=report)
         _draw("item_predictions_chart", found, figure, scenarios=scenarios)
     about, parts = found.to_dict(), {"scenarios": found.rows(), "bins": found.bin_rows()}
-    if output_format == "json":
+    if out.is_json:
         print_object({**about, **parts}, "predictions")
         return
     title = "Predictions of responses of held-out models"
     least = ("n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance")
-    print_record(about, show, parts[show], output_format, f"predictions/{show}", title=title, least=least)
+    out.record(about, show, parts[show], f"predictions/{show}", title=title, least=least)
 
 
 @verb("weights")
@@ -148,7 +146,7 @@ def weights_command(
     bank: options.Bank,
     selections: Annotated[tuple[Path, ...], argument(metavar="SELECTION...", type=options.FILE)],
     figure: Annotated[Path | None, options.figure("the weights of the items, and of their scenarios and subscenarios")],
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Show how much each part of a benchmark counts among chosen items.
 
@@ -168,13 +166,13 @@ def weights_command(
     found = itembank_studies.selection_weights(bank, dict(zip(names, selections, strict=True)))
     _draw("selection_weights_chart", found, figure)
     about, rows = found.to_dict(), found.rows()
-    if output_format == "json":
+    if out.is_json:
         print_object({**about, "parts": rows}, "weights")
         return
-    if output_format == "table":
-        print_rows(about["selections"], output_format, "weights", title=f"Items chosen from bank {found.bank}")
+    if out.is_table:
+        out.rows(about["selections"], "weights", title=f"Items chosen from bank {found.bank}")
     least = ("effective_items", "n_items", "n_chosen")
-    print_rows(rows, output_format, "weights", title="Weights in the overall score", least=least)
+    out.rows(rows, "weights", title="Weights in the overall score", least=least)
 
 
 @verb("tasks")
@@ -201,7 +199,7 @@ def tasks_command(
             "--figure: costs and scores side by side, or a heatmap of all correlations.", type=("costs", "correlations")
         ),
     ] = "correlations",
-    output_format: options.Format,
+    out: options.Out,
 ) -> None:
     """Compare tasks: what they cost, how well models do, and which of them order models alike.
 
@@ -217,8 +215,8 @@ def tasks_command(
 
     refuse_unused(
         ("kind", figure is not None, "--figure FILE"),
-        ("level", show == "correlations" or output_format == "json" or figure is not None, "--show correlations"),
-        ("show", output_format != "json", "--format table and csv"),
+        ("level", show == "correlations" or out.is_json or figure is not None, "--show correlations"),
+        ("show", not out.is_json, "--format table and csv"),
     )
     with warnings_as_notes():
         matrix = read_results(responses)
@@ -226,14 +224,14 @@ def tasks_command(
             cost = unit_unasked(matrix)
         found = itembank_studies.task_overview(matrix, by=by, cost=cost, level=level)
         _draw(f"task_{kind}_chart", found, figure)
-    if output_format == "json":
+    if out.is_json:
         facts = {"unit": found.unit, "level": found.level}
         print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
     elif show == "tasks":
         least = ("n_models", "cost_of_task", "spread", "n_items")
-        print_rows(found.rows(), output_format, "tasks", title="Tasks", least=least)
+        out.rows(found.rows(), "tasks", title="Tasks", least=least)
     else:
-        print_rows(found.pairs(), output_format, "tasks", title="Correlations of scores", least=("n_models",))
+        out.rows(found.pairs(), "tasks", title="Correlations of scores", least=("n_models",))
 
 
 def _draw(chart: str, found: Any, figure: Path | None, **how: Any) -> None:
