@@ -32,14 +32,13 @@ if TYPE_CHECKING:
 def bank_command() -> None:
     """List and build ready banks; change a bank: every change writes a new one, and itembank info --log lists them.
 
-    \b
-      itembank bank list
-      itembank bank build swebench-verified
-      itembank bank add-models bank new-models.parquet --how random -o bank-2
-      itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
-      itembank info bank-2 --log
-      itembank estimate bank-2 new-model.csv --target mmlu_pro@1
-    """  # noqa: D301
+    itembank bank list
+    itembank bank build swebench-verified
+    itembank bank add-models bank new-models.parquet --how random -o bank-2
+    itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
+    itembank info bank-2 --log
+    itembank estimate bank-2 new-model.csv --target mmlu_pro@1
+    """
 
 
 @verb("list", bank_command)
@@ -50,11 +49,10 @@ def list_command(*, out: options.Out) -> None:
     of 95 % intervals, both in points. JSON and CSV also have other numbers of items, source, licence, harnesses and
     notes.
 
-    \b
       itembank bank list
       itembank bank list --format json
       itembank estimate bank:swebench-verified run/
-    """  # noqa: D301
+    """
     from itembank.publishing.recipes import list_ready  # noqa: PLC0415
 
     rows = list_ready()
@@ -116,11 +114,10 @@ def build_command(
     (docs/ready-banks.md). Then every command takes bank:NAME, without a connection. An interrupted download continues.
     Mind the licence of the results.
 
-    \b
       itembank bank build swebench-verified
       itembank bank build bfcl --from BFCL-Result/2024-08-11
       itembank bank build ./mine.toml
-    """  # noqa: D301
+    """
     refuse_unused(("into", files is None, "results that are fetched, not with --from"))
     with working("bank build") as report:
         built = ib.publishing.build_ready(recipe, files=files, into=into, overwrite=force, progress=report)
@@ -207,10 +204,9 @@ def add_items(
     new items, and has an id of its own. --dry-run shows the new items' parameters and their errors; the error that the
     link adds to a score; and the past models that should be run on the new items next.
 
-    \b
       itembank bank add-items bank questions-of-may.csv --dry-run
       itembank bank add-items bank questions-of-may.csv --note "questions of May" -o bank-2
-    """  # noqa: D301
+    """
     if not dry_run:
         if new["output"] is None:
             raise click.UsageError("Missing option '-o' / '--output'.")
@@ -271,10 +267,9 @@ def add_models(
 
     RESPONSES are response files, logs of harnesses (also of itembank run), or journals of sessions.
 
-    \b
       itembank bank add-models bank new-models.parquet --selection selection.json -o bank-2
       itembank bank add-models bank session.jsonl -o bank-2
-    """  # noqa: D301
+    """
 
     def added(old: "Bank", _progress: "ProgressCallback") -> "Bank":
         given = _read(old, responses, allow_mixed_prompts)
@@ -298,10 +293,9 @@ def recalibrate(
     Only difficulties change, with the old values as a prior: answers to items that a session chose make slopes look
     steeper than they are.
 
-    \b
       itembank bank recalibrate bank-2 -o bank-3
       itembank bank recalibrate bank new-models.parquet --how random -o bank-2
-    """  # noqa: D301
+    """
 
     def fitted(old: "Bank", progress: "ProgressCallback") -> "Bank":
         given = _read(old, responses, allow_mixed_prompts) if responses else None
@@ -332,11 +326,10 @@ def retire(
     what it knows about the items: the old score can still be estimated (--target of itembank estimate), and if all
     count again (--status active), estimates are those of the bank before, to the last digit.
 
-    \b
       itembank bank retire bank wrong-keys.txt --reason "wrong key" -o bank-2
       itembank bank retire bank law/17 law/18 --reason "duplicates of law/3" --label clean -o bank-2
       itembank bank retire bank-2 law/17 --status active --reason "the key was right" -o bank-3
-    """  # noqa: D301
+    """
     refuse_unused(("label", status != "active", "items that are taken out, not with --status active"))
 
     def changed(old: "Bank", _progress: "ProgressCallback") -> "Bank":
@@ -358,9 +351,8 @@ def note_command(
 ) -> None:
     """Write TEXT into a bank's history, and name the bank.
 
-    \b
-      itembank bank note bank "as published in May" --name mmlu_pro -o bank-named
-    """  # noqa: D301
+    itembank bank note bank "as published in May" --name mmlu_pro -o bank-named
+    """
     _change("note", bank, new, lambda old, _: ib.banks.note(old, text, name=name))
 
 
@@ -380,10 +372,9 @@ def add_scores(
     Scores from 0 to 1, or points up to 100; some may be missing. estimate, compare, plan and select then take --target
     COLUMN.
 
-    \b
       itembank bank add-scores bank leaderboard.csv --score mmlu_full -o bank-2
       itembank estimate bank-2 new-model.csv --target mmlu_full
-    """  # noqa: D301
+    """
     _change("add-scores", bank, new, lambda old, _: ib.banks.add_scores(old, scores, names, note=why))
 
 

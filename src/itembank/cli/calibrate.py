@@ -94,7 +94,6 @@ def calibrate_command(
     RESPONSES are files made by itembank import, which keep what is known about models and items, or any table of
     model_id, item_id, response.
 
-    \b
       itembank calibrate responses.parquet -o bank
       itembank calibrate responses.parquet -o bank --spec guessing.toml
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
@@ -105,11 +104,10 @@ def calibrate_command(
     more an item model is fitted: calibrate again as results come. Results of one or two models begin a bank of their
     own items. With --parameters there are no past models, and the bank is as good as these parameters.
 
-    \b
       itembank calibrate --items items.csv -o bank
       itembank calibrate first-model-full.csv --items items.csv -o bank --force
       itembank calibrate --items tinyBenchmarks.pkl --parameters --benchmark mmlu -o tiny-mmlu
-    """  # noqa: D301
+    """
     from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
     from itembank.calibration.calibrate import MINIMUM_MODELS  # noqa: PLC0415
     from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415

@@ -124,7 +124,6 @@ def check_command(
     Given a BANK and RESPONSES of new models, or journals of sessions, it reports changed prompts, versions and
     harnesses, and as far as RESPONSES allow:
 
-    \b
       fit       Does each model answer like past models, overall, on every group of
                 items, and from the beginning of a session to its end?
       drift     Which items do new models answer differently? Needs 5 models.
@@ -134,14 +133,13 @@ def check_command(
     The exit code is then 3 if more models misfit, or are outside their intervals, than chance explains (or a single
     one, if it is alone), or if something is known to have changed.
 
-    \b
       itembank check responses.parquet --report items.html
       itembank check responses.parquet --reason wrong-key --fail-on wrong-key
       itembank check bank --by family --format json
       itembank check bank new.csv --group public=leaked.txt --reference private.txt
       itembank check bank this-year.parquet --only drift --since 2025-01-01
       itembank check bank full-run.parquet --only accuracy -n 50 -n 200
-    """  # noqa: D301
+    """
     if len(sources) > 1 and is_bank(sources[0]):
         refuse_unused((items, False, "a bank or RESPONSES alone, whose items are examined"))
         _check_models(sources[0], sources[1:], models, out)

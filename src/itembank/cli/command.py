@@ -1,5 +1,7 @@
 """Commands whose help lists options under headings, and the options that every command takes."""
 
+import inspect
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,7 +23,7 @@ class Command(click.Command):
     """A command with headings in its help."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **{"epilog": EPILOG, **more})
+        super().__init__(*arguments, **{"epilog": EPILOG, **more, "help": _with_examples(more)})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options, or say where an option that is not ours belongs."""
@@ -58,7 +60,7 @@ class Group(click.Group):
     command_class = Command
 
     def __init__(self, *arguments: Any, sections: Sections | None = None, **more: Any) -> None:
-        super().__init__(*arguments, **{"epilog": EPILOG, **more})
+        super().__init__(*arguments, **{"epilog": EPILOG, **more, "help": _with_examples(more)})
         self.sections = sections or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -84,6 +86,13 @@ class Group(click.Group):
             return
         room = formatter.width - 6 - max(map(len, self.commands))
         write_sections(formatter, self.sections, lambda name: self.commands[name].get_short_help_str(room))
+
+
+def _with_examples(more: Mapping[str, Any]) -> str:
+    """Return a command's help, in which click keeps the lines of examples: paragraphs that are indented, or calls."""
+    paragraphs = inspect.cleandoc(more.get("help") or "").split("\n\n")
+    calls = [textwrap.indent(one, "  ") if one.startswith("itembank ") else one for one in paragraphs]
+    return "\n\n".join(f"\b\n{one}" if one.startswith(" ") else one for one in calls)
 
 
 def write_sections(formatter: click.HelpFormatter, sections: Sections, help_of: Callable[[str], str]) -> None:

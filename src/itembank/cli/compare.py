@@ -81,11 +81,10 @@ def compare_command(
     first's: over the items that both answered, or with a bank over its full benchmark. With more than two models,
     intervals and p-values are adjusted for the number of pairs (Holm).
 
-    \b
       itembank compare old.csv new.csv
       itembank compare results.parquet --ranking --report ranking.html
       itembank compare bank old.csv new.csv --selection selection.json --target all
-    """  # noqa: D301
+    """
     from itembank.comparison.compared_models import bank_and_targets  # noqa: PLC0415
     from itembank.comparison.without_bank import joined  # noqa: PLC0415
     from itembank.readers.read import read_matrix  # noqa: PLC0415

@@ -71,13 +71,12 @@ def estimate_command(
 
     Several models are shown by their overall scores. --wide shows the scenarios too; JSON and CSV always have all.
 
-    \b
       itembank estimate bank new-model.csv --selection selection.json
       itembank estimate bank output/new-model/ --selection selection.json --report new-model.html
       itembank estimate bank quantised.csv --selection selection.json --parent our-model
       itembank estimate bank results.parquet --selection selection.json --wide
       itembank estimate bank new-model.csv --selection random.json --interval design
-    """  # noqa: D301
+    """
     refuse_unused(("is_wide", out.is_table, "--format table: JSON and CSV have all scenarios"))
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole

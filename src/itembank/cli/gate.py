@@ -104,16 +104,14 @@ def gate_command() -> None:
 
     Two results, files or folders of logs, are enough:
 
-    \b
       itembank gate runs/bf16 runs/int8 --margin 0.02
 
     Exit codes: 0 pass, 1 fail, 3 undecided. `itembank gate verdict --help` lists all options. To run no more items than
     the verdict needs, run in stages:
 
-    \b
       itembank gate start runs/bf16 --margin 0.02 -o gate
       itembank gate next gate runs/int8
-    """  # noqa: D301
+    """
 
 
 @verb("verdict", gate_command)
@@ -137,12 +135,11 @@ def verdict_command(
     candidate ran only some of the baseline's items, these must have been drawn at random (itembank gate start draws
     them).
 
-    \b
       itembank gate runs/bf16 runs/int8 --margin 0.02
       itembank gate old.parquet new.parquet --bank bank --selection selection.json
       itembank gate harness-a.parquet harness-b.parquet --both-sides
       itembank gate run-1 run-2 --self-test
-    """  # noqa: D301
+    """
     import itembank as ib  # noqa: PLC0415
     from itembank.gating.gate import GatePair, gate, probabilities_of_both  # noqa: PLC0415
     from itembank.gating.lost import as_counted  # noqa: PLC0415
@@ -302,10 +299,9 @@ def start_command(
     The baseline runs once, on all items. Every candidate then runs stage after stage and stops as soon as there is a
     verdict. Error rates are for all stages together. A margin that no number of these items can decide is refused.
 
-    \b
       itembank gate start runs/bf16 --margin 0.02 -o gate
       itembank gate start runs/bf16 --bank bank:mmlu-pro --margin 0.03 --ids lm-eval -o gate
-    """  # noqa: D301
+    """
     import itembank as ib  # noqa: PLC0415
     from itembank.gating.gate import option_probabilities  # noqa: PLC0415
     from itembank.gating.stages import check_gate_destination, start_gate  # noqa: PLC0415
@@ -357,11 +353,10 @@ def next_command(
     --command runs the items, stage after stage, by a program that prints its answer as for itembank session run. Stop
     it whenever you like and give the same command again: no item that was answered runs twice.
 
-    \b
       itembank gate next gate runs/int8
       itembank gate next gate runs/int8-1 runs/int8-2 --format json
       itembank gate next gate --command 'python agent.py {item_id}' --model-id agent-2 --jobs 4
-    """  # noqa: D301
+    """
     from itembank.gating.gate import option_probabilities  # noqa: PLC0415
     from itembank.gating.stages import GatePlan  # noqa: PLC0415
 

@@ -152,7 +152,6 @@ def import_command(
 ) -> None:
     """Turn per-item results into a response file.
 
-    \b
       itembank import results.csv -o responses.parquet
       itembank import output/ --metric acc_norm --metric acc -o responses.parquet
       itembank import scores.csv --as wide-items --max-response 100 -o responses.parquet
@@ -163,7 +162,7 @@ def import_command(
     It reads tables (CSV, Parquet, JSON Lines; long or wide), response files, logs of harnesses, results of
     leaderboards, and the journal of a session, and finds out by name and content which it is. Of folders it reads all
     files. docs/data.md says what becomes model, item, scenario and response, and what can be in the file of --spec.
-    """  # noqa: D301 (click's \b keeps the block's lines)
+    """
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
     if len(paths) == 1 and paths[0].is_file() and is_journal(paths[0]):
@@ -376,7 +375,6 @@ def download_command(
 ) -> None:
     """Fetch a public store of results, and turn it into a response file: SWE-bench, Open LLM Leaderboard, BFCL, ...
 
-    \b
       itembank download --list
       itembank download alpaca-eval -o responses.parquet
       itembank download open-llm-leaderboard-v2 --model org/a --model org/b -o responses.parquet
@@ -385,7 +383,7 @@ def download_command(
     An interrupted download continues. What was read is compared with the published scores; models whose score differs
     are named. Mind the licence of a store (--list): some allow no commercial use. For other ways of reading use
     itembank import on the folder of the files.
-    """  # noqa: D301
+    """
     if is_list:
         _list_sources(out)
         return

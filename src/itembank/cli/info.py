@@ -55,12 +55,11 @@ def info_command(
     list 'scenarios'; CSV has the scenarios alone. With OTHER, another bank: what differs in it, by score, scale, items
     and models.
 
-    \b
       itembank info bank
       itembank info responses.parquet
       itembank info bank-2 --log
       itembank info bank bank-2
-    """  # noqa: D301
+    """
     refuse_unused(("log", other is None and not bank.is_file(), "one bank"))
     if other is not None:
         found = ib.banks.diff(bank, other)
@@ -345,7 +344,6 @@ def report_command(
     each answer, for a STUDY's folder which method came closest. The file loads nothing and sends nothing: mail it, or
     put it on a web server. estimate, compare, check and scaling write their own pages by --report.
 
-    \b
       itembank report bank -o bank.html
       itembank report run.jsonl -o session.html
       itembank report study -o study.html
@@ -353,7 +351,7 @@ def report_command(
 
     Dates, sizes and makers of models come from columns of the model table with usual names (release_date, params, org,
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
-    """  # noqa: D301
+    """
     from itembank.sessions.journal import is_journal  # noqa: PLC0415
 
     is_session = source.is_file() and is_journal(source)

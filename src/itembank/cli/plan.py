@@ -39,11 +39,10 @@ def plan_command(
 
     If --max-items is too few for the goal, plan says so, and how many it would take.
 
-    \b
       itembank plan bank --half-width 0.02
       itembank plan bank --difference 0.03 --power 0.9
       itembank plan bank --target math --max-items 300
-    """  # noqa: D301
+    """
     loaded = ib.load_bank(bank)
     goal: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     with warnings_as_notes():

@@ -70,11 +70,10 @@ def publish_tiny_command(
     The folder is a bank for itembank estimate, with the intervals of the whole bank. It also has the items as a table,
     a figure of its precision, and a README. Needs pip install vl-convert-python.
 
-    \b
       itembank publish-tiny bank -n 100 -o tiny
       itembank estimate tiny new-model.csv
       itembank push tiny hf:me/tiny
-    """  # noqa: D301
+    """
     from itembank.publishing.publishable import file_sizes  # noqa: PLC0415
 
     refuse_unused(("n_items", selection is None, "items that are chosen here, not with --selection FILE"))
@@ -117,10 +116,9 @@ def push_command(
     huggingface_hub and hf auth login. Columns of models that nothing needs are not published unless --include-column
     names them.
 
-    \b
       itembank push bank hf:me/bank --license cc-by-4.0
       itembank push bank hf:me/bank --private --no-responses
-    """  # noqa: D301
+    """
     if is_quiet():
         quieten()
     spec = ib.publishing.PushSpec(private, not no_responses, license_name, include_columns, drop_columns, message)
@@ -146,10 +144,9 @@ def pull_command(
     Every command also takes hf:owner/name in place of a bank: it is downloaded once, and then found without a
     connection. A revision is a branch, a tag or a commit. Needs pip install huggingface_hub.
 
-    \b
       itembank pull hf:me/bank -o bank
       itembank pull hf:me/bank@v1.0 -o bank
-    """  # noqa: D301
+    """
     if is_quiet():
         quieten()
     bank = ib.publishing.pull_bank(place, output, overwrite=force)
@@ -174,13 +171,12 @@ def export_ids_command(
 ) -> None:
     """Write the ids of chosen items in the form that a tool takes.
 
-    \b
       itembank export ids bank --selection selection.json > items.txt
       itembank export ids bank --selection selection.json --form bfcl -o test_case_ids_to_generate.json
       mini-extra swebench --filter "$(itembank export ids bank --selection selection.json --form mini-swe-agent)" ...
 
     docs/harnesses.md describes each form.
-    """  # noqa: D301
+    """
     from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
     from itembank.harnesses.id_forms import id_text  # noqa: PLC0415
 
@@ -201,9 +197,8 @@ def export_ids_command(
 def export_command() -> None:
     """Write chosen items in the form that another tool reads.
 
-    \b
-      itembank export ids bank --selection selection.json --form swe-bench
-    """  # noqa: D301 (click's \b keeps the block's lines)
+    itembank export ids bank --selection selection.json --form swe-bench
+    """
 
 
 export_command.add_command(export_ids_command)

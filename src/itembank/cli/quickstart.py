@@ -59,10 +59,9 @@ def quickstart_command(
     calibrate a bank, 100 items are chosen, and the scores of the held-out models are estimated from these items alone.
     The table says how far each method is from the true scores.
 
-    \b
       itembank quickstart
       itembank quickstart -n 40 -o somewhere --format json
-    """  # noqa: D301
+    """
     _check_folder(output)
     with working("quickstart") as advance:
         past, new = split_runs(ib.load_builtin("bytelms"), seed)
@@ -198,10 +197,9 @@ def sample_data_command(
     model. The models are tiny, and this project trained them. The columns are those of your own results: model_id,
     item_id, scenario, response.
 
-    \b
       itembank sample-data
       itembank import sample/past.csv -o responses.parquet
-    """  # noqa: D301
+    """
     from itembank.readers.builtin import NEW, PAST, write_sample_data  # noqa: PLC0415
 
     past, new = write_sample_data(output)

@@ -50,13 +50,12 @@ def replay_command(
     what a session would ask it, and gets the estimate that the session would end with: the same numbers as itembank
     session gives with the same seed. An item without a response counts as failed.
 
-    \b
       itembank replay bank models.parquet --max-items 50
       itembank replay bank models.parquet --half-width 0.03 --max-items 200 --format json
       itembank replay bank models.parquet --cost tokens --max-cost tokens=20000 --jobs 2
 
     The exit code is 3 if a precision was asked for and some model's session ended without it.
-    """  # noqa: D301
+    """
     _check_output(output)
     loaded = ib.load_bank(bank)
     spec = session_spec(choices, seed)

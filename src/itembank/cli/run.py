@@ -232,7 +232,6 @@ def run_lm_eval_command(
     runs, even with random few-shot examples: shots, chat template and seed are the bank's unless you give others, and
     all prompts are compared before the first request. Without --tasks the tasks of the chosen items are loaded.
 
-    \b
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf --model_args pretrained=org/m1
       itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1 --batch_size 16
       itembank run lm-eval bank --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model hf ...
@@ -243,7 +242,7 @@ def run_lm_eval_command(
     run was interrupted, repeat the command to continue, also with another batch size or device; nothing that was
     finished runs again. The exit code is 3 if an adaptive run ends without the precision that was asked for, and 4 if
     documents or prompts are not those of the bank.
-    """  # noqa: D301
+    """
     from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
     from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of  # noqa: PLC0415
     from itembank.harnesses.lm_eval.patches import check_release  # noqa: PLC0415
@@ -458,7 +457,6 @@ def run_inspect_command(
     TASK is what inspect eval takes: a file, FILE@NAME or PACKAGE/NAME. Arguments after two dashes go to inspect eval,
     whose output goes to standard error. Its log has the estimate, too.
 
-    \b
       itembank run inspect bank inspect_evals/gsm8k --selection selection.json -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py -n 100 -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model ...
@@ -466,7 +464,7 @@ def run_inspect_command(
 
     If a run was interrupted, repeat the command to continue; no sample that was answered runs again. The exit code is 3
     if an adaptive run ends without the precision that was asked for, and 4 if a sample is not that of the bank.
-    """  # noqa: D301
+    """
     from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
     from itembank.harnesses.inspect.command import (  # noqa: PLC0415
         IGNORE_PROMPTS,
@@ -595,11 +593,10 @@ def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "Inspect
 def run_command() -> None:
     """Run chosen items inside an evaluation harness, and estimate the full-benchmark score.
 
-    \b
-      itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1
-      itembank run inspect bank mytask.py -n 100 -o runs/m1 -- --model openai/gpt-5
-      itembank run lm-eval bank --gate gate -o runs/int8 -- --model hf --model_args pretrained=org/m1-int8
-    """  # noqa: D301 (click's \b keeps the block's lines)
+    itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1
+    itembank run inspect bank mytask.py -n 100 -o runs/m1 -- --model openai/gpt-5
+    itembank run lm-eval bank --gate gate -o runs/int8 -- --model hf --model_args pretrained=org/m1-int8
+    """
 
 
 run_command.add_command(run_lm_eval_command)

@@ -88,7 +88,6 @@ def select_command(
 
     Run them with your own harness, then give the results and the selection to itembank estimate.
 
-    \b
       itembank select bank -n 100 -o selection.json
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf ...
       itembank select bank -n 100 -o selection.json --ids list > items.txt
@@ -100,12 +99,11 @@ def select_command(
 
     with design.toml, for example:
 
-    \b
       criterion = "d-optimal"
       per_cost = true
       cost = "tokens"
       at_most = 20
-    """  # noqa: D301
+    """
     from itembank.planning.select import next_stage  # noqa: PLC0415
 
     options.share_work(jobs)

@@ -49,18 +49,16 @@ def session_command() -> None:
     program for one item after the other. Or ask which items to run next, run them with any tool, and tell the answers.
     You can stop at any time and go on later: no answer that was told is lost.
 
-    \b
       itembank session start bank -o run.jsonl --model-id my-model --max-items 50 --half-width 0.03
       itembank session run run.jsonl --command 'python agent.py {item_id}'
       itembank session status run.jsonl
 
     or, with a loop of your own:
 
-    \b
       while item=$(itembank session ask run.jsonl --format ids) && [ -n "$item" ]; do
         itembank session tell run.jsonl --response "$(my-harness "$item")" -- "$item" || break
       done
-    """  # noqa: D301 (click's \b keeps the block's lines)
+    """
 
 
 @verb("start", session_command)
@@ -80,21 +78,19 @@ def start(
     A session stops when it reaches the precision that you asked for (--half-width, --threshold, --better-than), when a
     limit allows no further item (--max-items, --max-cost), or when no item is left.
 
-    \b
       itembank session start bank -o run.jsonl --model-id my-model --max-items 50
       itembank session start bank -o run.jsonl --model-id my-model --cost tokens --max-cost tokens=20000
       itembank session start bank -o run.jsonl --model-id my-model --threshold 0.7 --session session.toml
 
     Rarer choices come from a TOML file, with the names that they have in Python (docs/sessions.md lists them all):
 
-    \b
       criterion = "d-optimal"
       interval = "model-based"
       [stopping]
       ability_error = 0.3
       [constraints]
       at_least = {math = 3, law = 3}
-    """  # noqa: D301
+    """
     spec = session_spec(choices, seed)
     refuse_unused(("cost", not uses_chance(CRITERIA.resolve(spec.criterion)), "a criterion that looks at costs"))
     with working("session start") as report:
@@ -128,10 +124,9 @@ def ask(
     nothing is printed (in JSON: an empty list, and reason_stopped says why). The exit code is then 3 if a precision was
     asked for and not reached.
 
-    \b
       itembank session ask run.jsonl
       itembank session ask run.jsonl -n 8 --new --format ids
-    """  # noqa: D301
+    """
     with (
         working("session ask") as report,
         ib.open_session(journal, loaded_bank(bank), wait=wait, progress=report) as session,
@@ -176,19 +171,17 @@ def tell(
     An answer is safe on the disk when the command ends. Telling an item again replaces its answer. Items that the
     session never asked count as well. If one of many answers is wrong in form, none is told. One line each:
 
-    \b
       {"item_id": "q1", "response": 1}
       {"item_id": "q2", "n_correct": 3, "n_trials": 4, "costs": {"output_tokens": 912}}
       {"item_id": "q3", "failed": true, "again": true, "reason": "timeout"}
 
-    \b
       itembank session tell run.jsonl q1 --response 1 --cost output_tokens=310
       itembank session tell run.jsonl q2 --correct 3 --trials 4
       itembank session tell run.jsonl q3 --failed --again
       my-harness | itembank session tell run.jsonl -
 
     An id that begins with a dash comes last, after two dashes (--).
-    """  # noqa: D301
+    """
     from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
 
     given: dict[str, Any] = {"response": response, "n_correct": n_correct, "n_trials": n_trials, "costs": costs}
@@ -216,10 +209,9 @@ def extend(*, journal: Journal, limits: Limits, bank: options.BankOfJournal) -> 
 
     Limits are for the whole session: what was answered and spent so far counts.
 
-    \b
       itembank session extend run.jsonl --max-items 140
       itembank session extend run.jsonl --max-cost cost_usd=5
-    """  # noqa: D301
+    """
     from itembank.sessions.journal_sessions import extend_session  # noqa: PLC0415
 
     given = budget_of(limits)
@@ -241,10 +233,9 @@ def status(*, journal: Journal, bank: options.BankOfJournal, out: options.Out) -
     It never waits and changes nothing: look at a session while it runs. The exit code is 3 if the session has stopped
     without the precision that was asked for.
 
-    \b
       itembank session status run.jsonl
       itembank report run.jsonl -o session.html
-    """  # noqa: D301
+    """
     print_session(journal, loaded_bank(bank), out)
 
 

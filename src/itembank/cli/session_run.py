@@ -86,13 +86,12 @@ def run(
     command whenever you like and run it again: no item that was answered runs twice. At the end it prints what itembank
     session status prints, with the same exit codes.
 
-    \b
       itembank session run run.jsonl --command 'python agent.py {item_id}' --jobs 4 --timeout 600
       itembank session run run.jsonl --command './solve {item_id}' --exit-code --logs logs
       itembank session run run.jsonl --command './solve {item_id} | tail -n 1' --shell --pattern 'score: (.*)'
 
     Ctrl-C asks the programs to end and waits three seconds for them; a second Ctrl-C kills them.
-    """  # noqa: D301
+    """
     from itembank.harnesses.commands import CommandItems, CommandSpec  # noqa: PLC0415
     from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
 
@@ -161,7 +160,6 @@ def serve(*, journal: Journal, new_units: NewUnits, bank: options.BankOfJournal)
     ask loads the bank again. Each request gets one line on standard output. An answer is safe on the disk when its
     reply comes. Requests:
 
-    \b
       {"request": "ask"}
       {"request": "ask", "n": 4, "only_new": true}
       {"request": "tell", "answers": [{"item_id": "q1", "response": 1}]}
@@ -171,10 +169,9 @@ def serve(*, journal: Journal, new_units: NewUnits, bank: options.BankOfJournal)
     error, which says what was wrong, and then nothing was told. The id of a request comes back with the reply. The end
     of standard input ends the command, with exit code 3 if a precision was asked for and not reached.
 
-    \b
       itembank session serve run.jsonl
       my-harness | itembank session serve run.jsonl > replies.jsonl
-    """  # noqa: D301
+    """
     with ExitStack() as held:
         with working("session serve") as report:
             session = held.enter_context(ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report))

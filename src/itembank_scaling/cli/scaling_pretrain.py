@@ -82,7 +82,6 @@ def pretrain_command(
     recipe; is_final). The item response law (irsl) and three others are fitted, and the largest sizes are held out to
     measure the error of each.
 
-    \b
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
       itembank scaling pretrain responses.parquet --target-flops 1e21 --report forecast.html
       itembank scaling pretrain responses.parquet --bank bank -n 50
@@ -90,14 +89,13 @@ def pretrain_command(
 
     with published.toml, for example the law as it was published:
 
-    \b
       fewest_sizes = 4
       [[laws]]
       name = "irsl"
       pooling = "none"
       shape = "line"
       gap = "none"
-    """  # noqa: D301
+    """
     settings, is_auto = _settings(choices, spec_file)
     refuse_unused(
         (("kind", "recipe"), figure is not None, "--figure FILE"),

@@ -62,11 +62,10 @@ def test_time_command(
     solved in 50 samples does not count as impossible if similar models solve it now and then. It gives intervals, and
     forecasts beyond the samples.
 
-    \b
       itembank scaling test-time samples.parquet --k 1,10,100,1000 --report pass-at-k.html
       itembank scaling test-time samples.parquet --budget 50 --show errors
       itembank scaling test-time new-model.csv --bank bank --show tail
-    """  # noqa: D301
+    """
     methods = set(choices["methods"] or METHODS)
     refuse_unused(
         ("item_model", choices["bank"] is None, "items that are calibrated here, not with --bank"),

@@ -105,13 +105,12 @@ def transfer_command(
     with --clusters by resampling whole groups. Disattenuated correlations are corrected for the errors of the
     abilities; the correlation beyond compute is what remains when compute is taken into account.
 
-    \b
       itembank scaling transfer responses.parquet --figure easy-to-hard.png
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --clusters recipe
       itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --clusters family
       itembank scaling transfer responses.parquet --show validity --figure validity.png
       itembank scaling transfer responses.parquet --show validity --source a --target b --figure f.png
-    """  # noqa: D301
+    """
     if target is not None and source is None:
         raise click.UsageError("--target needs --source.")
     if bank is not None and calibration_models:

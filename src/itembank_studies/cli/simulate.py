@@ -34,7 +34,6 @@ def simulate_command(
 ) -> None:
     """Simulate responses whose true parameters are known.
 
-    \b
       itembank simulate -o responses.parquet
       itembank simulate -o small.parquet --n-models 100 --n-items 2000 --n-tasks 8 --n-dims 2
       itembank simulate -o gaps.parquet --missing 0.3 --no-costs
@@ -43,7 +42,7 @@ def simulate_command(
     By default the data have the shape of a published collection of 65 models, 163 tasks and 109,564 items, whose tasks
     differ 60-fold in tokens. True parameters, abilities and task scores are written beside the response file, for
     responses.parquet into responses.truth.safetensors.
-    """  # noqa: D301
+    """
     from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
     from itembank_studies.simulation.simulate import save_truth, truth_path  # noqa: PLC0415
 

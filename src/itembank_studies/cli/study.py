@@ -47,13 +47,12 @@ def study_command() -> None:
     that its file names, and repeats that. A prediction study asks how well few answers to some tasks predict these and
     other tasks.
 
-    \b
       itembank study run study.toml -o study
       itembank study table study --metric mae --metric coverage
       itembank study table study --figure error.png
       itembank study run prediction.toml -o prediction
       itembank study table prediction --set extrapolation --figure items.png
-    """  # noqa: D301
+    """
 
 
 @verb("run", study_command)
@@ -70,11 +69,10 @@ def run(
     that may not; every assessor chooses items and predicts each task's held-out items. To continue a study that was
     stopped, give the same command again: it finds the same numbers.
 
-    \b
       itembank study run study.toml -o study
       itembank study run prediction.toml -o prediction --jobs 2
       itembank report study -o study.html
-    """  # noqa: D301
+    """
     from itembank_studies.study_files import holds_prediction  # noqa: PLC0415
 
     studies, of_prediction = itembank_studies, holds_prediction(study)
@@ -159,14 +157,13 @@ def table(
     Tables show errors and widths in points, with the standard error over repeats after ±. JSON and CSV show them from 0
     to 1, one row for each size, with every metric unless some are named.
 
-    \b
       itembank study table study
       itembank study table study --metric spearman --target gsm8k
       itembank study table study --against anchor-irt/gp-irt
       itembank study table study --figure spread.png --kind spread --selector anchor-irt -n 100
       itembank study table prediction --set extrapolation --tasks 16 --show errors --show reach
       itembank study table prediction --figure tasks.png --kind tasks -n 16
-    """  # noqa: D301
+    """
     refuse_unused((("kind", "size", "assessors"), drawn["figure"] is not None, "--figure FILE"))
     if is_prediction(study):
         refuse_unused((comparison, False, "a study of whole scores"))

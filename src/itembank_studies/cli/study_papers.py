@@ -41,11 +41,10 @@ def dimensions_command(
     Three counts: eigenvalues of the item correlations, those above the eigenvalues of shuffled responses (parallel
     analysis), and the number of dimensions that best predicts the scores of held-out models. calibrate uses the last.
 
-    \b
       itembank study dimensions responses.parquet --figure dimensions.png
       itembank study dimensions responses.parquet --dims 1,2,4,8 --format json
       itembank study dimensions responses.parquet --by scenario
-    """  # noqa: D301
+    """
     with working("study") as report:
         matrix = read_results(responses)
         found = itembank_studies.dimensionality(matrix, method, candidates=dims, by=by, rng=seed, progress=report)
@@ -77,10 +76,9 @@ def homogeneity_command(
     models' abilities. Reliability is the share of the variance of ability that -n items explain, over the middle
     90 % of the models.
 
-    \b
       itembank study homogeneity bank --figure homogeneity.png
       itembank study homogeneity responses.parquet -n 100 --format csv
-    """  # noqa: D301
+    """
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     with working("study") as report:
         past = ib.load_bank(source[0]) if len(source) == 1 and is_bank(source[0]) else read_results(source)
@@ -123,10 +121,9 @@ def predictions_command(
     half. by_item_means is the correlation that the items' means alone reach. The calibration error is the mean distance
     of observed from predicted means in ten bins; by_chance is what it would be for a perfect model.
 
-    \b
       itembank study predictions bank --figure predictions.png
       itembank study predictions bank --show bins --format csv
-    """  # noqa: D301
+    """
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
     with working("study") as report:
         found = itembank_studies.item_predictions(ib.load_bank(bank), rng=seed, progress=report)
@@ -154,11 +151,10 @@ def weights_command(
     weighted items whose mean would be as precise. weight_in_score is the share of all items of a scenario or
     subscenario. Several selections are compared; each is named after its file.
 
-    \b
       itembank study weights bank selection.json
       itembank study weights bank irt.json correctness.json --figure weights.png
       itembank study weights bank selection.json --format csv
-    """  # noqa: D301
+    """
     stems = [path.stem for path in selections]
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
     if len(set(names)) < len(names):
@@ -206,11 +202,10 @@ def tasks_command(
     Scores are means of responses. Tasks come in the order of a hierarchical clustering of their correlations, each with
     the task that is most like it.
 
-    \b
       itembank study tasks responses.parquet --cost tokens --figure tasks.png --kind costs
       itembank study tasks responses.parquet --by subscenario --figure alike.png
       itembank study tasks responses.parquet --show correlations --format csv
-    """  # noqa: D301
+    """
     from itembank.bank.costs import unit_unasked  # noqa: PLC0415
 
     refuse_unused(
