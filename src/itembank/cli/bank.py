@@ -16,9 +16,7 @@ from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import shown, visible
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
     from itembank.progress import ProgressCallback
-    from itembank.responses.responses import ResponseMatrix
 
 
 @click.group(
@@ -53,7 +51,7 @@ def list_command(*, out: options.Out) -> None:
       itembank bank list --format json
       itembank estimate bank:swebench-verified run/
     """
-    from itembank.publishing.recipes import list_ready  # noqa: PLC0415
+    from itembank.publishing.recipes import list_ready
 
     rows = list_ready()
     if not out.is_table:
@@ -161,9 +159,9 @@ def _new_bank(*, is_required: bool = True) -> Choices:
 NewBank: TypeAlias = Annotated[Choices, _new_bank()]
 
 
-def _change(name: str, bank: Path, new: Choices, change: "Callable[[Bank, ProgressCallback], Bank]") -> None:
+def _change(name: str, bank: Path, new: Choices, change: "Callable[[ib.Bank, ProgressCallback], ib.Bank]") -> None:
     """Write what becomes of a bank, and say what it is."""
-    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
+    from itembank.bank.bank_files import check_bank_destination
 
     check_bank_destination(new["output"], overwrite=new["force"])
     loaded = ib.load_bank(bank)
@@ -211,7 +209,7 @@ def add_items(
         if new["output"] is None:
             raise click.UsageError("Missing option '-o' / '--output'.")
 
-        def added(old: "Bank", progress: "ProgressCallback") -> "Bank":
+        def added(old: "ib.Bank", progress: "ProgressCallback") -> "ib.Bank":
             given = _read(old, responses, allow_mixed_prompts)
             changed = ib.banks.add_items(old, given, status=status, how=how, note=why, progress=progress)
             made = None if changed.history is None else changed.history.changes[-1].link
@@ -271,7 +269,7 @@ def add_models(
       itembank bank add-models bank session.jsonl -o bank-2
     """
 
-    def added(old: "Bank", _progress: "ProgressCallback") -> "Bank":
+    def added(old: "ib.Bank", _progress: "ProgressCallback") -> "ib.Bank":
         given = _read(old, responses, allow_mixed_prompts)
         return ib.banks.add_models(old, given, how=_way(how, selection), note=why)
 
@@ -297,7 +295,7 @@ def recalibrate(
       itembank bank recalibrate bank new-models.parquet --how random -o bank-2
     """
 
-    def fitted(old: "Bank", progress: "ProgressCallback") -> "Bank":
+    def fitted(old: "ib.Bank", progress: "ProgressCallback") -> "ib.Bank":
         given = _read(old, responses, allow_mixed_prompts) if responses else None
         return ib.banks.recalibrate(old, given, how=how, note=why, progress=progress)
 
@@ -332,7 +330,7 @@ def retire(
     """
     refuse_unused(("label", status != "active", "items that are taken out, not with --status active"))
 
-    def changed(old: "Bank", _progress: "ProgressCallback") -> "Bank":
+    def changed(old: "ib.Bank", _progress: "ProgressCallback") -> "ib.Bank":
         ids = item_ids(old, items)
         if status == "active":
             return ib.banks.restore(old, ids, reason=reason)
@@ -378,11 +376,11 @@ def add_scores(
     _change("add-scores", bank, new, lambda old, _: ib.banks.add_scores(old, scores, names, note=why))
 
 
-def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "ResponseMatrix":
+def _read(bank: "ib.Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "ib.ResponseMatrix":
     """Read results of models, or the answers of journals of sessions."""
-    from itembank.bank.arguments import as_new_responses  # noqa: PLC0415
-    from itembank.bank.bank_views import aside_items  # noqa: PLC0415
-    from itembank.sessions.journal import is_journal  # noqa: PLC0415
+    from itembank.bank.arguments import as_new_responses
+    from itembank.bank.bank_views import aside_items
+    from itembank.sessions.journal import is_journal
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
@@ -392,7 +390,7 @@ def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "Re
             "RESPONSES must be journals of sessions or other results, not both. Add them one after the other."
         )
     refuse_unused(("how", False, "results other than journals of sessions, which say it themselves"))
-    from itembank.sessions.journal_sessions import journal_responses  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import journal_responses
 
     found = journal_responses(bank, journals).responses
     aside = aside_items(bank, found.item_ids)
@@ -406,7 +404,7 @@ def _read(bank: "Bank", paths: Sequence[Path], allow_mixed_prompts: bool) -> "Re
 
 def _way(how: str | None, selection: Path | None) -> str | None:
     """Return how items were chosen, as it was given or as the selection that was run says."""
-    from itembank.bank.marks import FIXED, RANDOM  # noqa: PLC0415
+    from itembank.bank.marks import FIXED, RANDOM
 
     if selection is None:
         return how
@@ -415,7 +413,7 @@ def _way(how: str | None, selection: Path | None) -> str | None:
     return RANDOM if ib.Selection.load(selection).is_random else FIXED
 
 
-def item_ids(bank: "Bank", given: Sequence[str]) -> tuple[str, ...]:
+def item_ids(bank: "ib.Bank", given: Sequence[str]) -> tuple[str, ...]:
     """Return the items that arguments name: ids, or files of ids. A name that the bank knows is an id."""
     known = set(ib.banks.whole_bank(bank).item_ids)
     found: dict[str, None] = {}

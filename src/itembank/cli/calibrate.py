@@ -18,10 +18,8 @@ from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument,
 if TYPE_CHECKING:
     import polars as pl
 
-    from itembank.bank.banks import Bank
     from itembank.calibration.calibration_specs import CalibrationSpec
     from itembank.planning.more_models import MoreModels
-    from itembank.responses.responses import ResponseMatrix
 
 _ITEM_MODEL: Choices = {
     "item_model": option(
@@ -108,10 +106,10 @@ def calibrate_command(
       itembank calibrate first-model-full.csv --items items.csv -o bank --force
       itembank calibrate --items tinyBenchmarks.pkl --parameters --benchmark mmlu -o tiny-mmlu
     """
-    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
-    from itembank.calibration.calibrate import MINIMUM_MODELS  # noqa: PLC0415
-    from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415
-    from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
+    from itembank.bank.bank_files import check_bank_destination
+    from itembank.calibration.calibrate import MINIMUM_MODELS
+    from itembank.responses.siblings import warn_of_no_overlap
+    from itembank.responses.targets import ScoreTargets
 
     options.share_work(jobs)
     refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
@@ -167,10 +165,10 @@ def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spec(
-    responses: "ResponseMatrix", method: str, dims: int | Literal["auto"] | None, given: Mapping[str, Any]
+    responses: "ib.ResponseMatrix", method: str, dims: int | Literal["auto"] | None, given: Mapping[str, Any]
 ) -> "CalibrationSpec":
     """Make the spec of the options; chooses the number of dimensions unless it is known."""
-    from itembank.calibration.dimensions import usual_spec  # noqa: PLC0415
+    from itembank.calibration.dimensions import usual_spec
 
     item_model = given.get("item_model")
     if dims == "auto" and item_model in {"1pl", "2pl"}:
@@ -184,9 +182,9 @@ def _spec(
     return spec
 
 
-def _summary(bank: "Bank") -> dict[str, Any]:
+def _summary(bank: "ib.Bank") -> dict[str, Any]:
     """One row on the bank."""
-    from itembank.responses.sizes import assumed_questions  # noqa: PLC0415
+    from itembank.responses.sizes import assumed_questions
 
     calibration, assumed = bank.calibration, assumed_questions(bank.responses.items)
     return {
@@ -207,9 +205,9 @@ def _summary(bank: "Bank") -> dict[str, Any]:
     }
 
 
-def _print_summary(bank: "Bank", out: Printer) -> None:
+def _print_summary(bank: "ib.Bank", out: Printer) -> None:
     """Print what was calibrated: a sentence, and the facts that people need."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     models = f"on {bank.n_models:,} past models" if bank.n_models else "by known parameters"
     known = bank.item_model_bias[~np.isnan(bank.item_model_bias)]
@@ -229,8 +227,8 @@ def _start(
     items: Path, responses: tuple[Path, ...], output: Path, choices: Mapping[str, Any], out: Printer, *, force: bool
 ) -> None:
     """Begin a bank without past results, or with those of a few models."""
-    from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
-    from itembank.readers.matrix import read_known  # noqa: PLC0415
+    from itembank.readers.agreement import read_new_responses
+    from itembank.readers.matrix import read_known
 
     with warnings_as_notes():
         table, _ = read_known(items, "item_id")
@@ -243,7 +241,7 @@ def _start(
 
 def _begin(
     table: "pl.DataFrame",
-    matrix: "ResponseMatrix | None",
+    matrix: "ib.ResponseMatrix | None",
     output: Path,
     choices: Mapping[str, Any],
     out: Printer,
@@ -251,7 +249,7 @@ def _begin(
     force: bool,
 ) -> None:
     """Write a bank of the items of a table, and say how well it estimates scores."""
-    from itembank.planning.more_models import plan_models  # noqa: PLC0415
+    from itembank.planning.more_models import plan_models
 
     with progress("calibrate") as report:
         bank = ib.banks.start(table, matrix, progress=report, **choices)
@@ -290,7 +288,7 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], out: Pri
         note(f"Items to run: {own.n_items}, in {output / 'selection.json'}. Next: itembank estimate {output} RESULTS")
 
 
-def _say_what_to_expect(bank: "Bank", plan: "MoreModels") -> None:
+def _say_what_to_expect(bank: "ib.Bank", plan: "MoreModels") -> None:
     """Say how wide intervals will be, and what more past models would do."""
     if plan.n_items == bank.n_items:
         note(f"A model that runs all {bank.n_items} items needs no interval; few give an interval.")

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
     from itembank.auditing.differential_items import DifferentialItems
     from itembank.auditing.item_audit import ItemAudit
-    from itembank.bank.banks import Bank
     from itembank.pages.render import Page
     from itembank.progress import ProgressCallback
-    from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.journal_sessions import JournalAnswers
 
 COLUMNS = ("item_id", "reason", "P(defect)", "evidence", "text", "mean", "item-rest")
@@ -177,9 +175,9 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], out: Print
         click.get_current_context().exit(EXIT_FAILED)
 
 
-def _page(audit: "ItemAudit", given: "Bank | ResponseMatrix", sources: Sequence[Path], typed: str) -> "Page":
-    from itembank.pages.audit_page import audit_page  # noqa: PLC0415
-    from itembank.pages.blocks import bank_title  # noqa: PLC0415
+def _page(audit: "ItemAudit", given: "ib.Bank | ib.ResponseMatrix", sources: Sequence[Path], typed: str) -> "Page":
+    from itembank.pages.audit_page import audit_page
+    from itembank.pages.blocks import bank_title
 
     name = bank_title(given) if isinstance(given, ib.Bank) else sources[0].stem
     return audit_page(audit, title=f"Audit of {name}", command=typed)
@@ -250,8 +248,8 @@ def _print_groups(differential: "DifferentialItems") -> None:
 
 def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
     """Examine how models fit a bank, whether its items drifted, and how good its estimates are."""
-    from itembank.auditing.run_conditions import with_same_content  # noqa: PLC0415
-    from itembank.estimation.observations import known_items  # noqa: PLC0415
+    from itembank.auditing.run_conditions import with_same_content
+    from itembank.estimation.observations import known_items
 
     is_chosen = asked["selection"] is None
     refuse_unused(
@@ -291,14 +289,14 @@ def _asks(asked: Mapping[str, Any], part: str) -> bool:
 
 
 def _examined(
-    bank: "Bank",
+    bank: "ib.Bank",
     answers: "JournalAnswers",
     asked: Mapping[str, Any],
     changes: tuple[str, ...],
     report: "ProgressCallback",
 ) -> Checks:
     """Examine what is asked for, and what the results allow."""
-    from itembank.auditing.bank_check import ran_all_of_a_scenario  # noqa: PLC0415
+    from itembank.auditing.bank_check import ran_all_of_a_scenario
 
     matrix, named = answers.responses, _named(asked["groups"])
     if answers.sessions and _asks(asked, DRIFT):
@@ -344,14 +342,14 @@ def _examined(
     return found
 
 
-def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
+def _bank_of(bank: "ib.Bank", paths: Sequence[Path]) -> "ib.Bank":
     """Return the bank with the score that journals were begun for; say so if it gives another by now."""
-    from itembank.sessions.journal import is_journal  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
         return bank
-    from itembank.sessions.journal_sessions import bank_of_journals  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_journals
 
     found = bank_of_journals(bank, journals)
     if found.target_digest != bank.target_digest:
@@ -362,10 +360,10 @@ def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
     return found
 
 
-def _read(bank: "Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
+def _read(bank: "ib.Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
-    from itembank.sessions.journal import is_journal  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import JournalAnswers, journal_responses  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal
+    from itembank.sessions.journal_sessions import JournalAnswers, journal_responses
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
@@ -377,10 +375,10 @@ def _read(bank: "Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
     return journal_responses(bank, journals)
 
 
-def _can_examine(bank: "Bank", matrix: "ResponseMatrix", report: "ProgressCallback") -> bool:
+def _can_examine(bank: "ib.Bank", matrix: "ib.ResponseMatrix", report: "ProgressCallback") -> bool:
     """Whether the fit of these models can be compared with that of past models; else say why not."""
-    from itembank.auditing.past_fit import why_not_examined  # noqa: PLC0415
-    from itembank.auditing.run_conditions import marked_otherwise  # noqa: PLC0415
+    from itembank.auditing.past_fit import why_not_examined
+    from itembank.auditing.run_conditions import marked_otherwise
 
     reason = why_not_examined(bank, report) or marked_otherwise(bank, matrix)
     if reason:

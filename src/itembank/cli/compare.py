@@ -23,7 +23,6 @@ from itembank.responses.score_names import without_only_scenario
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from itembank.comparison.comparisons import Comparison
     from itembank.pages.render import Page
 
 
@@ -85,9 +84,9 @@ def compare_command(
       itembank compare results.parquet --ranking --report ranking.html
       itembank compare bank old.csv new.csv --selection selection.json --target all
     """
-    from itembank.comparison.compared_models import bank_and_targets  # noqa: PLC0415
-    from itembank.comparison.without_bank import joined  # noqa: PLC0415
-    from itembank.readers.read import read_matrix  # noqa: PLC0415
+    from itembank.comparison.compared_models import bank_and_targets
+    from itembank.comparison.without_bank import joined
+    from itembank.readers.read import read_matrix
 
     has_bank = is_bank(sources[0])
     if len(sources) == has_bank:
@@ -135,7 +134,7 @@ def compare_command(
     report_result(report, out, page)
 
 
-def _print(comparison: "Comparison", out: Printer, *, is_ranking: bool) -> None:
+def _print(comparison: "ib.Comparison", out: Printer, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
     rows = comparison.ranking_rows() if is_ranking else comparison.rows()
     if out.is_table and is_ranking:

@@ -1,6 +1,6 @@
 """`itembank estimate`: full-benchmark scores from some responses."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import itembank as ib
 from itembank.cli import options
@@ -11,9 +11,6 @@ from itembank.cli.signatures import MethodName, option, verb
 from itembank.errors import visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, IntervalChoice
 from itembank.responses.score_names import OVERALL, without_only_scenario
-
-if TYPE_CHECKING:
-    from itembank.estimation.estimates import ScoreEstimates
 
 RESTS_ON = {
     "calibrated": "intervals from past models' errors",
@@ -112,7 +109,7 @@ def estimate_command(
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
 
 
-def print_estimates(estimates: "ScoreEstimates", out: Printer, *, is_wide: bool = False) -> None:
+def print_estimates(estimates: "ib.ScoreEstimates", out: Printer, *, is_wide: bool = False) -> None:
     """Print the rows; a table has each estimate with its interval and the items behind it.
 
     Of several models it has the main score alone, or, wide, the scores of all scenarios.
@@ -136,12 +133,12 @@ def print_estimates(estimates: "ScoreEstimates", out: Printer, *, is_wide: bool 
     out.rows(rows, "estimate", title=title, columns=columns, least=("typicality", "items"))
 
 
-def _title(estimates: "ScoreEstimates") -> str:
+def _title(estimates: "ib.ScoreEstimates") -> str:
     of = f" of {visible(estimates.target_id)}" if "@" in estimates.target_id else ""
     return f"{TITLES[estimates.estimand]}{of}"
 
 
-def _print_wide(estimates: "ScoreEstimates") -> None:
+def _print_wide(estimates: "ib.ScoreEstimates") -> None:
     """Print one row a model, with the main score and those of all scenarios."""
     targets = [
         row["target"] for row in without_only_scenario(estimates.rows()) if row["model_id"] == estimates.model_ids[0]

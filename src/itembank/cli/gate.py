@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast, get_args
 
 import click
 
+import itembank as ib
 from itembank.cli import options
 from itembank.cli.command import Group
 from itembank.cli.new_results import importing_first, read_new_results
@@ -21,13 +22,9 @@ from itembank.gating.gate_spec import GateSpec
 from itembank.readers.reading_specs import ReadingSpec
 
 if TYPE_CHECKING:
-    from itembank.bank import banks
     from itembank.gating.gate import GatePair
-    from itembank.gating.results import Gate
     from itembank.gating.running import GateRun
-    from itembank.gating.stages import GatePlan
     from itembank.responses.error_kinds import Errors
-    from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.answers import Answer
 
 _RULE: Choices = {
@@ -140,12 +137,11 @@ def verdict_command(
       itembank gate harness-a.parquet harness-b.parquet --both-sides
       itembank gate run-1 run-2 --self-test
     """
-    import itembank as ib  # noqa: PLC0415
-    from itembank.gating.gate import GatePair, gate, probabilities_of_both  # noqa: PLC0415
-    from itembank.gating.lost import as_counted  # noqa: PLC0415
+    from itembank.gating.gate import GatePair, gate, probabilities_of_both
+    from itembank.gating.lost import as_counted
 
     if repeats:
-        from itembank.gating.noise import advice, more_items_or_repeats  # noqa: PLC0415
+        from itembank.gating.noise import advice, more_items_or_repeats
 
     refuse_unused(("match", bank is not None, "--bank BANK"))
     spec = GateSpec(**rule)
@@ -190,7 +186,7 @@ def verdict_command(
 
 def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
     """Print what two runs of the same set-up say."""
-    from itembank.gating.noise import self_test  # noqa: PLC0415
+    from itembank.gating.noise import self_test
 
     found = self_test(pair, spec)
     if not out.is_table:
@@ -210,15 +206,15 @@ def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
 
 def read_run(
     paths: Sequence[Path],
-    bank: "banks.Bank | None",
+    bank: "ib.Bank | None",
     match: str,
     errors: "Errors | None" = None,
     *,
     allow_mixed_prompts: bool,
     repeats: bool = False,
-) -> "ResponseMatrix":
+) -> "ib.ResponseMatrix":
     """Read the results of one model, without the warning that they are of some items only."""
-    from itembank.readers.read import read_matrix  # noqa: PLC0415
+    from itembank.readers.read import read_matrix
 
     if bank is not None:
         return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
@@ -232,7 +228,7 @@ def read_run(
         return read_matrix(list(paths), spec)
 
 
-def print_gate(found: "Gate", out: Printer, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
+def print_gate(found: "ib.Gate", out: Printer, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
     """Print a verdict, and what more items and repeats would bring."""
     if out.is_json:
         print_object({**found.to_dict(), **({"repeats": list(repeats)} if repeats else {})}, "gate")
@@ -256,14 +252,14 @@ def coloured(sentence: str) -> str:
     return click.style(word, fg=_COLOURS[word], bold=True) + sentence.removeprefix(word)
 
 
-def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | None = None) -> None:
+def end_gate(found: "ib.Gate", outputs: Mapping[str, Any], then: tuple[str, str] | None = None) -> None:
     """Write what else was asked for, and exit with the verdict's code; the page says what to do `then`."""
-    from itembank.gating.ci_reports import github_annotation, junit_xml, step_summary  # noqa: PLC0415
+    from itembank.gating.ci_reports import github_annotation, junit_xml, step_summary
 
     for text in found.notes:
         note(f"Note: {text}.")
     if outputs.get("report") is not None:
-        from itembank.pages.gate_page import gate_page  # noqa: PLC0415
+        from itembank.pages.gate_page import gate_page
 
         typed = typed_command()
         more = (one for one in ("--junit gate.xml", "--github") if one.split()[0] not in typed)
@@ -302,9 +298,8 @@ def start_command(
       itembank gate start runs/bf16 --margin 0.02 -o gate
       itembank gate start runs/bf16 --bank bank:mmlu-pro --margin 0.03 --ids lm-eval -o gate
     """
-    import itembank as ib  # noqa: PLC0415
-    from itembank.gating.gate import option_probabilities  # noqa: PLC0415
-    from itembank.gating.stages import check_gate_destination, start_gate  # noqa: PLC0415
+    from itembank.gating.gate import option_probabilities
+    from itembank.gating.stages import check_gate_destination, start_gate
 
     refuse_unused(("match", bank is not None, "--bank BANK"))
     check_gate_destination(output)
@@ -357,13 +352,12 @@ def next_command(
       itembank gate next gate runs/int8-1 runs/int8-2 --format json
       itembank gate next gate --command 'python agent.py {item_id}' --model-id agent-2 --jobs 4
     """
-    from itembank.gating.gate import option_probabilities  # noqa: PLC0415
-    from itembank.gating.stages import GatePlan  # noqa: PLC0415
+    from itembank.gating.gate import option_probabilities
 
     is_run = how["command"] is not None
     if is_run == bool(candidate):
         raise click.UsageError("Give the candidate's results, or --command COMMAND to run its items: one of them.")
-    plan = GatePlan.load(gate).with_errors(errors)
+    plan = ib.GatePlan.load(gate).with_errors(errors)
     refuse_unused(
         ((*how, *running, "model_id"), is_run, "--command COMMAND"),
         (("ids", "allow_mixed_prompts"), not is_run, "results of the candidate"),
@@ -396,11 +390,11 @@ def next_command(
 
 def _run_by_command(
     gate: Path, model_id: str, errors: "Errors | None", how: Mapping[str, Any], running: Mapping[str, Any]
-) -> "Gate":
+) -> "ib.Gate":
     """Run stages by a command until there is a verdict; answers are kept beside the gate."""
-    from itembank.gating.running import open_gate_run  # noqa: PLC0415
-    from itembank.harnesses.commands import CommandItems, CommandSpec, file_name  # noqa: PLC0415
-    from itembank.harnesses.drive import drive  # noqa: PLC0415
+    from itembank.gating.running import open_gate_run
+    from itembank.harnesses.commands import CommandItems, CommandSpec, file_name
+    from itembank.harnesses.drive import drive
 
     with open_gate_run(gate / file_name(model_id, ".answers.jsonl"), gate, model_id=model_id, errors=errors) as run:
         items = CommandItems(CommandSpec(**how), run.plan.baseline.items)
@@ -417,9 +411,9 @@ def _run_by_command(
 
 def look_teller() -> Callable[[Any, "Answer"], None]:
     """Make what reports on standard error, after each answer, what failed and what a look found."""
-    from itembank.gating.results import signed  # noqa: PLC0415
+    from itembank.gating.results import signed
 
-    told: Gate | None = None
+    told: ib.Gate | None = None
 
     def tell(run: "GateRun", answer: "Answer") -> None:
         nonlocal told
@@ -435,8 +429,8 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
     return tell
 
 
-def _print_items(item_ids: Sequence[str], form: str, plan: "GatePlan") -> None:
+def _print_items(item_ids: Sequence[str], form: str, plan: "ib.GatePlan") -> None:
     """Print the items to run, in the form that a tool takes."""
-    from itembank.harnesses.id_forms import id_text  # noqa: PLC0415
+    from itembank.harnesses.id_forms import id_text
 
     print_exactly(id_text(form, item_ids, plan.baseline.items))

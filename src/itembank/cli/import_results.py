@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
     from itembank.readers.collecting import Found
     from itembank.readers.rows import ResponseRows
-    from itembank.responses.responses import ResponseMatrix
 
-Read: TypeAlias = Callable[..., "ResponseMatrix"]
+Read: TypeAlias = Callable[..., "ib.ResponseMatrix"]
 FORMATS = ("long", "wide-models", "wide-items", *SOURCES)
 """What `--as` may say: the layouts of tables, and the programs whose results are read."""
 SAME_MEAN = 0.0005
@@ -163,7 +162,7 @@ def import_command(
     leaderboards, and the journal of a session, and finds out by name and content which it is. Of folders it reads all
     files. docs/data.md says what becomes model, item, scenario and response, and what can be in the file of --spec.
     """
-    from itembank.sessions.journal import is_journal  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal
 
     if len(paths) == 1 and paths[0].is_file() and is_journal(paths[0]):
         refuse_unused(((*reading, "form"), False, "other results than journals of sessions"))
@@ -173,7 +172,7 @@ def import_command(
     _write(partial(read, models=models, items=items), output, out)
 
 
-def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known: Path | None) -> "ResponseMatrix":
+def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known: Path | None) -> "ib.ResponseMatrix":
     """Return the answers that a session was told."""
     if any(known.values()):
         raise click.UsageError("--models and --items go with other results than journals of sessions. Leave them out.")
@@ -194,9 +193,9 @@ def _spec(form: str | None, reading: Choices, spec_file: Path | None) -> Reading
 
 def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
     """Find out what is to be read; what reads it says what it found in folders, and what is ignored."""
-    from itembank.readers.collecting import find_sources  # noqa: PLC0415
-    from itembank.readers.matrix import warn_of_lost, warn_of_partial_runs  # noqa: PLC0415
-    from itembank.readers.read import read_found, source_kinds  # noqa: PLC0415
+    from itembank.readers.collecting import find_sources
+    from itembank.readers.matrix import warn_of_lost, warn_of_partial_runs
+    from itembank.readers.read import read_found, source_kinds
 
     with allowing(spec.max_memory):
         found = find_sources(given, spec)  # a look at every file, which is not taken twice
@@ -204,7 +203,7 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
         refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
     are_told = len(found.paths) > 1 or any(path.is_dir() for path in given)
 
-    def read(**known: Any) -> "ResponseMatrix":
+    def read(**known: Any) -> "ib.ResponseMatrix":
         unknown = found.unknown if found.paths else ()
 
         if unknown:
@@ -222,7 +221,7 @@ def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
 
 def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
     """Name the columns of the first table with some that are not read and that may say the items' scenario."""
-    from itembank.readers.table import scenario_columns  # noqa: PLC0415
+    from itembank.readers.table import scenario_columns
 
     for path in (path for form, paths in found.paths.items() if form in {"auto", "long"} for path in paths):
         others, likely = scenario_columns(path, spec)
@@ -244,8 +243,8 @@ def _say_found(rows: "ResponseRows") -> None:
 
 def _write(read: "Read", output: Path, out: Printer) -> None:
     """Read with `read(progress=...)`, write, and say what was read."""
-    from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
-    from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415
+    from itembank.responses.response_files import check_response_destination
+    from itembank.responses.siblings import warn_of_no_overlap
 
     check_response_destination(output)
     with working("import") as report:
@@ -263,7 +262,7 @@ def _write(read: "Read", output: Path, out: Printer) -> None:
     note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
 
 
-def _next_step(responses: "ResponseMatrix", output: Path, *, is_apart: bool) -> str:
+def _next_step(responses: "ib.ResponseMatrix", output: Path, *, is_apart: bool) -> str:
     """Say what can be done with what was imported."""
     if is_apart:
         return (
@@ -278,7 +277,7 @@ def _next_step(responses: "ResponseMatrix", output: Path, *, is_apart: bool) -> 
     return f"itembank calibrate {output} -o bank"
 
 
-def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
+def about_responses(responses: "ib.ResponseMatrix", path: Path) -> dict[str, Any]:
     """One row on the responses of a file."""
     n_cells = responses.n_models * responses.n_items
     n_responses = n_trials = 0
@@ -307,9 +306,9 @@ def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
     }
 
 
-def scenario_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
+def scenario_rows(responses: "ib.ResponseMatrix") -> list[dict[str, Any]]:
     """One row a scenario."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     scenario = responses.items["scenario"].to_numpy()
     names = list(dict.fromkeys(scenario.tolist()))
@@ -387,7 +386,7 @@ def download_command(
     if is_list:
         _list_sources(out)
         return
-    from itembank.readers.public.fetch import fetch_public  # noqa: PLC0415
+    from itembank.readers.public.fetch import fetch_public
 
     if not name or output is None:
         raise click.UsageError("needs a NAME (see --list) and -o/--output.")
@@ -433,9 +432,9 @@ def _list_sources(out: Printer) -> None:
     )
 
 
-def _read_public(name: str, folder: Path, spec_file: Path | None, **known: Any) -> "ResponseMatrix":
+def _read_public(name: str, folder: Path, spec_file: Path | None, **known: Any) -> "ib.ResponseMatrix":
     """Read, and say how the scores compare with the published ones."""
-    from itembank.readers.public.read_public import read_public  # noqa: PLC0415
+    from itembank.readers.public.read_public import read_public
 
     chosen = {**public_source(name).choices, **file_choices(spec_file, ReadingSpec)}
     found = read_public(name, folder, spec=ReadingSpec(**chosen), **known)

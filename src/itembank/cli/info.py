@@ -18,7 +18,6 @@ from itembank.methods import entry_points_of
 
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
-    from itembank.bank.banks import Bank
     from itembank.pages.render import Page
 
 OUTLOOK = (
@@ -79,7 +78,7 @@ def info_command(
 
 def _show_bank(bank: Path, out: Printer) -> None:
     """Print what is in a bank."""
-    from itembank.bank.banks import KNOWN_PARAMETERS  # noqa: PLC0415
+    from itembank.bank.banks import KNOWN_PARAMETERS
 
     loaded = ib.load_bank(bank)
     about, title = _about(loaded), _in_a_sentence(loaded)
@@ -116,9 +115,9 @@ def _show_bank(bank: Path, out: Printer) -> None:
         note(f"To see more as a page: itembank report {bank} -o bank.html")
 
 
-def _in_a_sentence(bank: "Bank") -> str:
+def _in_a_sentence(bank: "ib.Bank") -> str:
     """Say how large a bank is, and how good scores from few of its items are where that is known."""
-    from itembank.planning.plan import overall_plan  # noqa: PLC0415
+    from itembank.planning.plan import overall_plan
 
     n_models = bank.n_calibration_models
     models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""
@@ -134,7 +133,7 @@ def _in_a_sentence(bank: "Bank") -> str:
     return f"{size}; scores from {known[0][0]} items are good to ±{100.0 * known[0][1]:.1f} points{whose}"
 
 
-def _show_history(bank: "Bank", out: Printer) -> None:
+def _show_history(bank: "ib.Bank", out: Printer) -> None:
     """Print every change of a bank."""
     changes = () if bank.history is None else bank.history.changes
     rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
@@ -172,7 +171,7 @@ def _counted(counts: dict[str, Any]) -> str:
 
 def _show_responses(path: Path, out: Printer) -> None:
     """Print what is in a file of responses."""
-    from itembank.cli.import_results import about_responses, note_means, scenario_rows  # noqa: PLC0415
+    from itembank.cli.import_results import about_responses, note_means, scenario_rows
 
     with warnings_as_notes():
         responses = ib.read_responses(path)
@@ -194,16 +193,16 @@ def _show_responses(path: Path, out: Printer) -> None:
     note_means(about, rows)
 
 
-def _about(bank: "Bank") -> dict[str, Any]:
+def _about(bank: "ib.Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
-    from itembank.bank.ability_axis import AbilityAxis  # noqa: PLC0415
-    from itembank.bank.bank_places import BESIDE_BANK  # noqa: PLC0415
-    from itembank.responses.prompts import prompts_in_words  # noqa: PLC0415
-    from itembank.responses.sizes import assumed_questions  # noqa: PLC0415
+    from itembank.bank.ability_axis import AbilityAxis
+    from itembank.bank.bank_places import BESIDE_BANK
+    from itembank.responses.prompts import prompts_in_words
+    from itembank.responses.sizes import assumed_questions
 
     calibration, asked, origin = bank.calibration, prompts_in_words(bank.responses.items), {}
     if bank.cache.folder is not None and (bank.cache.folder / BESIDE_BANK).is_file():
-        from itembank.publishing.recipes import origin_of  # noqa: PLC0415 (most banks have none)
+        from itembank.publishing.recipes import origin_of
 
         origin = origin_of(bank.cache.folder)
     assumed = assumed_questions(bank.responses.items)
@@ -234,7 +233,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
     }
 
 
-def _about_versions(bank: "Bank") -> dict[str, Any]:
+def _about_versions(bank: "ib.Bank") -> dict[str, Any]:
     """Name, version, parent and score of a bank that has a history."""
     if bank.history is None:
         return {}
@@ -248,9 +247,9 @@ def _about_versions(bank: "Bank") -> dict[str, Any]:
     }
 
 
-def _about_responses(bank: "Bank") -> dict[str, Any]:
+def _about_responses(bank: "ib.Bank") -> dict[str, Any]:
     """Facts on the past models' responses, or what is there without them."""
-    from itembank.bank.known_scores import external_names  # noqa: PLC0415
+    from itembank.bank.known_scores import external_names
 
     if not (bank.published or bank.n_models):
         return {}
@@ -295,9 +294,9 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
     return rows
 
 
-def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
+def _scenario_rows(bank: "ib.Bank") -> list[dict[str, Any]]:
     """One row a scenario, and one for the overall score; a score is NaN if that of no past model is known."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     targets, scores = bank.targets, bank.best_known_scores
     sizes = [*targets.scenario_sizes.tolist(), bank.n_total]
@@ -352,7 +351,7 @@ def report_command(
     Dates, sizes and makers of models come from columns of the model table with usual names (release_date, params, org,
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
     """
-    from itembank.sessions.journal import is_journal  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal
 
     is_session = source.is_file() and is_journal(source)
     others = entry_points_of("itembank.reports").values() if source.is_dir() else ()
@@ -372,7 +371,7 @@ def report_command(
 
 
 def _of_session(journal: Path, bank: Path | None, known: Mapping[str, str]) -> "Page":
-    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_session
 
     loaded = bank_of_session(journal, None if bank is None else ib.load_bank(bank))
     with progress("report") as advance:

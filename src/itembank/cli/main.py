@@ -165,7 +165,7 @@ def main() -> None:
 
 def _fail(error: Exception) -> None:
     """Print one error, without a traceback, and exit 1."""
-    from itembank.errors import IntegrityError, ItembankError, ParameterError  # noqa: PLC0415
+    from itembank.errors import IntegrityError, ItembankError, ParameterError
 
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         text = (

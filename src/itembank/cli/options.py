@@ -67,7 +67,7 @@ class BankPath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Check that there is a folder, or that the name is one; nothing is pulled yet."""
-        from itembank.bank.bank_places import check_bank_name, is_bank_name  # noqa: PLC0415
+        from itembank.bank.bank_places import check_bank_name, is_bank_name
 
         if is_bank_name(value):
             check_bank_name(value)
@@ -79,7 +79,7 @@ class BankPath(click.Path):
             words += " BANK comes first, then results." if isinstance(param, click.Argument) else ""
             self.fail(words, param, ctx)
         if not Path(value).exists():
-            from itembank.bank.bank_records import where_a_bank_is  # noqa: PLC0415
+            from itembank.bank.bank_records import where_a_bank_is
 
             if kept_aside(Path(value)) is not None:
                 self.fail(f"{value} is not there. {where_a_bank_is(Path(value))}", param, ctx)
@@ -88,14 +88,14 @@ class BankPath(click.Path):
 
 def is_bank(path: Path) -> bool:
     """Whether a path is that of a bank, or a bank's name, and no responses."""
-    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
+    from itembank.bank.bank_places import is_bank_name
 
     return is_bank_name(path) or (path / "bank.json").is_file()
 
 
 def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and not ctx.resilient_parsing:
-        from itembank.pages.pictures import check_drawing_library, check_picture_destination  # noqa: PLC0415
+        from itembank.pages.pictures import check_drawing_library, check_picture_destination
 
         check_picture_destination(path)
         check_drawing_library()
@@ -105,8 +105,8 @@ def _checked_figure(ctx: click.Context, _parameter: click.Parameter, path: Path 
 def checked_report_path(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
     """Refuse what no page could be written to."""
     if path is not None and not ctx.resilient_parsing:
-        from itembank.pages.pictures import check_libraries  # noqa: PLC0415
-        from itembank.pages.render import check_page_destination  # noqa: PLC0415
+        from itembank.pages.pictures import check_libraries
+        from itembank.pages.render import check_page_destination
 
         check_page_destination(path)
         check_libraries()
@@ -204,7 +204,7 @@ Jobs: TypeAlias = Annotated[
 
 def share_work(jobs: int) -> None:
     """Let what the command calls use so many processes."""
-    from itembank.numerics import parallel  # noqa: PLC0415
+    from itembank.numerics import parallel
 
     click.get_current_context().with_resource(parallel.jobs(jobs))
 
@@ -247,7 +247,7 @@ def refuse_unused(*rules: tuple[str | Iterable[str], bool, str]) -> None:
 
 def ids_of_file(path: Path) -> tuple[str, ...]:
     """Read item ids from a selection (.json), a table with a column `item_id`, or a text file, one a line."""
-    from itembank.readers.matrix import read_known  # noqa: PLC0415
+    from itembank.readers.matrix import read_known
 
     kinds = {one.casefold() for one in path.suffixes}
     if ".json" in kinds:

@@ -1,14 +1,11 @@
 """`itembank plan`: how many items a question needs."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import itembank as ib
 from itembank.cli import options
 from itembank.cli.render import detail, note, warnings_as_notes
 from itembank.cli.signatures import option, verb
-
-if TYPE_CHECKING:
-    from itembank.planning.plan import Plan
 
 USUAL = 100
 """Items that a plan without a goal begins with."""
@@ -62,7 +59,7 @@ def plan_command(
         note("Intervals of scenarios are mostly narrower, of models like past ones: they rest on other scenarios, too.")
 
 
-def _answer(made: "Plan") -> str:
+def _answer(made: "ib.Plan") -> str:
     """Answer the question in a sentence: or say what a hundred items give, where none was asked."""
     if made.goal is not None and made.n_items is None:
         return made.message

@@ -74,7 +74,7 @@ def publish_tiny_command(
       itembank estimate tiny new-model.csv
       itembank push tiny hf:me/tiny
     """
-    from itembank.publishing.publishable import file_sizes  # noqa: PLC0415
+    from itembank.publishing.publishable import file_sizes
 
     refuse_unused(("n_items", selection is None, "items that are chosen here, not with --selection FILE"))
     spec = ib.publishing.TinySpec(name, license_name, include_columns, drop_columns)
@@ -177,8 +177,8 @@ def export_ids_command(
 
     docs/harnesses.md describes each form.
     """
-    from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
-    from itembank.harnesses.id_forms import id_text  # noqa: PLC0415
+    from itembank.estimation.past_errors import selection_or_published
+    from itembank.harnesses.id_forms import id_text
 
     loaded = ib.load_bank(bank)
     chosen = selection_or_published(loaded, None if selection is None else ib.Selection.load(selection))

@@ -13,11 +13,7 @@ from itembank.errors import DataWarning, MissingDependencyError, ParameterError,
 from itembank.files.atomic import adding_to_folder
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.bank.selections import Selection
-    from itembank.estimation.estimates import ScoreEstimates
     from itembank.numerics.arrays import FloatArray
-    from itembank.responses.responses import ResponseMatrix
 
 HELD_OUT = 0.25
 """Of the training runs."""
@@ -91,9 +87,9 @@ def quickstart_command(
     _write(output, bank, chosen[last], asked[last], estimates=found[-1], true=true)
 
 
-def split_runs(responses: "ResponseMatrix", seed: int) -> "tuple[ResponseMatrix, ResponseMatrix]":
+def split_runs(responses: "ib.ResponseMatrix", seed: int) -> "tuple[ib.ResponseMatrix, ib.ResponseMatrix]":
     """Return the models of three quarters of the training runs, and those of the others."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     runs = responses.models["mixture"] + "/" + responses.models["size"]
     names = runs.unique(maintain_order=True)
@@ -103,11 +99,11 @@ def split_runs(responses: "ResponseMatrix", seed: int) -> "tuple[ResponseMatrix,
     return past, new
 
 
-def _errors(strategy: Strategy, selector: str, found: "ScoreEstimates", true: "FloatArray") -> dict[str, Any]:
+def _errors(strategy: Strategy, selector: str, found: "ib.ScoreEstimates", true: "FloatArray") -> dict[str, Any]:
     """Return how far estimates of the overall score are from the truth, in points."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
-    from itembank.numerics.ranks import spearman  # noqa: PLC0415
+    from itembank.numerics.ranks import spearman
 
     value, low, high = found.value[:, -1], found.low[:, -1], found.high[:, -1]
     points = 100.0 * np.abs(value - true)
@@ -138,7 +134,7 @@ def _table_row(row: dict[str, Any]) -> dict[str, Any]:
 
 def _check_folder(folder: Path) -> None:
     """Raise `ParameterError` when something else than an earlier quickstart would be overwritten."""
-    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
+    from itembank.bank.bank_files import check_bank_destination
 
     there = [name for name in FILES if (folder / name).exists()]
     if there and len(there) < len(FILES):
@@ -151,17 +147,17 @@ def _check_folder(folder: Path) -> None:
 
 def _write(
     folder: Path,
-    bank: "Bank",
-    selection: "Selection",
-    asked: "ResponseMatrix",
+    bank: "ib.Bank",
+    selection: "ib.Selection",
+    asked: "ib.ResponseMatrix",
     *,
-    estimates: "ScoreEstimates",
+    estimates: "ib.ScoreEstimates",
     true: "FloatArray",
 ) -> None:
     """Write what later commands take, and the pages, and say what to try next."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
-    from itembank.responses.response_files import write_responses  # noqa: PLC0415
+    from itembank.responses.response_files import write_responses
 
     places = [folder / name for name in FILES]
     with adding_to_folder(folder) as made:
@@ -173,7 +169,7 @@ def _write(
         table.insert_column(2, pl.Series("true", true.ravel())).write_csv(files[3])
     note("Written: " + ", ".join(map(str, places)))
     try:
-        from itembank.pages import bank_page, estimates_page  # noqa: PLC0415
+        from itembank.pages import bank_page, estimates_page
 
         command = typed_command()
         page = estimates_page(
@@ -200,7 +196,7 @@ def sample_data_command(
       itembank sample-data
       itembank import sample/past.csv -o responses.parquet
     """
-    from itembank.readers.builtin import NEW, PAST, write_sample_data  # noqa: PLC0415
+    from itembank.readers.builtin import NEW, PAST, write_sample_data
 
     past, new = write_sample_data(output)
     rows = [

@@ -216,8 +216,8 @@ class _Bar:
             self._bar.stop()
 
     def _start(self) -> "Progress":
-        from rich.console import Console  # noqa: PLC0415
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         text = TextColumn("{task.description}", markup=False)
         columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())

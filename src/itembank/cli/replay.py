@@ -1,7 +1,7 @@
 """`itembank replay`: recorded models through adaptive sessions, as if they were evaluated now."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 
@@ -14,9 +14,6 @@ from itembank.cli.session_options import ReplayedSession, session_spec
 from itembank.cli.signatures import option, verb
 from itembank.files.atomic import check_destination, replacing_file
 from itembank.responses.score_names import without_only_scenario
-
-if TYPE_CHECKING:
-    from itembank.sessions.replay import ReplayResult
 
 LEAST = ("typicality", "n_answered", "items", "reason_stopped")
 """Columns that give way in a narrow terminal, the least needed first."""
@@ -84,7 +81,7 @@ def _check_output(output: Path | None) -> None:
     check_destination(output)
 
 
-def _print(result: "ReplayResult", unit: str | None, out: Printer) -> None:
+def _print(result: "ib.ReplayResult", unit: str | None, out: Printer) -> None:
     """Print the rows; a table has each estimate with its interval and how the session ended."""
     rows = result.rows(unit)
     main = result.estimates.main_target

@@ -23,19 +23,12 @@ from itembank.errors import DataError, visible
 from itembank.files.atomic import sweep
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.bank.selections import Selection
-    from itembank.estimation.estimates import ScoreEstimates
-    from itembank.gating.results import Gate
     from itembank.gating.running import GateRun
-    from itembank.gating.stages import GatePlan
     from itembank.harnesses.inspect.command import HarnessCall as InspectCall
     from itembank.harnesses.inspect.samples import TaskItems
     from itembank.harnesses.lm_eval.command import HarnessCall
     from itembank.harnesses.lm_eval.rows import RowFile
     from itembank.sessions.answers import Answer
-    from itembank.sessions.session import AdaptiveSession
-    from itembank.sessions.session_spec import SessionSpec
 
 SELECTION = "selection.json"
 """Of the folder of a run: the items that were chosen."""
@@ -87,15 +80,15 @@ def check_items(bank: Path, which: Choices, choices: Choices, *, has_batches: bo
     )
 
 
-def _own_items(bank: "Path | Bank") -> "Selection | None":
+def _own_items(bank: "Path | ib.Bank") -> "ib.Selection | None":
     """Return the items that a bank was published with."""
-    from itembank.bank.arguments import as_bank  # noqa: PLC0415
-    from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
+    from itembank.bank.arguments import as_bank
+    from itembank.estimation.past_errors import selection_or_published
 
     return selection_or_published(as_bank(bank), None)
 
 
-def chosen_items(bank: "Bank", which: Choices, seed: int, excluded: Sequence[str] = ()) -> "Selection":
+def chosen_items(bank: "ib.Bank", which: Choices, seed: int, excluded: Sequence[str] = ()) -> "ib.Selection":
     """Load the selection, or choose items, none of those excluded.
 
     Without a path or a number, these are the items that the bank was published with.
@@ -113,7 +106,7 @@ def chosen_items(bank: "Bank", which: Choices, seed: int, excluded: Sequence[str
     return selection
 
 
-def keep_selection(selection: "Selection", folder: Path) -> Path:
+def keep_selection(selection: "ib.Selection", folder: Path) -> Path:
     """Write the selection beside the logs."""
     folder.mkdir(parents=True, exist_ok=True)
     selection.save(folder / SELECTION)
@@ -130,7 +123,7 @@ def says_how_to_go_on() -> Iterator[None]:
         raise
 
 
-def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
+def note_earlier(selection: "ib.Selection", path: Path, output: Path) -> None:
     """Say what a run of a later stage leaves out."""
     if selection.earlier is not None:
         note(
@@ -139,7 +132,7 @@ def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
         )
 
 
-def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, out: Printer, match: str) -> None:
+def print_run(scores: "ib.ScoreEstimates", bank: "ib.Bank", output: Path, out: Printer, match: str) -> None:
     """Print the estimates, and say what they are."""
     overall_is = bank.targets.overall_is
     if out.is_json:
@@ -163,15 +156,15 @@ _MEANING_OF_OVERALL = {
 }
 
 
-def end_session(session: "AdaptiveSession") -> None:
+def end_session(session: "ib.AdaptiveSession") -> None:
     """Say why a session ended, and exit 3 if it has not the precision that was asked for."""
     note(visible(session.conclusion))
     exit_if_imprecise(session)
 
 
-def note_untold_prompts(bank: "Bank") -> None:
+def note_untold_prompts(bank: "ib.Bank") -> None:
     """Say which prompts cannot be compared with the bank's."""
-    from itembank.harnesses.drive import untold_prompts  # noqa: PLC0415
+    from itembank.harnesses.drive import untold_prompts
 
     untold = untold_prompts(bank.responses.items)
     if untold:
@@ -243,9 +236,9 @@ def run_lm_eval_command(
     finished runs again. The exit code is 3 if an adaptive run ends without the precision that was asked for, and 4 if
     documents or prompts are not those of the bank.
     """
-    from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.patches import check_release  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.command import HarnessCall, run_command
+    from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of
+    from itembank.harnesses.lm_eval.patches import check_release
 
     adaptive, gate = which["adaptive"], which["gate"]
     check_items(bank, which, choices, has_batches=True)
@@ -274,7 +267,7 @@ def run_lm_eval_command(
         if dry_run:
             launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
             most = None if spec is None else spec.budget.n_items
-            from itembank.harnesses.lm_eval.selected import dry_run as counted_run  # noqa: PLC0415
+            from itembank.harnesses.lm_eval.selected import dry_run as counted_run
 
             counted = counted_run(launch, loaded, item_ids, n_items=most, prompts=prompts, match=match)
             first = {} if plan is None else {"n_items_first": plan.sizes[0]}
@@ -297,35 +290,34 @@ def run_lm_eval_command(
                 _print(session.estimate().scores, loaded, output, out, match)
                 end_session(session)
     if gate is not None:
-        from itembank.cli.gate import end_gate, print_gate  # noqa: PLC0415
+        from itembank.cli.gate import end_gate, print_gate
 
         print_gate(verdict, out)
         end_gate(verdict, {})
 
 
-def gate_of(folder: Path, bank: "Bank", *, ignore_prompts: bool) -> "GatePlan":
+def gate_of(folder: Path, bank: "ib.Bank", *, ignore_prompts: bool) -> "ib.GatePlan":
     """Load a gate, and check that the bank knows its items."""
-    from itembank.gating.stages import GatePlan  # noqa: PLC0415
-    from itembank.harnesses.drive import check_gate  # noqa: PLC0415
+    from itembank.harnesses.drive import check_gate
 
-    plan = GatePlan.load(folder)
+    plan = ib.GatePlan.load(folder)
     check_gate(plan, bank, set(bank.responses.item_ids), is_ignored=ignore_prompts)
     return plan
 
 
-def _item_ids(bank: "Bank", selection: "Selection | None", spec: "SessionSpec | None") -> list[str]:
+def _item_ids(bank: "ib.Bank", selection: "ib.Selection | None", spec: "ib.SessionSpec | None") -> list[str]:
     """Return the items that are run, or may be asked."""
     if selection is not None:
         return list(selection.item_ids)
-    from itembank.sessions.pool import excluded_items  # noqa: PLC0415
+    from itembank.sessions.pool import excluded_items
 
     excluded = set() if spec is None else set(excluded_items(bank, spec))
     return [item for item in bank.responses.item_ids if item not in excluded]
 
 
-def _with_tasks(call: "HarnessCall", bank: "Bank", tasks: Sequence[str]) -> "HarnessCall":
+def _with_tasks(call: "HarnessCall", bank: "ib.Bank", tasks: Sequence[str]) -> "HarnessCall":
     """Return the call with the bank's tasks, unless it names some."""
-    from itembank.responses.prompts import names_in_harness  # noqa: PLC0415
+    from itembank.responses.prompts import names_in_harness
 
     if call.has("--tasks") or call.has("--config"):
         return call
@@ -339,11 +331,11 @@ def _with_tasks(call: "HarnessCall", bank: "Bank", tasks: Sequence[str]) -> "Har
 
 
 def _run_selection(
-    launch: Callable[[], Any], call: "HarnessCall", bank: "Bank", selection: "Selection", output: Path, **how: Any
-) -> "ScoreEstimates | None":
+    launch: Callable[[], Any], call: "HarnessCall", bank: "ib.Bank", selection: "ib.Selection", output: Path, **how: Any
+) -> "ib.ScoreEstimates | None":
     """Run a selection, or what is missing of it in the logs; other ranks have no estimates."""
-    from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.rows import RowFile
+    from itembank.harnesses.lm_eval.run import run_selection
 
     note_earlier(selection, keep_selection(selection, output), output)
     rows = RowFile(output / ROWS, call)
@@ -357,10 +349,10 @@ def _run_selection(
 
 @contextmanager
 def _session(
-    run: Callable[..., None], output: Path, spec: "SessionSpec", bank: "Bank", model_id: str
-) -> Iterator["AdaptiveSession"]:
+    run: Callable[..., None], output: Path, spec: "ib.SessionSpec", bank: "ib.Bank", model_id: str
+) -> Iterator["ib.AdaptiveSession"]:
     """Run a session to its end, or continue the one that is kept beside the logs."""
-    from itembank.harnesses.lm_eval.run import session_at  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import session_at
 
     journal = output / "session.jsonl"
     with progress("session") as report, session_at(journal, bank, spec, model_id=model_id, progress=report) as session:
@@ -368,10 +360,10 @@ def _session(
         yield session
 
 
-def _run_gate(run: Callable[..., None], output: Path, gate: Path, *, bank: "Bank", **who: Any) -> "Gate":
+def _run_gate(run: Callable[..., None], output: Path, gate: Path, *, bank: "ib.Bank", **who: Any) -> "ib.Gate":
     """Run the stages of a gate until there is a verdict, or continue those that are kept beside the logs."""
-    from itembank.cli.gate import look_teller  # noqa: PLC0415
-    from itembank.gating.running import open_gate_run  # noqa: PLC0415
+    from itembank.cli.gate import look_teller
+    from itembank.gating.running import open_gate_run
 
     journal = output / "gate.jsonl"
     with open_gate_run(journal, gate, bank=bank, **who) as stages:
@@ -382,15 +374,15 @@ def _run_gate(run: Callable[..., None], output: Path, gate: Path, *, bank: "Bank
 def _run_rest(
     launch: Callable[[], Any],
     call: "HarnessCall",
-    bank: "Bank",
-    session: "AdaptiveSession | GateRun",
+    bank: "ib.Bank",
+    session: "ib.AdaptiveSession | GateRun",
     journal: Path,
     **how: Any,
 ) -> None:
     """Run what a session or a gate asks until it is over, and write the logs; say what continues."""
-    from itembank.gating.running import GateRun  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import rows_path, run_adaptively  # noqa: PLC0415
+    from itembank.gating.running import GateRun
+    from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities
+    from itembank.harnesses.lm_eval.run import rows_path, run_adaptively
 
     rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
     if isinstance(session, GateRun) and session.plan.probabilities is not None:
@@ -409,7 +401,7 @@ def _is_logged(output: Path, rows: "RowFile") -> bool:
     return rows.is_of_same_words and any(output.rglob("results_*.json"))
 
 
-def _say(session: "AdaptiveSession", answer: "Answer") -> None:
+def _say(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     """Say how far a session is when a batch is told."""
     if answer.failed:
         note(f"{visible(answer.item_id)} has no answer: {visible(answer.reason)}.")
@@ -419,7 +411,7 @@ def _say(session: "AdaptiveSession", answer: "Answer") -> None:
         note(f"{session.n_items} items: {overall['target']} {score}, {low} to {high} points")
 
 
-def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, out: Printer, match: str) -> None:
+def _print(scores: "ib.ScoreEstimates", bank: "ib.Bank", output: Path, out: Printer, match: str) -> None:
     """Print the estimates, and say which groups of lm_eval have another overall score."""
     print_run(scores, bank, output, out, match)
     if bank.targets.overall_is == "macro":
@@ -465,8 +457,8 @@ def run_inspect_command(
     If a run was interrupted, repeat the command to continue; no sample that was answered runs again. The exit code is 3
     if an adaptive run ends without the precision that was asked for, and 4 if a sample is not that of the bank.
     """
-    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
-    from itembank.harnesses.inspect.command import (  # noqa: PLC0415
+    from itembank.bank.bank_places import is_bank_name
+    from itembank.harnesses.inspect.command import (
         IGNORE_PROMPTS,
         HarnessCall,
         check_arguments,
@@ -474,7 +466,7 @@ def run_inspect_command(
         expected_run,
         run_command,
     )
-    from itembank.harnesses.inspect.samples import check_release, task_items  # noqa: PLC0415
+    from itembank.harnesses.inspect.samples import check_release, task_items
 
     adaptive, gate = which["adaptive"], which["gate"]
     check_items(bank, which, choices, has_batches=adaptive)
@@ -510,7 +502,7 @@ def run_inspect_command(
         else:
             _print_harness_run(loaded, known, call, output, choices=choices, out=out)
     if gate is not None:
-        from itembank.cli.gate import end_gate, print_gate  # noqa: PLC0415
+        from itembank.cli.gate import end_gate, print_gate
 
         print_gate(verdict, out)
         end_gate(verdict, {})
@@ -530,7 +522,7 @@ def _task_arguments(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _task_name(bank: "Bank", task: str) -> str:
+def _task_name(bank: "ib.Bank", task: str) -> str:
     """Return the name of a task, which a file alone does not tell if the bank has several."""
     names = bank.responses.items["task"].unique().to_list() if "task" in bank.responses.items.columns else []
     if "@" in task:
@@ -539,15 +531,11 @@ def _task_name(bank: "Bank", task: str) -> str:
 
 
 def _print_harness_run(
-    bank: "Bank", known: "TaskItems", call: "InspectCall", output: Path, *, choices: Mapping[str, Any], out: Printer
+    bank: "ib.Bank", known: "TaskItems", call: "InspectCall", output: Path, *, choices: Mapping[str, Any], out: Printer
 ) -> None:
     """Print the estimates of a run that came to its end."""
-    from itembank.harnesses.inspect.command import last_run, lost_to, run_answers  # noqa: PLC0415
-    from itembank.harnesses.inspect.samples import (  # noqa: PLC0415
-        known_pool,
-        selected_estimates,
-        told_session,
-    )
+    from itembank.harnesses.inspect.command import last_run, lost_to, run_answers
+    from itembank.harnesses.inspect.samples import known_pool, selected_estimates, told_session
 
     run = last_run(output)
     answers = {} if run is None else run_answers(run, known, call.task_arguments["scorer"] or known.scorer)
@@ -559,7 +547,7 @@ def _print_harness_run(
         text = json.dumps(call.task_arguments["session"], sort_keys=True)
         pool = known_pool(call.task_arguments["bank"], "", known.task, text)
         session = told_session(pool, answers, model_id=run.model_id, kinds=lost_to(run, known))
-        scores: ScoreEstimates | None = session.estimate().scores
+        scores: ib.ScoreEstimates | None = session.estimate().scores
     else:
         chosen = ib.Selection.load(call.task_arguments["selection"])
         how = {"level": choices["level"], "errors": choices["errors"], "kinds": lost_to(run, known)}
@@ -572,17 +560,16 @@ def _print_harness_run(
         end_session(session)
 
 
-def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "InspectCall", output: Path) -> "Gate":
+def _inspected_gate(gate: Path, bank: "ib.Bank", known: "TaskItems", call: "InspectCall", output: Path) -> "ib.Gate":
     """Return the verdict of a run that came to its end."""
-    from itembank.gating.running import GateRun  # noqa: PLC0415
-    from itembank.gating.stages import GatePlan  # noqa: PLC0415
-    from itembank.harnesses.drive import take_answer  # noqa: PLC0415
-    from itembank.harnesses.inspect.command import answers_with_costs, last_run  # noqa: PLC0415
+    from itembank.gating.running import GateRun
+    from itembank.harnesses.drive import take_answer
+    from itembank.harnesses.inspect.command import answers_with_costs, last_run
 
     run = last_run(output)
     if run is None:
         raise DataError(f"{output}: no sample was run, so there is nothing to look at.")
-    plan = GatePlan.load(gate).with_errors(call.task_arguments.get("errors"))
+    plan = ib.GatePlan.load(gate).with_errors(call.task_arguments.get("errors"))
     passing = GateRun(plan, model_id=run.model_id, bank=bank)
     for answer in answers_with_costs(run, known, call.task_arguments["scorer"] or known.scorer):
         take_answer(cast("Any", passing), answer)

@@ -17,8 +17,6 @@ from itembank.files.documents import with_digest
 from itembank.selection.selector_specs import METHODS
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.bank.selections import Selection
     from itembank.selection.selector_specs import SelectionSpec
 
 
@@ -104,7 +102,7 @@ def select_command(
       cost = "tokens"
       at_most = 20
     """
-    from itembank.planning.select import next_stage  # noqa: PLC0415
+    from itembank.planning.select import next_stage
 
     options.share_work(jobs)
     _check_stage(n_items, after, selection)
@@ -132,7 +130,7 @@ def select_command(
         note(f"Chosen by {visible(chosen.explanation)}")
     text = None
     if ids is not None:
-        from itembank.harnesses.id_forms import id_text  # noqa: PLC0415 (which other selections need not load)
+        from itembank.harnesses.id_forms import id_text
 
         text = id_text(ids, chosen.item_ids, loaded.responses.items)
     if output is not None:
@@ -148,9 +146,9 @@ def select_command(
         out.rows(chosen.to_dict()["items"], "selection", title=title, is_read_back=True)
 
 
-def _asked_for(bank: "Bank", method: str, target: str | None) -> "Bank":
+def _asked_for(bank: "ib.Bank", method: str, target: str | None) -> "ib.Bank":
     """Return the bank that gives a headline score if that is the target."""
-    from itembank.bank.bank_views import asked_for  # noqa: PLC0415
+    from itembank.bank.bank_views import asked_for
 
     if target is None:
         return bank
@@ -174,9 +172,9 @@ def _method(method: str, spec_file: Path | None, target: str | None) -> "Selecti
     return kind(**file_choices(spec_file, kind) | wanted)
 
 
-def _say_next(selection: "Selection", bank: Path, path: Path) -> None:
+def _say_next(selection: "ib.Selection", bank: Path, path: Path) -> None:
     """Say what comes after the selection that was written."""
-    from itembank.selection.recipes import stages_of  # noqa: PLC0415
+    from itembank.selection.recipes import stages_of
 
     sizes, number = stages_of(selection)
     if number < len(sizes):

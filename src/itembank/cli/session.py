@@ -182,7 +182,7 @@ def tell(
 
     An id that begins with a dash comes last, after two dashes (--).
     """
-    from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
+    from itembank.sessions.answers import parse_answers, tell_all
 
     given: dict[str, Any] = {"response": response, "n_correct": n_correct, "n_trials": n_trials, "costs": costs}
     given |= {"failed": failed, "again": again, "reason": reason}
@@ -212,7 +212,7 @@ def extend(*, journal: Journal, limits: Limits, bank: options.BankOfJournal) -> 
       itembank session extend run.jsonl --max-items 140
       itembank session extend run.jsonl --max-cost cost_usd=5
     """
-    from itembank.sessions.journal_sessions import extend_session  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import extend_session
 
     given = budget_of(limits)
     with working("session extend") as report:
@@ -241,7 +241,7 @@ def status(*, journal: Journal, bank: options.BankOfJournal, out: options.Out) -
 
 def _answer(item: str | None, given: Mapping[str, Any]) -> "Answer":
     """Make the answer of the options."""
-    from itembank.sessions.answers import Answer  # noqa: PLC0415
+    from itembank.sessions.answers import Answer
 
     if item is None:
         raise click.UsageError("Say which ITEM the answer is to, or give - and answers as JSON Lines.")

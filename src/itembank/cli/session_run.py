@@ -34,7 +34,6 @@ from itembank.errors import DataError, ItembankError, shown, visible, warned_onc
 
 if TYPE_CHECKING:
     from itembank.sessions.answers import Answer
-    from itembank.sessions.session import AdaptiveSession
 
 _PROGRAM = (
     "The program to run for each item, and its arguments; columns of the item table in braces are replaced: "
@@ -92,8 +91,8 @@ def run(
 
     Ctrl-C asks the programs to end and waits three seconds for them; a second Ctrl-C kills them.
     """
-    from itembank.harnesses.commands import CommandItems, CommandSpec  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
+    from itembank.harnesses.commands import CommandItems, CommandSpec
+    from itembank.sessions.journal_sessions import bank_of_session
 
     spec = CommandSpec(**how)
     loaded = bank_of_session(journal, bank)
@@ -112,9 +111,9 @@ def run(
     print_session(journal, loaded, out)
 
 
-def _say_how_far(session: "AdaptiveSession", answer: "Answer") -> None:
+def _say_how_far(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     """Say on standard error, after an answer, how well the score is known and what it has cost."""
-    from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
+    from itembank.sessions.session_spec import CUSTOM
 
     if answer.failed:
         note_failure(answer)
@@ -182,7 +181,7 @@ def serve(*, journal: Journal, new_units: NewUnits, bank: options.BankOfJournal)
         exit_if_imprecise(session)
 
 
-def replies(session: "AdaptiveSession", lines: Iterable[bytes], *, new_units: bool) -> Iterator[dict[str, Any]]:
+def replies(session: "ib.AdaptiveSession", lines: Iterable[bytes], *, new_units: bool) -> Iterator[dict[str, Any]]:
     """Answer requests one after the other; empty lines mean nothing."""
     for line in lines:
         if not line.strip():
@@ -227,9 +226,9 @@ def _check_depth(request: Mapping[str, Any]) -> None:
     raise DataError(f"a request must have at most {MOST_DEPTH} lists or objects within each other, got more.")
 
 
-def _found(session: "AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:
+def _found(session: "ib.AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:
     """Do what a request says: choose items, or give those again that wait for their answers; tell; or estimate."""
-    from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
+    from itembank.sessions.answers import parse_answers, tell_all
 
     if request["request"] == "ask":
         n, only_new = request.get("n", 1), request.get("only_new", False)

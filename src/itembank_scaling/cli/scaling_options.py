@@ -13,7 +13,6 @@ from itembank.cli.signatures import argument, option
 
 if TYPE_CHECKING:
     from itembank.readers.builtin import BuiltinResponse
-    from itembank.responses.responses import ResponseMatrix
 
 Bank: TypeAlias = Annotated[
     Path | None,
@@ -33,12 +32,12 @@ Builtin: TypeAlias = Annotated[
 
 def read_responses_or_builtin(
     responses: Sequence[Path], builtin: str | None, *, prefers: "BuiltinResponse" = "correct"
-) -> "ResponseMatrix":
+) -> "ib.ResponseMatrix":
     """Read the responses, from files or from the package; `click.UsageError` unless one of both was given.
 
     Of a built-in data set `prefers` is taken where nothing is said and the data set has it; else, right or wrong.
     """
-    from itembank.readers.builtin import BUILTIN_RESPONSES  # noqa: PLC0415
+    from itembank.readers.builtin import BUILTIN_RESPONSES
 
     if bool(responses) == (builtin is not None):
         raise click.UsageError("Give either RESPONSES or --builtin NAME.")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import polars as pl
 
     from itembank.pages.blocks import Chart
-    from itembank.responses.responses import ResponseMatrix
     from itembank_scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
@@ -164,7 +163,7 @@ def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[Pretr
     return PretrainingSettings(**{**found, **given, "laws": laws}), is_auto
 
 
-def _losses(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
+def _losses(path: Path | None, matrix: "ib.ResponseMatrix", builtin: str | None) -> Any:
     """Read the losses, or take those of the built-in models."""
     if path is not None:
         return itembank_scaling.read_losses(path, matrix)
@@ -173,7 +172,7 @@ def _losses(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) ->
 
 def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Chart":
     """Draw what was asked for."""
-    from itembank_scaling.pages import pretraining_charts as charts  # noqa: PLC0415
+    from itembank_scaling.pages import pretraining_charts as charts
 
     if kind == "laws":
         return charts.laws_chart(law, recipe)
@@ -186,7 +185,7 @@ def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Ch
 
 def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":
     """Decisions of the check on sizes held out; none without it."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     return pl.DataFrame() if law.held_out is None else law.held_out.beside_by_hand.decisions()
 
@@ -217,7 +216,7 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, out: Printer) -> No
 
 def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
     """Print the forecasts of one law or of all, as far as a terminal has room for them, and the errors of laws."""
-    from itembank_scaling.pretraining.law_results import times_words  # noqa: PLC0415
+    from itembank_scaling.pretraining.law_results import times_words
 
     rows = []
     has_notes = any(row["note"] for row in law.rows())

@@ -86,7 +86,7 @@ def test_time_command(
         models = choices["models"] or None
         law = itembank_scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
         if figure is not None:
-            from itembank_scaling.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
+            from itembank_scaling.pages.pass_at_k_page import pass_at_k_chart
 
             write_figure(pass_at_k_chart(law), figure)
     for text in law.notes:

@@ -18,7 +18,6 @@ from itembank_scaling.cli.scaling_options import Builtin, Responses, read_respon
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
-    from itembank.responses.responses import ResponseMatrix
     from itembank_scaling.compute import TrainingCompute
     from itembank_scaling.transfers.transfers import Transfer
 
@@ -141,7 +140,7 @@ def transfer_command(
         with progress("transfer") as said:
             found = _transfers(matrix, source, target, {**how, "progress": said})
         if figure is not None:
-            from itembank_scaling.pages.transfer_charts import agreement_chart, transfer_curves_chart  # noqa: PLC0415
+            from itembank_scaling.pages.transfer_charts import agreement_chart, transfer_curves_chart
 
             draw = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
             write_figure(draw(found), figure)
@@ -149,7 +148,7 @@ def transfer_command(
 
 
 def _transfers(
-    matrix: "ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
+    matrix: "ib.ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
 ) -> "list[Transfer]":
     """One transfer, or one within every scenario; those that cannot be made are skipped with a warning."""
     if source is not None:
@@ -187,14 +186,14 @@ def _print(found: "list[Transfer]", show: str, out: Printer, *, is_single: bool)
 
 
 def _show_validity(
-    matrix: "ResponseMatrix",
+    matrix: "ib.ResponseMatrix",
     pair: tuple[str, str] | None,
     choices: Mapping[str, Any],
     figure: Path | None,
     out: Printer,
 ) -> None:
     """Correlate the abilities that each scenario's own items give; draw all scenarios, or the models on two."""
-    from itembank_scaling.pages.transfer_charts import ability_pair_chart, validity_chart  # noqa: PLC0415
+    from itembank_scaling.pages.transfer_charts import ability_pair_chart, validity_chart
 
     with progress("validity") as said:
         found = itembank_scaling.convergent_validity(matrix, progress=said, **choices)
@@ -210,7 +209,7 @@ def _show_validity(
     )
 
 
-def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
+def _groups(matrix: "ib.ResponseMatrix", column: str | None) -> list[str] | None:
     """Values of a column of the model table; a model without one is a group of its own."""
     if column is None:
         return None
@@ -221,7 +220,7 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
     return [f"model {model_id}" if name is None else str(name) for name, model_id in names]
 
 
-def _compute(matrix: "ResponseMatrix") -> "TrainingCompute | None":
+def _compute(matrix: "ib.ResponseMatrix") -> "TrainingCompute | None":
     """Training compute, if the table of models has it for every model."""
     if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
         return None

@@ -43,8 +43,8 @@ def simulate_command(
     differ 60-fold in tokens. True parameters, abilities and task scores are written beside the response file, for
     responses.parquet into responses.truth.safetensors.
     """
-    from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
-    from itembank_studies.simulation.simulate import save_truth, truth_path  # noqa: PLC0415
+    from itembank.responses.response_files import check_response_destination
+    from itembank_studies.simulation.simulate import save_truth, truth_path
 
     check_response_destination(output)
     check_destination(truth_path(output))

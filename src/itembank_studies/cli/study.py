@@ -73,7 +73,7 @@ def run(
       itembank study run prediction.toml -o prediction --jobs 2
       itembank report study -o study.html
     """
-    from itembank_studies.study_files import holds_prediction  # noqa: PLC0415
+    from itembank_studies.study_files import holds_prediction
 
     studies, of_prediction = itembank_studies, holds_prediction(study)
     load: Any = studies.load_prediction if of_prediction else studies.load_study
@@ -196,7 +196,7 @@ def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: C
 
 def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: Choices, out: Printer) -> None:
     """Print and draw a study of whole scores."""
-    from itembank_studies.summary import CELL, METRICS  # noqa: PLC0415
+    from itembank_studies.summary import CELL, METRICS
 
     metrics, target = asked["metrics"], asked["target"]
     _check_names("--metric", metrics, list(METRICS))
@@ -228,7 +228,7 @@ def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: C
 
 def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None, size: float | None) -> None:
     """Draw a study of whole scores."""
-    from itembank_studies.charts.study_charts import study_chart  # noqa: PLC0415
+    from itembank_studies.charts.study_charts import study_chart
 
     kind = kind or "error"
     check_kind(kind, COMPARISON_KINDS)
@@ -241,7 +241,7 @@ def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None,
 
 def _print_ratios(result: "StudyResult", against: str, target: str, out: Printer) -> None:
     """Print errors divided by those of one method, and their geometric means over splits and sizes."""
-    from itembank_studies.summary import error_ratios, geometric_mean  # noqa: PLC0415
+    from itembank_studies.summary import error_ratios, geometric_mean
 
     selector, _, estimator = against.partition("/")
     ratios = error_ratios(result.estimates, selector, estimator)

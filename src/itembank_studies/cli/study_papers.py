@@ -206,7 +206,7 @@ def tasks_command(
       itembank study tasks responses.parquet --by subscenario --figure alike.png
       itembank study tasks responses.parquet --show correlations --format csv
     """
-    from itembank.bank.costs import unit_unasked  # noqa: PLC0415
+    from itembank.bank.costs import unit_unasked
 
     refuse_unused(
         ("kind", figure is not None, "--figure FILE"),
@@ -232,7 +232,7 @@ def tasks_command(
 def _draw(chart: str, found: Any, figure: Path | None, **how: Any) -> None:
     """Draw what was found if a figure is asked for."""
     if figure is not None:
-        from itembank_studies.charts import paper_charts  # noqa: PLC0415
+        from itembank_studies.charts import paper_charts
 
         write_figure(getattr(paper_charts, chart)(found, **how), figure)
 

@@ -52,7 +52,7 @@ PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 
 def is_prediction(folder: Path) -> bool:
     """Whether a study's folder is that of a prediction study."""
-    from itembank_studies.engine import read_manifest  # noqa: PLC0415
+    from itembank_studies.engine import read_manifest
 
     return read_manifest(folder).kind == "prediction"
 
@@ -103,7 +103,7 @@ def print_differences(
     folder: Path, against: str, *, sets: tuple[str, ...], n_tasks: tuple[int, ...], out: Printer
 ) -> None:
     """Print each assessor's error less that of one."""
-    from itembank_studies.prediction.error_curves import differences  # noqa: PLC0415
+    from itembank_studies.prediction.error_curves import differences
 
     result = _loaded(folder, n_tasks)
     table = _chosen(differences(result.errors, against), sets, n_tasks)
@@ -188,7 +188,7 @@ def plot_prediction(
     budget: int | None,
 ) -> None:
     """Draw one of the figures of a prediction study."""
-    from itembank_studies.charts.prediction_charts import prediction_chart  # noqa: PLC0415
+    from itembank_studies.charts.prediction_charts import prediction_chart
 
     result = _loaded(folder, n_tasks)
     given = {"--tasks": n_tasks, "--set": sets}
