@@ -249,7 +249,7 @@ def _print_groups(differential: "DifferentialItems") -> None:
 def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
     """Examine how models fit a bank, whether its items drifted, and how good its estimates are."""
     from itembank.auditing.run_conditions import with_same_content
-    from itembank.estimation.observations import known_items
+    from itembank.estimation.asked import known_items
 
     is_chosen = asked["selection"] is None
     refuse_unused(

@@ -177,7 +177,7 @@ def export_ids_command(
 
     docs/harnesses.md describes each form.
     """
-    from itembank.estimation.past_errors import selection_or_published
+    from itembank.estimation.asked import selection_or_published
     from itembank.harnesses.id_forms import id_text
 
     loaded = ib.load_bank(bank)

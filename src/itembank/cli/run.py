@@ -83,7 +83,7 @@ def check_items(bank: Path, which: Choices, choices: Choices, *, has_batches: bo
 def _own_items(bank: "Path | ib.Bank") -> "ib.Selection | None":
     """Return the items that a bank was published with."""
     from itembank.bank.arguments import as_bank
-    from itembank.estimation.past_errors import selection_or_published
+    from itembank.estimation.asked import selection_or_published
 
     return selection_or_published(as_bank(bank), None)
 
