@@ -17,7 +17,6 @@ from itembank.cli.options import ids_of_file, is_bank, refuse_unused, report_res
 from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, working
 from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import DataError, visible
-from itembank.files.atomic import check_destination, replacing_file
 from itembank.spreadsheets import write_guarded_csv
 
 if TYPE_CHECKING:
@@ -36,15 +35,6 @@ LONGEST_TEXT = 120
 FIT, DRIFT, ACCURACY = PARTS = ("fit", "drift", "accuracy")
 ENOUGH_FOR_DRIFT = 5
 """New models that are enough to look for drift unasked."""
-
-
-def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse before the work what could not be written after it."""
-    if path is not None:
-        if path.suffix.lower() not in {".csv", ".parquet"}:
-            raise click.BadParameter(f"must end in .csv or .parquet, got {path.name!r}; a page is written by --report.")
-        check_destination(path)
-    return path
 
 
 _ITEMS: Choices = {
@@ -74,7 +64,7 @@ _ITEMS: Choices = {
         "--output",
         metavar="FILE",
         type=options.ANY_PATH,
-        callback=_check_output,
+        callback=options.checked_table_path,
     ),
     "fail_on": option("Exit with code 1 when an item has this reason. Repeatable.", type=tuple(REASONS), multiple=True),
     "report": options.Report,
@@ -157,9 +147,7 @@ def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], out: Print
         audit = ib.diagnostics.audit_items(given, known=known, **how, progress=report)
     chosen = audit.having(reasons) if reasons else audit.flagged
     if output is not None:
-        is_csv = output.suffix.lower() == ".csv"
-        with replacing_file(output) as temporary:
-            write_guarded_csv(audit.table, temporary) if is_csv else audit.table.write_parquet(temporary)
+        options.write_table(audit.table, output, partial(write_guarded_csv, audit.table))
         note(f"{audit.table.height} items written to {output}.")
     _print_audit(audit, chosen.head(asked["n_rows"]), out)
     if chosen.is_empty():

@@ -10,12 +10,12 @@ import click
 
 import itembank as ib
 from itembank.cli import options
-from itembank.cli.new_results import importing_first, note_flagged, note_known_models, read_new_results
+from itembank.cli.new_results import importing_first, note_known_models, read_new_results
 from itembank.cli.options import is_bank, refuse_unused, report_result
 from itembank.cli.render import Printer, detail, note, progress, refuse_empty, warnings_as_notes
 from itembank.cli.signatures import MethodName, NamedChoice, argument, option, verb
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.errors import DataWarning
+from itembank.errors import DataWarning, shown, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, REPEATED, DifferenceEstimand
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.score_names import without_only_scenario
@@ -86,6 +86,7 @@ def compare_command(
     """
     from itembank.comparison.compared_models import bank_and_targets
     from itembank.comparison.without_bank import joined
+    from itembank.estimation.notes import said_of_unlike
     from itembank.readers.read import read_matrix
 
     has_bank = is_bank(sources[0])
@@ -117,8 +118,8 @@ def compare_command(
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)
     _print(comparison, out, is_ranking=ranking)
-    if loaded is not None:
-        note_flagged(comparison, loaded.n_compared_models)
+    if loaded is not None and comparison.flagged_models:
+        note(f"{visible(shown(comparison.flagged_models))}: {said_of_unlike(loaded.n_compared_models)}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
     def page(typed: str) -> "Page":

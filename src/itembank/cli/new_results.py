@@ -106,18 +106,3 @@ def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
     """Return the typicality of a row's model, once: beside its overall score, or the main one."""
     is_shown = row["target"] == main and row["typicality"] is not None
     return f"{row['typicality']:.2f}" if is_shown else ""
-
-
-def why_not_calibrated(bank: "ib.Bank") -> str:
-    """Say why intervals could not be calibrated."""
-    from itembank.estimation import notes
-
-    return notes.why_not_calibrated(bank)
-
-
-def note_flagged(result: "ib.Comparison", n_past: int) -> None:
-    """Say which models answered unlike past ones."""
-    from itembank.estimation.notes import said_of_unlike
-
-    if result.flagged_models:
-        note(f"{visible(shown(result.flagged_models))}: {said_of_unlike(n_past)}.")

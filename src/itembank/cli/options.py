@@ -13,7 +13,7 @@ import itembank as ib
 from itembank.cli.render import Printer, detail, is_quiet, note
 from itembank.cli.signatures import Maker, NamedChoice, argument, option
 from itembank.errors import DataError
-from itembank.files.atomic import check_no_bank, kept_aside
+from itembank.files.atomic import check_destination, check_no_bank, kept_aside, replacing_file
 from itembank.files.documents import Named, read_choices
 from itembank.files.hub import is_hub_name, quieten
 from itembank.readers.reading_specs import ReadingSpec
@@ -22,6 +22,8 @@ from itembank.responses.error_kinds import Errors
 from itembank.spreadsheets import unguarded
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from itembank.pages.blocks import Chart
     from itembank.pages.render import Page
 
@@ -284,6 +286,24 @@ def typed(choices: Mapping[str, Any]) -> dict[str, Any]:
 def write_figure(chart: "Chart", path: Path) -> None:
     """Write a chart as a picture, and say where it is."""
     note(f"Figure: {chart.save(path)}")
+
+
+def checked_table_path(ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse before the work what no table could be written to after it."""
+    if path is not None:
+        if path.suffix.lower() not in {".csv", ".parquet"}:
+            has_page = any(one.name == "report" for one in ctx.command.params)
+            else_where = "; a page is written by --report" if has_page else ""
+            raise click.BadParameter(f"must end in .csv or .parquet, got {path.name!r}{else_where}.")
+        check_destination(path)
+    return path
+
+
+def write_table(table: "pl.DataFrame", path: Path, write_csv: Callable[[Path], object]) -> None:
+    """Write a table as the name of its file says."""
+    write = write_csv if path.suffix.lower() == ".csv" else table.write_parquet
+    with replacing_file(path) as temporary:
+        write(temporary)
 
 
 def write_report(page: "Page", path: Path) -> None:

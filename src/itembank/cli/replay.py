@@ -12,7 +12,6 @@ from itembank.cli.new_results import read_new_results, say_notes, typicality_tex
 from itembank.cli.render import Printer, is_verbose, note, working
 from itembank.cli.session_options import ReplayedSession, session_spec
 from itembank.cli.signatures import option, verb
-from itembank.files.atomic import check_destination, replacing_file
 from itembank.responses.score_names import without_only_scenario
 
 LEAST = ("typicality", "n_answered", "items", "reason_stopped")
@@ -35,6 +34,7 @@ def replay_command(
             "--output",
             metavar="PATH",
             type=options.NEW_FILE,
+            callback=options.checked_table_path,
         ),
     ],
     allow_mixed_prompts: options.MixedPrompts,
@@ -53,32 +53,18 @@ def replay_command(
 
     The exit code is 3 if a precision was asked for and some model's session ended without it.
     """
-    _check_output(output)
     loaded = ib.load_bank(bank)
     spec = session_spec(choices, seed)
     with working("replay") as report:
         matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
         result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
-        with replacing_file(output) as temporary:
-            if output.suffix.lower() == ".csv":
-                result.asked.write_csv(temporary)
-            else:
-                result.asked.write_parquet(temporary)
+        options.write_table(result.asked, output, result.asked.write_csv)
     _print(result, None if spec.cost_unit is None else spec.cost_unit.name, out)
     say_notes(result.estimates.notes)
     if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")
         click.get_current_context().exit(EXIT_IMPRECISE)
-
-
-def _check_output(output: Path | None) -> None:
-    """Refuse before the work what could not be written after it."""
-    if output is None:
-        return
-    if output.suffix.lower() not in {".csv", ".parquet"}:
-        raise click.BadParameter(f"must end in .csv or .parquet, got {output.name!r}.", param_hint="--output")
-    check_destination(output)
 
 
 def _print(result: "ib.ReplayResult", unit: str | None, out: Printer) -> None:
