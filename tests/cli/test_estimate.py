@@ -14,7 +14,7 @@ from itembank.estimation.estimator_specs import METHODS, IntervalKind
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
-from tests.cli.conftest import offered_methods
+from tests.cli.conftest import new_results, offered_methods
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -28,9 +28,7 @@ def bank_folder(fitted_bank):
 @pytest.fixture
 def new_models(tmp_path):
     """Two models that answered every item of the bank."""
-    bank = make_bank()
-    responses = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    matrix = ResponseMatrix.create(responses, model_ids=["new/a", "new/b"], items=bank.responses.items)
+    matrix = new_results()
     write_responses(matrix, tmp_path / "new.parquet")
     return matrix, tmp_path / "new.parquet"
 

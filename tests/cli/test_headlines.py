@@ -6,8 +6,8 @@ import pytest
 
 from itembank.bank.bank_files import load_bank
 from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
+from tests.cli.conftest import new_results
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -19,9 +19,7 @@ def folder(tmp_path_factory, fitted_bank):
     bank = make_bank()
     board = 20.0 + 60.0 * bank.responses.responses.mean(axis=1)
     pl.DataFrame({"model_id": bank.responses.model_ids, "board": board}).write_csv(folder / "board.csv")
-    responses = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    new = ResponseMatrix.create(responses, model_ids=["new/a", "new/b"], items=bank.responses.items)
-    write_responses(new.take(items=np.arange(0, 30, 2)), folder / "new.parquet")
+    write_responses(new_results().take(items=np.arange(0, 30, 2)), folder / "new.parquet")
     return folder
 
 

@@ -12,6 +12,7 @@ from itembank.publishing import without_responses
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
+from tests.cli.conftest import new_results
 from tests.cli.session.loops import FAST
 
 
@@ -99,22 +100,13 @@ def test_the_kind_of_responses_is_told(run, tmp_path, values, kind):
 
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
-pytestmark = pytest.mark.usefixtures("few_folds")
-
-
-@pytest.fixture(autouse=True)
-def _without_the_library(monkeypatch):
-    """Leave out the library that draws charts, which takes seconds to bundle."""
-    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")
+pytestmark = pytest.mark.usefixtures("few_folds", "without_library")
 
 
 @pytest.fixture
 def new(tmp_path):
     """Two models that answered 20 of 30 items."""
-    bank = make_bank()
-    values = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    matrix = ResponseMatrix.create(values, model_ids=["new/a", "new/b"], items=bank.responses.items)
-    write_responses(matrix.take(items=np.arange(20)), tmp_path / "new.parquet")
+    write_responses(new_results().take(items=np.arange(20)), tmp_path / "new.parquet")
     return tmp_path / "new.parquet"
 
 

@@ -15,10 +15,10 @@ from itembank.estimation.estimator_specs import Stacked, Weighted
 from itembank.methods import entry_points_of
 from itembank.planning.select import select
 from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import read_recipe
 from itembank.selection.selector_specs import METHODS as SELECTORS
 from tests.bank.banks import make_bank
+from tests.cli.conftest import new_results
 from tests.packages import forget, install
 
 pytestmark = pytest.mark.usefixtures("few_folds", "stranger")
@@ -85,9 +85,7 @@ def stranger(monkeypatch, tmp_path_factory):
 
 @pytest.fixture
 def new_models(tmp_path):
-    matrix = ResponseMatrix.create(
-        (np.random.default_rng(9).random((2, 12)) < 0.6).astype(float), items=make_bank().responses.items[:12]
-    )
+    matrix = new_results().take(items=np.arange(12))
     write_responses(matrix, tmp_path / "new.parquet")
     return matrix, tmp_path / "new.parquet"
 

@@ -150,7 +150,7 @@ Why: TypeAlias = Annotated[str, option("Why; the bank's history keeps it.", "--n
 def _new_bank(*, is_required: bool = True) -> Choices:
     """Make the options of a bank that is written."""
     return {
-        "output": options.output_option("the new bank", required=is_required),
+        "output": options.output("the new bank", required=is_required),
         "force": option("Replace the bank at -o, if there is one.", type=bool),
         "out": options.Out,
     }

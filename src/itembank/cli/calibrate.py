@@ -40,7 +40,7 @@ _ITEM_MODEL: Choices = {
 def calibrate_command(
     *,
     responses: Annotated[tuple[Path, ...], argument(type=options.EXISTING, required=False)],
-    output: Annotated[Path, options.output_option("the bank folder")],
+    output: Annotated[Path, options.output("the bank folder")],
     force: Annotated[bool, "Replace the bank at -o, if there is one."],
     items: Annotated[
         Path | None,

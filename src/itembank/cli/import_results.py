@@ -138,7 +138,7 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
 def import_command(
     *,
     paths: Annotated[tuple[Path, ...], argument(type=options.EXISTING, metavar="PATH...")],
-    output: Annotated[Path, options.output_option("the response file (its name must end in .parquet)")],
+    output: Annotated[Path, options.output("the response file (its name must end in .parquet)")],
     form: Annotated[
         str | None,
         option(f"Format of files that do not show it: {', '.join(FORMATS)}.", "--as", metavar="FORMAT", type=FORMATS),
@@ -349,7 +349,7 @@ def note_means(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> N
 def download_command(
     *,
     name: Annotated[str | None, argument()],
-    output: Annotated[Path | None, options.output_option("the response file (its name must end in .parquet)")],
+    output: Annotated[Path | None, options.output("the response file (its name must end in .parquet)")],
     is_list: Annotated[bool, option("List the stores, and stop.", "--list")],
     folder: Annotated[
         Path | None,

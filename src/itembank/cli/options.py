@@ -186,12 +186,12 @@ Out: TypeAlias = Annotated[
 ]
 
 
-def output_option(what: str, **more: Any) -> Maker:
+def output(what: str, **more: Any) -> Maker:
     """Make `-o/--output`."""
     return option(f"Where to write {what}.", "-o", "--output", metavar="PATH", type=ANY_PATH, **more)
 
 
-def folder_option(what: str) -> Maker:
+def folder(what: str) -> Maker:
     """Make `-o/--output`, a folder."""
     return option(f"Where to write {what}.", "-o", "--output", metavar="FOLDER", type=OTHER_FOLDER)
 

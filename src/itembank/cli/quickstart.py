@@ -41,9 +41,7 @@ FILES = ("bank", "selection.json", "new-models.parquet", "estimates.csv")
 @verb("quickstart")
 def quickstart_command(
     *,
-    output: Annotated[Path, options.folder_option("bank, selection, answers, estimates and pages")] = Path(
-        "quickstart"
-    ),
+    output: Annotated[Path, options.folder("bank, selection, answers, estimates and pages")] = Path("quickstart"),
     n_items: Annotated[int, option("Items in all.", "-n", "--n-items", type=options.COUNT)] = 100,
     seed: options.Seed,
     out: options.Out,
@@ -185,7 +183,7 @@ def _write(
 
 @verb("sample-data")
 def sample_data_command(
-    *, output: Annotated[Path, options.folder_option("the two files")] = Path("sample"), out: options.Out
+    *, output: Annotated[Path, options.folder("the two files")] = Path("sample"), out: options.Out
 ) -> None:
     """Write example results of past models and of a new one, to try the commands on.
 

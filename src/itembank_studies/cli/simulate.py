@@ -26,7 +26,7 @@ _SHAPE: Choices = {
 def simulate_command(
     *,
     output: Annotated[
-        Path, options.output_option("the response file (its name must end in .parquet); the truth is written beside it")
+        Path, options.output("the response file (its name must end in .parquet); the truth is written beside it")
     ],
     shape: Annotated[Choices, _SHAPE],
     seed: options.Seed,
