@@ -182,12 +182,18 @@ def _spec(
     return spec
 
 
-def _summary(bank: "ib.Bank") -> dict[str, Any]:
-    """One row on the bank."""
+def _print_summary(bank: "ib.Bank", out: Printer) -> None:
+    """Print what was calibrated: a sentence, and the facts that people need."""
+    import numpy as np
+
     from itembank.responses.sizes import assumed_questions
 
+    models = f"on {bank.n_models:,} past models" if bank.n_models else "by known parameters"
+    known = bank.item_model_bias[~np.isnan(bank.item_model_bias)]
+    points = f"{100.0 * known.mean():.1f} points" if known.size else ""
+    error = f"; the item model alone predicts scenario scores to {points} (cross-validated)" if points else ""
     calibration, assumed = bank.calibration, assumed_questions(bank.responses.items)
-    return {
+    facts = {
         "bank": bank.bank_id,
         "n_models": bank.n_models,
         "n_items": bank.n_items,
@@ -203,17 +209,6 @@ def _summary(bank: "ib.Bank") -> dict[str, Any]:
         **({"caution": calibration.caution} if calibration.caution else {}),
         **({} if assumed is None else {"assumed_questions": assumed}),
     }
-
-
-def _print_summary(bank: "ib.Bank", out: Printer) -> None:
-    """Print what was calibrated: a sentence, and the facts that people need."""
-    import numpy as np
-
-    models = f"on {bank.n_models:,} past models" if bank.n_models else "by known parameters"
-    known = bank.item_model_bias[~np.isnan(bank.item_model_bias)]
-    points = f"{100.0 * known.mean():.1f} points" if known.size else ""
-    error = f"; the item model alone predicts scenario scores to {points} (cross-validated)" if points else ""
-    facts = _summary(bank)
     if out.is_table:
         facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} (all models answered alike)"
     usual = ("bank", "n_scenarios", "n_dims", "n_degenerate_items", "assumed_questions")

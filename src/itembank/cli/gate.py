@@ -189,11 +189,11 @@ def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
     from itembank.gating.noise import self_test
 
     found = self_test(pair, spec)
-    if not out.is_table:
-        if out.is_json:
-            print_object(found.to_dict(), "gate-self-test")
-        else:
-            out.rows(found.rows(), "gate-self-test")
+    if out.is_json:
+        print_object(found.to_dict(), "gate-self-test")
+        return
+    if out.is_csv:
+        out.rows(found.rows(), "gate-self-test")
         return
     click.echo(f"{found.sentence}\n")
     title = "Noise floor of a score, and of a difference: standard errors in points"

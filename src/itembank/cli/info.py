@@ -1,6 +1,5 @@
 """`itembank info`: what is in a bank, or in a file of responses."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -352,6 +351,7 @@ def report_command(
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
     """
     from itembank.sessions.journal import is_journal
+    from itembank.sessions.journal_sessions import bank_of_session
 
     is_session = source.is_file() and is_journal(source)
     others = entry_points_of("itembank.reports").values() if source.is_dir() else ()
@@ -364,16 +364,10 @@ def report_command(
         if made is not None:
             page = replace(made, title=title or made.title, command=known["command"])
         elif is_session:
-            page = _of_session(source, bank, known)
+            loaded = bank_of_session(source, None if bank is None else ib.load_bank(bank))
+            with progress("report") as advance:
+                session = ib.read_session(source, loaded, progress=advance)
+                page = ib.pages.session_page(session, loaded, **known)
         else:
             page = ib.pages.bank_page(ib.load_bank(source), **known)
     write_report(page, output)
-
-
-def _of_session(journal: Path, bank: Path | None, known: Mapping[str, str]) -> "Page":
-    from itembank.sessions.journal_sessions import bank_of_session
-
-    loaded = bank_of_session(journal, None if bank is None else ib.load_bank(bank))
-    with progress("report") as advance:
-        session = ib.read_session(journal, loaded, progress=advance)
-        return ib.pages.session_page(session, loaded, **known)

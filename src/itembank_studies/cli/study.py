@@ -22,7 +22,6 @@ from itembank_studies.cli.study_prediction import (
     SETS,
     Row,
     check_kind,
-    is_prediction,
     number,
     plot_prediction,
     print_differences,
@@ -164,8 +163,10 @@ def table(
       itembank study table prediction --set extrapolation --tasks 16 --show errors --show reach
       itembank study table prediction --figure tasks.png --kind tasks -n 16
     """
+    from itembank_studies.engine import read_manifest
+
     refuse_unused((("kind", "size", "assessors"), drawn["figure"] is not None, "--figure FILE"))
-    if is_prediction(study):
+    if read_manifest(study).kind == "prediction":
         refuse_unused((comparison, False, "a study of whole scores"))
         _prediction_table(study, against, prediction, drawn, out)
     else:

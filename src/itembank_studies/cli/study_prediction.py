@@ -50,13 +50,6 @@ PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 """Tables of a prediction study."""
 
 
-def is_prediction(folder: Path) -> bool:
-    """Whether a study's folder is that of a prediction study."""
-    from itembank_studies.engine import read_manifest
-
-    return read_manifest(folder).kind == "prediction"
-
-
 def check_kind(kind: str, known: tuple[str, ...]) -> None:
     """Refuse figures of studies of the other kind."""
     if kind not in known:
