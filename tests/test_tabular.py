@@ -42,9 +42,10 @@ class Told(Tabular):
 
     notes: tuple
 
-    def rows(self):
-        """One record."""
-        return [{"score": 0.5}]
+    @property
+    def table(self):
+        """One row."""
+        return pl.DataFrame([{"score": 0.5}])
 
 
 def test_notes_are_said_below_the_table_and_of_each_kind_three():
@@ -69,9 +70,11 @@ class Scores(Tabular):
     n_rows: int
     name: str = "model"
 
-    def rows(self):
-        """One record a model."""
-        return [{"model_id": f"{self.name}-{k}", "score": k / 8, "low": float("nan")} for k in range(self.n_rows)]
+    @property
+    def table(self):
+        """One row a model."""
+        records = [{"model_id": f"{self.name}-{k}", "score": k / 8, "low": float("nan")} for k in range(self.n_rows)]
+        return pl.DataFrame(records)
 
 
 def check_short(thing):

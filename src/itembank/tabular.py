@@ -4,6 +4,7 @@ import html
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from itembank import page_pieces
@@ -85,6 +86,11 @@ def notes_on(notes: Sequence[Note], model_id: str) -> str:
     return " ".join(one.alone for one in notes if not one.models or model_id in one.models)
 
 
+def records(table: "pl.DataFrame") -> tuple[SimpleNamespace, ...]:
+    """Return the rows of a table as objects whose attributes are its columns."""
+    return tuple(SimpleNamespace(**row) for row in table.iter_rows(named=True))
+
+
 class Compact:
     """A dataclass whose arrays are shown by their shape."""
 
@@ -103,23 +109,41 @@ class Compact:
 
 
 class Tabular:
-    """A result of records, which `rows` gives; consoles and notebooks show scores in points, and then its `notes`."""
+    """A result: a header of facts, and a table whose columns are keys of `itembank.output_keys`.
+
+    A class names its `header` and has a `table`, or gives `rows` that are not all alike. Records, JSON, CSV, data
+    frames, consoles and notebooks follow; these show scores in points, and then what the result tells.
+    """
 
     __slots__ = ()
     schema: ClassVar[str] = ""
     """Of `itembank.output_keys`, where names of columns mean something else than usual."""
     main_columns: ClassVar[tuple[str, ...]] = ()
     """Columns that a console shows; all where there are none."""
+    header: ClassVar[tuple[str, ...]] = ()
+    """Attributes that JSON has beside the rows; `key=attribute` for one that has another name there."""
+    if TYPE_CHECKING:
+
+        @property
+        def table(self) -> Any:
+            """A polars table of one row a record."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record a line of the table."""
-        raise NotImplementedError
+        """One record a row of the table."""
+        found: list[dict[str, Any]] = self.table.to_dicts()
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts: all but the rows."""
+        names = [(key, attribute or key) for key, _, attribute in (one.partition("=") for one in self.header)]
+        return {key: _of_json(getattr(self, attribute)) for key, attribute in names}
 
     def to_polars(self) -> "pl.DataFrame":
         """Return the records as a polars table."""
         import polars as pl  # noqa: PLC0415 (heavy)
 
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
+        table: pl.DataFrame | None = getattr(self, "table", None)
+        return pl.DataFrame(self.rows(), infer_schema_length=None) if table is None else table
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the records as a pandas table.
@@ -177,6 +201,19 @@ class Tabular:
 
     def _in_points(self, names: Sequence[str]) -> str:
         return "; scores in points" if has_points(names, self.schema) else ""
+
+
+def _of_json(value: Any) -> Any:
+    """Return a fact as lists, mappings and numbers of Python."""
+    if isinstance(value, Tabular):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {key: _of_json(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_of_json(one) for one in value]
+    if hasattr(value, "to_dicts"):
+        return value.to_dicts()
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _pieces(result: Any) -> str | None:

@@ -21,7 +21,7 @@ from itembank.bank.banks import Bank
 from itembank.checks import with_choices
 from itembank.comparison.compared_models import ComparedModels, bank_and_targets, chosen_models
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.comparisons import Comparison, Found, ModelPairs, ReferenceTests
+from itembank.comparison.comparisons import Comparison, Found, ModelPairs
 from itembank.comparison.difference_tests import Evidence, with_chance
 from itembank.comparison.differences import ItemCounts, TargetErrors, calibration_errors, error_variance, learn_errors
 from itembank.comparison.lost import compared
@@ -197,7 +197,6 @@ def _found(
         targets=compared.targets,
         evidence=found,
         pairs=ModelPairs.of(compared, pairs),
-        reference=ReferenceTests.of(compared, pairs),
         score=judged.score,
         estimand=estimand,
         method=judged.method,

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.comparison.compared_models import check_number, check_shared, wanted_targets
-from itembank.comparison.comparisons import Found, ModelPairs, ReferenceTests
+from itembank.comparison.comparisons import Found, ModelPairs
 from itembank.comparison.difference_tests import Evidence, mcnemar_exact, paired_t
 from itembank.comparison.pairs import model_pairs, shared_counts
 from itembank.errors import DataError, remedy, shown
@@ -143,8 +143,11 @@ def compare_answers(
     return Found(
         targets=targets,
         evidence=Evidence(difference, variance, unit, fell, rose, degrees, np.ones(shape), estimand == RUN),
-        pairs=ModelPairs(first, second, shared, observed[first], observed[second], only_a, only_b, plain),
-        reference=ReferenceTests(mcnemar_exact(only_a, only_b), paired_t(plain, of_many, np.maximum(shared - 1, 1))),
+        pairs=ModelPairs(
+            *(first, second, shared, observed[first], observed[second], only_a, only_b, plain),
+            mcnemar_p=mcnemar_exact(only_a, only_b),
+            paired_t_p=paired_t(plain, of_many, np.maximum(shared - 1, 1)),
+        ),
         score=score,
         estimand=estimand,
         method="paired",

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple
 
+import polars as pl
+
 from itembank.errors import remedy, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS
 from itembank.gating.gate_spec import GateSpec
@@ -408,11 +410,12 @@ class Gate(Tabular):
             "exit_code": self.exit_code,
         }
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record: the verdict and what it rests on."""
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row: the verdict and what it rests on."""
         flat = {k: v for k, v in self.to_dict().items() if not isinstance(v, list | dict)}
         flips = {"right_to_wrong": self.right_to_wrong, "wrong_to_right": self.wrong_to_right}
-        return [{k: v for k, v in {**flat, **flips}.items() if k not in {"schema_version", "sentence"}}]
+        return pl.DataFrame([flat | flips]).drop("schema_version", "sentence")
 
 
 def points(value: float) -> str:
