@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
@@ -82,24 +83,23 @@ class ConvergentValidity(Tabular):
     n_groups: int | None
     message: str
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a pair of scenarios, the highest correlation first."""
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a pair of scenarios, the highest correlation first."""
+        i, j = np.triu_indices(len(self.scenarios), k=1)
+        columns: dict[str, Any] = {
+            "first": [self.scenarios[one] for one in i],
+            "second": [self.scenarios[one] for one in j],
+            "n_models": self.n_models_of_pair[i, j],
+        }
         tables = {"": self.observed, "disattenuated": self.disattenuated, "beyond_compute": self.beyond_compute}
-        rows = []
-        for i, j in zip(*np.triu_indices(len(self.scenarios), k=1), strict=True):
-            row: dict[str, Any] = {
-                "first": self.scenarios[i],
-                "second": self.scenarios[j],
-                "n_models": int(self.n_models_of_pair[i, j]),
-            }
-            for name, table in tables.items():
-                if table is not None:
-                    prefix = f"{name}_" if name else ""
-                    row[name or "correlation"] = float(table.value[i, j])
-                    row[f"{prefix}lower"] = float(table.lower[i, j])
-                    row[f"{prefix}upper"] = float(table.upper[i, j])
-            rows.append(row)
-        return sorted(rows, key=lambda row: -np.nan_to_num(row["correlation"], nan=-2.0))
+        for name, one in tables.items():
+            if one is not None:
+                columns[name or "correlation"] = one.value[i, j]
+                prefix = f"{name}_" if name else ""
+                columns |= {f"{prefix}lower": one.lower[i, j], f"{prefix}upper": one.upper[i, j]}
+        order = np.argsort(-np.nan_to_num(columns["correlation"], nan=-2.0), kind="stable")
+        return pl.DataFrame(columns)[order]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is true of all pairs together."""
