@@ -23,9 +23,9 @@ from itembank.comparison.compared_models import ComparedModels, bank_and_targets
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, Found, ModelPairs
 from itembank.comparison.difference_tests import Evidence, with_chance
-from itembank.comparison.differences import ItemCounts, TargetErrors, calibration_errors, error_variance, learn_errors
+from itembank.comparison.differences import ItemCounts, calibration_errors, error_variance, learn_errors
 from itembank.comparison.lost import compared
-from itembank.comparison.pairs import NO_ERROR, PairedDifferences, model_pairs
+from itembank.comparison.pairs import NO_ERROR, PairedDifferences, PairErrorModel, model_pairs
 from itembank.comparison.without_bank import compare_answers, joined
 from itembank.errors import DataError, DataWarning, ParameterError, remedy
 from itembank.estimation.design_based import is_by_design, judged_by_design
@@ -265,7 +265,7 @@ def _by_past_models(
     degrees, scale = pairs.degrees.astype(np.float64), np.ones(shape)
     for target, error in enumerate(errors):
         if error is not None:
-            degrees[:, target], scale[:, target] = error.model.degrees, error.model.scale
+            degrees[:, target], scale[:, target] = error.degrees, error.scale
     why = "" if asked is None else f", since {_why_not_learnt(bank)}"
     return _Judged(
         score,
@@ -344,9 +344,9 @@ def _check_learnt(
 
 def _estimator_and_errors(
     compared: ComparedModels, estimator: EstimationSpec | None, level: float
-) -> tuple[EstimationSpec | None, list[TargetErrors | None]]:
+) -> tuple[EstimationSpec | None, list[PairErrorModel | None]]:
     """Return the estimator to take, None for raw differences, and its errors; 'auto' needs errors of every target."""
-    nothing: list[TargetErrors | None] = [None] * len(compared.targets)
+    nothing: list[PairErrorModel | None] = [None] * len(compared.targets)
     if estimator is None:
         return None, nothing
     # to take one method where it looks better, as estimate does, costs coverage: compare.md
@@ -355,7 +355,7 @@ def _estimator_and_errors(
     return (None, nothing) if isinstance(estimator, Auto) and None in errors else (taken, errors)
 
 
-def _learn(compared: ComparedModels, estimator: PointSpec | Stacked, level: float) -> list[TargetErrors | None]:
+def _learn(compared: ComparedModels, estimator: PointSpec | Stacked, level: float) -> list[PairErrorModel | None]:
     """Errors of every target from the past models; None where there are too few of them."""
     columns = compared.common()
     calibration = calibration_errors(compared.bank, compared.observations, columns, compared.selection, estimator)

@@ -135,14 +135,14 @@ class Ranking:
         n_models, n_targets = self.score.shape
         model = np.argsort(-self.score, axis=0, kind="stable").T.ravel()
         t = np.repeat(np.arange(n_targets), n_models)
-        group = self.group[model, t]
+        group, sizes = self.group[model, t], [np.bincount(column) for column in self.group.T]
         columns = {
             "target": [self.targets[target] for target in t],
             "rank": np.tile(np.arange(1, n_models + 1), n_targets),
             "rank_low": self.rank_low[model, t],
             "rank_high": self.rank_high[model, t],
             "group": group,
-            "n_in_group": [np.sum(self.group[:, target] == number) for number, target in zip(group, t, strict=True)],
+            "n_in_group": [sizes[target][number] for target, number in zip(t, group, strict=True)],
             "model_id": [self.model_ids[row] for row in model],
             "score": self.score[model, t],
             "behind_best": self.behind[model, t],

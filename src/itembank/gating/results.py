@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
@@ -395,17 +395,7 @@ class Gate(Tabular):
                 {"n_items": one.n_items, "difference": one.difference, "low": one.low, "high": one.high}
                 for one in self.looks
             ],
-            "scenarios": [
-                {
-                    "scenario": one.scenario,
-                    "n_items": one.n_items,
-                    "baseline": one.baseline,
-                    "candidate": one.candidate,
-                    "right_to_wrong": one.right_to_wrong,
-                    "wrong_to_right": one.wrong_to_right,
-                }
-                for one in self.scenarios
-            ],
+            "scenarios": [asdict(one) for one in self.scenarios],
             "notes": list(self.notes),
             "exit_code": self.exit_code,
         }
