@@ -23,18 +23,10 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 from itembank_scaling.scenario_fits import fit_scenarios, responses_and_spec
 from itembank_scaling.transfers import correlations as kernel
+from itembank_scaling.transfers.correlations import WithInterval
 
 if TYPE_CHECKING:
     from itembank_scaling.compute import TrainingCompute
-
-
-@dataclass(frozen=True, slots=True)
-class CorrelationTable:
-    """Correlations between scenarios with intervals, each (n_scenarios, n_scenarios), 1 on the diagonal."""
-
-    value: FloatArray
-    lower: FloatArray
-    upper: FloatArray
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -49,12 +41,12 @@ class ConvergentValidity(Tabular):
         NaN where a model answered none of a scenario's items.
     reliability : (n_scenarios,)
         Share of the variance of ability that is not error of its estimate.
-    observed : CorrelationTable
+    observed : WithInterval
         Of the estimated abilities.
-    disattenuated : CorrelationTable
+    disattenuated : WithInterval
         Divided by the root of the reliabilities (Spearman 1904), at most 1: of the abilities themselves. NaN where
         a reliability is below 0.2.
-    beyond_compute : CorrelationTable or None
+    beyond_compute : WithInterval or None
         Of what is left of the abilities when their line in log FLOP is taken out; None if FLOP is not given.
     n_models_of_pair : (n_scenarios, n_scenarios)
         Models that answered both.
@@ -73,9 +65,9 @@ class ConvergentValidity(Tabular):
     theta: FloatArray
     standard_errors: FloatArray
     reliability: FloatArray
-    observed: CorrelationTable
-    disattenuated: CorrelationTable
-    beyond_compute: CorrelationTable | None
+    observed: WithInterval
+    disattenuated: WithInterval
+    beyond_compute: WithInterval | None
     n_models_of_pair: IntArray
     order: IntArray
     level: float
@@ -309,6 +301,5 @@ def _with_interval(
     return value, *kernel.quantile_interval(kernel.weighted_correlations(values, weights), level)
 
 
-def _table(parts: Sequence[FloatArray], n_scenarios: int) -> CorrelationTable:
-    value, lower, upper = (kernel.square(part, n_scenarios) for part in parts)
-    return CorrelationTable(value, lower, upper)
+def _table(parts: Sequence[FloatArray], n_scenarios: int) -> WithInterval:
+    return WithInterval(*(kernel.square(part, n_scenarios) for part in parts))

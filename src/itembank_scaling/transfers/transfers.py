@@ -19,7 +19,8 @@ from itembank.tabular import Tabular
 from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.scenario_fits import fit_items, responses_and_spec
 from itembank_scaling.transfers.convergent import CorrelationInterval, correlate_abilities, log_flops_of
-from itembank_scaling.transfers.curves import CurvePrediction, actual_curves
+from itembank_scaling.transfers.correlations import WithInterval
+from itembank_scaling.transfers.curves import actual_curves
 from itembank_scaling.transfers.parts import ItemSets, Part, bank_part, check_answers, folds, item_sets, named_part
 from itembank_scaling.transfers.transfer_methods import TransferData, score_items
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
@@ -39,7 +40,7 @@ class FoldTransfer:
     standard_errors: FloatArray  # (n_asked,)
     actual: FloatArray  # (n_asked, n_k)
     uninformed: FloatArray  # (n_asked, n_k): The mean of the past models: what is predicted without any response
-    predictions: Mapping[str, CurvePrediction]
+    predictions: Mapping[str, WithInterval]
 
 
 def transfer_part(
@@ -137,7 +138,7 @@ class Transfer(Tabular):
         NaN where a model did not answer the target, or has fewer than k samples of an item.
     uninformed : (n_models, n_k)
         The mean of the past models.
-    predictions : mapping of method to CurvePrediction
+    predictions : mapping of method to WithInterval
         The first is the prediction, the others are shown beside it.
     validity : table of one row a part of the models
         Convergent validity on the past models of the part, found before anything was predicted: `correlation` of the
@@ -162,7 +163,7 @@ class Transfer(Tabular):
     standard_errors: FloatArray
     actual: FloatArray
     uninformed: FloatArray
-    predictions: Mapping[str, CurvePrediction]
+    predictions: Mapping[str, WithInterval]
     validity: pl.DataFrame
     level: float
     notes: tuple[str, ...] = ()
@@ -173,7 +174,7 @@ class Transfer(Tabular):
         return next(iter(self.predictions))
 
     @property
-    def prediction(self) -> CurvePrediction:
+    def prediction(self) -> WithInterval:
         """Predicted curves."""
         return self.predictions[self.method]
 
@@ -202,7 +203,7 @@ class Transfer(Tabular):
         """One record a method, with that of no response at all last."""
         rows = [self._method_row(name, prediction) for name, prediction in self.predictions.items()]
         none = np.full(self.actual.shape, np.nan)
-        return [*rows, self._method_row("uninformed", CurvePrediction(self.uninformed, none, none))]
+        return [*rows, self._method_row("uninformed", WithInterval(self.uninformed, none, none))]
 
     @property
     def table(self) -> pl.DataFrame:
@@ -245,7 +246,7 @@ class Transfer(Tabular):
             "notes": list(self.notes),
         }
 
-    def _method_row(self, name: str, prediction: CurvePrediction) -> dict[str, Any]:
+    def _method_row(self, name: str, prediction: WithInterval) -> dict[str, Any]:
         error = prediction.value - self.actual
         inside = (self.actual >= prediction.lower) & (self.actual <= prediction.upper)
         known = np.isfinite(self.actual) & np.isfinite(prediction.lower)
@@ -410,13 +411,9 @@ def _packed(
     def joined(parts: Iterable[FloatArray]) -> FloatArray:
         return np.concatenate(list(parts))[order]
 
-    def prediction(method: str) -> CurvePrediction:
-        each = [fold.predictions[method] for fold in results]
-        return CurvePrediction(
-            joined(of_fold.value for of_fold in each),
-            joined(of_fold.lower for of_fold in each),
-            joined(of_fold.upper for of_fold in each),
-        )
+    def prediction(method: str) -> WithInterval:
+        ends = ("value", "lower", "upper")
+        return WithInterval(*(joined(getattr(fold.predictions[method], end) for fold in results) for end in ends))
 
     rows = places[order].tolist()
     ids = [responses.model_ids[row] for row in rows]
