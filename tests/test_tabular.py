@@ -53,7 +53,7 @@ def test_facts_are_attributes_and_their_keys_are_documented(kind):
         assert hasattr(kind, attribute or key)
 
 
-def test_facts_are_plain_values_of_python():
+def test_facts_are_what_json_has():
     @dataclass(frozen=True, slots=True, repr=False)
     class Facts(Tabular):
         header = ("ids", "numbers=values", "parts", "table")
@@ -62,9 +62,9 @@ def test_facts_are_plain_values_of_python():
         parts: dict
         table: pl.DataFrame
 
-    found = Facts(("a", "b"), np.array([0.5, np.inf]), {"one": (np.int64(1),)}, pl.DataFrame({"score": [0.25]}))
+    found = Facts(("a", "b"), np.array([0.5, np.nan]), {"one": (np.int64(1),)}, pl.DataFrame({"score": [0.25]}))
     assert found.rows() == [{"score": 0.25}]
-    plain = {"ids": ["a", "b"], "numbers": [0.5, np.inf], "parts": {"one": [1]}, "table": [{"score": 0.25}]}
+    plain = {"ids": ["a", "b"], "numbers": [0.5, None], "parts": {"one": [1]}, "table": [{"score": 0.25}]}
     assert found.to_dict() == plain
     assert type(found.to_dict()["parts"]["one"][0]) is int
 

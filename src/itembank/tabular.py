@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from itembank import page_pieces
 from itembank.errors import MissingDependencyError, missing_package, shown, visible
-from itembank.tables import column_names, columns_of, has_points, table_lines, title_lines
+from itembank.tables import column_names, columns_of, has_points, plain, table_lines, title_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,9 +134,9 @@ class Tabular:
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts: all but the rows."""
+        """Return the facts, all but the rows, as JSON has them."""
         names = [(key, attribute or key) for key, _, attribute in (one.partition("=") for one in self.header)]
-        return {key: _of_json(getattr(self, attribute)) for key, attribute in names}
+        return {key: plain(getattr(self, attribute)) for key, attribute in names}
 
     def to_polars(self) -> "pl.DataFrame":
         """Return the records as a polars table."""
@@ -201,19 +201,6 @@ class Tabular:
 
     def _in_points(self, names: Sequence[str]) -> str:
         return "; scores in points" if has_points(names, self.schema) else ""
-
-
-def _of_json(value: Any) -> Any:
-    """Return a fact as lists, mappings and numbers of Python."""
-    if isinstance(value, Tabular):
-        return value.to_dict()
-    if isinstance(value, Mapping):
-        return {key: _of_json(one) for key, one in value.items()}
-    if isinstance(value, tuple | list):
-        return [_of_json(one) for one in value]
-    if hasattr(value, "to_dicts"):
-        return value.to_dicts()
-    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _pieces(result: Any) -> str | None:
