@@ -12,7 +12,7 @@ from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.difference_tests import SAME, DifferenceTests, Evidence, mcnemar_exact, paired_t
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.errors import first_few, remedy
-from itembank.estimation.estimates import Scores, Typicality, known_numbers
+from itembank.estimation.estimates import Scores, Typicality
 from itembank.estimation.estimator_specs import RUN, DifferenceEstimand
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.error_kinds import Errors
@@ -298,8 +298,8 @@ class Comparison(Tabular):
         columns |= {name: getattr(tests, name)[k, t] for name in of_tests}
         columns |= {one.name: getattr(self.pairs, one.name)[k, t] for one in fields(self.pairs)[2:]}
         columns |= {
-            "typicality_a": known_numbers(self.typicality.typicality[first]),
-            "typicality_b": known_numbers(self.typicality.typicality[second]),
+            "typicality_a": pl.Series(self.typicality.typicality[first], nan_to_null=True),
+            "typicality_b": pl.Series(self.typicality.typicality[second], nan_to_null=True),
             "level": self.spec.level,
             "estimand": self.estimand,
             "method": self.method,
@@ -309,7 +309,7 @@ class Comparison(Tabular):
             "errors": None if lost is None else lost.errors,
             "n_lost_a": n_lost[first],
             "n_lost_b": n_lost[second],
-            "if_lost_are_wrong": None if lost is None else known_numbers(lost.if_wrong[k, t]),
+            "if_lost_are_wrong": None if lost is None else pl.Series(lost.if_wrong[k, t], nan_to_null=True),
             "note": ["; ".join(filter(None, parts)) for parts in said],
         }
         return pl.DataFrame(columns)

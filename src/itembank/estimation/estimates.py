@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
-import polars as pl
 
 from itembank.errors import DataError, shown
 from itembank.estimation.estimator_specs import RUN
@@ -274,43 +273,44 @@ class ScoreEstimates(Tabular):
         """Estimates of one target, (n_models,)."""
         return self.value[:, self.targets.index(target)]
 
-    @property
-    def table(self) -> pl.DataFrame:
-        """One row for each model and target, as the command line prints them."""
-        l, t = (place.ravel() for place in np.indices(self.value.shape))  # noqa: E741 (model and target of the formulas)
-        if len(self.targets) == 2 and self.main_target == OVERALL:  # that of one scenario is the same
-            l, t = (place[t == self.targets.index(OVERALL)] for place in (l, t))  # noqa: E741
+    def rows(self) -> list[dict[str, Any]]:
+        """One record for each model and target, as the command line prints them."""
+        is_predicted = self.is_predicted.astype(int).tolist()
         of_others = [one for one in self.notes if one.kind != PREDICTED]
         notes = [[notes_on(some, model) for some in (of_others, self.notes)] for model in self.model_ids]
-        lost, is_predicted = self.lost, self.is_predicted[l, t].astype(int)
-        columns: dict[str, Any] = {
-            "model_id": [self.model_ids[model] for model in l],
-            "target": [self.targets[target] for target in t],
-            "estimate": self.value[l, t],
-            "low": self.low[l, t],
-            "high": self.high[l, t],
-            "level": self.level,
-            "standard_error": self.standard_error[l, t],
-            "interval": self.interval_kind,
-            "estimand": self.estimand,
-            "n_items": self.n_items[l, t],
-            "n_total": self.n_total[t],
-            "n_missing": self.n_missing[l],
-            "n_lost": np.zeros_like(l) if lost is None else lost.n[l],
-            "errors": None if lost is None else lost.errors,
-            "if_lost_are_wrong": None if lost is None else known_numbers(lost.if_wrong[l, t]),
-            "if_lost_are_right": None if lost is None else known_numbers(lost.if_right[l, t]),
-            "typicality": known_numbers(self.typicality.typicality[l]),
-            "months_ahead": known_numbers(self.typicality.months_ahead[l]),
-            "method": self.method,
-            "bank": self.bank_id,
-            "target_id": self.target_id,
-            "overall_is": self.overall_is or None,
-            "note": [notes[model][kind] for model, kind in zip(l, is_predicted, strict=True)],
-        }
-        if self.parents:
-            columns["parent"] = [self.parents[model] or None for model in l]
-        return pl.DataFrame(columns)
+        # of one scenario alone the overall score is that of the scenario
+        is_single = len(self.targets) == 2 and self.main_target == OVERALL
+        return [
+            {
+                "model_id": model,
+                "target": target,
+                "estimate": float(self.value[l, t]),
+                "low": float(self.low[l, t]),
+                "high": float(self.high[l, t]),
+                "level": self.level,
+                "standard_error": float(self.standard_error[l, t]),
+                "interval": self.interval_kind,
+                "estimand": self.estimand,
+                "n_items": int(self.n_items[l, t]),
+                "n_total": int(self.n_total[t]),
+                "n_missing": int(self.n_missing[l]),
+                "n_lost": 0 if self.lost is None else int(self.lost.n[l]),
+                "errors": None if self.lost is None else self.lost.errors,
+                "if_lost_are_wrong": None if self.lost is None else known_number(self.lost.if_wrong[l, t]),
+                "if_lost_are_right": None if self.lost is None else known_number(self.lost.if_right[l, t]),
+                "typicality": known_number(self.typicality.typicality[l]),
+                "months_ahead": known_number(self.typicality.months_ahead[l]),
+                "method": self.method,
+                "bank": self.bank_id,
+                "target_id": self.target_id,
+                "overall_is": self.overall_is or None,
+                "note": notes[l][is_predicted[l][t]],
+                **({"parent": self.parents[l] or None} if self.parents else {}),
+            }
+            for l, model in enumerate(self.model_ids)  # noqa: E741 (l is the model index of the formulas)
+            for t, target in enumerate(self.targets)
+            if not (is_single and target != OVERALL)
+        ]
 
     def probability_above(self, row: int, limits: FloatArray) -> FloatArray:
         """Probability that a model's main score is above each of these, (n,), by its estimate and interval."""
@@ -319,9 +319,9 @@ class ScoreEstimates(Tabular):
         return probability_above(limits, *ends, level=self.level, degrees=self.degrees)
 
 
-def known_numbers(values: FloatArray) -> pl.Series:
-    """Return numbers as a column, null where one is not known."""
-    return pl.Series(values, nan_to_null=True)
+def known_number(value: float) -> float | None:
+    """Return a number, or None where it is not known."""
+    return None if np.isnan(value) else float(value)
 
 
 def checked(estimates: ScoreEstimates, is_owed: BoolArray) -> ScoreEstimates:
