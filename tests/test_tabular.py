@@ -8,9 +8,12 @@ import polars as pl
 import pytest
 
 import itembank
+import itembank_scaling
+import itembank_studies
 from itembank.bank.banks import Bank
 from itembank.errors import MissingDependencyError
 from itembank.estimation.estimate import estimate
+from itembank.output_keys import outputs
 from itembank.tabular import MOST_LINES, WIDTH, Compact, Note, Tabular, few_of_each, joined_notes, notes_on
 from tests.bank.banks import make_bank
 
@@ -36,15 +39,46 @@ def test_every_public_object_is_shown_short(kind):
         assert "__repr__" not in vars(kind) or kind is Bank
 
 
+def results():
+    homes = (itembank, *(getattr(itembank, name) for name in itembank.__all__), itembank_scaling, itembank_studies)
+    found = {getattr(home, name): None for home in homes for name in getattr(home, "__all__", ())}
+    return [one for one in found if isinstance(one, type) and issubclass(one, Tabular) and one.header]
+
+
+@pytest.mark.parametrize("kind", results(), ids=lambda kind: kind.__name__)
+def test_facts_are_attributes_and_their_keys_are_documented(kind):
+    documented = {key for output in outputs().values() for keys in output.keys.values() for key in keys}
+    for key, _, attribute in (one.partition("=") for one in kind.header):
+        assert key in documented
+        assert hasattr(kind, attribute or key)
+
+
+def test_facts_are_what_json_has():
+    @dataclass(frozen=True, slots=True, repr=False)
+    class Facts(Tabular):
+        header = ("ids", "numbers=values", "parts", "table")
+        ids: tuple
+        values: np.ndarray
+        parts: dict
+        table: pl.DataFrame
+
+    found = Facts(("a", "b"), np.array([0.5, np.nan]), {"one": (np.int64(1),)}, pl.DataFrame({"score": [0.25]}))
+    assert found.rows() == [{"score": 0.25}]
+    plain = {"ids": ["a", "b"], "numbers": [0.5, None], "parts": {"one": [1]}, "table": [{"score": 0.25}]}
+    assert found.to_dict() == plain
+    assert type(found.to_dict()["parts"]["one"][0]) is int
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Told(Tabular):
     """A result with something to say."""
 
     notes: tuple
 
-    def rows(self):
-        """One record."""
-        return [{"score": 0.5}]
+    @property
+    def table(self):
+        """One row."""
+        return pl.DataFrame([{"score": 0.5}])
 
 
 def test_notes_are_said_below_the_table_and_of_each_kind_three():
@@ -69,9 +103,11 @@ class Scores(Tabular):
     n_rows: int
     name: str = "model"
 
-    def rows(self):
-        """One record a model."""
-        return [{"model_id": f"{self.name}-{k}", "score": k / 8, "low": float("nan")} for k in range(self.n_rows)]
+    @property
+    def table(self):
+        """One row a model."""
+        records = [{"model_id": f"{self.name}-{k}", "score": k / 8, "low": float("nan")} for k in range(self.n_rows)]
+        return pl.DataFrame(records)
 
 
 def check_short(thing):

@@ -1,6 +1,8 @@
 """The keys of every JSON output of the command line: their meaning, described once, and the outputs that have them.
 
-All of it is in `output_keys.json`: `units`; `keys`, each with its unit and meaning; `groups` of keys that outputs have
+All of it is in `output_keys.json`: `units`; `keys`, each with its unit and meaning; `heads` of columns of pages: what
+stands above each, how its cells are written and with how many digits, what it means, and whether rows can be chosen by
+it (`pages.blocks.Column`); `groups` of keys that outputs have
 in common (`@name`); and `outputs` with the `commands` that print them and the keys of each object by its path, of the
 whole by `top`. There `a=b` is a key `a` described as `b`, and `{}` any text. Packages that bring commands have such a
 file of their own beside them, for what these print. `scripts/make_cli_reference.py` makes a page of all, terminals and
@@ -42,7 +44,7 @@ def source(*, is_own: bool = False) -> dict[str, Any]:
         for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
             path = Path(folder) / "output_keys.json"
             content = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-            for part in ("keys", "groups", "outputs"):
+            for part in ("keys", "heads", "groups", "outputs"):
                 found[part] = {**found[part], **content.get(part, {}), **found[part]}  # in this order, and ours stay
     return found
 

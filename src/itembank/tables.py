@@ -116,13 +116,15 @@ def column_names(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """Turn numpy numbers and NaN into what JSON has."""
+    """Turn arrays, tables, numpy numbers and NaN into what JSON has."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "to_dicts"):
+        value = value.to_dicts()
+    elif hasattr(value, "tolist"):
+        value = value.tolist()
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
-    if hasattr(value, "item") and not isinstance(value, str):
-        value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -4,11 +4,12 @@ import html
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from itembank import page_pieces
 from itembank.errors import MissingDependencyError, missing_package, shown, visible
-from itembank.tables import column_names, columns_of, has_points, table_lines, title_lines
+from itembank.tables import column_names, columns_of, has_points, plain, table_lines, title_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,6 +86,11 @@ def notes_on(notes: Sequence[Note], model_id: str) -> str:
     return " ".join(one.alone for one in notes if not one.models or model_id in one.models)
 
 
+def records(table: "pl.DataFrame") -> tuple[SimpleNamespace, ...]:
+    """Return the rows of a table as objects whose attributes are its columns."""
+    return tuple(SimpleNamespace(**row) for row in table.iter_rows(named=True))
+
+
 class Compact:
     """A dataclass whose arrays are shown by their shape."""
 
@@ -103,23 +109,41 @@ class Compact:
 
 
 class Tabular:
-    """A result of records, which `rows` gives; consoles and notebooks show scores in points, and then its `notes`."""
+    """A result: a header of facts, and a table whose columns are keys of `itembank.output_keys`.
+
+    A class names its `header` and has a `table`, or gives `rows` that are not all alike. Records, JSON, CSV, data
+    frames, consoles and notebooks follow; these show scores in points, and then what the result tells.
+    """
 
     __slots__ = ()
     schema: ClassVar[str] = ""
     """Of `itembank.output_keys`, where names of columns mean something else than usual."""
     main_columns: ClassVar[tuple[str, ...]] = ()
     """Columns that a console shows; all where there are none."""
+    header: ClassVar[tuple[str, ...]] = ()
+    """Attributes that JSON has beside the rows; `key=attribute` for one that has another name there."""
+    if TYPE_CHECKING:
+
+        @property
+        def table(self) -> Any:
+            """A polars table of one row a record."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record a line of the table."""
-        raise NotImplementedError
+        """One record a row of the table."""
+        found: list[dict[str, Any]] = self.table.to_dicts()
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts, all but the rows, as JSON has them."""
+        names = [(key, attribute or key) for key, _, attribute in (one.partition("=") for one in self.header)]
+        return {key: plain(getattr(self, attribute)) for key, attribute in names}
 
     def to_polars(self) -> "pl.DataFrame":
         """Return the records as a polars table."""
         import polars as pl  # noqa: PLC0415 (heavy)
 
-        return pl.DataFrame(self.rows(), infer_schema_length=None)
+        table: pl.DataFrame | None = getattr(self, "table", None)
+        return pl.DataFrame(self.rows(), infer_schema_length=None) if table is None else table
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the records as a pandas table.

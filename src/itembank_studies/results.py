@@ -37,9 +37,10 @@ class StudyResult(Tabular):
     summary: pl.DataFrame
     manifest: StudyManifest
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a row of `summary`."""
-        return self.summary.to_dicts()
+    @property
+    def table(self) -> pl.DataFrame:
+        """The summary."""
+        return self.summary
 
     @property
     def level(self) -> float:
@@ -93,9 +94,10 @@ class PredictionResult(Tabular):
     manifest: StudyManifest
     folder: Path
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a row of `curves`."""
-        return self.curves.to_dicts()
+    @property
+    def table(self) -> pl.DataFrame:
+        """The curves."""
+        return self.curves
 
     @property
     def predictions(self) -> pl.LazyFrame:

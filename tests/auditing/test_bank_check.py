@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from scipy.stats import binom
 
-from itembank.auditing.bank_check import BankCheck, CheckedScore, check_bank
+from itembank.auditing.bank_check import BankCheck, check_bank, judged
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.errors import DataError, DataWarning, ParameterError
@@ -96,25 +96,33 @@ def test_a_model_unlike_all_others_is_found_out(bank, new):
 
 
 def score(*, held, n_chosen=30, target="overall"):
-    return CheckedScore("m", target, n_chosen, 30, 100, 0.5 if held else 0.6, 0.52, 0.49, 0.55, 0.02)
+    return {
+        "model_id": "m", "target": target, "n_chosen": n_chosen, "n_items": 30, "n_total": 100,
+        "truth": 0.5 if held else 0.6, "estimate": 0.52, "low": 0.49, "high": 0.55, "expected_error": 0.02,
+    }  # fmt: skip
+
+
+def checked(*scores):
+    table, verdicts = judged(pl.DataFrame(scores), 0.95)
+    return BankCheck("b", 0.95, table, tuple(verdicts), ())
 
 
 @pytest.mark.parametrize("n_models", [1, 2, 5, 20, 100])
 def test_as_many_misses_as_chance_allows_are_no_verdict(n_models):
     for n_outside in range(min(n_models, 12) + 1):
-        scores = tuple(score(held=number >= n_outside) for number in range(n_models))
+        scores = (score(held=number >= n_outside) for number in range(n_models))
         is_rare = binom.sf(n_outside - 1, n_models, 0.05) <= 0.05 + 1e-9
-        assert BankCheck("b", 0.95, scores, ()).suits == (not (n_outside and is_rare))
+        assert checked(*scores).suits == (not (n_outside and is_rare))
 
 
 def test_the_overall_score_decides_and_every_number_of_items_for_itself():
     fine = (score(held=True), score(held=False, target="math"))
-    assert BankCheck("b", 0.95, fine, ()).suits
-    assert not BankCheck("b", 0.95, (*fine, score(held=False, n_chosen=100)), ()).suits
+    assert checked(*fine).suits
+    assert not checked(*fine, score(held=False, n_chosen=100)).suits
 
 
 def test_verdicts_are_sentences_in_points():
-    within, outside = (score(held=held).in_words(0.95) for held in (True, False))
+    within, outside = checked(score(held=True), score(held=False)).verdicts
     assert within == (
         "m, 30 items: the error of 2.0 points is within what the bank expects (3.0 at 95 %; cross-validated errors "
         "of past models average 2.0)."

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.auditing.bank_check import BankCheck, CheckedScore
+from itembank.auditing.bank_check import BankCheck, judged
 from itembank.auditing.item_audit import audit_items
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli.options import ids_of_file
@@ -77,10 +77,11 @@ def test_leaves_out_items_that_the_bank_does_not_hold_when_asked(run, bank_folde
 @pytest.mark.parametrize(("held", "code"), [(True, 0), (False, 3)])
 def test_exits_with_3_where_the_bank_does_not_suit(run, bank_folder, full_run, monkeypatch, held, code):
     low = 0.45 if held else 0.55
-    score = CheckedScore("new\x1b", "overall", 12, 12, 30, 0.5, 0.6, low, 0.7, 0.02)
-    monkeypatch.setattr(
-        "itembank.diagnostics.check_bank", lambda *args, **more: BankCheck("b", 0.95, (score,), ("a hint",))
-    )
+    counts = {"n_chosen": 12, "n_items": 12, "n_total": 30}
+    score = {"truth": 0.5, "estimate": 0.6, "low": low, "high": 0.7, "expected_error": 0.02}
+    table, verdicts = judged(pl.DataFrame([{"model_id": "new\x1b", "target": "overall", **counts, **score}]), 0.95)
+    found = BankCheck("b", 0.95, table, tuple(verdicts), ("a hint",))
+    monkeypatch.setattr("itembank.diagnostics.check_bank", lambda *args, **more: found)
     outcome = run("check", bank_folder, full_run, "--only", "accuracy")
     assert outcome.code == code
     assert f"new\\x1b, 12 items: the error of 10.0 points is {'within' if held else 'outside'}" in outcome.out

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from itembank.comparison.compare import compare
-from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance, least_variance, past_errors
+from itembank.comparison.differences import ItemCounts, error_variance, least_variance, past_errors
 from itembank.comparison.pairs import PairedDifferences, PairErrorModel
 from itembank.estimation.asked import Asked
 from itembank.estimation.estimator_specs import GPIRT, Factor
@@ -18,7 +18,7 @@ def test_the_error_of_a_difference_lies_between_that_on_the_same_and_on_other_it
     sizes = np.array([[0.03], [0.04]])
     variance, apart = 0.05, 0.03**2 + 0.04**2
     together = 0.5 * apart + 2.0 * variance
-    errors = TargetErrors(PairErrorModel(0.5, 2.0, 1.9, 8.0, 0.95), 0.05)
+    errors = PairErrorModel(0.5, 2.0, 1.9, 8.0, 0.95, 0.05)
     for n_shared, expected in ((10, together), (5, together / 3.0 + apart * 2.0 / 3.0), (0, apart)):
         number = np.array([[n_shared]])
         nothing = np.zeros((1, 1))

@@ -147,4 +147,4 @@ def test_moved_items_do_not_link(bank):
     values[:, easy] = np.arange(40) % 8 == 0
     with pytest.warns(DataWarning, match="easier or harder"):
         linked = link_items(bank, dataclasses.replace(responses, responses=values))
-    assert bank.item_ids[easy] in linked.anchors.unlinked
+    assert bank.item_ids[easy] in linked.unlinked

@@ -6,12 +6,15 @@ import hashlib
 import json
 import re
 import sys
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from itembank.errors import MissingDependencyError, ParameterError
-from itembank.pages.blocks import Answer, Caution, Chart, Column, Data, Facts, Section, Table, Text
+from itembank.output_keys import source
+from itembank.pages.blocks import Answer, Caution, Chart, Column, Data, Facts, Kind, Section, Table, Text, heads
 from itembank.pages.pictures import chart_script
 from itembank.pages.render import Page, cell, page_html
 from itembank.pages.theme import ONE_MAIN
@@ -152,3 +155,14 @@ def test_what_is_not_installed_is_named_with_what_to_install(page, monkeypatch):
 )
 def test_cells(kind, value, text):
     assert cell(value, Column("a", "A", kind)) == text
+
+
+def test_every_head_of_a_column_is_of_a_known_kind_and_stands_on_a_page():
+    text = "".join(
+        path.read_text(encoding="utf-8")
+        for place in ("itembank/pages", "itembank_scaling/pages", "itembank_studies/charts")
+        for path in (Path(__file__).parents[2] / "src" / place).glob("*.py")
+    )
+    for column in heads(*source()["heads"]):
+        assert column.kind in get_args(Kind)
+        assert re.search(rf'heads\([^)]*"{column.name}"', text), column.name

@@ -3,9 +3,11 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.special import bdtrc
 
 from itembank.bank.arguments import GivenBank, GivenResponses, GivenSelection, as_bank, as_new_responses, as_selection
@@ -26,85 +28,7 @@ from itembank.readers.agreement import only_items
 from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
-from itembank.tabular import Tabular
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedScore:
-    """One score of one model, estimated from some items.
-
-    Attributes
-    ----------
-    model_id, target : str
-    n_chosen : int
-        Items that were chosen in all.
-    n_items, n_total : int
-        Items of the target that were used, of how many.
-    truth : float
-        From all items; NaN where the model did not run all of them.
-    estimate, low, high : float
-        From the chosen items alone, with the interval.
-    expected_error : float
-        Cross-validated mean absolute error of past models, with items chosen in the same way; of drawn items that
-        of such a draw. NaN where it is not known.
-    is_drawn : bool
-        Whether the interval rests on how the items were drawn.
-    """
-
-    model_id: str
-    target: str
-    n_chosen: int
-    n_items: int
-    n_total: int
-    truth: float
-    estimate: float
-    low: float
-    high: float
-    expected_error: float
-    is_drawn: bool = False
-
-    @property
-    def error(self) -> float:
-        """Estimate less truth."""
-        return self.estimate - self.truth
-
-    @property
-    def is_known(self) -> bool:
-        """Whether there are a truth and an interval to compare."""
-        return not math.isnan(self.truth + self.low + self.high)
-
-    @property
-    def is_covered(self) -> bool:
-        """Whether the interval covers the truth."""
-        return self.low - 1e-9 <= self.truth <= self.high + 1e-9
-
-    @property
-    def verdict(self) -> str:
-        """What to make of it, in a word."""
-        return "unknown" if not self.is_known else "within" if self.is_covered else "outside"
-
-    def in_words(self, level: float) -> str:
-        """Say it in a sentence, in points."""
-        side = self.high - self.estimate if self.truth > self.estimate else self.estimate - self.low
-        whose = "errors of such draws" if self.is_drawn else "cross-validated errors of past models"
-        own = "" if math.isnan(self.expected_error) else f"; {whose} average {100.0 * self.expected_error:.1f}"
-        bank_says = f"what the bank expects ({100.0 * side:.1f} at {100.0 * level:g} %{own})"
-        start = f"{self.model_id}, {self.n_chosen} items: the error of {100.0 * abs(self.error):.1f} points is"
-        if self.is_covered:
-            return f"{start} within {bank_says}."
-        if self.is_drawn:
-            often = f"{100.0 * (1.0 - level):g} of 100"
-            return f"{start} outside {bank_says}. By chance that is so for {often} models, often for several at a draw."
-        return (
-            f"{start} outside {bank_says}. The bank does not suit this model: calibrate it with models like this one, "
-            "or take more items."
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record; scores and errors run from 0 to 1."""
-        names = ("model_id", "target", "n_chosen", "n_items", "n_total", "truth", "estimate", "error", "expected_error")
-        record = {name: getattr(self, name) for name in (*names, "low", "high")}
-        return {**record, "covered": self.is_covered if self.is_known else None, "verdict": self.verdict}
+from itembank.tabular import Tabular, records
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -116,23 +40,31 @@ class BankCheck(Tabular):
     bank_id : str
     level : float
         Of the intervals.
-    scores : tuple of CheckedScore
-        By number of items, model and target.
+    table : table of one row a number of items, model and target
+        `model_id`, `target`; `n_chosen` items in all, and `n_items` of the `n_total` of the target; `truth` from all
+        items, NaN where the model did not run all of them; `estimate` from the chosen items alone, its interval `low`
+        to `high`, and its `error`; `expected_error`: the cross-validated mean absolute error of past models with items
+        chosen in the same way, of drawn items that of such a draw, NaN where it is not known; whether the truth is
+        `covered`, null where it or the interval is not known; `verdict`, the same in a word.
+    verdicts : tuple of str
+        A sentence on the overall score of each model and number of items.
     hints : tuple of str
         What about the models may make them unlike past models.
     """
 
     schema = "check"
+    header = ("bank=bank_id", "level", "suits", "verdicts", "hints")
 
     bank_id: str
     level: float
-    scores: tuple[CheckedScore, ...]
+    table: pl.DataFrame
+    verdicts: tuple[str, ...]
     hints: tuple[str, ...]
 
     @property
-    def verdicts(self) -> tuple[str, ...]:
-        """A sentence on the overall score of each model and number of items."""
-        return tuple(one.in_words(self.level) for one in self._overall())
+    def scores(self) -> tuple[SimpleNamespace, ...]:
+        """The rows of the table, whose columns are their attributes."""
+        return records(self.table)
 
     @property
     def suits(self) -> bool:
@@ -141,31 +73,52 @@ class BankCheck(Tabular):
         False, too, for a single model outside its interval, which happens by chance one time in twenty (at level 0.95).
         """
         rare = 0.05  # so seldom chance alone leaves as many outside, where a check says that the bank does
-        for size in {one.n_chosen for one in self.scores}:
-            scores = [one for one in self._overall() if one.n_chosen == size]
-            n_outside = sum(not one.is_covered for one in scores)
-            # the binomial probability of so many misses or more
-            by_chance = bdtrc(n_outside - 1, len(scores), max(1.0 - self.level, rare)) if n_outside else 1.0
-            if by_chance <= rare + 1e-9:
-                return False
-        return True
+        known = self.table.filter(pl.col("target") == OVERALL, pl.col("covered").is_not_null())
+        misses = known.group_by("n_chosen").agg(n=pl.len(), n_outside=pl.col("covered").not_().sum())
+        # the binomial probability of so many misses or more
+        return not any(
+            n_outside and bdtrc(n_outside - 1, n, max(1.0 - self.level, rare)) <= rare + 1e-9
+            for n, n_outside in misses.select("n", "n_outside").iter_rows()
+        )
 
-    def _overall(self) -> list[CheckedScore]:
-        return [one for one in self.scores if one.target == OVERALL and one.is_known]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a number of items, model and target."""
-        return [one.to_dict() for one in self.scores]
+def judged(
+    scores: pl.DataFrame,  # The columns of a check's table, but for those that are made here
+    level: float,
+    *,
+    is_drawn: bool = False,  # Whether the intervals rest on how the items were drawn
+) -> tuple[pl.DataFrame, list[str]]:
+    """Compare estimates with the truth: the table of a check, and a sentence on each overall score that is known."""
+    low, truth, high = pl.col("low"), pl.col("truth"), pl.col("high")
+    covered = pl.when((low + truth + high).is_not_nan()).then((low - 1e-9 <= truth) & (truth <= high + 1e-9))
+    verdict = pl.when(covered).then(pl.lit("within")).when(covered.not_()).then(pl.lit("outside"))
+    table = scores.select(
+        *("model_id", "target", "n_chosen", "n_items", "n_total", "truth", "estimate"),
+        (pl.col("estimate") - truth).alias("error"),
+        *("expected_error", "low", "high"),
+        covered.alias("covered"),
+        verdict.otherwise(pl.lit("unknown")).alias("verdict"),
+    )
+    known = table.filter(pl.col("target") == OVERALL, pl.col("covered").is_not_null())
+    return table, [_in_words(row, level, is_drawn) for row in known.iter_rows(named=True)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the rows."""
-        return {
-            "bank": self.bank_id,
-            "level": self.level,
-            "suits": self.suits,
-            "verdicts": list(self.verdicts),
-            "hints": list(self.hints),
-        }
+
+def _in_words(row: dict[str, Any], level: float, is_drawn: bool) -> str:
+    """Say in points how far an estimate is off, and whether the bank expects that."""
+    side = row["high"] - row["estimate"] if row["error"] < 0.0 else row["estimate"] - row["low"]
+    whose = "errors of such draws" if is_drawn else "cross-validated errors of past models"
+    own = "" if math.isnan(row["expected_error"]) else f"; {whose} average {100.0 * row['expected_error']:.1f}"
+    bank_says = f"what the bank expects ({100.0 * side:.1f} at {100.0 * level:g} %{own})"
+    start = f"{row['model_id']}, {row['n_chosen']} items: the error of {100.0 * abs(row['error']):.1f} points is"
+    if row["covered"]:
+        return f"{start} within {bank_says}."
+    if is_drawn:
+        often = f"{100.0 * (1.0 - level):g} of 100"
+        return f"{start} outside {bank_says}. By chance that is so for {often} models, often for several at a draw."
+    return (
+        f"{start} outside {bank_says}. The bank does not suit this model: calibrate it with models like this one, "
+        "or take more items."
+    )
 
 
 def check_bank(
@@ -227,12 +180,14 @@ def check_bank(
     least = bank.targets.n_scenarios
     usual = [size for size in (30, 100, 300) if least <= size < bank.n_items] or [max(least, bank.n_items // 2)]
     wanted = [given.n_items] if given is not None else list(sizes) or usual
-    scores: list[CheckedScore] = []
+    tables, verdicts = [], []
     for number, size in enumerate(wanted):
         report = part_of(progress, number / len(wanted), (number + 1) / len(wanted), f"{size} items: ")
         chosen = given or select(bank, size, rng=rng, progress=report)
-        scores.extend(_checked(bank, matrix, truth, chosen, level=level, progress=report))
-    return BankCheck(bank.bank_id, level, tuple(scores), tuple(_hints(bank, matrix, truth)))
+        table, said = _checked(bank, matrix, truth, chosen, level=level, progress=report)
+        tables.append(table)
+        verdicts += said
+    return BankCheck(bank.bank_id, level, pl.concat(tables), tuple(verdicts), tuple(_hints(bank, matrix, truth)))
 
 
 def ran_all_of_a_scenario(bank: Bank, responses: ResponseMatrix) -> bool:
@@ -259,11 +214,12 @@ def _checked(
     *,
     level: float,
     progress: ProgressCallback,
-) -> Iterator[CheckedScore]:
+) -> tuple[pl.DataFrame, list[str]]:
     """Estimate all models' scores from the chosen items; of what nothing is known `estimate` warns."""
     estimates = estimate(bank, responses, selection=selection, level=level, progress=progress)
     expected = np.full(truth.shape[1], np.nan)
-    if estimates.interval_kind == "design":
+    is_drawn = estimates.interval_kind == "design"
+    if is_drawn:
         expected = np.sqrt(2.0 / np.pi) * mean_where_known(estimates.standard_error)  # of normal errors
     elif folds(bank):
         asked = Asked.of_past(bank, selection)
@@ -271,18 +227,15 @@ def _checked(
         errors = np.abs(try_methods(asked, spec.members).by(spec).error)
         known = ~np.isnan(errors)
         expected[known.any(axis=0)] = np.nanmean(errors[:, known.any(axis=0)], axis=0)
-    place_of = {model: place for place, model in enumerate(estimates.model_ids)}
-    for row in estimates.rows():
-        if np.isnan(row["estimate"]):
-            continue
-        model, target = place_of[row["model_id"]], estimates.targets.index(row["target"])
-        yield CheckedScore(
-            **{name: row[name] for name in ("model_id", "target", "n_items", "n_total", "estimate", "low", "high")},
-            n_chosen=selection.n_items,
-            is_drawn=estimates.interval_kind == "design",
-            truth=float(truth[model, target]),
-            expected_error=float(expected[target]),
-        )
+    scores = estimates.to_polars().filter(pl.col("estimate").is_not_nan())
+    models = [estimates.model_ids.index(name) for name in scores["model_id"]]
+    targets = [estimates.targets.index(name) for name in scores["target"]]
+    scores = scores.with_columns(
+        n_chosen=pl.lit(selection.n_items, pl.Int64),
+        truth=pl.Series(truth[models, targets]),
+        expected_error=pl.Series(expected[targets]),
+    )
+    return judged(scores, level, is_drawn=is_drawn)
 
 
 def _hints(bank: Bank, responses: ResponseMatrix, truth: FloatArray) -> Iterator[str]:

@@ -7,7 +7,6 @@ once. The effect size of testing programmes beside it is the delta of Mantel and
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -50,6 +49,8 @@ class DifferentialItems(Tabular):
         What must be known to read it.
     """
 
+    header = ("column", "level", "n_flagged", "scores", "notes")
+
     column: str
     level: float
     table: pl.DataFrame
@@ -61,23 +62,10 @@ class DifferentialItems(Tabular):
         """Rows of flagged items."""
         return self.table.filter("is_flagged")
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record an item and group."""
-        return self.table.to_dicts()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return the records as a polars table."""
-        return self.table
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the rows."""
-        return {
-            "column": self.column,
-            "level": self.level,
-            "n_flagged": self.flagged.height,
-            "scores": self.scores.to_dicts(),
-            "notes": list(self.notes),
-        }
+    @property
+    def n_flagged(self) -> int:
+        """Number of these."""
+        return self.flagged.height
 
 
 @one_blas_thread()

@@ -148,16 +148,8 @@ class Duplicates(Tabular):
     n_pairs: int
     table: pl.DataFrame
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a pair."""
-        return self.table.to_dicts()
-
-    def to_polars(self) -> pl.DataFrame:
-        """Return the records as a polars table."""
-        return self.table
-
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the rows."""
+        """Return how many pairs there are, and of each verdict."""
         counts = {name: self.table.filter(verdict=name).height for name in ("duplicate", "review")}
         return {"n_pairs": self.n_pairs, **{f"n_{name}": count for name, count in counts.items()}}
 

@@ -41,14 +41,8 @@ class FitStatistics(NamedTuple):
     cusum: FloatArray
 
     @classmethod
-    def unknown(cls, n_models: int, n_groups: int) -> Self:
-        """Return those of models of which nothing is known."""
-        shapes = (n_models, n_models, (n_models, n_groups), (n_models, n_groups), n_models)
-        return cls(*(np.full(shape, np.nan) for shape in shapes))
-
-    @classmethod
     def of_columns(cls, columns: FloatArray) -> Self:
-        """Take them apart again, given `columns`."""
+        """Take them apart again, given `columns`, in which NaN stands for what is not known."""
         n_groups = (columns.shape[1] - 3) // 2
         difference, deviation = columns[:, 3 : 3 + n_groups], columns[:, 3 + n_groups :]
         return cls(columns[:, 0], columns[:, 1], difference, deviation, columns[:, 2])
@@ -57,11 +51,6 @@ class FitStatistics(NamedTuple):
     def columns(self) -> FloatArray:
         """All of them in one array, (n_models, 3 + 2 n_groups)."""
         return np.column_stack([self.misfit, self.outfit, self.cusum, self.difference, self.deviation])
-
-    def set_rows(self, rows: IntArray, other: "FitStatistics") -> None:
-        """Write those of some of the models in place."""
-        for ours, theirs in zip(self, other, strict=True):
-            ours[rows] = theirs
 
 
 def fit_statistics(
@@ -73,18 +62,18 @@ def fit_statistics(
     is_ordered: bool,
 ) -> FitStatistics:
     """Measure the fit of models that answered these items, all but the outfit, by the factor model."""
-    found = FitStatistics.unknown(responses.shape[0], len(groups))
-    found.misfit[:] = predict_factor(model, items, np.zeros((model.n_items, 0)), responses).misfit
+    n_models = responses.shape[0]
+    misfit = predict_factor(model, items, np.zeros((model.n_items, 0)), responses).misfit
+    difference, deviation = np.full((2, n_models, len(groups)), np.nan)
     for column, group in enumerate(groups):
         inside, reference = np.flatnonzero(group.is_member[items]), np.flatnonzero(group.is_reference[items])
         if inside.size >= 5 and reference.size >= 10:  # fewer answers are not examined
-            difference, variance = group_residuals(model, items, responses, inside, reference)
-            found.difference[:, column] = difference
-            found.deviation[:, column] = difference / np.sqrt(variance)
+            difference[:, column], variance = group_residuals(model, items, responses, inside, reference)
+            deviation[:, column] = difference[:, column] / np.sqrt(variance)
+    outfit, cusum = np.full((2, n_models), np.nan)
     if is_ordered:
-        sums = cumulative_sums(successive_residuals(model, items, responses))
-        found.cusum[:] = np.abs(sums).max(axis=(0, 2))
-    return found
+        cusum = np.abs(cumulative_sums(successive_residuals(model, items, responses))).max(axis=(0, 2))
+    return FitStatistics(misfit, outfit, difference, deviation, cusum)
 
 
 def cumulative_sums(

@@ -8,9 +8,11 @@ import datetime
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from scipy.special import ndtri, stdtr
 
 from itembank.auditing.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
@@ -27,41 +29,11 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where
 from itembank.progress import ProgressCallback, silent
 from itembank.responses.model_features import model_dates
 from itembank.responses.responses import ResponseMatrix
-from itembank.tabular import Tabular
+from itembank.tabular import Tabular, records
 
+EXPECTED = "as expected"
 LARGEST_Z = 2.5
 """An item beyond it is marked: the usual bound for the displacement of anchors (Wright & Douglas 1976, with z)."""
-
-
-@dataclass(frozen=True, slots=True)
-class DriftedItem:
-    """An item beside what other answers of the same models suggest.
-
-    Attributes
-    ----------
-    item_id, scenario : str
-    n_models : int
-        New models that answered it.
-    difference : float
-        Mean answer less expectation, from 0 to 1.
-    z : float
-        The same in standard errors, by cross-validation on past models.
-    is_drifted : bool
-        Whether it was taken out of the scale.
-    """
-
-    item_id: str
-    scenario: str
-    n_models: int
-    difference: float
-    z: float
-    is_drifted: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record; differences run from -1 to 1."""
-        record = {name: getattr(self, name) for name in ("item_id", "scenario", "n_models", "difference", "z")}
-        verdict = "as expected" if not self.is_drifted else "easier" if self.difference > 0.0 else "harder"
-        return {**record, "verdict": verdict}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -75,62 +47,69 @@ class ItemDrift(Tabular):
         New models.
     since : str
         The date since which models count; empty if all do.
-    items : tuple of DriftedItem
-        Every item that enough new models answered, the z furthest from 0 first.
+    table : table of every item that enough new models answered, the z furthest from 0 first
+        `item_id`, `scenario`; `n_models` that answered it; `difference`: mean answer less what other answers of the
+        same models suggest, from -1 to 1; `z`: the same in standard errors, by cross-validation on past models;
+        `verdict`: easier or harder for items that were taken out of the scale, else as expected.
     by_chance : float
         Items that as many past models, cross-validated, would mark.
     is_limited : bool
         Whether more items would have been marked than a fifth: then it is the models that differ, or the run.
     """
 
+    header = ("n_models", "since", "n_items", "n_drifted", "by_chance", "is_limited", "verdicts")
+
     bank_id: str
     n_models: int
     since: str
-    items: tuple[DriftedItem, ...]
+    table: pl.DataFrame
     by_chance: float
     is_limited: bool
 
     @property
-    def drifted(self) -> tuple[DriftedItem, ...]:
+    def items(self) -> tuple[SimpleNamespace, ...]:
+        """The rows of the table, whose columns are their attributes."""
+        return records(self.table)
+
+    @property
+    def drifted(self) -> tuple[SimpleNamespace, ...]:
         """Items that were marked."""
-        return tuple(one for one in self.items if one.is_drifted)
+        return records(self.table.filter(pl.col("verdict") != EXPECTED))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items that were examined."""
+        return self.table.height
+
+    @property
+    def n_drifted(self) -> int:
+        """Number of those that were marked."""
+        return len(self.drifted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts: all but the rows."""
+        return Tabular.to_dict(self) | {"since": self.since or None}
 
     @property
     def verdicts(self) -> tuple[str, ...]:
         """Sentences on what was found, and what to do."""
         who = f"{self.n_models} models" + (f" since {self.since}" if self.since else "")
-        if not self.items:
+        if not self.n_items:
             return (f"item drift: no item was answered by enough of the {who} to be examined.",)
         found = (
-            f"item drift over {who}: {len(self.drifted)} of {len(self.items)} items are answered differently "
+            f"item drift over {who}: {self.n_drifted} of {self.n_items} items are answered differently "
             f"than expected (about {math.ceil(self.by_chance)} by chance)."
         )
         if self.is_limited:
             return (
                 f"{found} Marking stops at a fifth, and there are more: the run or the models changed, not the items.",
             )
-        if len(self.drifted) > 2.0 * self.by_chance:
+        if self.n_drifted > 2.0 * self.by_chance:
             return (
                 f"{found} Look at them (itembank check BANK), and take them out of the score if they are at fault "
                 "(itembank bank retire).",
             )
         return (found,)
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record an item that was examined."""
-        return [one.to_dict() for one in self.items]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the rows."""
-        return {
-            "n_models": self.n_models,
-            "since": self.since or None,
-            "n_items": len(self.items),
-            "n_drifted": len(self.drifted),
-            "by_chance": self.by_chance,
-            "is_limited": self.is_limited,
-            "verdicts": list(self.verdicts),
-        }
 
 
 def item_drift(
@@ -194,19 +173,18 @@ def item_drift(
     by_chance = marked_by_chance(
         past_difference[rows], past_deviation[rows], ~np.isnan(observed.responses), past, n_draws=10
     )
-    table = bank.responses.items
-    ids, scenarios = table["item_id"].to_list(), table["scenario"].to_list()
     order = np.argsort(-np.abs(found.z), kind="stable")  # NaN comes last
-    n_models, marked = found.n_models.tolist(), found.is_marked.tolist()
-    drifted = [
-        DriftedItem(
-            ids[items[i]], scenarios[items[i]], n_models[i], float(found.difference[i]), float(found.z[i]), marked[i]
-        )
-        for i in order.tolist()
-        if not np.isnan(found.z[i])
-    ]
+    known = order[~np.isnan(found.z[order])]
+    way = np.where(found.difference > 0.0, "easier", "harder")
+    table = bank.responses.items[items[known]].select("item_id", "scenario")
+    table = table.with_columns(
+        n_models=found.n_models[known],
+        difference=found.difference[known],
+        z=found.z[known],
+        verdict=pl.Series(np.where(found.is_marked, way, EXPECTED)[known], dtype=pl.String),
+    )
     day = "" if first_day is None else first_day.isoformat()
-    return ItemDrift(bank.bank_id, matrix.n_models, day, tuple(drifted), by_chance, found.is_cut)
+    return ItemDrift(bank.bank_id, matrix.n_models, day, table, by_chance, found.is_cut)
 
 
 def _past_residuals(bank: Bank, items: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -3,41 +3,21 @@
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.banks import Bank
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import FloatArray
 from itembank.responses.model_features import months_between
-from itembank.tabular import Tabular
+from itembank.tabular import Tabular, records
 
 MODELS = {"typical past models": 0.0, "best quarter of these": 1.0, "twice as far ahead": 2.0}
 """Places of `abilities_ahead`: the last is where the best quarter was, for banks made without it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """What the item model expects of models at one place ahead of the typical past model.
-
-    Attributes
-    ----------
-    models : str
-        A name of `MODELS`.
-    score : float
-        Expected overall score.
-    open, solved, unsolved : float
-        Shares of the overall score's weight on items that tell such models apart, that nearly all of them solve, and
-        that nearly all fail. They sum to one.
-    """
-
-    models: str
-    score: float
-    open: float
-    solved: float
-    unsolved: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -52,16 +32,22 @@ class Outlook(Tabular):
     n_items : int
     n_never_solved : int or None
         Items with no response above 0.5 of any past model; None in a bank without responses.
-    ahead : tuple of Ahead
-        By the item model, for typical past models, their best quarter and models twice as far ahead; empty if the
-        bank has no item model, or no past models.
+    table : table of one row a place ahead of the typical past model
+        What the item model expects of `models` there (names of `MODELS`): their overall `score`, and the shares of its
+        weight on items that tell such models apart (`open`), that nearly all of them solve (`solved`) and that nearly
+        all fail (`unsolved`), which sum to one. Empty if the bank has no item model, or no past models.
     """
 
     bank_id: str
     newest: datetime.date | None
     n_items: int
     n_never_solved: int | None
-    ahead: tuple[Ahead, ...]
+    table: pl.DataFrame
+
+    @property
+    def ahead(self) -> tuple[SimpleNamespace, ...]:
+        """The rows of the table, whose columns are their attributes."""
+        return records(self.table)
 
     def months_old(self, today: datetime.date | None = None) -> float | None:
         """Months from the newest past model to this day, by default today; None if no dates are known."""
@@ -70,22 +56,15 @@ class Outlook(Tabular):
     @property
     def in_words(self) -> str:
         """Say which share of the score tells models apart, and how many items nobody solved; '' if unknown."""
-        if not self.ahead:
+        if self.table.is_empty():
             return ""
-        now, later = self.ahead[0].open, self.ahead[-1].open
+        now, *_, later = self.table["open"]
         never = f" No past model solved {self.n_never_solved} of {self.n_items} items." if self.n_never_solved else ""
         return (
             f"Items that tell typical past models apart carry {100.0 * now:.0f} % of the score. Items that would still "
             "tell apart models twice as far ahead of these as the best quarter is carry "
             f"{100.0 * later:.0f} %.{never}"
         )
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a place."""
-        return [
-            {name: getattr(one, name) for name in ("models", "score", "open", "solved", "unsolved")}
-            for one in self.ahead
-        ]
 
 
 def outlook(bank: GivenBank) -> Outlook:
@@ -104,7 +83,7 @@ def outlook(bank: GivenBank) -> Outlook:
     >>> outlook(bank).in_words  # doctest: +SKIP
     """
     bank = as_bank(bank)
-    ahead: list[Ahead] = []
+    places: dict[str, Any] = {name: [] for name in ("models", "score", "open", "solved", "unsolved")}
     n_never_solved = None
     if bank.n_models:
         best = np.zeros(bank.n_items)
@@ -114,10 +93,17 @@ def outlook(bank: GivenBank) -> Outlook:
     if bank.n_models and bank.calibration.is_fitted:
         weights = bank.targets.overall_weights
         expected = probability(bank.parameters, abilities_ahead(bank, tuple(MODELS.values())))
-        for name, p in zip(MODELS, expected, strict=True):
-            solved, unsolved = float(weights[p >= 0.9].sum()), float(weights[p <= 0.1].sum())
-            ahead.append(Ahead(name, float(weights @ p), max(0.0, 1.0 - solved - unsolved), solved, unsolved))
-    return Outlook(bank.bank_id, bank.newest, bank.n_items, n_never_solved, tuple(ahead))
+        solved, unsolved = (
+            np.array([weights[items].sum() for items in some]) for some in (expected >= 0.9, expected <= 0.1)
+        )
+        places = {
+            "models": list(MODELS),
+            "score": [weights @ p for p in expected],
+            "open": np.maximum(0.0, 1.0 - solved - unsolved),
+            "solved": solved,
+            "unsolved": unsolved,
+        }
+    return Outlook(bank.bank_id, bank.newest, bank.n_items, n_never_solved, pl.DataFrame(places))
 
 
 def abilities_ahead(bank: Bank, places: Sequence[float]) -> FloatArray:

@@ -66,17 +66,18 @@ def past_statistics(
     """
 
     def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
-        result = FitStatistics.unknown(fold.held_out.size, len(groups))
+        result = np.full((fold.held_out.size, n_columns), np.nan)
         responses = bank.responses.of_items(items, models=fold.held_out)
         for rows, columns in patterns(responses, least=LEAST_ANSWERED):
             answers = responses[np.ix_(rows, columns)]
-            result.set_rows(rows, statistics_by(fold.bank, items[columns], answers, groups, is_ordered=is_ordered))
-        return result.columns
+            found = statistics_by(fold.bank, items[columns], answers, groups, is_ordered=is_ordered)
+            result[rows] = found.columns
+        return result
 
+    n_columns = 3 + 2 * len(groups)
     masks = (mask for group in groups for mask in (group.is_member, group.is_reference))
     name = cache_name("past-fit", is_ordered, items, *masks)
-    shape = FitStatistics.unknown(bank.n_models, len(groups)).columns.shape
-    return FitStatistics.of_columns(run_trial(bank, name, try_fold, shape, progress=progress))
+    return FitStatistics.of_columns(run_trial(bank, name, try_fold, (bank.n_models, n_columns), progress=progress))
 
 
 def past_session_statistics(
@@ -88,15 +89,14 @@ def past_session_statistics(
     session's model would seem unusual for that alone. NaN for models that were not tried, or whose sessions ended
     before so many answers.
     """
-    result = FitStatistics.unknown(bank.n_models, len(groups))
+    result = np.full((bank.n_models, 3 + 2 * len(groups)), np.nan)
     orders = past_orders(bank, spec, n_answers, progress=progress)
     for fold in folds(bank):
         for row in fold.held_out[~np.isnan(orders[fold.held_out]).any(axis=1)].tolist():
             items = orders[row].astype(np.int64)
             answers = bank.responses.block(row, row + 1).of_items(items)
-            found = statistics_by(fold.bank, items, answers, groups, is_ordered=True)
-            result.set_rows(np.array([row]), found)
-    return result
+            result[row] = statistics_by(fold.bank, items, answers, groups, is_ordered=True).columns[0]
+    return FitStatistics.of_columns(result)
 
 
 def patterns(

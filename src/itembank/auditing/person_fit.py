@@ -31,13 +31,14 @@ from itembank.bank.bank_views import aside_items
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
 from itembank.estimation.asked import known_items
-from itembank.estimation.estimates import known_number, typicality_among
+from itembank.estimation.estimates import typicality_among
 from itembank.estimation.observations import bank_positions
 from itembank.irt.linear_gaussian import item_residuals, successive_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.session_spec import SessionSpec
+from itembank.tables import plain
 from itembank.tabular import Tabular
 
 RARE: Final = 0.05
@@ -119,7 +120,7 @@ class GroupFit:
         """Return the record; scores run from 0 to 1."""
         names = ("kind", "n_items", "n_reference", "mean", "expected", "difference")
         record = {"group": self.name, **{name: getattr(self, name) for name in names}}
-        unsure = {name: known_number(getattr(self, name)) for name in ("p_value", "detectable")}
+        unsure = {name: plain(getattr(self, name)) for name in ("p_value", "detectable")}
         return {**record, **unsure, "verdict": self.verdict}
 
 
@@ -232,11 +233,11 @@ class ModelFit:
         """Return the record, without the groups."""
         order: dict[str, Any] = {}
         if self.order is not None:
-            order["order_p_value"] = known_number(self.order.p_value)
+            order["order_p_value"] = plain(self.order.p_value)
             order["changed_from"] = self.order.first_answer if self.order.is_flagged else None
         return {
             **{name: getattr(self, name) for name in ("model_id", "n_items", "n_past")},
-            **{name: known_number(getattr(self, name)) for name in ("misfit", "typicality", "outfit", "p_value")},
+            **{name: plain(getattr(self, name)) for name in ("misfit", "typicality", "outfit", "p_value")},
             "verdict": self.verdict,
             "groups": [one.name for one in (*self.unusual_groups, *self.raised_groups)],
             **order,
@@ -256,6 +257,8 @@ class FitCheck(Tabular):
         What the tables say of other contents, prompts, versions and harnesses than the bank's.
     models : tuple of ModelFit
     """
+
+    header = ("bank=bank_id", "suits", "changes", "verdicts", "hints")
 
     bank_id: str
     changes: tuple[str, ...]
@@ -322,16 +325,6 @@ class FitCheck(Tabular):
     def group_rows(self) -> list[dict[str, Any]]:
         """One record a model and group."""
         return [{"model_id": one.model_id, **group.to_dict()} for one in self.models for group in one.groups]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the rows."""
-        return {
-            "bank": self.bank_id,
-            "suits": self.suits,
-            "changes": list(self.changes),
-            "verdicts": list(self.verdicts),
-            "hints": list(self.hints),
-        }
 
 
 def _listed(answers: Sequence[SurprisingAnswer]) -> str:

@@ -231,8 +231,8 @@ def add_items(
         "bank": linked.bank_id,
         "linking_models": linked.n_models,
         "range_covered": linked.covered,
-        "old_items": len(linked.anchors.item_ids),
-        "unlinked": list(linked.anchors.unlinked),
+        "old_items": linked.anchors.height,
+        "unlinked": list(linked.unlinked),
         "linking_error": linked.linking_error,
         "further_models": list(linked.further_models),
     }

@@ -60,7 +60,7 @@ def print_checks(checks: Checks, out: Printer) -> None:
         if checks.fit is not None:
             record |= {"fit": checks.fit.rows(), "groups": checks.fit.group_rows()}
         if checks.drift is not None:
-            drifted = [one.to_dict() for one in checks.drift.drifted]
+            drifted = [vars(one) for one in checks.drift.drifted]
             record["drift"] = {**checks.drift.to_dict(), "items": drifted}
         if checks.accuracy is not None:
             record |= {"level": checks.accuracy.level, "scores": checks.accuracy.rows()}
@@ -132,7 +132,7 @@ def _print_drift(drift: "ItemDrift") -> None:
             "z": f"{row['z']:.1f}",
             "verdict": row["verdict"],
         }
-        for row in (one.to_dict() for one in drift.drifted[:MOST_DRIFTED])
+        for row in map(vars, drift.drifted[:MOST_DRIFTED])
     ]
     if rows:
         title = "Drifted items: points more or less than other answers suggest"

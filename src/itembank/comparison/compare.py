@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +22,11 @@ from itembank.bank.banks import Bank
 from itembank.checks import with_choices
 from itembank.comparison.compared_models import ComparedModels, bank_and_targets, chosen_models
 from itembank.comparison.comparison_spec import ComparisonSpec
-from itembank.comparison.comparisons import Comparison, Found, ModelPairs, ReferenceTests
+from itembank.comparison.comparisons import Comparison, Found, ModelPairs
 from itembank.comparison.difference_tests import Evidence, with_chance
-from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance, learn_errors, past_errors
+from itembank.comparison.differences import ItemCounts, error_variance, learn_errors, past_errors
 from itembank.comparison.lost import compared
-from itembank.comparison.pairs import NO_ERROR, PairedDifferences, model_pairs
+from itembank.comparison.pairs import NO_ERROR, PairedDifferences, PairErrorModel, model_pairs
 from itembank.comparison.without_bank import compare_answers, joined
 from itembank.errors import DataError, DataWarning, ParameterError, remedy
 from itembank.estimation.asked import answers_to_items, known_items
@@ -159,17 +160,6 @@ def compare(
     return compared(matrix, find, spec)
 
 
-class _Judged(NamedTuple):
-    """Scores and differences over all items of the bank, and what they rest on."""
-
-    score: FloatArray  # (n_models, n_targets)
-    evidence: Evidence
-    method: str
-    interval_kind: str
-    typicality: Typicality
-    remarks: tuple[str, ...] = ()
-
-
 def _found(
     compared: ComparedModels,
     estimator: EstimationSpec | None,
@@ -180,38 +170,34 @@ def _found(
     """Find what answers to items of a bank say of all pairs of models."""
     bank, matrix, counts = compared.bank, compared.responses, compared.counts()
     pairs = compared.paired()
-    judged = _by_draw(compared, pairs) if isinstance(estimator, Auto) else None
-    if judged is None:
+    found = _by_draw(compared, pairs) if isinstance(estimator, Auto) else None
+    if found is None:
         if estimator is not None:
             folds(bank, progress=progress)  # kept: all below asks for them without a word
-        judged = _by_past_models(compared, estimator, pairs, counts, level)
-    estimand = estimand or _usual_estimand(compared, counts)
+        found = _by_past_models(compared, estimator, pairs, counts, level)
+    # unless one says, of full runs, or nearly, what other items would show
+    is_full = compared.is_of_items.all() and np.all(counts.observed >= FULL_RUN * counts.total)
+    estimand = estimand or (QUESTIONS if is_full else RUN)
     chance: FloatArray = np.zeros(pairs.difference.shape)
     if estimand == REPEATED:
         chance = pair_variance(bank, compared.observations, matrix)[:, compared.index]
     elif estimand == QUESTIONS:
         chance = pairs.variance_of_all
     has_unit = estimand == QUESTIONS and matrix.is_binary
-    found = with_chance(judged.evidence, pairs, chance=chance, has_unit=has_unit, is_of_run=estimand == RUN)
-    return Found(
-        targets=compared.targets,
-        evidence=found,
-        pairs=ModelPairs.of(compared, pairs),
-        reference=ReferenceTests.of(compared, pairs),
-        score=judged.score,
+    evidence = with_chance(found.evidence, pairs, chance=chance, has_unit=has_unit, is_of_run=estimand == RUN)
+    return replace(
+        found,
+        evidence=evidence,
         estimand=estimand,
-        method=judged.method,
-        interval_kind=judged.interval_kind,
         bank_id=bank.bank_id,
         target_id=bank.target_id,
-        typicality=judged.typicality,
         last=bank.targets.last,
-        remarks=() if found.is_exact.all() else judged.remarks,
+        remarks=() if evidence.is_exact.all() else found.remarks,
     )
 
 
-def _by_draw(compared: ComparedModels, pairs: PairedDifferences) -> _Judged | None:
-    """Take differences from how the items were drawn, whatever the models are; None where that is not known."""
+def _by_draw(compared: ComparedModels, pairs: PairedDifferences) -> Found | None:
+    """Take differences of runs from how items were drawn, whatever the models are; None where that is not known."""
     if compared.bank.headline is not None or not compared.asked.is_drawn:
         return None
     found = judged_by_design(Known.of(compared.asked))
@@ -233,7 +219,16 @@ def _by_draw(compared: ComparedModels, pairs: PairedDifferences) -> _Judged | No
     difference, variance, freedom, least, most = of_targets
     none, one = np.zeros(variance.shape), np.ones(variance.shape)
     evidence = Evidence(difference, variance, none, pairs.fell, pairs.rose, freedom, one, True, least, most)
-    return _Judged(score[:, compared.index], evidence, BY_DESIGN, "design", Typicality.unknown(score.shape[0]))
+    return Found(
+        targets=compared.targets,
+        evidence=evidence,
+        pairs=ModelPairs.of(compared, pairs),
+        score=score[:, compared.index],
+        estimand=RUN,
+        method=BY_DESIGN,
+        interval_kind="design",
+        typicality=Typicality.unknown(score.shape[0]),
+    )
 
 
 def _by_past_models(
@@ -242,8 +237,8 @@ def _by_past_models(
     pairs: PairedDifferences,
     counts: ItemCounts,
     level: float,
-) -> _Judged:
-    """Take differences of estimates and the errors of past models' pairs, or raw ones of items that chance drew."""
+) -> Found:
+    """Take those of estimates, with the errors of past models' pairs, or raw ones of items that chance drew."""
     bank, matrix = compared.bank, compared.responses
     asked, shape = estimator, pairs.difference.shape
     estimator, errors = _estimator_and_errors(compared, estimator, level)
@@ -264,22 +259,21 @@ def _by_past_models(
     degrees, scale = pairs.degrees.astype(np.float64), np.ones(shape)
     for target, error in enumerate(errors):
         if error is not None:
-            degrees[:, target], scale[:, target] = error.model.degrees, error.model.scale
+            degrees[:, target], scale[:, target] = error.degrees, error.scale
     why = "" if asked is None else f", since {_why_not_learnt(bank)}"
-    return _Judged(
-        score,
-        Evidence(difference, np.column_stack(variance), np.zeros(shape), pairs.fell, pairs.rose, degrees, scale, True),
-        PAIRED if estimator is None else METHODS.name_of(estimator),
-        "calibrated" if is_learnt.all() else "classical",
-        typicality,
-        () if is_learnt.all() else (f"the intervals take the items as a random sample{why}",),
+    none, variances = np.zeros(shape), np.column_stack(variance)
+    evidence = Evidence(difference, variances, none, pairs.fell, pairs.rose, degrees, scale, True)
+    return Found(
+        targets=compared.targets,
+        evidence=evidence,
+        pairs=ModelPairs.of(compared, pairs),
+        score=score,
+        estimand=RUN,
+        method=PAIRED if estimator is None else METHODS.name_of(estimator),
+        interval_kind="calibrated" if is_learnt.all() else "classical",
+        typicality=typicality,
+        remarks=() if is_learnt.all() else (f"the intervals take the items as a random sample{why}",),
     )
-
-
-def _usual_estimand(compared: ComparedModels, counts: ItemCounts) -> DifferenceEstimand:
-    """Return what differences are of unless one says: of full runs, or nearly, what other items would show."""
-    is_full = compared.is_of_items.all() and np.all(counts.observed >= FULL_RUN * counts.total)
-    return "questions" if is_full else "run"
 
 
 def _of_bank(
@@ -343,9 +337,9 @@ def _check_learnt(
 
 def _estimator_and_errors(
     compared: ComparedModels, estimator: EstimationSpec | None, level: float
-) -> tuple[EstimationSpec | None, list[TargetErrors | None]]:
+) -> tuple[EstimationSpec | None, list[PairErrorModel | None]]:
     """Return the estimator to take, None for raw differences, and its errors; 'auto' needs errors of every target."""
-    nothing: list[TargetErrors | None] = [None] * len(compared.targets)
+    nothing: list[PairErrorModel | None] = [None] * len(compared.targets)
     if estimator is None:
         return None, nothing
     # to take one method where it looks better, as estimate does, costs coverage: compare.md
@@ -354,7 +348,7 @@ def _estimator_and_errors(
     return (None, nothing) if isinstance(estimator, Auto) and None in errors else (taken, errors)
 
 
-def _learn(compared: ComparedModels, estimator: PointSpec | Stacked, level: float) -> list[TargetErrors | None]:
+def _learn(compared: ComparedModels, estimator: PointSpec | Stacked, level: float) -> list[PairErrorModel | None]:
     """Errors of every target from the past models; None where there are too few of them."""
     columns = compared.common()
     found = past_errors(compared.asked, columns, estimator)

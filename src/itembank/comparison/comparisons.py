@@ -1,17 +1,18 @@
 """`Comparison`: differences of models with everything that is needed to interpret them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
+import polars as pl
 
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.difference_tests import SAME, DifferenceTests, Evidence, mcnemar_exact, paired_t
 from itembank.comparison.pairs import PairedDifferences, model_pairs
 from itembank.errors import first_few, remedy
-from itembank.estimation.estimates import Scores, Typicality, known_number
+from itembank.estimation.estimates import Scores, Typicality
 from itembank.estimation.estimator_specs import RUN, DifferenceEstimand
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.error_kinds import Errors
@@ -21,7 +22,7 @@ from itembank.tabular import Tabular
 
 @dataclass(frozen=True, slots=True)
 class ModelPairs:
-    """What the responses of n_pairs pairs of models say by themselves.
+    """What the responses of n_pairs pairs of models say by themselves, with textbook tests for reference.
 
     Attributes
     ----------
@@ -32,6 +33,9 @@ class ModelPairs:
         Discordant items; NaN when responses are not all 0 or 1.
     raw_difference : (n_pairs, n_targets)
         Weighted mean difference over the shared items; NaN where a scenario has none.
+    mcnemar_p, paired_t_p : (n_pairs, n_targets)
+        Tests that take the shared items as a random sample of infinitely many; NaN of a headline score, McNemar's
+        where responses are not all 0 or 1.
     """
 
     first: IntArray
@@ -42,40 +46,23 @@ class ModelPairs:
     only_a_right: FloatArray
     only_b_right: FloatArray
     raw_difference: FloatArray
-
-    @classmethod
-    def of(cls, compared: ComparedModels, pairs: PairedDifferences) -> Self:
-        """Take the fields that are shown from the differences of all pairs."""
-        first, second = model_pairs(compared.responses.n_models)
-        observed = compared.counts().observed
-        return cls(
-            first,
-            second,
-            pairs.n_shared,
-            observed[first],
-            observed[second],
-            _if_binary(compared, pairs.only_a),
-            _if_binary(compared, pairs.only_b),
-            compared.if_of_items(pairs.difference),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceTests:
-    """Results of textbook methods on the raw shared items, each (n_pairs, n_targets); NaN of a headline score.
-
-    They take items as a random sample of infinitely many. McNemar's needs responses of 0 and 1.
-    """
-
     mcnemar_p: FloatArray
     paired_t_p: FloatArray
 
     @classmethod
     def of(cls, compared: ComparedModels, pairs: PairedDifferences) -> Self:
-        """Test all pairs."""
-        mcnemar = compared.if_of_items(_if_binary(compared, mcnemar_exact(pairs.only_a, pairs.only_b)))
-        student = compared.if_of_items(paired_t(pairs.difference, pairs.variance_of_many, pairs.degrees))
-        return cls(mcnemar, student)
+        """Take what is shown from the differences of all pairs, and test these."""
+        first, second = model_pairs(compared.responses.n_models)
+        observed = compared.counts().observed
+        only_a, only_b = pairs.only_a, pairs.only_b
+        if not compared.responses.is_binary:
+            only_a, only_b = np.full((2, *only_a.shape), np.nan)
+        return cls(
+            *(first, second, pairs.n_shared, observed[first], observed[second], only_a, only_b),
+            raw_difference=compared.if_of_items(pairs.difference),
+            mcnemar_p=compared.if_of_items(mcnemar_exact(only_a, only_b)),
+            paired_t_p=compared.if_of_items(paired_t(pairs.difference, pairs.variance_of_many, pairs.degrees)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,27 +132,24 @@ class Ranking:
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each target and model, best first."""
-        rows = []
-        for t, target in enumerate(self.targets):
-            order = np.argsort(-self.score[:, t], kind="stable")
-            sizes = np.bincount(self.group[:, t])
-            rows += [
-                {
-                    "target": target,
-                    "rank": rank,
-                    "rank_low": int(self.rank_low[model, t]),
-                    "rank_high": int(self.rank_high[model, t]),
-                    "group": int(self.group[model, t]),
-                    "n_in_group": int(sizes[self.group[model, t]]),
-                    "model_id": self.model_ids[model],
-                    "score": float(self.score[model, t]),
-                    "behind_best": float(self.behind[model, t]),
-                    "behind_lower": float(self.behind_low[model, t]),
-                    "behind_upper": float(self.behind_high[model, t]),
-                }
-                for rank, model in enumerate(order.tolist(), start=1)
-            ]
-        return rows
+        n_models, n_targets = self.score.shape
+        model = np.argsort(-self.score, axis=0, kind="stable").T.ravel()
+        t = np.repeat(np.arange(n_targets), n_models)
+        group, sizes = self.group[model, t], [np.bincount(column) for column in self.group.T]
+        columns = {
+            "target": [self.targets[target] for target in t],
+            "rank": np.tile(np.arange(1, n_models + 1), n_targets),
+            "rank_low": self.rank_low[model, t],
+            "rank_high": self.rank_high[model, t],
+            "group": group,
+            "n_in_group": [sizes[target][number] for target, number in zip(t, group, strict=True)],
+            "model_id": [self.model_ids[row] for row in model],
+            "score": self.score[model, t],
+            "behind_best": self.behind[model, t],
+            "behind_lower": self.behind_low[model, t],
+            "behind_upper": self.behind_high[model, t],
+        }
+        return pl.DataFrame(columns).to_dicts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +180,6 @@ class Found:
     targets: tuple[str, ...]
     evidence: Evidence
     pairs: ModelPairs
-    reference: ReferenceTests
     score: FloatArray  # (n_models, n_targets): For the ranking
     estimand: DifferenceEstimand
     method: str
@@ -221,7 +204,6 @@ class Comparison(Tabular):
         (n_pairs, n_targets); intervals are cut to [-1, 1].
     tests : DifferenceTests
     pairs : ModelPairs
-    reference : ReferenceTests
     ranking : Ranking
     spec : ComparisonSpec
         With the level of the intervals, the power, and what the differences are of (`estimand`).
@@ -249,7 +231,6 @@ class Comparison(Tabular):
     difference: Scores
     tests: DifferenceTests
     pairs: ModelPairs
-    reference: ReferenceTests
     ranking: Ranking
     spec: ComparisonSpec
     method: str
@@ -286,70 +267,58 @@ class Comparison(Tabular):
         """Number of pairs of models."""
         return int(self.pairs.first.shape[0])
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record for each pair and target, as the command line prints them."""
-        columns = {name: values.tolist() for name, values in self._columns().items()}
-        notes, typicality = self._notes(), self.typicality.typicality
-        facts = {
+    @property
+    def reference(self) -> ModelPairs:
+        """Textbook tests of the raw shared items."""
+        return self.pairs
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row for each pair and target, as the command line prints them."""
+        k, t = (place.ravel() for place in np.indices(self.difference.value.shape))
+        first, second = self.pairs.first[k], self.pairs.second[k]
+        difference, tests, lost = self.difference, self.tests, self.lost
+        n_lost = np.zeros(len(self.model_ids), dtype=np.int64) if lost is None else lost.n
+        notes, flags = self._notes(), self._flags()
+        said = [
+            (notes[pair][target], flags[pair], *self._on_lost(), *self.remarks)
+            for pair, target in zip(k, t, strict=True)
+        ]
+        columns: dict[str, Any] = {
+            "model_a": [self.model_ids[row] for row in first],
+            "model_b": [self.model_ids[row] for row in second],
+            "target": [self.targets[target] for target in t],
+            "difference": difference.value[k, t],
+            "low": difference.low[k, t],
+            "high": difference.high[k, t],
+            "probability_b_better": tests.probability_b_better[k, t],
+            "standard_error": difference.standard_error[k, t],
+        }
+        of_tests = ("p_value", "p_holm", "joint_low", "joint_high", "smallest_detectable_difference")
+        columns |= {name: getattr(tests, name)[k, t] for name in of_tests}
+        columns |= {one.name: getattr(self.pairs, one.name)[k, t] for one in fields(self.pairs)[2:]}
+        columns |= {
+            "typicality_a": pl.Series(self.typicality.typicality[first], nan_to_null=True),
+            "typicality_b": pl.Series(self.typicality.typicality[second], nan_to_null=True),
             "level": self.spec.level,
             "estimand": self.estimand,
             "method": self.method,
             "interval": self.interval_kind,
             "bank": self.bank_id,
             "target_id": self.target_id,
-            "errors": None if self.lost is None else self.lost.errors,
+            "errors": None if lost is None else lost.errors,
+            "n_lost_a": n_lost[first],
+            "n_lost_b": n_lost[second],
+            "if_lost_are_wrong": None if lost is None else pl.Series(lost.if_wrong[k, t], nan_to_null=True),
+            "note": ["; ".join(filter(None, parts)) for parts in said],
         }
-        first, second = self.pairs.first.tolist(), self.pairs.second.tolist()
-        flags = self._flags()
-        lost = self.lost
-        n_lost = np.zeros(len(self.model_ids), dtype=np.int64) if lost is None else lost.n
-        return [
-            {
-                "model_a": self.model_ids[first[k]],
-                "model_b": self.model_ids[second[k]],
-                "target": target,
-                **{name: column[k][t] for name, column in columns.items()},
-                "typicality_a": known_number(typicality[first[k]]),
-                "typicality_b": known_number(typicality[second[k]]),
-                **facts,
-                "n_lost_a": int(n_lost[first[k]]),
-                "n_lost_b": int(n_lost[second[k]]),
-                "if_lost_are_wrong": None if lost is None else known_number(lost.if_wrong[k, t]),
-                "note": "; ".join(part for part in (notes[k][t], flags[k], *self._on_lost(), *self.remarks) if part),
-            }
-            for k in range(self.n_pairs)
-            for t, target in enumerate(self.targets)
-        ]
+        return pl.DataFrame(columns)
 
     def ranking_rows(self) -> list[dict[str, Any]]:
         """One record for each target and model, best first, as the command line prints them."""
         facts = {"level": self.spec.level, "estimand": self.estimand, "note": "; ".join(self.notes)}
         n_lost = {} if self.lost is None else dict(zip(self.model_ids, self.lost.n.tolist(), strict=True))
         return [{**row, "n_lost": n_lost.get(row["model_id"], 0), **facts} for row in self.ranking.rows()]
-
-    def _columns(self) -> dict[str, FloatArray | IntArray]:
-        """Return what is printed of each pair and target, (n_pairs, n_targets), in the order of the columns."""
-        difference, tests, pairs, reference = self.difference, self.tests, self.pairs, self.reference
-        return {
-            "difference": difference.value,
-            "low": difference.low,
-            "high": difference.high,
-            "probability_b_better": tests.probability_b_better,
-            "standard_error": difference.standard_error,
-            "p_value": tests.p_value,
-            "p_holm": tests.p_holm,
-            "joint_low": tests.joint_low,
-            "joint_high": tests.joint_high,
-            "smallest_detectable_difference": tests.smallest_detectable_difference,
-            "n_shared_items": pairs.n_shared_items,
-            "n_items_a": pairs.n_items_a,
-            "n_items_b": pairs.n_items_b,
-            "only_a_right": pairs.only_a_right,
-            "only_b_right": pairs.only_b_right,
-            "raw_difference": pairs.raw_difference,
-            "mcnemar_p": reference.mcnemar_p,
-            "paired_t_p": reference.paired_t_p,
-        }
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -405,8 +374,3 @@ class Comparison(Tabular):
                 answered = " and ".join(map(str, dict.fromkeys((int(n_a[k, t]), int(n_b[k, t])))))
                 result[k][t] = f"compared on the {shared[k, t]} items that both answered, of {answered}"
         return result
-
-
-def _if_binary(compared: ComparedModels, values: FloatArray) -> FloatArray:
-    """Keep values that are defined for responses of 0 and 1 only; NaN for other responses."""
-    return values if compared.responses.is_binary else np.full(values.shape, np.nan)

@@ -60,14 +60,6 @@ class ItemCounts:
     total: IntArray  # (n_targets,): Items of the whole benchmark
 
 
-@dataclass(frozen=True, slots=True)
-class TargetErrors:
-    """Errors of one target, learnt from past models."""
-
-    model: PairErrorModel
-    size: float  # Root mean square error of the score of one model
-
-
 def learn_errors(
     past: PastEstimates,
     # (n_pairs, n_targets): Classical variance of the paired difference of the past models' responses
@@ -75,9 +67,9 @@ def learn_errors(
     targets: IntArray,  # (n_targets,): Places of the targets among those of the errors
     *,
     level: float,
-) -> list[TargetErrors | None]:
+) -> list[PairErrorModel | None]:
     """Return the error model of every target; None where too few past models have errors."""
-    learnt: list[TargetErrors | None] = []
+    learnt: list[PairErrorModel | None] = []
     first, second = model_pairs(past.error.shape[0])
     for t, k in enumerate(targets.tolist()):
         errors, standard_errors = past.error[:, k], past.standard_error[:, k]
@@ -88,7 +80,7 @@ def learn_errors(
         usable = known[first] & known[second] & ~np.isnan(disagreement[:, t])
         a, b = first[usable], second[usable]
         number = np.cumsum(known) - 1
-        model = fit_pair_errors(
+        found = fit_pair_errors(
             errors[known],
             disagreement[usable, t],
             number[a],
@@ -96,12 +88,16 @@ def learn_errors(
             independent=standard_errors[a] ** 2 + standard_errors[b] ** 2,
             level=level,
         )
-        learnt.append(TargetErrors(model, float(np.sqrt(np.mean(errors[known] ** 2)))))
+        learnt.append(found)
     return learnt
 
 
 def error_variance(
-    pairs: PairedDifferences, counts: ItemCounts, standard_errors: FloatArray, errors: TargetErrors | None, target: int
+    pairs: PairedDifferences,
+    counts: ItemCounts,
+    standard_errors: FloatArray,
+    errors: PairErrorModel | None,
+    target: int,
 ) -> FloatArray:
     """Return the expected squared error of each pair's difference on one target, (n_pairs,).
 
@@ -118,7 +114,7 @@ def error_variance(
     first, second = model_pairs(observed.shape[0])
     square = standard_errors[:, target] ** 2
     apart = square[first] + square[second]
-    together = errors.model.constant * apart + errors.model.slope * classical
+    together = errors.constant * apart + errors.slope * classical
     # Jaccard index: shared items over the items that at least one of the two answered
     in_common = shared / np.maximum(observed[first] + observed[second] - shared, 1)
     # without shared items V is infinite or unknown; its weight is zero, but 0 * inf would be NaN

@@ -35,7 +35,6 @@ def compared(responses: ResponseMatrix, find: Find, spec: ComparisonSpec) -> Com
         difference=difference,
         tests=tests,
         pairs=found.pairs,
-        reference=found.reference,
         ranking=Ranking.of(responses.model_ids, found.targets, found.score, difference.value, tests, level=spec.level),
         spec=spec,
         method=found.method,

@@ -163,6 +163,7 @@ class PairErrorModel:
     # past models' errors.
     degrees: float
     level: float
+    size: float  # Root mean square error of the score of one model
 
     @property
     def scale(self) -> float:
@@ -188,10 +189,10 @@ def fit_pair_errors(
     squares weighted by the inverse square of the fit, repeated). The standardised errors' quantile is then corrected
     for the finite number of models, see `finite_quantile`.
     """
-    squared = (errors[first] - errors[second]) ** 2
+    squared, size = (errors[first] - errors[second]) ** 2, float(np.sqrt(np.mean(errors**2)))
     if np.sqrt(squared.mean()) < NO_ERROR:
         degrees = errors.shape[0] - 1.0
-        return PairErrorModel(0.0, 1.0, t_reach(level, degrees), degrees, level)
+        return PairErrorModel(0.0, 1.0, t_reach(level, degrees), degrees, level, size)
     design = np.column_stack([np.ones_like(squared) if independent is None else independent, disagreement])
     constant, slope = fit_variance(squared, design)
     variance = np.maximum(design @ [constant, slope], LEAST_VARIANCE_SHARE * squared.mean())
@@ -203,7 +204,8 @@ def fit_pair_errors(
     # excess kurtosis of a Student distribution is 6 / (degrees - 4); that of the errors is m_4 / m_2^2 - 3, taken about
     # zero because the difference of a pair has either sign
     excess = float(np.mean(standardised**2) / np.mean(standardised) ** 2 - 3.0)
-    return PairErrorModel(constant, slope, quantile, min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0), level)
+    degrees = min(4.0 + 6.0 / max(excess, 1e-9), n_models - 1.0)
+    return PairErrorModel(constant, slope, quantile, degrees, level, size)
 
 
 def finite_quantile(

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from itembank.comparison.compared_models import check_number, check_shared, wanted_targets
-from itembank.comparison.comparisons import Found, ModelPairs, ReferenceTests
+from itembank.comparison.comparisons import Found, ModelPairs
 from itembank.comparison.difference_tests import Evidence, mcnemar_exact, paired_t
 from itembank.comparison.pairs import model_pairs, shared_counts
 from itembank.errors import DataError, remedy, shown
@@ -56,35 +56,32 @@ def joined(
             "item_id", keep="first", maintain_order=True
         )
     place = {item: column for column, item in enumerate(items["item_id"])}
-    runs: list[tuple[str, FloatArray, IntArray, LostAnswers]] = []
+    runs: list[tuple[str, FloatArray, IntArray, IntArray, IntArray]] = []  # With lost answers and their kinds
     for one in sources:
         columns = np.array([place[item] for item in one.item_ids], dtype=np.int64)
         for row, name in enumerate(one.model_ids):
             asked = one.asked[row]
             where, answers = columns[asked], one.responses[row, asked]
-            like = (
-                run for run in runs if run[0] == name and np.isnan(run[1][where]).all() and not run[3].n[where].any()
-            )
+            like = (run for run in runs if run[0] == name and np.isnan(run[1][where]).all() and not run[3][where].any())
             run = next(like, None)
             if run is None:
-                none = np.zeros((3, len(place)), dtype=np.int64)
-                run = (name, np.full(len(place), np.nan), none[0], LostAnswers(none[1], none[2], policy))
+                run = (name, np.full(len(place), np.nan), *np.zeros((3, len(place)), dtype=np.int64))
                 runs.append(run)
             run[1][where] = answers
             run[2][where] = ~np.isnan(answers) if one.n_trials is None else one.n_trials[row, asked]
             if one.lost is not None:
-                run[3].n[where], run[3].kind[where] = one.lost.n[row, asked], one.lost.kind[row, asked]
+                run[3][where], run[4][where] = one.lost.n[row, asked], one.lost.kind[row, asked]
     names = [name for name, *_ in runs]
     numbered = [
         f"{name} ({names[: k + 1].count(name)})" if names.count(name) > 1 else name for k, name in enumerate(names)
     ]
-    lost = LostAnswers(np.stack([one.n for *_, one in runs]), np.stack([one.kind for *_, one in runs]), policy)
+    lost = LostAnswers(np.stack([run[3] for run in runs]), np.stack([run[4] for run in runs]), policy)
     is_repeated = any(one.n_trials is not None for one in sources)
     return ResponseMatrix.create(
-        np.stack([values for _, values, *_ in runs]),
+        np.stack([run[1] for run in runs]),
         model_ids=numbered,
         items=items,
-        n_trials=np.stack([trials for _, _, trials, _ in runs]) if is_repeated else None,
+        n_trials=np.stack([run[2] for run in runs]) if is_repeated else None,
         lost=lost if lost.n.any() else None,
     )
 
@@ -143,8 +140,11 @@ def compare_answers(
     return Found(
         targets=targets,
         evidence=Evidence(difference, variance, unit, fell, rose, degrees, np.ones(shape), estimand == RUN),
-        pairs=ModelPairs(first, second, shared, observed[first], observed[second], only_a, only_b, plain),
-        reference=ReferenceTests(mcnemar_exact(only_a, only_b), paired_t(plain, of_many, np.maximum(shared - 1, 1))),
+        pairs=ModelPairs(
+            *(first, second, shared, observed[first], observed[second], only_a, only_b, plain),
+            mcnemar_p=mcnemar_exact(only_a, only_b),
+            paired_t_p=paired_t(plain, of_many, np.maximum(shared - 1, 1)),
+        ),
         score=score,
         estimand=estimand,
         method="paired",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 from scipy.special import ndtr
 
 from itembank.gating.gate import GatePair
@@ -69,25 +70,17 @@ class SelfTest(Tabular):
             {"noise": "both", "score": both, "difference": root * both},
         ]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a margin: how often a candidate that is the same fails, passes, and drops below a threshold."""
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a margin: how often a candidate that is the same fails, passes, and drops below a threshold."""
         spec, error = self.spec, max(self.standard_error, 1e-12)
         alarm, miss = (normal_quantile(1.0 - rate) for rate in (spec.false_alarm, spec.miss))
-        records = []
-        for margin in sorted({0.005, 0.01, 0.02, 0.03, 0.05, 0.1, spec.margin}):
-            tolerance = margin * spec.healthy / spec.margin
-            fails = float(ndtr(-max(margin, tolerance + alarm * error) / error))
-            passes = float(ndtr(margin / error - miss))
-            records.append(
-                {
-                    "margin": margin,
-                    "failed": fails,
-                    "passed": passes,
-                    "undecided": max(1.0 - passes - fails, 0.0),
-                    "below_threshold": float(ndtr(-margin / error)),
-                }
-            )
-        return records
+        margin = np.array(sorted({0.005, 0.01, 0.02, 0.03, 0.05, 0.1, spec.margin}))
+        fails = ndtr(-np.maximum(margin, margin * spec.healthy / spec.margin + alarm * error) / error)
+        passes = ndtr(margin / error - miss)
+        columns = {"margin": margin, "failed": fails, "passed": passes}
+        columns |= {"undecided": np.maximum(1.0 - passes - fails, 0.0), "below_threshold": ndtr(-margin / error)}
+        return pl.DataFrame(columns)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""

@@ -2,8 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal, NamedTuple
+
+import polars as pl
 
 from itembank.errors import remedy, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS
@@ -393,26 +395,17 @@ class Gate(Tabular):
                 {"n_items": one.n_items, "difference": one.difference, "low": one.low, "high": one.high}
                 for one in self.looks
             ],
-            "scenarios": [
-                {
-                    "scenario": one.scenario,
-                    "n_items": one.n_items,
-                    "baseline": one.baseline,
-                    "candidate": one.candidate,
-                    "right_to_wrong": one.right_to_wrong,
-                    "wrong_to_right": one.wrong_to_right,
-                }
-                for one in self.scenarios
-            ],
+            "scenarios": [asdict(one) for one in self.scenarios],
             "notes": list(self.notes),
             "exit_code": self.exit_code,
         }
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record: the verdict and what it rests on."""
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row: the verdict and what it rests on."""
         flat = {k: v for k, v in self.to_dict().items() if not isinstance(v, list | dict)}
         flips = {"right_to_wrong": self.right_to_wrong, "wrong_to_right": self.wrong_to_right}
-        return [{k: v for k, v in {**flat, **flips}.items() if k not in {"schema_version", "sentence"}}]
+        return pl.DataFrame([flat | flips]).drop("schema_version", "sentence")
 
 
 def points(value: float) -> str:

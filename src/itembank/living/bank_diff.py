@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.bank_views import whole_bank
@@ -33,6 +33,8 @@ class BankDiff(Tabular):
         Items, models: only in the first, only in the second, changed.
     """
 
+    header = ("banks", "versions", "targets", "is_same_score", "is_same_scale", "is_descendant")
+
     banks: tuple[str, str]
     versions: tuple[str, str]
     targets: tuple[str, str]
@@ -41,20 +43,10 @@ class BankDiff(Tabular):
     is_descendant: bool
     ids: Mapping[str, tuple[str, ...]]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record for each kind of difference that there is."""
-        return [{"what": what, "n": len(ids), "ids": list(ids)} for what, ids in self.ids.items() if ids]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all but the rows."""
-        return {
-            "banks": list(self.banks),
-            "versions": list(self.versions),
-            "targets": list(self.targets),
-            "is_same_score": self.is_same_score,
-            "is_same_scale": self.is_same_scale,
-            "is_descendant": self.is_descendant,
-        }
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row for each kind of difference that there is."""
+        return pl.DataFrame([{"what": what, "n": len(ids), "ids": list(ids)} for what, ids in self.ids.items() if ids])
 
 
 def diff(first: GivenBank, second: GivenBank) -> BankDiff:

@@ -106,7 +106,7 @@ def add_items(
     link_made = Link(
         method="fixed",
         n_models=linked.n_models,
-        n_items=int((~linked.anchors.is_unlinked).sum()),
+        n_items=linked.anchors.height - len(linked.unlinked),
         linking_error=linked.linking_error * of_new,
     )
     statuses = {} if status == ACTIVE else dict.fromkeys(linked.item_ids, status)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
 from itembank.bank.bank_views import whole_bank
@@ -30,27 +31,12 @@ from itembank.living.linking import (
     spread_over,
     trials_of,
 )
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, part_of, silent
 from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
-
-
-@dataclass(frozen=True, slots=True)
-class Anchors:
-    """The old items of a link."""
-
-    item_ids: tuple[str, ...]
-    displacement: FloatArray  # (n_old,): Logits by which an item is easier for the linking models than the bank says
-    standard_error: FloatArray  # (n_old,)
-    is_unlinked: BoolArray  # (n_old,): Items that moved too far to link
-
-    @property
-    def unlinked(self) -> tuple[str, ...]:
-        """Ids of the items that do not link."""
-        return tuple(name for name, is_out in zip(self.item_ids, self.is_unlinked, strict=True) if is_out)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -73,7 +59,9 @@ class LinkedItems(Tabular):
         The linking models.
     abilities : (n_models, n_dims)
         Of the linking models.
-    anchors : Anchors
+    anchors : table of the old items of the link
+        `item_id`; `displacement`: logits by which the item is easier for the linking models than the bank says, with
+        its `standard_error`; `is_unlinked`, of items that moved too far to link.
     linking_error : float
         Standard error that the link adds to the mean score on the new items, on the scale of scores: root mean square
         over the bank's abilities. The larger of two: a jackknife over the linking models; and what as many of the
@@ -96,11 +84,16 @@ class LinkedItems(Tabular):
     mean_response: FloatArray
     model_ids: tuple[str, ...]
     abilities: FloatArray
-    anchors: Anchors
+    anchors: pl.DataFrame
     linking_error: float
     covered: float
     further_models: tuple[str, ...]
     converged: bool
+
+    @property
+    def unlinked(self) -> tuple[str, ...]:
+        """Ids of the old items that do not link."""
+        return tuple(self.anchors.filter("is_unlinked")["item_id"])
 
     @property
     def n_models(self) -> int:
@@ -113,27 +106,24 @@ class LinkedItems(Tabular):
         result: FloatArray = np.sqrt(np.einsum("ijj->ij", self.item_covariance))
         return result
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record an item: its parameters with errors, in one dimension its difficulty with a 95 % interval."""
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row an item: its parameters with errors, in one dimension its difficulty with a 95 % interval."""
         loadings, errors = self.parameters.loadings, self.standard_errors
         columns: dict[str, Any] = {
             "item_id": self.item_ids,
             "scenario": self.scenarios,
-            "n_answers": self.n_answers.tolist(),
-            "mean_response": self.mean_response.tolist(),
+            "n_answers": self.n_answers,
+            "mean_response": self.mean_response,
         }
         for k in range(loadings.shape[1]):
-            columns |= {f"loading_{k + 1}": loadings[:, k].tolist(), f"loading_{k + 1}_error": errors[:, k].tolist()}
-        columns |= {"intercept": self.parameters.intercept.tolist(), "intercept_error": errors[:, -1].tolist()}
+            columns |= {f"loading_{k + 1}": loadings[:, k], f"loading_{k + 1}_error": errors[:, k]}
+        columns |= {"intercept": self.parameters.intercept, "intercept_error": errors[:, -1]}
         if loadings.shape[1] == 1:
             found = expected_difficulties(loadings[:, 0], self.parameters.intercept, self.item_covariance)
             reach = normal_reach(0.95) * found.standard_error
-            columns |= {
-                "difficulty": found.value.tolist(),
-                "low": (found.value - reach).tolist(),
-                "high": (found.value + reach).tolist(),
-            }
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+            columns |= {"difficulty": found.value, "low": found.value - reach, "high": found.value + reach}
+        return pl.DataFrame(columns)
 
 
 SPEC = FixedParameters(n_quadrature=3, tolerance=0.003)
@@ -179,8 +169,16 @@ def link(bank: Bank, responses: ResponseMatrix, progress: ProgressCallback) -> L
     """Link new items to a whole bank."""
     data, new, old = linking_answers(bank, responses)
     variance = np.nan_to_num(bank.calibration.item_covariance[old, -1, -1])  # NaN: the method gives none
-    anchors = Anchors(tuple(bank.item_ids[k] for k in old), *drifted_anchors(data, variance))
-    data = data.without_old(anchors.is_unlinked)
+    displacement, standard_error, is_unlinked = drifted_anchors(data, variance)
+    anchors = pl.DataFrame(
+        {
+            "item_id": [bank.item_ids[k] for k in old],
+            "displacement": displacement,
+            "standard_error": standard_error,
+            "is_unlinked": is_unlinked,
+        }
+    )
+    data = data.without_old(is_unlinked)
     progress("linking", 0.0)
     fit = calibrate_fixed(data, SPEC)
     items = expected_curves(data, fit)
@@ -228,7 +226,7 @@ def _scores(bank: Bank, theta: FloatArray) -> FloatArray:
     return probability(bank.parameters, theta) @ bank.targets.overall_weights
 
 
-def _warn(covered: float, anchors: Anchors) -> None:
+def _warn(covered: float, anchors: pl.DataFrame) -> None:
     """Say what makes the link doubtful."""
     if covered < 0.5:
         warn(
@@ -236,10 +234,11 @@ def _warn(covered: float, anchors: Anchors) -> None:
             "%: curves of the new items are guesses beyond it. Run models of other strength on them.",
             DataWarning,
         )
-    if anchors.unlinked:
+    unlinked = anchors.filter("is_unlinked")["item_id"].to_list()
+    if unlinked:
         warn(
-            f"{len(anchors.unlinked)} of {len(anchors.item_ids)} old items are easier or harder for the linking models "
-            f"than the bank says, and do not link: {shown(anchors.unlinked)}. Did their text, key or prompt change?",
+            f"{len(unlinked)} of {anchors.height} old items are easier or harder for the linking models "
+            f"than the bank says, and do not link: {shown(unlinked)}. Did their text, key or prompt change?",
             DataWarning,
         )
 

@@ -7,7 +7,7 @@ import polars as pl
 from itembank.auditing.differential_items import DifferentialItems
 from itembank.auditing.item_audit import ItemAudit, LabelCheck
 from itembank.auditing.item_audit_names import REASONS, SAME_FOR_ALL
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Chart, Column, Data, Section, Table, Text, heads
 from itembank.pages.grammar import IN_BRUSH, brushed, marks, number, picture, shade, tips, when
 from itembank.pages.render import Page
 from itembank.pages.theme import count, percent, plural, points
@@ -16,14 +16,9 @@ LONGEST_TEXT = 240
 """Characters of an item's text that a page shows."""
 BELOW_ZERO = "Correlation with the other questions: below zero, better models fail more often"
 COLUMNS = (
-    Column("item", "Question", "id"),
-    Column("probability", "P(defect)", "number", 2, "Probability that the question is faulty"),
-    Column("reason", "Reason", has_menu=True, explanation="The gravest; the evidence is for all reasons"),
-    Column("evidence", "Evidence", "prose"),
-    Column("text", "Text", "prose"),
+    *heads("item", "probability", "reason", "evidence", "text"),
     Column("item_rest", "Item-rest", "number", 2, BELOW_ZERO),
-    Column("mean", "Right", "percent", 0, "Mean answer of all models"),
-    Column("scenario", "Scenario", has_menu=True),
+    *heads("mean", "scenario"),
 )
 """What a page has room for beside the evidence; the written table (-o FILE.csv) has the rest."""
 MOST_ROWS = 5_000
@@ -89,7 +84,7 @@ def _reasons_table(audit: ItemAudit) -> Table:
         for name, n in audit.counts.items()
         if name not in left_out
     ]
-    columns = (Column("reason", "Reason"), Column("items", "Questions", "count"), Column("meaning", "What it means"))
+    columns = (Column("reason", "Reason"), *heads("items", "meaning"))
     return Table.of("Reasons to read a question", "reasons", rows, columns)
 
 
@@ -163,11 +158,7 @@ def _known(labels: LabelCheck | None) -> Iterator[Section]:
         f"{plural(labels.n_bad, 'question')} were known to be faulty. The audit ranks a faulty question before a good "
         f"one with probability {labels.area:.3f}.{f' Of its ranking, {first} are faulty.' if first else ''}"
     )
-    columns = (
-        Column("said", "Predicted probability", "percent"),
-        Column("real", "Share that was faulty", "percent"),
-        Column("items", "Questions", "count"),
-    )
+    columns = heads("said", "real", "items")
     rows = {one.name: list(values) for one, values in zip(columns, zip(*labels.calibration, strict=True), strict=True)}
     table = Table.of("Predicted probabilities against the truth", "known_bad", rows, columns)
     yield Section("Questions known to be faulty", (table,), lead)
@@ -179,12 +170,11 @@ def _groups(found: DifferentialItems | None) -> Iterator[Section]:
         return
     scores = found.scores
     columns = (
-        Column("group", "Group", has_menu=True),
+        *heads("group"),
         Column("scenario", "Scenario"),
-        Column("score_effect", "Points at equal ability", "points", 1, "How much higher the group scores"),
-        Column("n_flagged", "Questions that differ", "count"),
+        *heads("score_effect", "n_flagged"),
         Column("n_items", "Of", "count"),
-        Column("flagged_effect", "Points from these", "points"),
+        *heads("flagged_effect"),
     )
     largest = scores[int(scores["score_effect"].abs().fill_nan(0.0).arg_max() or 0)].to_dicts() if scores.height else []
     lead = "".join(
@@ -198,14 +188,7 @@ def _groups(found: DifferentialItems | None) -> Iterator[Section]:
     ]
     flagged = found.flagged.head(MOST_ROWS).rename({"item_id": "item"})
     if flagged.height:
-        columns = (
-            Column("item", "Question", "id"),
-            Column("group", "Group", has_menu=True),
-            Column("effect", "Points at equal ability", "points"),
-            Column("adjusted_p", "Adjusted p", "number", 4),
-            Column("mh_class", "Size", explanation="By Mantel and Haenszel: A small, B medium, C large"),
-            Column("scenario", "Scenario", has_menu=True),
-        )
+        columns = heads("item", "group", "effect", "adjusted_p", "mh_class", "scenario")
         caption = "Questions easier or harder for a group than its ability predicts"
         blocks.insert(1, Table.of(caption, "differing", flagged, columns))
     yield Section(f"Models by {found.column}", tuple(blocks), lead)

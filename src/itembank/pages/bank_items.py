@@ -8,7 +8,7 @@ from itembank.auditing.outlook import outlook
 from itembank.bank.ability_axis import AbilityAxis
 from itembank.bank.banks import Bank
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, bank_argument
+from itembank.pages.blocks import Block, Chart, Column, Data, Section, Table, Text, bank_argument, heads
 from itembank.pages.given_answers import item_entries
 from itembank.pages.grammar import IN_BRUSH, Spec, below, brushed, marks, number, span, tips, when
 from itembank.pages.theme import count, in_words, percent, plural
@@ -65,15 +65,11 @@ def _table(bank: Bank, order: IntArray, numbers: dict[str, FloatArray]) -> Table
     spread = dict.fromkeys([*ranked[:1], *ranked[len(ranked) // 2 :][:1], *ranked[-1:]])  # best, middle and last
     mean = "Right" if bank.n_models == 0 or bank.responses.is_binary else "Mean"
     columns = (
-        Column("item", "Question", "id"),
-        *[Column("scenario", "Scenario", has_menu=True)] * (bank.targets.n_scenarios > 1),
-        Column("subscenario", "Part", has_menu=True),
+        *heads("item"),
+        *[*heads("scenario")] * (bank.targets.n_scenarios > 1),
+        *heads("subscenario"),
         Column("right", mean, "percent", 0, "Mean answer of past models"),
-        Column(
-            "place", "Difficulty", "number", 2, "The ability at which half the models solve it, apart from guessing"
-        ),
-        Column("slope", "Discrimination", "number", 2, "How fast the chance to solve it rises with ability"),
-        Column("information", "Information", "number", 3, "How much an answer tells about a past model, on average"),
+        *heads("place", "slope", "information"),
     )
     held = tuple(one for one in columns if one.name in data.columns)
     note = "Draw a rectangle in the map to see its questions here." * ("place" in data.columns)

@@ -30,6 +30,7 @@ from itembank.pages.blocks import (
     Text,
     bank_provenance,
     bank_title,
+    heads,
 )
 from itembank.pages.grammar import marks, nominal, picture, score, span, tips
 from itembank.pages.render import Page
@@ -136,12 +137,7 @@ def contents_section(bank: Bank) -> Section:
     error = "Mean error of the score that the item model alone predicts, cross-validated, in points"
     columns = (
         Column("scenario", "Scenario"),
-        Column("items", "Questions", "count"),
-        Column("weight", "Weight", "percent", 1, "In the overall score"),
-        Column("middle", "Median score", "score", 1, "Of past models"),
-        Column("lowest", "Lowest", "score"),
-        Column("highest", "Highest", "score"),
-        Column("same", "All answered alike", "count", explanation="Questions that do not tell past models apart"),
+        *heads("items", "weight", "middle", "lowest", "highest", "same"),
         Column("bias", "Item model error", "number", 1, error),
     )
     blocks: list[Block] = [Table("Scenarios", data, tuple(one for one in columns if one.name in known), n_shown=20)]
@@ -188,7 +184,7 @@ def _costs(bank: Bank) -> Section | None:
     rows = {"scenario": list(bank.targets.scenarios), "items": bank.targets.scenario_sizes, **totals}
     columns = (
         Column("scenario", "Scenario"),
-        Column("items", "Questions", "count"),
+        *heads("items"),
         *(Column(f"cost_{k}", unit_words(unit), "number") for k, unit in enumerate(costs)),
     )
     whole = "; ".join(money(float(cost.sum()), unit_words(unit)) for unit, cost in costs.items())
@@ -214,16 +210,8 @@ def _history(bank: Bank) -> Section | None:
     if told:
         blocks.append(Facts(tuple(told), "How answers were taken"))
     if bank.history is not None and bank.history.changes:
-        columns = (
-            Column("version", "Version"),
-            Column("operation", "Change"),
-            Column("at", "When (UTC)"),
-            Column("by", "By"),
-            Column("bank", "Bank", "id"),
-            Column("items_added", "Items added", "count"),
-            Column("items_dropped", "Items dropped", "count"),
-            Column("models_added", "Models added", "count"),
-            Column("note", "Why"),
+        columns = heads(
+            "version", "operation", "at", "by", "bank", "items_added", "items_dropped", "models_added", "note"
         )
         changes = bank.history.changes
         rows = {one.name: [getattr(change, one.name) for change in changes] for one in columns}
@@ -268,14 +256,14 @@ def _models_section(bank: Bank) -> Section | None:
     rows = rows[np.argsort(-scores[rows, -1], kind="stable")]
     models = bank.responses.models[rows.tolist()]
     told: list[tuple[Column, Any]] = [
-        (Column("model", "Model", "id"), models["model_id"].to_list()),
+        (heads("model")[0], models["model_id"].to_list()),
         (Column("score", "Score", "score", 1, "The overall score"), scores[rows, -1]),
     ]
     if bank.calibration.is_fitted:
         axis, where = AbilityAxis.of(bank), "On the axis of the item map, in standard deviations"
         told += [
             (Column("ability", "Ability", "number", 2, where), axis.positions[rows]),
-            (Column("ability_error", "±", "number", 2, "Standard error of the ability"), axis.errors[rows]),
+            (heads("ability_error")[0], axis.errors[rows]),
         ]
     dates = model_dates(models)
     if dates is not None:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.pages.blocks import Answer, Block, Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Answer, Block, Chart, Column, Data, Section, Table, Text, heads
 from itembank.pages.grammar import Spec, equals, marks, number, of, picture, tips
 from itembank.pages.theme import count, level_words, percent, points, unit_words
 from itembank.planning.plan import Plan
@@ -81,9 +81,7 @@ def _precision_chart(found: Plan) -> Chart:
     )
     shows = f"Between two models on the same questions, detected {percent(found.power, 0)} of the time"
     columns = (
-        Column("items", "Questions", "count"),
-        Column("half_width", "Interval (± points)", "number", 1),
-        Column("share", "Of all", "percent"),
+        *heads("items", "half_width", "share"),
         Column("difference", "Detectable difference (points)", "number", 1, shows),
         *(Column(f"cost_{k}", f"Cost, {unit_words(unit)}", "number", 2) for k, unit in enumerate(rows[0].costs)),
     )
@@ -110,7 +108,7 @@ def _published(bank: Bank) -> tuple[Block, ...]:
         Column("items", "Questions to run", "count"),
         ERROR,
         Column("half_width", "Mean interval (± points)", "number", 1),
-        Column("coverage", "Coverage", "percent", 0, "Share of intervals that cover the true score"),
+        *heads("coverage"),
     )
     said = (
         f"Cross-validated on {count(measured[0].errors.shape[0])} past models before the bank was published: the mean "
@@ -125,7 +123,7 @@ def _published(bank: Bank) -> tuple[Block, ...]:
                 "Scores of single scenarios",
                 "published_errors_by_scenario",
                 {"target": list(bank.targets.scenarios), "error": [100.0 * one for one in sizes]},
-                (Column("target", "Score"), ERROR),
+                (*heads("target"), ERROR),
                 note=f"From {count(most.selection.n_items)} questions of all scenarios together.",
             )
         )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from itembank.errors import ParameterError, visible
+from itembank.output_keys import source
 from itembank.pages.pictures import Columns, save_picture, svg_address
 from itembank.pages.theme import count, plural
 
@@ -56,6 +57,13 @@ class Column:
     digits: int = 1  # Decimal places of numbers, percentages and points
     explanation: str = ""  # What the column means, shown when the pointer or the focus rests on its head
     has_menu: bool = False  # Whether rows can be chosen by this column's values, from a menu
+
+
+def heads(*names: str) -> tuple[Column, ...]:
+    """Return the columns of these names as `output_keys.json` heads them, here or in a package that brings pages."""
+    own = source(is_own=True)["heads"]
+    known = own if own.keys() >= set(names) else source()["heads"]
+    return tuple(Column(name, *known[name]) for name in names)
 
 
 @dataclass(frozen=True, slots=True)

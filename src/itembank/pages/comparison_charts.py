@@ -9,7 +9,7 @@ import numpy as np
 from itembank.comparison.comparisons import Comparison
 from itembank.estimation.estimator_specs import RUN
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Chart, Column, Data, Table
+from itembank.pages.blocks import Chart, Column, Data, Table, heads
 from itembank.pages.grammar import Spec, marks, nominal, number, picture, ruled, score, shade, span, tips
 from itembank.pages.theme import interval_words, level_words, plural, points
 
@@ -124,10 +124,9 @@ def scenario_differences(comparison: Comparison, pair: PairFinding) -> Chart:
     data = Data("scenario-differences", {name: [row[name] for row in rows] for name in rows[0]})
     level = level_words(comparison.spec.level)
     columns = (
-        Column("target", "Score"),
-        Column("difference", "Difference (points)", "number"),
+        *heads("target", "difference"),
         Column("low", f"{level} from", "number"),
-        Column("high", "to", "number"),
+        *heads("high"),
         Column("probability", "Probability", "number", 2, f"That {pair.better} is better"),
         Column("n_items", "Shared items", "count"),
     )
@@ -199,19 +198,15 @@ def models_table(comparison: Comparison, target: int, intervals: FloatArray | No
         )
     level = level_words(comparison.spec.level)
     told_apart = "As many models are clearly better than each of a group"
-    ends = () if intervals is None else (Column("from", "From", "score"), Column("to", "To", "score"))
+    ends = () if intervals is None else heads("from", "to")
     care = "The interval of a model unlike past ones may be too narrow"
     columns = (
-        Column("rank", "Rank", "count"),
-        Column("places", "Places", explanation="That the tests of all pairs leave possible"),
-        Column("model_id", "Model", "id"),
-        Column("score", "Score", "score"),
+        *heads("rank", "places", "model_id", "score"),
         *ends,
         Column("group", "Tied group", "count", explanation=told_apart, has_menu=True),
-        Column("behind", "Points behind the best", "number"),
+        *heads("behind"),
         Column("low", f"{level} from", "number"),
-        Column("high", "to", "number"),
-        Column("against", "Against the best", has_menu=True),
+        *heads("high", "against"),
         *([Column("looks", "Answers", has_menu=True, explanation=care)] if is_known.any() else []),
     )
     return Table.of("Models in order", "ranking", rows, columns, n_shown=20)

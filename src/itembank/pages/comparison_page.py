@@ -28,6 +28,7 @@ from itembank.pages.blocks import (
     Text,
     bank_provenance,
     bank_title,
+    heads,
 )
 from itembank.pages.comparison_charts import (
     PairFinding,
@@ -207,15 +208,11 @@ def _pairs_table(comparison: Comparison, target: int) -> Table:
     rows |= {"clear": [one.is_clear for one in found], "p_holm": comparison.tests.p_holm[numbers, target]}
     level = level_words(comparison.spec.level)
     columns = (
-        Column("better", "Better", "id"),
-        Column("worse", "Worse", "id"),
-        Column("difference", "Difference (points)", "number"),
+        *heads("better", "worse", "difference"),
         Column("low", f"{level} from", "number", explanation="Adjusted for the number of pairs"),
-        Column("high", "to", "number"),
+        *heads("high"),
         Column("probability", "Probability", "number", 3, "That the first is better"),
-        Column("p_holm", "p (Holm)", "number", 4, "Adjusted for the number of pairs"),
-        Column("clear", "Clear", "flag", 1, "Whether the two differ after the adjustment", has_menu=True),
-        Column("detectable", "Detectable (points)", "number", 1, "True difference that these questions would show"),
+        *heads("p_holm", "clear", "detectable"),
         Column("n_items", "Questions", "count", explanation="That both answered"),
     )
     n_models = len(comparison.model_ids)
@@ -273,14 +270,13 @@ def _deciding_section(bank: Bank, items: Data, pair: tuple[str, str], target: st
     if not len(items):
         return Section("Questions that decide", (), lead)
     columns = (
-        Column("item_id", "Question", "id"),
+        *heads("item_id"),
         *(
             Column(side, shortened(name, 18), "response", explanation=f"Answer of {name}")
             for side, name in zip(("first", "second"), pair, strict=True)
         ),
         Column("contribution", "Points", "number", 2, f"Of the raw difference; positive for {pair[0]}"),
-        Column("past", "Past models right", "percent", 0),
-        Column("scenario", "Scenario", has_menu=True),
+        *heads("past", "scenario"),
     )
     note = "Questions that count most come first; of equal ones, the most surprising answers."
     answers = {name: np.asarray(items.columns[side]) for side, name in zip(("first", "second"), pair, strict=True)}

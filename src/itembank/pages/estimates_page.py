@@ -26,6 +26,7 @@ from itembank.pages.blocks import (
     bank_argument,
     bank_provenance,
     bank_title,
+    heads,
 )
 from itembank.pages.grammar import (
     PRECISE,
@@ -267,16 +268,9 @@ def _words(data: Data) -> tuple[str, str]:
 
 def _table(data: Data, *, has_missing: bool) -> Table:
     columns = [
-        Column("rank", "Rank", "count"),
-        Column("model", "Model", "id"),
-        Column("estimate", "Estimate", "score"),
-        Column("low", "From", "score"),
+        *heads("rank", "model", "estimate", "low"),
         Column("high", "To", "score"),
-        Column("below", "Past models below", "percent", 0, "Share of past models whose score is lower"),
-        Column("n_items", "Answered", "count"),
-        Column("n_missing", "Missing", "count", explanation="Questions of the selection without an answer"),
-        Column("typicality", "Typicality", "number", 2, "Share of past models that answered at least as unusually"),
-        Column("is_flagged", "Unlike past", "flag", explanation="Typicality below 0.10", has_menu=True),
+        *heads("below", "n_items", "n_missing", "typicality", "is_flagged"),
     ]
     empty = {name for name in ("below", "typicality") if np.isnan(np.asarray(data.columns[name], dtype=float)).all()}
     empty |= {"is_flagged"} if "typicality" in empty else set()
@@ -317,11 +311,9 @@ def _heat_map(made: Estimated, order: IntArray, places: Sequence[int]) -> Chart:
     spec = picture(layers, encoding={"x": bare(x), "y": bare(nominal("model", models))}, height=20 * len(models) + 20)
     columns = (
         Column("model", "Model", "id", has_menu=True),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("value", "Estimate", "score"),
-        Column("low", "From", "score"),
+        *heads("scenario", "value", "low"),
         Column("high", "To", "score"),
-        Column("n_items", "Answered", "count"),
+        *heads("n_items"),
     )
     middle = np.array(
         [np.nanmedian(one) if np.isfinite(one).any() else np.nan for one in value.reshape(order.size, -1).T]

@@ -19,6 +19,7 @@ from itembank.pages.blocks import (
     Section,
     Table,
     Text,
+    heads,
 )
 from itembank.pages.grammar import Spec, marks, nominal, number, of, picture, shade, span, tips
 from itembank.pages.render import Page
@@ -183,11 +184,9 @@ def _difference_charts(found: Gate) -> tuple[Chart, ...]:
     items = number("n_items", "Questions answered", log=True, scale={"nice": False, "padding": 24}, labelSeparation=8)
     columns = (
         Column("n_items", "Questions", "count"),
-        Column("difference", "Difference (points)", "number"),
+        *heads("difference"),
         Column("low", f"{level} from", "number"),
-        Column("high", "to", "number"),
-        Column("lower", "Bound below", "number", 2),
-        Column("upper", "Bound above", "number", 2),
+        *heads("high", "lower", "upper"),
     )
     told = "; ".join(
         f"{one.n_items} questions {signed(one.difference)} ({signed(one.low)} to {signed(one.high)})"
@@ -234,14 +233,9 @@ def _changes_chart(found: Gate, rows: Sequence[Mapping[str, Any]]) -> Chart:
 def _scenarios(rows: Sequence[Mapping[str, Any]]) -> Table:
     columns = (
         Column("scenario", "Scenario"),
-        Column(
-            "change", "Change (points)", "points", explanation="On the questions that both answered; partly by chance"
-        ),
-        Column("fell", "Fell", "count"),
-        Column("rose", "Rose", "count"),
+        *heads("change", "fell", "rose"),
         Column("n_items", "Questions", "count"),
-        Column("baseline", "Baseline", "score"),
-        Column("candidate", "Candidate", "score"),
+        *heads("baseline", "candidate"),
     )
     return Table.of("Scenarios", "gate-scenarios", rows, columns, note="The verdict is about all questions together.")
 
@@ -257,11 +251,10 @@ def _flipped(found: Gate) -> tuple[Table, ...]:
         "candidate": [one.candidate for one in shown],
     }
     columns = (
-        Column("item_id", "Question", "id"),
+        *heads("item_id"),
         Column("baseline", "Baseline", "response"),
         Column("candidate", "Candidate", "response"),
-        Column("way", "Answer", has_menu=True),
-        Column("scenario", "Scenario", has_menu=True),
+        *heads("way", "scenario"),
     )
     cut = f"The first {most_flipped} of {count(len(found.flipped))}; in Python, `flipped` of the result has all."
     note = cut if len(shown) < len(found.flipped) else ""

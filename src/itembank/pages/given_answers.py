@@ -10,7 +10,7 @@ from itembank.estimation.response_summary import ScoreBasis, score_basis
 from itembank.irt.bernoulli import probability
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Column, Facts, Pair, Table
+from itembank.pages.blocks import Column, Facts, Pair, Table, heads
 from itembank.pages.render import cell
 from itembank.pages.theme import percent, plural
 
@@ -70,11 +70,10 @@ def answer_table(
     }
     n_more = items.size - order.size
     columns = (
-        Column("item", "Question", "id"),
-        Column("given", "Answer", "response"),
+        *heads("item", "given"),
         Column("expected", "Expected right", "percent", 0, f"Probability of a right answer: {what}"),
         Column("past", "Past models right", "percent", 0, "Mean answer of past models"),
-        Column("scenario", "Scenario", has_menu=True),
+        *heads("scenario"),
     )
     note = f"{n_more:,} less surprising answers are not listed." if n_more else ""
     caption = f"{plural(items.size, 'answer')}, the most surprising first"

@@ -14,7 +14,7 @@ from itembank.estimation.asked import selection_or_published
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import Observations, found_items
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Block, Column, Facts, Pair, Section, Table, Text, bank_argument
+from itembank.pages.blocks import Block, Column, Facts, Pair, Section, Table, Text, bank_argument, heads
 from itembank.pages.given_answers import answer_table
 from itembank.pages.past_models import OneModel, PastScores, scenario_blocks, standing_chart
 from itembank.pages.theme import percent, points
@@ -140,9 +140,7 @@ def _past_table(made: Estimated, row: int, rows: IntArray) -> Table:
         Column("low", "From", "points"),
         Column("high", "To", "points"),
         Column("probability", "Probably better", "percent", 0, "Probability that this model's score is higher"),
-        Column("for_new", "Only this right", "count", explanation="Questions that this model answered better"),
-        Column("for_past", "Only past right", "count", explanation="Questions that the past model answered better"),
-        Column("why", "Chosen as"),
+        *heads("for_new", "for_past", "why"),
     )
     note = (
         f"Differences are in points, with {100 * model.level:g} % intervals. Past models' scores are from (nearly) "

@@ -12,7 +12,7 @@ from itembank.bank.banks import Bank
 from itembank.bank.costs import costs_of_items
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Answer, Chart, Column, Data, Table
+from itembank.pages.blocks import Answer, Chart, Column, Data, Table, heads
 from itembank.pages.grammar import PRECISE, Spec, intervals, marks, nominal, of, picture, score, span, tips
 from itembank.pages.theme import UNKNOWN, count, interval_words, level_words, percent, plural, points
 from itembank.responses.score_names import OVERALL
@@ -156,7 +156,7 @@ def standing_chart(past: PastScores, model: OneModel) -> Chart | None:
     )
     title = f"Higher than {percent(past.share_below(model.target, value), 0)} of past models"
     is_named = UNNAMED not in names
-    columns = (*((Column("model", "Past model", "id"),) if is_named else ()), Column("score", "Score", "score"))
+    columns = (*((Column("model", "Past model", "id"),) if is_named else ()), *heads("score"))
     note = "" if chosen.size == rows.size else f"Of {rows.size:,} past models {chosen.size:,} are drawn, evenly chosen."
     return Chart(title, spec, (old, one), words, Table("Scores of past models", old, columns), note)
 
@@ -173,13 +173,11 @@ def scenario_blocks(past: PastScores, model: OneModel) -> tuple[Chart, Table] | 
     data = _scenario_data(past, model, names)
     columns = (
         Column("scenario", "Scenario"),
-        Column("estimate", "Estimate", "score"),
+        *heads("estimate"),
         Column("low", "From", "score", 1, "Lower end of the interval"),
         Column("high", "To", "score", 1, "Upper end of the interval"),
         Column("middle", "Past median", "score"),
-        Column("below", "Past models below", "percent", 0, "Share of past models whose score is lower"),
-        Column("n_items", "Answered", "count"),
-        Column("n_total", "Questions", "count"),
+        *heads("below", "n_items", "n_total"),
     )
     has_past = any(past.known(name).size for name in names)
     rows, note = _drawn(data)

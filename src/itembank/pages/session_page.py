@@ -26,6 +26,7 @@ from itembank.pages.blocks import (
     Text,
     bank_provenance,
     bank_title,
+    heads,
 )
 from itembank.pages.grammar import PRECISE, marks, number, picture, ruled, score, span, tips
 from itembank.pages.model_details import typicality_words
@@ -258,17 +259,10 @@ def telling_table(session: AdaptiveSession, data: Data) -> Table:
         "Answers that moved the estimate most",
         chosen,
         (
-            Column("number", "Answer", "count"),
-            Column("item", "Question", "id"),
-            Column("given", "Answer", "response"),
-            Column("moved", "Moved", "points", 1, "Change of the estimate, in points"),
-            Column(
-                "expected", "Expected right", "percent", 0, "Probability of a right answer, from the answers before"
-            ),
-            Column("narrowed", "Narrowed", "points", 1, "Decrease of the interval's half-width, in points"),
+            *heads("number", "item", "given", "moved", "expected", "narrowed"),
             Column("estimate", "Estimate after", "score"),
             Column("half_width", "Interval (±)", "score", 1),
-            Column("scenario", "Scenario", has_menu=True),
+            *heads("scenario"),
             *(() if unit is None else (Column("cost", f"{unit_words(unit)} so far", "number", digits),)),
         ),
         n_shown=15,

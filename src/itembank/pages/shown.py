@@ -16,7 +16,7 @@ from itembank.gating.results import Gate
 from itembank.methods import entry_points_of
 from itembank.pages.audit_page import audit_page
 from itembank.pages.bank_page import bank_page, bank_summary
-from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Caution, Chart, Column, Section, Table, Text, heads
 from itembank.pages.comparison_page import comparison_page
 from itembank.pages.gate_page import gate_page
 from itembank.pages.render import Page, pieces_html
@@ -94,10 +94,7 @@ def _estimates(estimates: ScoreEstimates) -> Page:
     most_answers = 4  # models whose overall score stands above the table
     first = [row for row in rows if row["target"] == estimates.main_target][:most_answers]
     columns = (
-        Column("model_id", "Model", "id"),
-        Column("target", "Score"),
-        Column("estimate", "Estimate", "score"),
-        Column("low", "From", "score"),
+        *heads("model_id", "target", "estimate", "low"),
         Column("high", "To", "score"),
         Column("n_items", "Questions run", "count"),
         Column("n_total", "Of", "count"),
@@ -146,7 +143,7 @@ def _plan(plan: Plan) -> Page:
 def _selection(selection: Selection) -> Page:
     rows = {"item": selection.item_ids, "scenario": selection.scenarios, "weight": selection.weights}
     columns = (
-        Column("item", "Question", "id"),
+        *heads("item"),
         Column("scenario", "Scenario"),
         Column("weight", "Weight", "number", 4, "In the estimate of its scenario's score"),
     )

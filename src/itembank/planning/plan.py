@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import polars as pl
+
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.bank_views import headline_names
 from itembank.bank.banks import Bank
@@ -48,6 +50,11 @@ class Plan(Tabular):
     bank_id : str
     """
 
+    header = (
+        *("target", "goal", "goal_value", "n_items", "half_width", "detectable_difference", "reached", "message"),
+        *("estimand", "level", "power", "n_total", "bank=bank_id"),
+    )
+
     target: str
     goal: str | None
     goal_value: float | None
@@ -67,6 +74,16 @@ class Plan(Tabular):
         return self.at.n_items if self.at is not None and self.reached else None
 
     @property
+    def half_width(self) -> float | None:
+        """What the interval of `at` is expected to be."""
+        return None if self.at is None else self.at.half_width
+
+    @property
+    def detectable_difference(self) -> float | None:
+        """What difference `at` is expected to show."""
+        return None if self.at is None else self.at.detectable_difference
+
+    @property
     def notes(self) -> tuple[Note, ...]:
         """The answer."""
         return (Note("answer", self.message),) if self.message else ()
@@ -78,33 +95,12 @@ class Plan(Tabular):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record for each number of items of the table."""
-        return [
-            {
-                "n_items": one.n_items,
-                "half_width": one.half_width,
-                "detectable_difference": one.detectable_difference,
-                **one.costs,
-            }
-            for one in self.table
-        ]
+        measures = ("n_items", "half_width", "detectable_difference")
+        return [{name: getattr(one, name) for name in measures} | one.costs for one in self.table]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the answer without the table."""
-        return {
-            "target": self.target,
-            "goal": self.goal,
-            "goal_value": self.goal_value,
-            "n_items": self.n_items,
-            "half_width": None if self.at is None else self.at.half_width,
-            "detectable_difference": None if self.at is None else self.at.detectable_difference,
-            "reached": self.reached,
-            "message": self.message,
-            "estimand": self.estimand,
-            "level": self.level,
-            "power": self.power,
-            "n_total": self.n_total,
-            "bank": self.bank_id,
-        }
+    def to_polars(self) -> pl.DataFrame:
+        """Return the records as a polars table."""
+        return pl.DataFrame(self.rows())
 
 
 def plan(

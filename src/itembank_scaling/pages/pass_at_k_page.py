@@ -6,7 +6,7 @@ import numpy as np
 
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import IntArray
-from itembank.pages.blocks import Chart, Column, Data, Section, Table, Text
+from itembank.pages.blocks import Chart, Column, Data, Section, Table, Text, heads
 from itembank.pages.grammar import marks, menu, number, of, panels, span, tips
 from itembank.pages.render import Page
 from itembank.pages.theme import count, interval_words, level_words, plural, points
@@ -175,8 +175,7 @@ def _table(law: PassAtKLaw) -> Table:
     ends = (Column("low", f"{level} from", "score"), Column("high", "to", "score")) if "irsl" in law.methods else ()
     columns = (
         Column("model_id", "Model", "id", has_menu=True),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("k", "k", "count"),
+        *heads("scenario", "k"),
         *(Column(name, name, "score") for name in values),
         *ends,
         *(Column(name, "All samples", "score") for name in seen),

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import shown
-from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Section, Table, Text
+from itembank.pages.blocks import Answer, Answers, Block, Caution, Column, Section, Table, Text, heads
 from itembank.pages.render import Page
 from itembank.pages.theme import compute, count, interval_words, level_words, percent, plural, points
 from itembank_scaling.pages.pretraining_charts import LAW_WORDS, drawn_law, forecast_chart, held_out_chart
@@ -135,15 +135,10 @@ def _sections(law: PretrainingLaw, name: str, rows: Rows, *, is_chosen: bool) ->
 def _forecasts(law: PretrainingLaw, name: str, rows: Rows) -> Table:
     """List all forecasts: of the law that is shown first, by scenario, the highest first."""
     columns = (
-        Column("recipe", "Recipe", has_menu=True),
-        Column("scenario", "Scenario", has_menu=True),
-        Column("score", "Score", "score"),
+        *heads("recipe", "scenario", "score"),
         Column("low", f"{level_words(law.level)} from", "score"),
         Column("high", "to", "score"),
-        Column("law", "Law", has_menu=True),
-        Column("beyond", "Beyond", "number", 1, "Compute over that of the recipe's largest run"),
-        Column("n_sizes", "Sizes", "count", explanation="Finished models of the recipe"),
-        Column("residual", "Residual (points)", "number", 1, "Root mean square error at the fitted sizes"),
+        *heads("law", "beyond", "n_sizes", "residual"),
         Column("note", "Note"),
     )
     rows = [row | {"residual": 100.0 * row["residual"]} for row in rows]
@@ -156,12 +151,10 @@ def _comparison(law: PretrainingLaw) -> Table:
     columns = (
         Column("law", "Law"),
         Column("error", "Error (points)", "number", 2, "Mean absolute error"),
-        Column("bias", "Bias (points)", "number", 2, "Negative: forecasts were too low"),
+        *heads("bias"),
         Column("coverage", "Coverage", "percent", 0, "Share of intervals that cover the score, before widening"),
         Column("half_width", "Half-width (points)", "number", 1, "Mean over the intervals, before widening"),
-        Column("widening", "Widened by", "number", 2, "Factor on the intervals of forecasts"),
-        Column("decision_accuracy", "Right decisions", "percent"),
-        Column("n_forecasts", "Forecasts", "count"),
+        *heads("widening", "decision_accuracy", "n_forecasts"),
     )
     in_points = ("error", "bias", "half_width")
     rows = [row | {name: 100.0 * row[name] for name in in_points} for row in law.comparison()]
@@ -170,16 +163,14 @@ def _comparison(law: PretrainingLaw) -> Table:
 
 def _held_out(held_out: HeldOutForecasts) -> Table:
     columns = (
-        Column("scenario", "Scenario", has_menu=True),
-        Column("recipe", "Recipe", has_menu=True),
-        Column("law", "Law", has_menu=True),
+        *heads("scenario", "recipe", "law"),
         Column("beyond", "Beyond", "number", 1, "Compute of the forecast over the largest fitted"),
         Column("score", "Forecast", "score"),
-        Column("low", "From", "score"),
+        *heads("low"),
         Column("high", "To", "score"),
-        Column("actual", "Actual", "score"),
+        *heads("actual"),
         Column("error", "Error (points)", "number"),
-        Column("is_covered", "Covered", "flag", has_menu=True),
+        *heads("is_covered"),
     )
     rows = held_out.table.with_columns(pl.col("error") * 100.0)
     return Table.of("Every forecast of a held-out size", "held-out", rows, columns)

@@ -7,7 +7,7 @@ import numpy as np
 
 from itembank.errors import ParameterError
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.pages.blocks import Chart, Column, Data, Table
+from itembank.pages.blocks import Chart, Column, Data, Table, heads
 from itembank.pages.grammar import (
     PRECISE,
     Spec,
@@ -152,8 +152,7 @@ def validity_chart(found: ConvergentValidity, *, table: str = "observed") -> Cha
     top = np.argsort(-known, kind="stable")[::2][:5].tolist()
     highest = [f"{row[k]} and {column[k]} {known[k]:.2f}" for k in top]
     columns = (
-        Column("row", "Scenario"),
-        Column("column", "And"),
+        *heads("row", "column"),
         Column("value", "Correlation", "number", 2),
         Column("low", "From", "number", 2),
         Column("high", "To", "number", 2),

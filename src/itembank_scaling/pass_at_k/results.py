@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import rounded
@@ -57,6 +58,8 @@ class PassAtKLaw(Tabular):
         What a reader of the numbers should know.
     """
 
+    header = ("methods", "level", "budget", "minimum_pass_rate", "notes")
+
     model_ids: tuple[str, ...]
     scenarios: tuple[str, ...]
     k: FloatArray
@@ -84,36 +87,37 @@ class PassAtKLaw(Tabular):
         result: FloatArray = curves.values[self.methods.index(method)]
         return result
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record for each curve, k and method.
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row for each curve, k and method.
 
         With a minimum pass rate above zero, columns whose names begin with `kept_` are of items of at least that rate.
         """
-        curves, kept, fewest = self.all_items, self.kept_items, self.fewest_samples
-        rows = []
-        for i, j, m in np.ndindex(len(self.model_ids), self.k.size, len(self.methods)):
-            value = float(curves.values[m, i, j])
-            has_interval = self.methods[m] == "irsl"
-            row: dict[str, Any] = {
-                "model_id": self.model_ids[i],
-                "scenario": self.scenarios[i],
-                "k": int(self.k[j]),
-                "method": self.methods[m],
-                "pass_at_k": value,
-                "low": float(curves.low[i, j]) if has_interval else np.nan,
-                "high": float(curves.high[i, j]) if has_interval else np.nan,
-                "negative_log": float(-np.log(value)) if value > 0.0 else np.inf if value == 0.0 else np.nan,
-                "is_forecast": bool(self.k[j] > fewest[i]),
-                "n_items": int(curves.n_items[i]),
-            }
-            if curves.truth is not None:
-                row["truth"] = float(curves.truth[i, j])
-            if self.minimum_pass_rate > 0.0:
-                row |= {"kept_pass_at_k": float(kept.values[m, i, j]), "kept_n_items": int(kept.n_items[i])}
-                if kept.truth is not None:
-                    row["kept_truth"] = float(kept.truth[i, j])
-            rows.append(row)
-        return rows
+        curves, kept = self.all_items, self.kept_items
+        i, j, m = (place.ravel() for place in np.indices((len(self.model_ids), self.k.size, len(self.methods))))
+        has_interval = np.array([method == "irsl" for method in self.methods])[m]
+        value = curves.values[m, i, j]
+        with np.errstate(divide="ignore"):
+            negative_log = -np.log(value)
+        columns: dict[str, Any] = {
+            "model_id": [self.model_ids[curve] for curve in i],
+            "scenario": [self.scenarios[curve] for curve in i],
+            "k": self.k[j].astype(np.int64),
+            "method": [self.methods[method] for method in m],
+            "pass_at_k": value,
+            "low": np.where(has_interval, curves.low[i, j], np.nan),
+            "high": np.where(has_interval, curves.high[i, j], np.nan),
+            "negative_log": negative_log,
+            "is_forecast": self.k[j] > self.fewest_samples[i],
+            "n_items": curves.n_items[i],
+        }
+        if curves.truth is not None:
+            columns["truth"] = curves.truth[i, j]
+        if self.minimum_pass_rate > 0.0:
+            columns |= {"kept_pass_at_k": kept.values[m, i, j], "kept_n_items": kept.n_items[i]}
+            if kept.truth is not None:
+                columns["kept_truth"] = kept.truth[i, j]
+        return pl.DataFrame(columns)
 
     def errors(self, *, kept: bool = False) -> list[dict[str, Any]]:
         """Mean errors of each method over all curves and k, against all samples; empty without a budget.
@@ -163,16 +167,6 @@ class PassAtKLaw(Tabular):
                 if not np.isnan(failure[j])
             )
         return rows
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the facts that hold for all rows."""
-        return {
-            "methods": list(self.methods),
-            "level": self.level,
-            "budget": self.budget,
-            "minimum_pass_rate": self.minimum_pass_rate,
-            "notes": list(self.notes),
-        }
 
 
 def _mean(values: FloatArray | BoolArray) -> float:

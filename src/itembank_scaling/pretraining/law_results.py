@@ -113,10 +113,6 @@ class HeldOutForecasts(Tabular):
         """Least distance in log FLOP of a forecast beyond the largest fitted size."""
         return float(np.log(self.table["beyond"].to_numpy().min()))
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One row a forecast."""
-        return self.table.to_dicts()
-
     def summary(self, *, by: Sequence[str] = ("law",)) -> pl.DataFrame:
         """Group the forecasts: mean absolute error, bias, coverage, mean half-width of the intervals and number.
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
+import polars as pl
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
@@ -22,18 +23,10 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 from itembank_scaling.scenario_fits import fit_scenarios, responses_and_spec
 from itembank_scaling.transfers import correlations as kernel
+from itembank_scaling.transfers.correlations import WithInterval
 
 if TYPE_CHECKING:
     from itembank_scaling.compute import TrainingCompute
-
-
-@dataclass(frozen=True, slots=True)
-class CorrelationTable:
-    """Correlations between scenarios with intervals, each (n_scenarios, n_scenarios), 1 on the diagonal."""
-
-    value: FloatArray
-    lower: FloatArray
-    upper: FloatArray
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -48,12 +41,12 @@ class ConvergentValidity(Tabular):
         NaN where a model answered none of a scenario's items.
     reliability : (n_scenarios,)
         Share of the variance of ability that is not error of its estimate.
-    observed : CorrelationTable
+    observed : WithInterval
         Of the estimated abilities.
-    disattenuated : CorrelationTable
+    disattenuated : WithInterval
         Divided by the root of the reliabilities (Spearman 1904), at most 1: of the abilities themselves. NaN where
         a reliability is below 0.2.
-    beyond_compute : CorrelationTable or None
+    beyond_compute : WithInterval or None
         Of what is left of the abilities when their line in log FLOP is taken out; None if FLOP is not given.
     n_models_of_pair : (n_scenarios, n_scenarios)
         Models that answered both.
@@ -72,9 +65,9 @@ class ConvergentValidity(Tabular):
     theta: FloatArray
     standard_errors: FloatArray
     reliability: FloatArray
-    observed: CorrelationTable
-    disattenuated: CorrelationTable
-    beyond_compute: CorrelationTable | None
+    observed: WithInterval
+    disattenuated: WithInterval
+    beyond_compute: WithInterval | None
     n_models_of_pair: IntArray
     order: IntArray
     level: float
@@ -82,24 +75,23 @@ class ConvergentValidity(Tabular):
     n_groups: int | None
     message: str
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a pair of scenarios, the highest correlation first."""
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row a pair of scenarios, the highest correlation first."""
+        i, j = np.triu_indices(len(self.scenarios), k=1)
+        columns: dict[str, Any] = {
+            "first": [self.scenarios[one] for one in i],
+            "second": [self.scenarios[one] for one in j],
+            "n_models": self.n_models_of_pair[i, j],
+        }
         tables = {"": self.observed, "disattenuated": self.disattenuated, "beyond_compute": self.beyond_compute}
-        rows = []
-        for i, j in zip(*np.triu_indices(len(self.scenarios), k=1), strict=True):
-            row: dict[str, Any] = {
-                "first": self.scenarios[i],
-                "second": self.scenarios[j],
-                "n_models": int(self.n_models_of_pair[i, j]),
-            }
-            for name, table in tables.items():
-                if table is not None:
-                    prefix = f"{name}_" if name else ""
-                    row[name or "correlation"] = float(table.value[i, j])
-                    row[f"{prefix}lower"] = float(table.lower[i, j])
-                    row[f"{prefix}upper"] = float(table.upper[i, j])
-            rows.append(row)
-        return sorted(rows, key=lambda row: -np.nan_to_num(row["correlation"], nan=-2.0))
+        for name, one in tables.items():
+            if one is not None:
+                columns[name or "correlation"] = one.value[i, j]
+                prefix = f"{name}_" if name else ""
+                columns |= {f"{prefix}lower": one.lower[i, j], f"{prefix}upper": one.upper[i, j]}
+        order = np.argsort(-np.nan_to_num(columns["correlation"], nan=-2.0), kind="stable")
+        return pl.DataFrame(columns)[order]
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is true of all pairs together."""
@@ -309,6 +301,5 @@ def _with_interval(
     return value, *kernel.quantile_interval(kernel.weighted_correlations(values, weights), level)
 
 
-def _table(parts: Sequence[FloatArray], n_scenarios: int) -> CorrelationTable:
-    value, lower, upper = (kernel.square(part, n_scenarios) for part in parts)
-    return CorrelationTable(value, lower, upper)
+def _table(parts: Sequence[FloatArray], n_scenarios: int) -> WithInterval:
+    return WithInterval(*(kernel.square(part, n_scenarios) for part in parts))

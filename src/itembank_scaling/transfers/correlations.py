@@ -3,10 +3,21 @@
 Pairs of columns are in the order of ``numpy.triu_indices(n_columns, 1)``. NaN is missing, pair by pair.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
+
+
+@dataclass(frozen=True, slots=True)
+class WithInterval:
+    """Values and the ends of their intervals, all of one shape; NaN where unknown."""
+
+    value: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
 
 def pairs(n_columns: int) -> tuple[IntArray, IntArray]:

@@ -13,6 +13,7 @@ from itembank.numerics.blocks import row_blocks
 from itembank.numerics.intervals import t_reach
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.pass_at_k.kernels import beta_pass_at_k, plug_in_pass_at_k, unbiased_pass_at_k
+from itembank_scaling.transfers.correlations import WithInterval
 
 MINIMUM_MODELS = 4
 """A line and its residual spread need two degrees of freedom at least."""
@@ -209,15 +210,6 @@ def logit_curves(
     return at, (above - below) / (2.0 * step)
 
 
-@dataclass(frozen=True, slots=True)
-class CurvePrediction:
-    """Predicted curves of n_models models, each (n_models, n_k): the median of what they may be, and an interval."""
-
-    value: FloatArray  # (n_models, n_k): Mean score, or mean pass@k
-    lower: FloatArray  # (n_models, n_k)
-    upper: FloatArray  # (n_models, n_k)
-
-
 def actual_curves(responses: ResponseMatrix, columns: IntArray, k: tuple[int, ...]) -> FloatArray:
     """Mean score (k = 1) or mean unbiased pass@k of the items each model answered, (n_models, n_k).
 
@@ -263,7 +255,7 @@ def by_line(
     # (n_k,): Targets this near to 0 or 1 are at the floor or the ceiling: they cannot be told from 0 and 1
     smallest: FloatArray,
     level: float,
-) -> CurvePrediction:
+) -> WithInterval:
     """Predict the logit of each target from a logit known of the source, by a line over the past models."""
     value, lower, upper = (np.full(asked.shape, np.nan) for _ in range(3))
     outcome = clipped_logit(target, smallest)
@@ -276,7 +268,7 @@ def by_line(
         bounds = quantiles(predict(link, asked[:, j], asked_errors[:, j]), level)
         value[:, j], lower[:, j], upper[:, j] = (expit(bound) for bound in bounds)
     lower, upper = np.where(lower <= smallest, 0.0, lower), np.where(upper >= 1.0 - smallest, 1.0, upper)
-    return CurvePrediction(value, lower, upper)
+    return WithInterval(value, lower, upper)
 
 
 def clipped_logit(score: FloatArray, smallest: FloatArray) -> FloatArray:

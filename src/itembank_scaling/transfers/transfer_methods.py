@@ -12,8 +12,8 @@ from itembank.irt.parameters import ItemParameters
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.scenario_fits import ItemSetFit, fit_items
+from itembank_scaling.transfers.correlations import WithInterval
 from itembank_scaling.transfers.curves import (
-    CurvePrediction,
     by_line,
     clipped_logit,
     counted_items,
@@ -63,7 +63,7 @@ class TransferData:
         return Joint(parameters, fit.columns[inside], source, source_errors, target, asked, asked_errors)
 
 
-def by_calibrated_curve(data: TransferData) -> CurvePrediction:
+def by_calibrated_curve(data: TransferData) -> WithInterval:
     """Predict by the target's curve at the ability, put right by a line over the past models."""
     part, spec, joint = data.part, data.spec, data.joint
     known = logit_curves(joint.parameters, joint.source, spec.k, counted_items(part.calibration, joint.columns))
@@ -79,17 +79,17 @@ def by_calibrated_curve(data: TransferData) -> CurvePrediction:
     )
 
 
-def by_common_scale(data: TransferData) -> CurvePrediction:
+def by_common_scale(data: TransferData) -> WithInterval:
     """Put the source's ability into the target's curve as it is."""
     joint = data.joint
     predictive = predict(same_scale(joint.source, joint.target, joint.source_errors), joint.asked, joint.asked_errors)
     counted = counted_items(data.part.asked, joint.columns)
     abilities = quantiles(predictive, data.spec.level)
     value, low, high = (mean_curves(joint.parameters, theta, data.spec.k, counted) for theta in abilities)
-    return CurvePrediction(value, np.minimum(low, high), np.maximum(low, high))
+    return WithInterval(value, np.minimum(low, high), np.maximum(low, high))
 
 
-def by_scores(data: TransferData) -> CurvePrediction:
+def by_scores(data: TransferData) -> WithInterval:
     """Predict by the logit of the source's mean score in place of the curve."""
     part, sets, spec = data.part, data.sets, data.spec
     smallest = _half_an_answer(part.calibration, sets.source, (1,))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.calibration.calibration_specs import CalibrationSpec
@@ -18,7 +19,8 @@ from itembank.tabular import Tabular
 from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.scenario_fits import fit_items, responses_and_spec
 from itembank_scaling.transfers.convergent import CorrelationInterval, correlate_abilities, log_flops_of
-from itembank_scaling.transfers.curves import CurvePrediction, actual_curves
+from itembank_scaling.transfers.correlations import WithInterval
+from itembank_scaling.transfers.curves import actual_curves
 from itembank_scaling.transfers.parts import ItemSets, Part, bank_part, check_answers, folds, item_sets, named_part
 from itembank_scaling.transfers.transfer_methods import TransferData, score_items
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
@@ -28,30 +30,17 @@ Scored: TypeAlias = tuple[FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
-class PairValidity:
-    """Correlation, over past models, of the abilities that source and target give."""
-
-    correlation: float
-    lower: float
-    upper: float
-    disattenuated: float  # Of the abilities themselves, without the errors of their estimates
-    source_reliability: float
-    target_reliability: float
-    n_models: int
-
-
-@dataclass(frozen=True, slots=True)
 class FoldTransfer:
     """What one part of the models gave."""
 
     sets: ItemSets
-    validity: PairValidity
+    validity: dict[str, Any]  # A row of `Transfer.validity`
     places: IntArray  # (n_asked,)
     theta: FloatArray  # (n_asked,): From the source items alone
     standard_errors: FloatArray  # (n_asked,)
     actual: FloatArray  # (n_asked, n_k)
     uninformed: FloatArray  # (n_asked, n_k): The mean of the past models: what is predicted without any response
-    predictions: Mapping[str, CurvePrediction]
+    predictions: Mapping[str, WithInterval]
 
 
 def transfer_part(
@@ -69,15 +58,15 @@ def transfer_part(
         groups=part.calibration_groups,
         rng=rng,
     )
-    validity = PairValidity(
-        correlation=float(found.observed.value[0, 1]),
-        lower=float(found.observed.lower[0, 1]),
-        upper=float(found.observed.upper[0, 1]),
-        disattenuated=float(found.disattenuated.value[0, 1]),
-        source_reliability=float(found.reliability[0]),
-        target_reliability=float(found.reliability[1]),
-        n_models=int(found.n_models_of_pair[0, 1]),
-    )
+    validity = {
+        "correlation": found.observed.value[0, 1],
+        "lower": found.observed.lower[0, 1],
+        "upper": found.observed.upper[0, 1],
+        "disattenuated": found.disattenuated.value[0, 1],
+        "source_reliability": found.reliability[0],
+        "target_reliability": found.reliability[1],
+        "n_models": found.n_models_of_pair[0, 1],
+    }
     check_validity(validity, sets, spec)
     actual = actual_curves(part.asked, sets.target, spec.k)
     past = actual_curves(part.calibration, sets.target, spec.k)
@@ -95,14 +84,14 @@ def transfer_part(
     )
 
 
-def check_validity(validity: PairValidity, sets: ItemSets, spec: TransferSpec) -> None:
+def check_validity(validity: dict[str, Any], sets: ItemSets, spec: TransferSpec) -> None:
     """Refuse a transfer between abilities that are not shown to be correlated."""
-    if validity.lower > 0.0:
+    if validity["lower"] > 0.0:
         return
     text = (
         f"abilities on {sets.source_name!r} and {sets.target_name!r} must be correlated for a transfer, got "
-        f"{validity.correlation:.2f} ({100.0 * spec.level:g} % interval {validity.lower:.2f} to {validity.upper:.2f}, "
-        f"{validity.n_models} past models)."
+        f"{validity['correlation']:.2f} ({100.0 * spec.level:g} % interval {validity['lower']:.2f} to "
+        f"{validity['upper']:.2f}, {validity['n_models']} past models)."
     )
     if not spec.is_forced:
         how = remedy("TransferSpec(is_forced=True)", "is_forced = true in the file of --spec")
@@ -149,10 +138,12 @@ class Transfer(Tabular):
         NaN where a model did not answer the target, or has fewer than k samples of an item.
     uninformed : (n_models, n_k)
         The mean of the past models.
-    predictions : mapping of method to CurvePrediction
+    predictions : mapping of method to WithInterval
         The first is the prediction, the others are shown beside it.
-    validity : tuple of PairValidity
-        Convergent validity on the past models of each part, found before anything was predicted.
+    validity : table of one row a part of the models
+        Convergent validity on the past models of the part, found before anything was predicted: `correlation` of the
+        abilities that source and target give, `lower`, `upper`; `disattenuated`, of the abilities themselves, without
+        the errors of their estimates; `source_reliability`, `target_reliability`, `n_models`.
     level : float
     notes : tuple of str
         What was warned of: abilities that are no skill, a weak correlation, ...
@@ -172,8 +163,8 @@ class Transfer(Tabular):
     standard_errors: FloatArray
     actual: FloatArray
     uninformed: FloatArray
-    predictions: Mapping[str, CurvePrediction]
-    validity: tuple[PairValidity, ...]
+    predictions: Mapping[str, WithInterval]
+    validity: pl.DataFrame
     level: float
     notes: tuple[str, ...] = ()
 
@@ -183,25 +174,24 @@ class Transfer(Tabular):
         return next(iter(self.predictions))
 
     @property
-    def prediction(self) -> CurvePrediction:
+    def prediction(self) -> WithInterval:
         """Predicted curves."""
         return self.predictions[self.method]
 
     @property
     def correlation(self) -> float:
         """Correlation of the abilities of source and target, the mean over parts."""
-        return float(np.mean([validity.correlation for validity in self.validity]))
+        return float(np.mean(self.validity["correlation"].to_numpy()))
 
     @property
     def disattenuated(self) -> float:
         """What the correlation would be without errors of the abilities, the mean over parts."""
-        return _mean(np.array([validity.disattenuated for validity in self.validity]))
+        return _mean(self.validity["disattenuated"].to_numpy())
 
     @property
     def reliabilities(self) -> tuple[float, float]:
         """Reliability of the abilities on source and target, the mean over parts."""
-        each = [(validity.source_reliability, validity.target_reliability) for validity in self.validity]
-        source, target = np.mean(each, axis=0)
+        source, target = np.mean(self.validity.select("source_reliability", "target_reliability").to_numpy(), axis=0)
         return float(source), float(target)
 
     @property
@@ -213,43 +203,41 @@ class Transfer(Tabular):
         """One record a method, with that of no response at all last."""
         rows = [self._method_row(name, prediction) for name, prediction in self.predictions.items()]
         none = np.full(self.actual.shape, np.nan)
-        return [*rows, self._method_row("uninformed", CurvePrediction(self.uninformed, none, none))]
+        return [*rows, self._method_row("uninformed", WithInterval(self.uninformed, none, none))]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record for each model and k."""
-        others = {f"predicted_{name}": one for name, one in self.predictions.items() if name != self.method}
-        rows = []
-        for i, j in np.ndindex(self.actual.shape):
-            row: dict[str, Any] = {"model_id": self.model_ids[i]}
-            if self.groups is not None:
-                row["group"] = self.groups[i]
-            if self.flops is not None:
-                row["flops"] = float(self.flops[i])
-            row |= {
-                "ability": float(self.theta[i]),
-                "standard_error": float(self.standard_errors[i]),
-                "k": self.k[j],
-                "predicted": float(self.prediction.value[i, j]),
-                "lower": float(self.prediction.lower[i, j]),
-                "upper": float(self.prediction.upper[i, j]),
-                "actual": float(self.actual[i, j]),
-            }
-            rows.append(row | {name: float(one.value[i, j]) for name, one in others.items()})
-        return rows
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row for each model and k."""
+        i, j = (place.ravel() for place in np.indices(self.actual.shape))
+        columns: dict[str, Any] = {"model_id": [self.model_ids[model] for model in i]}
+        if self.groups is not None:
+            columns["group"] = [self.groups[model] for model in i]
+        if self.flops is not None:
+            columns["flops"] = self.flops[i]
+        columns |= {
+            "ability": self.theta[i],
+            "standard_error": self.standard_errors[i],
+            "k": [self.k[place] for place in j],
+            "predicted": self.prediction.value[i, j],
+            "lower": self.prediction.lower[i, j],
+            "upper": self.prediction.upper[i, j],
+            "actual": self.actual[i, j],
+        }
+        others = {name: one for name, one in self.predictions.items() if name != self.method}
+        return pl.DataFrame(columns | {f"predicted_{name}": one.value[i, j] for name, one in others.items()})
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the rows; the validity comes first."""
-        lowest = min(self.validity, key=lambda validity: validity.lower)
         return {
             "source": self.source,
             "target": self.target,
             "correlation": self.correlation,
-            "correlation_lower": lowest.lower,
-            "correlation_upper": max(validity.upper for validity in self.validity),
+            "correlation_lower": self.validity["lower"].min(),
+            "correlation_upper": self.validity["upper"].max(),
             "disattenuated": self.disattenuated,
             "source_reliability": self.reliabilities[0],
             "target_reliability": self.reliabilities[1],
-            "n_calibration_models": min(validity.n_models for validity in self.validity),
+            "n_calibration_models": self.validity["n_models"].min(),
             "n_models": len(self.model_ids),
             "n_source_items": self.n_source_items,
             "n_target_items": self.n_target_items,
@@ -258,7 +246,7 @@ class Transfer(Tabular):
             "notes": list(self.notes),
         }
 
-    def _method_row(self, name: str, prediction: CurvePrediction) -> dict[str, Any]:
+    def _method_row(self, name: str, prediction: WithInterval) -> dict[str, Any]:
         error = prediction.value - self.actual
         inside = (self.actual >= prediction.lower) & (self.actual <= prediction.upper)
         known = np.isfinite(self.actual) & np.isfinite(prediction.lower)
@@ -423,13 +411,9 @@ def _packed(
     def joined(parts: Iterable[FloatArray]) -> FloatArray:
         return np.concatenate(list(parts))[order]
 
-    def prediction(method: str) -> CurvePrediction:
-        each = [fold.predictions[method] for fold in results]
-        return CurvePrediction(
-            joined(of_fold.value for of_fold in each),
-            joined(of_fold.lower for of_fold in each),
-            joined(of_fold.upper for of_fold in each),
-        )
+    def prediction(method: str) -> WithInterval:
+        ends = ("value", "lower", "upper")
+        return WithInterval(*(joined(getattr(fold.predictions[method], end) for fold in results) for end in ends))
 
     rows = places[order].tolist()
     ids = [responses.model_ids[row] for row in rows]
@@ -448,6 +432,6 @@ def _packed(
         actual=joined(fold.actual for fold in results),
         uninformed=joined(fold.uninformed for fold in results),
         predictions={method: prediction(method) for method in spec.methods},
-        validity=tuple(fold.validity for fold in results),
+        validity=pl.DataFrame([fold.validity for fold in results]),
         level=spec.level,
     )

@@ -1,6 +1,7 @@
 """Charts of what papers on item banks show: dimensions, items of scenarios, predicted responses, weights, tasks."""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from itembank.pages.theme import count, percent, points, shortened
 from itembank_scaling.pages.transfer_charts import correlations
 from itembank_studies.papers.dimensions import Dimensionality
 from itembank_studies.papers.item_predictions import ItemPredictions, ScenarioPredictions
-from itembank_studies.papers.scenario_homogeneity import Homogeneity, ScenarioHomogeneity
+from itembank_studies.papers.scenario_homogeneity import Homogeneity
 from itembank_studies.papers.selection_weights import SelectionWeights
 from itembank_studies.papers.task_overview import TaskOverview
 
@@ -100,7 +101,8 @@ def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> C
     ParameterError
         For a scenario that was not diagnosed, or more than eight.
     """
-    known = [one.scenario for one in found.scenarios]
+    every = found.scenarios
+    known = [one.scenario for one in every]
     absent = [name for name in scenarios if name not in known]
     most_rows = 8  # scenarios whose items one picture has room for
     if absent or len(scenarios) > most_rows:
@@ -108,13 +110,13 @@ def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> C
             f"a homogeneity figure takes at most {most_rows} of the scenarios {', '.join(known)}, got "
             f"{', '.join(scenarios)}."
         )
-    by_need = sorted(found.scenarios, key=lambda one: one.is_fit)[:most_rows]
-    drawn = [found.scenarios[known.index(name)] for name in scenarios] or by_need
+    by_need = sorted(every, key=lambda one: not one.warnings)[:most_rows]
+    drawn = [every[known.index(name)] for name in scenarios] or by_need
     values = np.concatenate([one.pattern.ravel() for one in drawn])
     # between which colours change: two extreme items leave the others their colours
     low, high = (float(end) for end in np.nanquantile(values, (0.02, 0.98)))
     rows = [_homogeneity_row(k, one, [low, high], is_last=k == len(drawn) - 1) for k, one in enumerate(drawn)]
-    unfit = [one.scenario for one in found.scenarios if not one.is_fit]
+    unfit = [one.scenario for one in every if one.warnings]
     words = (
         f"{len(known) - len(unfit)} of {len(known)} scenarios have items that differ enough and tell enough for a law"
         + (f"; not {shortened(', '.join(unfit), 60)}" if unfit else "")
@@ -126,19 +128,17 @@ def homogeneity_chart(found: Homogeneity, *, scenarios: Sequence[str] = ()) -> C
         tuple(data for _, of_row in rows for data in of_row),
         f"{words}. {told}.",
         note="Spread: half the distance from the 16th to the 84th percentile; ‹ ›: items beyond the panel. "
-        f"Information: of one item on average; reliability: of {drawn[0].budget} items; grey: the middle nine tenths "
+        f"Information: of one item on average; reliability: of {found.budget} items; grey: the middle nine tenths "
         "of the models.",
     )
 
 
-def _homogeneity_row(
-    row: int, one: ScenarioHomogeneity, domain: list[float], *, is_last: bool
-) -> tuple[Spec, list[Data]]:
+def _homogeneity_row(row: int, one: SimpleNamespace, domain: list[float], *, is_last: bool) -> tuple[Spec, list[Data]]:
     """Return the four panels of a scenario, and what they draw."""
     places = dict(zip(("row", "column"), (place.ravel() for place in np.indices(one.pattern.shape)), strict=True))
     ends = {f"{name}_end": place + 1 for name, place in places.items()}
     data = [Data(f"pattern-{row}", {**places, **ends, "value": one.pattern.ravel()})]
-    title = shortened(one.scenario if one.is_fit else f"{one.scenario} (!)", 20)
+    title = shortened(f"{one.scenario} (!)" if one.warnings else one.scenario, 20)
     exact = {"nice": False}
     legend = {"format": ".0%", "gradientLength": 160}
     color = ramp("value", "Mean response (%)" * is_last, tones="ramp", legend=legend, domain=domain, clamp=True)
@@ -147,8 +147,8 @@ def _homogeneity_row(
     cells = marks("rect", span(x, "column", "column_end"), span(y, "row", "row_end"), color=color)
     parts = [panel(130, 90, cells, title=f"{count(one.n_models)} × {count(one.n_items)}", data=f"pattern-{row}")]
     for what, values, spread in (
-        ("Difficulty", one.difficulty, one.difficulty_spread.value),
-        ("Discrimination", one.discrimination, one.discrimination_spread.value),
+        ("Difficulty", one.difficulty, one.difficulty_sd),
+        ("Discrimination", one.discrimination, one.discrimination_sd),
     ):
         bins, beyond = _bins(values)
         data.append(Data(f"{what.lower()}-{row}", bins))
@@ -158,7 +158,7 @@ def _homogeneity_row(
     information = one.information / (one.n_items - one.n_degenerate)
     data.append(Data(f"information-{row}", {"ability": one.grid, "information": information}))
     x = number("ability", "Ability" * is_last, scale=exact, tickCount=5)
-    middle = marks("rect", span(x), data=[{"low": one.range[0], "high": one.range[1]}], color="@faint")
+    middle = marks("rect", span(x), data=[{"low": one.lowest_ability, "high": one.highest_ability}], color="@faint")
     line = marks("line", x, number("information", tickCount=3), color="@other")
     parts.append(panel(125, 90, middle, line, title=f"Reliability {one.reliability:.2f}", data=data[-1].name))
     return beside(*parts, spacing=14), data

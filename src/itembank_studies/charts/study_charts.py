@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import ParameterError, shown
-from itembank.pages.blocks import Chart, Column, Data, Table
+from itembank.pages.blocks import Chart, Column, Data, Table, heads
 from itembank.pages.grammar import SOLID, Spec, marks, number, panels, ruled, score, shade, span, tips, when
 from itembank.pages.theme import level_words, percent, share_interval_words
 from itembank.responses.score_names import OVERALL
@@ -301,10 +301,7 @@ def spread_chart(numbers: StudyNumbers, best: Sequence[BestMethod]) -> Chart:
         f"{name} {error:+.1f} ({split})" for name, error, split in worst.select("model_id", "error", "split").rows()
     )
     columns = (
-        Column("split", "Split", has_menu=True),
-        Column("method", "Method", has_menu=True),
-        Column("model_id", "Model", "id"),
-        Column("truth", "True score", "score"),
+        *heads("split", "method", "model_id", "truth"),
         Column("error", "Mean error (points)", "number", 2),
         Column("low", "5 % of errors below", "number"),
         Column("high", "5 % above", "number"),

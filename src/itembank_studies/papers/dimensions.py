@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.arguments import GivenResponses, as_responses
 from itembank.calibration.calibration_specs import METHODS, CalibrationSpec
@@ -63,10 +64,14 @@ class Dimensionality(Tabular):
     n_items_used : int
         Every k-th item of a long benchmark, for the errors.
     share_missing : float
-    message : str
     by : str
         Column of the tasks whose scores the eigenvalues are of; empty for those of items.
     """
+
+    header = (
+        *("n_dims", "n_dims_parallel", "n_models", "n_items", "n_items_used", "share_missing"),
+        *("eigenvalues", "thresholds", "shares", "message"),
+    )
 
     eigenvalues: FloatArray
     shares: FloatArray
@@ -85,41 +90,52 @@ class Dimensionality(Tabular):
     n_items: int
     n_items_used: int
     share_missing: float
-    message: str
     by: str = ""
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record for each number of shown items and each candidate."""
-        return [
-            {
-                "n_shown": size,
-                "n_dims": n_dims,
-                "error": float(self.errors[j, k]),
-                "error_standard_error": float(self.error_standard_errors[j, k]),
-                "relative_error": float(self.relative_errors[j, k]),
-                "relative_standard_error": float(self.relative_standard_errors[j, k]),
-                "log_likelihood": float(self.log_likelihoods[j, k]),
-                "log_likelihood_standard_error": float(self.log_likelihood_standard_errors[j, k]),
-            }
-            for j, size in enumerate(self.n_shown)
-            for k, n_dims in enumerate(self.candidates)
+    @property
+    def table(self) -> pl.DataFrame:
+        """One row for each number of shown items and each candidate."""
+        j, k = (place.ravel() for place in np.indices(self.errors.shape))
+        columns = {"n_shown": [self.n_shown[size] for size in j], "n_dims": [self.candidates[number] for number in k]}
+        measures = {
+            "error": self.errors,
+            "error_standard_error": self.error_standard_errors,
+            "relative_error": self.relative_errors,
+            "relative_standard_error": self.relative_standard_errors,
+            "log_likelihood": self.log_likelihoods,
+            "log_likelihood_standard_error": self.log_likelihood_standard_errors,
+        }
+        return pl.DataFrame(columns | {name: values[j, k] for name, values in measures.items()})
+
+    @property
+    def message(self) -> str:
+        """What was found, and the data behind it."""
+        parts = [
+            f"the first eigenvalue explains {100 * self.shares[0]:.0f} % of the {'tasks' if self.by else 'items'}' "
+            f"variance, and {self.n_dims_parallel} exceed what shuffled responses give"
         ]
+        if self.n_dims is None:
+            parts.append(f"{self.n_models} models are too few for cross-validation")
+        else:
+            tried = zip(self.errors[-1], self.candidates, strict=True)
+            listed = ", ".join(f"{100 * error:.2f} with {n_dims}" for error, n_dims in tried)
+            parts.append(
+                f"cross-validated scores are off by {listed} (points, {self.n_shown[-1]} items shown): {self.n_dims} "
+                f"{'is' if self.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"
+            )
+        if self.share_missing > 0.0:
+            parts.append(
+                f"{100 * self.share_missing:.1f} % of the responses are missing: they count as their item's mean in "
+                "the eigenvalues, and not at all elsewhere"
+            )
+        if self.n_items_used < self.n_items:
+            parts.append(f"errors rest on {self.n_items_used} of {self.n_items} items")
+        return "; ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the rows; the first ten eigenvalues."""
-        n_listed = 10  # eigenvalues that a summary lists
-        return {
-            "n_dims": self.n_dims,
-            "n_dims_parallel": self.n_dims_parallel,
-            "n_models": self.n_models,
-            "n_items": self.n_items,
-            "n_items_used": self.n_items_used,
-            "share_missing": self.share_missing,
-            "eigenvalues": self.eigenvalues[:n_listed].tolist(),
-            "thresholds": self.thresholds[:n_listed].tolist(),
-            "shares": self.shares[:n_listed].tolist(),
-            "message": self.message,
-        }
+        """Return the facts, with the first ten eigenvalues."""
+        facts = Tabular.to_dict(self)
+        return facts | {name: facts[name][:10] for name in ("eigenvalues", "thresholds", "shares")}
 
 
 CANDIDATES = (1, 2, 3, 4, 5, 8)
@@ -261,75 +277,44 @@ def _draw(part: HeldOut, size: int, rng: np.random.Generator) -> BoolArray:
 def _result(
     responses: ResponseMatrix, parallel: ParallelAnalysis, held_out: HeldOutErrors | None, *, n_items_used: int, by: str
 ) -> Dimensionality:
-    """Average over models and add the message."""
-    none = np.empty((0, 0))
-    share_missing = 1.0 - float(responses.observed.mean())
-    result = Dimensionality(
-        eigenvalues=parallel.eigenvalues,
-        shares=parallel.eigenvalues / parallel.eigenvalues.sum(),
-        thresholds=parallel.thresholds,
-        n_dims_parallel=parallel.n_dims,
-        candidates=() if held_out is None else held_out.candidates,
-        n_shown=() if held_out is None else held_out.n_shown,
-        errors=none,
-        error_standard_errors=none,
-        log_likelihoods=none,
-        log_likelihood_standard_errors=none,
-        relative_errors=none,
-        relative_standard_errors=none,
-        n_dims=None,
-        n_models=responses.n_models,
-        n_items=responses.n_items,
-        n_items_used=n_items_used,
-        share_missing=share_missing,
-        message="",
-        by=by,
-    )
+    """Average over models."""
+    none: FloatArray = np.empty((0, 0))
+    candidates: tuple[int, ...] = ()
+    n_shown: tuple[int, ...] = ()
+    n_dims = None
+    errors, error_spread, log_likelihoods, likelihood_spread, relative, relative_spread = (none,) * 6
     if held_out is not None:
+        candidates, n_shown = held_out.candidates, held_out.n_shown
         errors, error_spread = _mean_and_error(held_out.errors)
         log_likelihoods, likelihood_spread = _mean_and_error(held_out.log_likelihoods)
         ratio = errors / errors[:, :1]
         # the error of a ratio r of means by linearisation: that of the mean of e - r e_1, over the mean of e_1
         _, ratio_spread = _mean_and_error(held_out.errors - ratio[:, :, None] * held_out.errors[:, :1])
-        best = held_out.candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
-        result = replace(
-            result,
-            errors=errors,
-            error_standard_errors=error_spread,
-            log_likelihoods=log_likelihoods,
-            log_likelihood_standard_errors=likelihood_spread,
-            relative_errors=ratio - 1.0,
-            relative_standard_errors=ratio_spread / errors[:, :1],
-            n_dims=best,
-        )
-    return replace(result, message=_message(result))
+        relative, relative_spread = ratio - 1.0, ratio_spread / errors[:, :1]
+        n_dims = candidates[int(np.flatnonzero(errors[-1] <= errors[-1].min() + TOLERANCE)[0])]
+    return Dimensionality(
+        eigenvalues=parallel.eigenvalues,
+        shares=parallel.eigenvalues / parallel.eigenvalues.sum(),
+        thresholds=parallel.thresholds,
+        n_dims_parallel=parallel.n_dims,
+        candidates=candidates,
+        n_shown=n_shown,
+        errors=errors,
+        error_standard_errors=error_spread,
+        log_likelihoods=log_likelihoods,
+        log_likelihood_standard_errors=likelihood_spread,
+        relative_errors=relative,
+        relative_standard_errors=relative_spread,
+        n_dims=n_dims,
+        n_models=responses.n_models,
+        n_items=responses.n_items,
+        n_items_used=n_items_used,
+        share_missing=1.0 - float(responses.observed.mean()),
+        by=by,
+    )
 
 
 def _mean_and_error(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean over the last axis, and its standard error."""
     counts = (~np.isnan(values)).sum(axis=-1)
     return np.nanmean(values, axis=-1), np.nanstd(values, axis=-1, ddof=1) / np.sqrt(counts)
-
-
-def _message(result: Dimensionality) -> str:
-    """State the result and the data behind it."""
-    parts = [
-        f"the first eigenvalue explains {100 * result.shares[0]:.0f} % of the {'tasks' if result.by else 'items'}' "
-        f"variance, and {result.n_dims_parallel} exceed what shuffled responses give"
-    ]
-    if result.n_dims is None:
-        parts.append(f"{result.n_models} models are too few for cross-validation")
-    else:
-        listed = ", ".join(f"{100 * e:.2f} with {n}" for e, n in zip(result.errors[-1], result.candidates, strict=True))
-        parts.append(
-            f"cross-validated scores are off by {listed} (points, {result.n_shown[-1]} items shown): "
-            f"{result.n_dims} {'is' if result.n_dims == 1 else 'are'} the fewest within {100 * TOLERANCE:g} of the best"
-        )
-    if result.share_missing > 0.0:
-        parts.append(
-            f"{100 * result.share_missing:.1f} % of the responses are missing: they count as their item's mean in the "
-            "eigenvalues, and not at all elsewhere"
-        )
-    if result.n_items_used < result.n_items:
-        parts.append(f"errors rest on {result.n_items_used} of {result.n_items} items")
-    return "; ".join(parts)

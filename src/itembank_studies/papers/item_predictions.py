@@ -221,6 +221,7 @@ class ItemPredictions(Tabular):
     """
 
     schema = "predictions"
+    header = ("bank_id", "family")
 
     scenarios: tuple[ScenarioPredictions, ...]
     family: str
@@ -233,10 +234,6 @@ class ItemPredictions(Tabular):
     def bin_rows(self) -> list[dict[str, Any]]:
         """One record for each scenario and bin of predicted values."""
         return [row for scenario in self.scenarios for row in scenario.bin_rows()]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields that hold for all scenarios."""
-        return {"bank_id": self.bank_id, "family": self.family}
 
 
 def law_predictions(

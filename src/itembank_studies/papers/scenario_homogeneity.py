@@ -1,9 +1,12 @@
 """The verb `homogeneity`: whether the items of a scenario differ enough, and tell enough, for a law (IRSL App. C)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from itembank.bank.arguments import GivenResponses, as_bank_or_responses
 from itembank.bank.banks import Bank, Calibration
@@ -20,110 +23,51 @@ from itembank.responses.responses import ResponseMatrix
 from itembank.tabular import Tabular
 from itembank_scaling.scenario_fits import ItemSetFit, fit_scenarios, responses_and_spec
 
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Standard deviation of an item parameter over the items of a scenario, with an interval."""
-
-    value: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioHomogeneity:
-    """Properties of the items of one scenario; abilities have mean 0 and standard deviation 1."""
-
-    scenario: str
-    n_items: int
-    n_models: int
-    n_degenerate: int  # Items that all models answered alike; they are in nothing below but `pattern`
-    difficulty: FloatArray  # (n_items - n_degenerate,)
-    discrimination: FloatArray  # (n_items - n_degenerate,)
-    # Half the distance from the 16th to the 84th percentile, with the uncertainty of the parameters: the standard
-    # deviation of a normal distribution, which single items with a slope near zero do not move.
-    difficulty_spread: Spread
-    discrimination_spread: Spread
-    mean_discrimination: float
-    n_negative: int  # Items with a negative discrimination
-    abilities: FloatArray  # (n_models,)
-    range: tuple[float, float]  # (float, float): 5th and 95th percentile of the abilities
-    grid: FloatArray  # (n_grid,): Abilities, and the information of all items together there
-    information: FloatArray  # (n_grid,)
-    # (float, float, float): Of an ability by all items, ``1 / sqrt(information)``, at the lower end, the middle and the
-    # upper end of the range.
-    standard_errors: tuple[float, ...]
-    # Fraction of the variance of ability that `budget` items of mean information explain, averaged over the range.
-    reliability: float
-    share_ordered: float  # Fraction of pairs of models that they order rightly, ties aside
-    items_for_90: float  # How many such items it takes for a reliability of 0.9
-    budget: int
-    # (n_rows, n_columns): Responses averaged in blocks: models by rising mean response, items by rising difficulty.
-    pattern: FloatArray
-    warnings: tuple[str, ...]  # Why a law may fail; empty where nothing speaks against it
-
-    @property
-    def is_fit(self) -> bool:
-        """Whether the scenario is fit for a law: it has no warnings."""
-        return not self.warnings
-
-    def row(self) -> dict[str, Any]:
-        """One record of plain numbers."""
-        return {
-            "scenario": self.scenario,
-            "n_items": self.n_items,
-            "n_models": self.n_models,
-            "n_degenerate": self.n_degenerate,
-            "difficulty_sd": self.difficulty_spread.value,
-            "difficulty_sd_lower": self.difficulty_spread.lower,
-            "difficulty_sd_upper": self.difficulty_spread.upper,
-            "discrimination_sd": self.discrimination_spread.value,
-            "discrimination_sd_lower": self.discrimination_spread.lower,
-            "discrimination_sd_upper": self.discrimination_spread.upper,
-            "mean_discrimination": self.mean_discrimination,
-            "n_negative": self.n_negative,
-            "lowest_ability": self.range[0],
-            "highest_ability": self.range[1],
-            "standard_error_low": self.standard_errors[0],
-            "standard_error_middle": self.standard_errors[1],
-            "standard_error_high": self.standard_errors[2],
-            "reliability": self.reliability,
-            "share_ordered": self.share_ordered,
-            "items_for_90": self.items_for_90,
-            "warnings": list(self.warnings),
-        }
+ENDS = ("", "_lower", "_upper")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Homogeneity(Tabular):
-    """Result of `homogeneity`.
+    """Result of `homogeneity`; abilities have mean 0 and standard deviation 1.
 
     Attributes
     ----------
-    scenarios : tuple of ScenarioHomogeneity
+    table : table of one row a scenario
+        `scenario`, `n_items`, `n_models`; `n_degenerate` items that all models answered alike, which are in nothing
+        but the `pattern`; `difficulty_sd` and `discrimination_sd`, each with an interval (`_lower`, `_upper`): half the
+        distance from the 16th to the 84th percentile of the items, with the uncertainty of their parameters, which is
+        the standard deviation of a normal distribution, and which single items with a slope near zero do not move;
+        `mean_discrimination`; `n_negative` items of a negative one; `lowest_ability` and `highest_ability`, the 5th and
+        95th percentile of the models; `standard_error_low`, `_middle` and `_high`: of an ability by all items, ``1 /
+        sqrt(information)``, at the ends and in the middle of this range; `reliability`: fraction of the variance of
+        ability that `budget` items of mean information explain, averaged over the range; `share_ordered`: fraction of
+        pairs of models that they order rightly, ties aside; `items_for_90`: how many such items it takes for a
+        reliability of 0.9; `warnings`: why a law may fail, empty where nothing speaks against it.
+    figures : mapping of scenario to named arrays
+        `difficulty` and `discrimination`, (n_items - n_degenerate,); `information` of all items together at the
+        abilities of `grid`, (n_grid,); `pattern`, (n_rows, n_columns): responses averaged in blocks, models by rising
+        mean response, items by rising difficulty.
     level : float
         Of the intervals.
     budget : int
         Items a law is to be made from.
     """
 
-    scenarios: tuple[ScenarioHomogeneity, ...]
+    table: pl.DataFrame
+    figures: Mapping[str, Mapping[str, FloatArray]]
     level: float
     budget: int
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One record a scenario."""
-        return [scenario.row() for scenario in self.scenarios]
+    @property
+    def scenarios(self) -> tuple[SimpleNamespace, ...]:
+        """The rows of the table with the figures of their scenario, all of them attributes."""
+        return tuple(SimpleNamespace(**row, **self.figures[row["scenario"]]) for row in self.rows())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields that hold for all scenarios."""
-        return {
-            "n_scenarios": len(self.scenarios),
-            "n_warned": sum(not scenario.is_fit for scenario in self.scenarios),
-            "warned": [scenario.scenario for scenario in self.scenarios if not scenario.is_fit],
-            "budget": self.budget,
-            "level": self.level,
-        }
+        """Return what holds for all scenarios."""
+        warned = [one.scenario for one in self.scenarios if one.warnings]
+        counts = {"n_scenarios": self.table.height, "n_warned": len(warned), "warned": warned}
+        return {**counts, "budget": self.budget, "level": self.level}
 
 
 @one_blas_thread()
@@ -181,13 +125,13 @@ def homogeneity(
     if not fits:
         raise DataError("at least one scenario must have items that tell models apart, got none that can be fitted.")
     rng = as_generator(rng)
-    return Homogeneity(
-        tuple(_scenario(fit, responses, budget=budget, level=level, rng=rng) for fit in fits), level, budget
-    )
+    rows, figures = zip(*(_scenario(fit, responses, budget=budget, level=level, rng=rng) for fit in fits), strict=True)
+    by_name = dict(zip((fit.name for fit in fits), figures, strict=True))
+    return Homogeneity(pl.DataFrame(rows), by_name, level, budget)
 
 
-def spread(draws: FloatArray, level: float, rng: np.random.Generator) -> Spread:
-    """Find the spread over items, and its interval, from draws (n_draws, n_items) of what each item may be.
+def spread(draws: FloatArray, level: float, rng: np.random.Generator) -> tuple[float, float, float]:
+    """Find the spread over items, and the ends of its interval, from draws (n_draws, n_items) of what each item may be.
 
     Each draw takes the items anew, with replacement, so that the interval is of the kind of item, not only of these.
     """
@@ -196,7 +140,7 @@ def spread(draws: FloatArray, level: float, rng: np.random.Generator) -> Spread:
     of_draws = half_range(draws)
     again = half_range(np.take_along_axis(draws, items, axis=1))
     lower, upper = np.quantile(again, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
-    return Spread(float(np.median(of_draws)), float(lower), float(upper))
+    return float(np.median(of_draws)), float(lower), float(upper)
 
 
 def half_range(values: FloatArray) -> FloatArray:
@@ -248,7 +192,8 @@ def block_means(values: FloatArray, n_blocks: int) -> FloatArray:
 
 def _scenario(
     fit: ItemSetFit, responses: ResponseMatrix, *, budget: int, level: float, rng: np.random.Generator
-) -> ScenarioHomogeneity:
+) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+    """Return the row of a scenario, and its figures."""
     calibration = fit.calibration
     used = np.flatnonzero(~calibration.is_degenerate)
     parameters = calibration.parameters.take(used)
@@ -267,36 +212,36 @@ def _scenario(
     per_item = information / used.size
     # with the prior variance 1 and information I, 1 - Var(theta | y) / Var(theta) = I / (1 + I), at each ability
     reliability = float(np.mean(budget * per_item / (1.0 + budget * per_item)))
-    spreads = (spread(difficulty, level, rng), spread(slope, level, rng))
-    return ScenarioHomogeneity(
-        scenario=fit.name,
-        n_items=fit.columns.size,
-        n_models=abilities.size,
-        n_degenerate=int(calibration.is_degenerate.sum()),
-        difficulty=parameters.difficulty,
-        discrimination=parameters.loadings[:, 0],
-        difficulty_spread=spreads[0],
-        discrimination_spread=spreads[1],
-        mean_discrimination=float(parameters.loadings[:, 0].mean()),
-        n_negative=int((parameters.loadings[:, 0] < 0.0).sum()),
-        abilities=abilities,
-        range=(low, high),
-        grid=grid,
-        information=information_of(parameters, grid, n_trials),
-        standard_errors=tuple(float(1.0 / np.sqrt(information[place])) for place in (0, n_grid // 2, n_grid - 1)),
-        reliability=reliability,
-        share_ordered=share_ordered(reliability),
-        # I / (1 + I) = 0.9 at I = 9
-        items_for_90=float(9.0 / per_item.mean()),
-        budget=budget,
-        pattern=_pattern(fit, responses),
-        warnings=warnings_of(
-            *spreads,
-            mean_discrimination=float(parameters.loadings[:, 0].mean()),
-            reliability=reliability,
-            budget=budget,
+    spreads = {"difficulty_sd": spread(difficulty, level, rng), "discrimination_sd": spread(slope, level, rng)}
+    mean = float(parameters.loadings[:, 0].mean())
+    row = {
+        "scenario": fit.name,
+        "n_items": fit.columns.size,
+        "n_models": abilities.size,
+        "n_degenerate": int(calibration.is_degenerate.sum()),
+        **{f"{name}{end}": one for name, ends in spreads.items() for end, one in zip(ENDS, ends, strict=True)},
+        "mean_discrimination": mean,
+        "n_negative": int((parameters.loadings[:, 0] < 0.0).sum()),
+        "lowest_ability": low,
+        "highest_ability": high,
+        **{
+            f"standard_error_{name}": float(1.0 / np.sqrt(information[place]))
+            for name, place in (("low", 0), ("middle", n_grid // 2), ("high", n_grid - 1))
+        },
+        "reliability": reliability,
+        "share_ordered": share_ordered(reliability),
+        "items_for_90": float(9.0 / per_item.mean()),  # I / (1 + I) = 0.9 at I = 9
+        "warnings": warnings_of(
+            *(value for value, *_ in spreads.values()), mean_discrimination=mean, reliability=reliability, budget=budget
         ),
-    )
+    }
+    return row, {
+        "difficulty": parameters.difficulty,
+        "discrimination": parameters.loadings[:, 0],
+        "grid": grid,
+        "information": information_of(parameters, grid, n_trials),
+        "pattern": _pattern(fit, responses),
+    }
 
 
 def share_ordered(reliability: float) -> float:
@@ -308,18 +253,23 @@ def share_ordered(reliability: float) -> float:
 
 
 def warnings_of(
-    difficulty: Spread, discrimination: Spread, *, mean_discrimination: float, reliability: float, budget: int
-) -> tuple[str, ...]:
+    difficulty: float,  # Spreads over items
+    discrimination: float,
+    *,
+    mean_discrimination: float,
+    reliability: float,
+    budget: int,
+) -> list[str]:
     """Return the reasons why a law may fail on a scenario."""
     warnings = []
-    relative = discrimination.value / mean_discrimination if mean_discrimination > 0.0 else np.inf
+    relative = discrimination / mean_discrimination if mean_discrimination > 0.0 else np.inf
     # in standard deviations of ability. IRSL reports 0.19 and 0.29 where laws fail, 0.55 where they work
     narrow_difficulty = 0.5
     # as a share of the mean discrimination. IRSL's spreads are 0.14 and 0.30 where laws fail, 0.61 where they work
     narrow_discrimination = 0.4
-    if difficulty.value < narrow_difficulty and relative < narrow_discrimination:
+    if difficulty < narrow_difficulty and relative < narrow_discrimination:
         warnings.append(
-            f"items are alike (spread of difficulty {difficulty.value:.2f}, below {narrow_difficulty:g}; of "
+            f"items are alike (spread of difficulty {difficulty:.2f}, below {narrow_difficulty:g}; of "
             f"discrimination {relative:.2f} of its mean, below {narrow_discrimination:g}): an item model says little "
             "that the mean does not"
         )
@@ -329,7 +279,7 @@ def warnings_of(
             f"{budget} items measure ability poorly (reliability {reliability:.2f}, below {least_reliability:g}): they "
             f"order {100.0 * share_ordered(reliability):.0f} % of pairs of models correctly"
         )
-    return tuple(warnings)
+    return warnings
 
 
 def _usual_trials(responses: ResponseMatrix, columns: IntArray) -> FloatArray | None:

@@ -86,19 +86,18 @@ class TaskOverview(Tabular):
 
         Pairs of an unknown correlation come last.
         """
-        first, second = np.triu_indices(len(self.tasks), k=1)
-        pairs: list[dict[str, Any]] = [
+        i, j = np.triu_indices(len(self.tasks), k=1)
+        table = pl.DataFrame(
             {
-                "task": self.tasks[i],
-                "other_task": self.tasks[j],
-                "correlation": float(self.correlation[i, j]),
-                "lower": float(self.lower[i, j]),
-                "upper": float(self.upper[i, j]),
-                "n_models": int(self.n_models_of_pair[i, j]),
+                "task": [self.tasks[one] for one in i],
+                "other_task": [self.tasks[one] for one in j],
+                "correlation": self.correlation[i, j],
+                "lower": self.lower[i, j],
+                "upper": self.upper[i, j],
+                "n_models": self.n_models_of_pair[i, j],
             }
-            for i, j in zip(first.tolist(), second.tolist(), strict=True)
-        ]
-        return sorted(pairs, key=lambda pair: float(np.nan_to_num(-pair["correlation"], nan=2.0)))
+        )
+        return table[np.argsort(np.nan_to_num(-self.correlation[i, j], nan=2.0), kind="stable")].to_dicts()
 
 
 def task_overview(

@@ -11,7 +11,6 @@ from itembank.errors import DataError, ParameterError
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
 from itembank_studies.papers.scenario_homogeneity import (
-    Spread,
     block_means,
     half_range,
     homogeneity,
@@ -46,16 +45,15 @@ def found(responses):
 
 def test_spreads_are_those_that_items_were_made_with_and_items_alike_are_warned_of(found):
     alike, unlike = found.scenarios
-    assert alike.difficulty_spread.value < 0.3
-    assert alike.discrimination_spread.value < 0.3
-    assert unlike.difficulty_spread.value == pytest.approx(1.0, abs=0.25)
+    assert alike.difficulty_sd < 0.3
+    assert alike.discrimination_sd < 0.3
+    assert unlike.difficulty_sd == pytest.approx(1.0, abs=0.25)
     for one in found.scenarios:
-        for part in (one.difficulty_spread, one.discrimination_spread):
-            assert part.lower < part.value < part.upper
-    assert unlike.discrimination_spread.lower < half_range(np.exp(0.5 * np.random.default_rng(1).normal(size=9999)))
-    assert not alike.is_fit
+        assert one.difficulty_sd_lower < one.difficulty_sd < one.difficulty_sd_upper
+        assert one.discrimination_sd_lower < one.discrimination_sd < one.discrimination_sd_upper
+    assert unlike.discrimination_sd_lower < half_range(np.exp(0.5 * np.random.default_rng(1).normal(size=9999)))
     assert alike.warnings[0].startswith("items are alike")
-    assert unlike.is_fit
+    assert not unlike.warnings
     assert found.to_dict()["warned"] == ["alike"]
 
 
@@ -72,11 +70,12 @@ def test_information_is_the_sum_over_items_of_slope_squared_p_q():
 
 def test_reliability_is_that_of_abilities_from_so_many_items(found, responses):
     unlike = found.scenarios[1]
-    inside = np.interp(np.linspace(*unlike.range, 500), unlike.grid, unlike.information) / 150
+    ends = (unlike.lowest_ability, unlike.highest_ability)
+    inside = np.interp(np.linspace(*ends, 500), unlike.grid, unlike.information) / 150
     assert unlike.reliability == pytest.approx(np.mean(50 * inside / (1 + 50 * inside)), abs=1e-3)
     assert unlike.items_for_90 * inside.mean() == pytest.approx(9.0, rel=1e-2)
-    middle = np.interp(sum(unlike.range) / 2, unlike.grid, unlike.information)
-    assert unlike.standard_errors[1] == pytest.approx(1 / np.sqrt(middle), rel=1e-2)
+    middle = np.interp(sum(ends) / 2, unlike.grid, unlike.information)
+    assert unlike.standard_error_middle == pytest.approx(1 / np.sqrt(middle), rel=1e-2)
     larger = homogeneity(responses, budget=500).scenarios[1]
     assert larger.reliability > unlike.reliability
 
@@ -99,9 +98,9 @@ def test_half_range_is_the_standard_deviation_of_a_normal_and_spread_covers_it(r
     hits = 0
     for _ in range(100):
         items = rng.normal(size=80)
-        interval = spread(np.broadcast_to(items, (300, 80)), 0.9, rng)
-        hits += interval.lower <= 1.0 <= interval.upper
-        assert interval.value == half_range(items)
+        value, lower, upper = spread(np.broadcast_to(items, (300, 80)), 0.9, rng)
+        hits += lower <= 1.0 <= upper
+        assert value == half_range(items)
     assert 80 <= hits <= 98
 
 
@@ -111,8 +110,7 @@ def test_half_range_is_the_standard_deviation_of_a_normal_and_spread_covers_it(r
 )
 def test_the_papers_benchmarks_fall_on_the_right_side(difficulty, discrimination, n_warnings):
     # IRSL App. C: laws fail on BoolQ (0.19, 0.14) and HellaSwag (0.29, 0.30), and work on ARC Challenge (0.55, 0.61)
-    spreads = (Spread(one, one, one) for one in (difficulty, discrimination))
-    found = warnings_of(*spreads, mean_discrimination=1.0, reliability=0.9, budget=50)
+    found = warnings_of(difficulty, discrimination, mean_discrimination=1.0, reliability=0.9, budget=50)
     assert len(found) == n_warnings
 
 
@@ -129,8 +127,7 @@ def test_a_bank_gives_what_its_responses_give_and_what_cannot_be_done_is_said(re
         homogeneity(responses, spec=Variational("mirt", n_dims=2))
     with pytest.warns(UserWarning, match="left out"), pytest.raises(DataError, match="tell models apart"):
         homogeneity(ResponseMatrix.create(np.ones((5, 4))))
-    wide = Spread(1.0, 0.9, 1.1)
-    (text,) = warnings_of(wide, wide, mean_discrimination=1.0, reliability=0.5, budget=50)
+    (text,) = warnings_of(1.0, 1.0, mean_discrimination=1.0, reliability=0.5, budget=50)
     assert "order 75 % of pairs of models correctly" in text
 
 
