@@ -10,23 +10,15 @@ from tests.readers.public.stores import write, write_alpaca_eval
 
 
 def cells(rows):
-    return {
-        (model, item): value
-        for model, item, value in zip(
-            rows.models.names.gather(rows.models.index),
-            rows.items.names.gather(rows.items.index),
-            rows.response,
-            strict=True,
-        )
-    }
+    return {(model, item): value for model, item, value in rows.frame.rows()}
 
 
 def test_the_response_is_the_preference_less_one_whatever_the_order(tmp_path):
     write_alpaca_eval(tmp_path / "a", {"m": [1.25, 2.0, 1.0]})
     rows = alpaca_eval_rows([tmp_path / "a"], ReadingSpec())
     assert rows.response.tolist() == [0.25, 1.0, 0.0]
-    assert rows.item_table["subscenario"].to_list() == ["first", "second", "first"]
-    assert rows.item_table["content_hash"].str.len_chars().unique().to_list() == [64]
+    assert rows.items["subscenario"].to_list() == ["first", "second", "first"]
+    assert rows.items["content_hash"].str.len_chars().unique().to_list() == [64]
     path = next((tmp_path / "a").rglob("annotations.json"))
     write(tmp_path / "b" / "x" / "annotations.json", json.loads(path.read_text())[::-1])
     again = alpaca_eval_rows([tmp_path / "b"], ReadingSpec())
@@ -36,7 +28,7 @@ def test_the_response_is_the_preference_less_one_whatever_the_order(tmp_path):
 def test_ties_and_judges_without_an_answer(tmp_path):
     write_alpaca_eval(tmp_path, {"m": [0, None, 1.5, math.nan]})
     rows = alpaca_eval_rows([tmp_path], ReadingSpec())
-    assert rows.lost.n.tolist() == [0, 1, 0, 1]
+    assert rows.frame["n_errors"].to_list() == [0, 1, 0, 1]
     assert rows.response[[0, 2]].tolist() == [0.5, 0.5]
 
 

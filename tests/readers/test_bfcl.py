@@ -11,12 +11,12 @@ from tests.readers.public.stores import write, write_bfcl
 def test_what_the_score_file_does_not_list_is_right(is_old, tmp_path):
     write_bfcl(tmp_path, {"a": [0, 3], "b": []}, is_old=is_old)
     rows = bfcl_rows([tmp_path], ReadingSpec())
-    assert rows.items.names.to_list() == [f"simple_{k}" for k in range(4)]
+    assert rows.items["item_id"].to_list() == [f"simple_{k}" for k in range(4)]
     assert rows.response.tolist() == [0, 1, 1, 0, 1, 1, 1, 1]
-    assert rows.item_table["subscenario"].unique().to_list() == ["simple"]
-    assert rows.costs["input_tokens"].tolist() == [10] * 8
+    assert rows.items["subscenario"].unique().to_list() == ["simple"]
+    assert rows.frame["input_tokens"].to_list() == [10] * 8
     assert "output_tokens" not in rows.costs  # all zero: not counted there
-    assert rows.costs["seconds"].tolist() == [0.5] * 8
+    assert rows.frame["seconds"].to_list() == [0.5] * 8
     assert list(bfcl_published(tmp_path)) == [("a", "bfcl", 0.5), ("b", "bfcl", 1.0)]
 
 
@@ -25,7 +25,7 @@ def test_the_tokens_of_a_conversation_are_added_up(tmp_path):
     record = {"id": "simple_0", "input_token_count": [[10, 20], [5]], "output_token_count": [[1], [None]]}
     write(next(tmp_path.rglob("*_result.json")), [record], lines=True)
     rows = bfcl_rows([tmp_path], ReadingSpec())
-    assert {unit: cost.tolist() for unit, cost in rows.costs.items()} == {"input_tokens": [35], "output_tokens": [1]}
+    assert rows.frame.select(rows.costs).to_dict(as_series=False) == {"input_tokens": [35], "output_tokens": [1]}
 
 
 def test_an_id_in_the_prompt_goes_before_the_number(tmp_path):

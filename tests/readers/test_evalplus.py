@@ -32,10 +32,10 @@ TESTED = {"HumanEval/0": SAMPLES["HumanEval/0"], "HumanEval/1": [("fail", "fail"
 def test_samples_that_pass_are_counted(style, metric, scenario, n_correct, tmp_path):
     write(tmp_path / "llm_vllm_temp_0.2_eval_results.json", {"date": "...", "hash": "...", "eval": style(TESTED)})
     rows = evalplus_rows([tmp_path], ReadingSpec(metric=(metric,)))
-    assert rows.models.names.to_list() == ["llm_vllm_temp_0.2"]
+    assert rows.models["model_id"].to_list() == ["llm_vllm_temp_0.2"]
     assert (rows.response * 2).tolist() == n_correct
-    assert rows.n_trials.tolist() == [2, 2]
-    assert rows.item_table["scenario"].unique().to_list() == [scenario]
+    assert rows.frame["n_trials"].to_list() == [2, 2]
+    assert rows.items["scenario"].unique().to_list() == [scenario]
 
 
 def test_base_tests_alone_are_no_plus(tmp_path):
@@ -47,7 +47,7 @@ def test_base_tests_alone_are_no_plus(tmp_path):
         task["plus"] = []
     path = write(tmp_path / "model" / "eval_results.json", {"eval": content})
     rows = evalplus_rows([path], ReadingSpec(metric=("base",)))
-    assert rows.models.names.to_list() == ["model"]
+    assert rows.models["model_id"].to_list() == ["model"]
 
 
 def test_others_are_refused(tmp_path):

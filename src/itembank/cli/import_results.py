@@ -246,9 +246,9 @@ def _say_found(rows: "ResponseRows") -> None:
     """Say what there is in one format."""
     from itembank.errors import visible  # noqa: PLC0415
 
-    table = rows.item_table
+    table = rows.items
     tasks = next((table[name].n_unique() for name in ("task", "scenario") if name in table.columns), 1)
-    note(f"Found {visible(rows.source)}: {rows.models.n_names} models, {tasks} tasks, {rows.n_rows} responses.")
+    note(f"Found {visible(rows.source)}: {rows.models.height} models, {tasks} tasks, {rows.n_rows} responses.")
 
 
 def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) -> None:

@@ -1,40 +1,42 @@
 """Logs of Inspect: what `inspect eval` writes, finished or not."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from glob import escape
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import collect
-from itembank.readers.contents import Prompted, item_contents, item_prompts
 from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
 from itembank.readers.inspect_samples import Sample, choose_scorer, score_value
+from itembank.readers.json_files import Record
+from itembank.readers.lm_eval_files import renamed
+from itembank.readers.logged import LogKind, rows_of_runs, rows_together
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened, wanted
 from itembank.readers.rows import ResponseRows, row_problems
 from itembank.responses.error_kinds import NO_ANSWER
-from itembank.responses.labels import Labels
-from itembank.responses.lost_answers import LostAnswers
-from itembank.responses.prompts import NO_HASH, TASK_NAME
+
+KIND = LogKind(
+    "runs of Inspect",
+    "input and target",
+    "The task changed between the runs, or shuffles its samples and numbers them anew",
+)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One row of the results: all epochs of a sample, or one of them."""
-
-    run: InspectRun
-    sample: Sample
-    response: float
-    n_trials: int
-    lost: Sequence[int]  # Kinds of what the attempts without a score ended in
-    costs: tuple[float, ...]
-    attempt: str
+SCHEMA = {
+    **dict.fromkeys(("document", "content"), pl.Categorical),
+    "response": pl.Float64,
+    "n_trials": pl.Int64,
+    "attempt": pl.Categorical,
+    **dict.fromkeys(("n_errors", "error"), pl.Int64),
+    **dict.fromkeys(COST_COLUMNS, pl.Float64),
+}
+"""What is taken of each sample."""
 
 
 def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
@@ -65,7 +67,18 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
             "as in Inspect's own metrics."
         )
         warn(message, DataWarning)
-    rows = _rows(_as_rows(filled, scorers, spec, problems), scorers, spec)
+    filled, parts = _parts(filled, scorers, spec, problems)
+    frame = rows_together(filled, parts)
+    unknown = [unit for unit in COST_COLUMNS if frame[unit].is_nan().all()]
+    frame = frame.drop(unknown, *(() if (frame["n_trials"] > 1).any() else ("n_trials",)))
+    about: list[pl.Expr | str] = [
+        pl.col("task").alias("scenario"),
+        "task",
+        pl.col("document").alias("sample_id"),
+        pl.col("task").replace(scorers).alias("metric"),
+        "content_hash",
+    ]
+    rows = rows_of_runs(KIND, filled, frame, spec, about=about)
     wrong = row_problems(rows, max_response=spec.max_response)
     if wrong:
         raise DataError(f"{rows.source}: " + " ".join(wrong))
@@ -82,11 +95,7 @@ def _read_all(
     )
     if not files:
         problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")
-    new = spec.task_names  # the name that Inspect knows is kept
-    runs = [
-        replace(run, task=new[run.task], settings={TASK_NAME: run.task, **run.settings}) if run.task in new else run
-        for run in runs
-    ]
+    runs = [renamed(run, spec.task_names) for run in runs]  # the name that Inspect knows is kept
     return together(wanted(runs, spec)), problems
 
 
@@ -123,11 +132,16 @@ def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str])
     return chosen
 
 
-def _as_rows(runs: Sequence[InspectRun], scorers: dict[str, str], spec: ReadingSpec, problems: list[str]) -> list[_Row]:
-    """Rows of all runs; every score that cannot be a response is collected, and refused once, or its task left out."""
+def _parts(
+    runs: Sequence[InspectRun], scorers: Mapping[str, str], spec: ReadingSpec, problems: list[str]
+) -> tuple[list[InspectRun], list[pl.DataFrame]]:
+    """Return runs and the rows of each.
+
+    Scores that cannot be responses are collected, and refused once, or their tasks left out.
+    """
     bad: dict[str, list[str]] = {}
     bad_tasks: set[str] = set()
-    rows: list[_Row] = []
+    parts: list[tuple[InspectRun, list[Record]]] = []
     for run in runs:
         by_item: dict[str, list[tuple[Sample, float]]] = {}
         for sample in run.samples.values():
@@ -138,109 +152,50 @@ def _as_rows(runs: Sequence[InspectRun], scorers: dict[str, str], spec: ReadingS
                 bad_tasks.add(run.task)
                 continue
             by_item.setdefault(str(sample.id), []).append((sample, value / spec.max_response))
-        for epochs in by_item.values():
-            rows.extend(_epoch_rows(run, epochs, spec))
+        parts.append((run, [row for epochs in by_item.values() for row in _epoch_rows(run, epochs, spec)]))
     if bad:
         reasons = [f"{reason[:-1]} for {len(items)} samples: {shown(items)}." for reason, items in bad.items()]
         problem = (
             f"{runs[0].path}: {' '.join(shortened(reasons))} Inspect takes such scores for 0; choose another scorer, "
             "or make a table of them."
         )
-        rows = [row for row in rows if row.run.task not in bad_tasks]
-        if not (spec.skip_unusable and rows):
-            raise RefusedError([problem], WaysOut(can_skip=bool(rows)), spec)
+        parts = [(run, rows) for run, rows in parts if run.task not in bad_tasks]
+        if not (spec.skip_unusable and parts):
+            raise RefusedError([problem], WaysOut(can_skip=bool(parts)), spec)
         problems.append(problem)
-    return rows
+    return [run for run, _ in parts], [pl.DataFrame(rows, schema=SCHEMA) for _, rows in parts]
 
 
-def _epoch_rows(run: InspectRun, epochs: Sequence[tuple[Sample, float]], spec: ReadingSpec) -> Iterator[_Row]:
+def _epoch_rows(run: InspectRun, epochs: Sequence[tuple[Sample, float]], spec: ReadingSpec) -> Iterator[Record]:
     """One row for all epochs of a sample; one for each where the caller says what becomes of repeated attempts."""
     if len(epochs) == 1 or spec.repeats != "error":
         for sample, value in epochs:
-            attempt = f"{run.run_id}/{sample.epoch}"
-            lost = [sample.failure or NO_ANSWER] if math.isnan(value) else []
-            yield _Row(run, sample, value, 0 if math.isnan(value) else 1, lost, _costs([sample]), attempt)
+            yield _row([(sample, value)], f"{run.run_id}/{sample.epoch}")
         return
-    first = epochs[0][0]
     values = [value for _, value in epochs if not math.isnan(value)]
     if any(value not in {0.0, 1.0} for value in values):
         ways = remedy("repeats='mean' or 'last'", "--repeats mean or --repeats last")
         raise DataError(
             f"{run.path}: epochs are counted as trials where every score is right or wrong (1 or 0), got "
-            f"{first_few([f'{value:g}' for value in values])} for {quoted(f'{run.task}/{first.id}')}. Ask for their "
-            f"mean, or for the last one ({ways})."
+            f"{first_few([f'{value:g}' for value in values])} for {quoted(f'{run.task}/{epochs[0][0].id}')}. Ask for "
+            f"their mean, or for the last one ({ways})."
         )
-    mean = sum(values) / len(values) if values else math.nan
+    yield _row(epochs, run.run_id)
+
+
+def _row(epochs: Sequence[tuple[Sample, float]], attempt: str) -> Record:
+    """Row of some epochs of a sample: what all scored, lost and cost."""
+    values = [value for _, value in epochs if not math.isnan(value)]
     lost = [sample.failure or NO_ANSWER for sample, value in epochs if math.isnan(value)]
-    yield _Row(run, first, mean, len(values), lost, _costs([sample for sample, _ in epochs]), run.run_id)
-
-
-def _costs(samples: Sequence[Sample]) -> tuple[float, ...]:
-    """Mean cost of one attempt in each usual unit, NaN where unknown."""
-    known = ([sample.costs[unit] for sample in samples if unit in sample.costs] for unit in COST_COLUMNS)
-    return tuple(sum(amounts) / len(amounts) if amounts else math.nan for amounts in known)
-
-
-def _rows(found: Sequence[_Row], scorers: dict[str, str], spec: ReadingSpec) -> ResponseRows:
-    models = Labels.of(pl.Series("name", [row.run.model_id for row in found], dtype=pl.String), "text")
-    items = Labels.of(pl.Series("name", [f"{row.run.task}/{row.sample.id}" for row in found]), "text")
-    hashes = Labels.of(pl.Series("name", [row.sample.content for row in found], dtype=pl.String))
-    advice = "The task changed between the runs, or shuffles its samples and numbers them anew."
-    contents = item_contents(items, models, hashes, spec, what="input and target", advice=advice)
-    prompts = item_prompts(_prompted(found, items), items.n_names, spec)
-    n_trials = np.array([row.n_trials for row in found], dtype=np.int64)
-    n_lost = np.array([len(row.lost) for row in found], dtype=np.int64)
-    kinds = np.array([max(row.lost, default=0) for row in found], dtype=np.int64)
-    costs = np.array([row.costs for row in found], dtype=np.float64).reshape(-1, len(COST_COLUMNS))
-    table = pl.DataFrame({"item_id": [f"{row.run.task}/{row.sample.id}" for row in found]})
-    table = table.with_columns(
-        scenario=pl.Series([row.run.task for row in found]),
-        task=pl.Series([row.run.task for row in found]),
-        sample_id=pl.Series([str(row.sample.id) for row in found]),
-        metric=pl.Series([scorers[row.run.task] for row in found]),
-    ).unique("item_id", keep="first", maintain_order=True)
-    runs = list({id(row.run): row.run for row in found}.values())
-    return ResponseRows(
-        str(runs[0].path) if len(runs) == 1 else f"{len(runs)} runs of Inspect ({runs[0].path.name}, ...)",
-        models,
-        items,
-        np.array([row.response for row in found], dtype=np.float64),
-        n_trials if (n_trials > 1).any() else None,
-        {unit: costs[:, place] for place, unit in enumerate(COST_COLUMNS) if not np.isnan(costs[:, place]).all()},
-        Labels.of(pl.Series("name", [row.attempt for row in found])),
-        LostAnswers(n_lost, kinds) if n_lost.any() else None,
-        None,
-        _model_table(runs),
-        table.with_columns(content_hash=pl.Series(contents, dtype=pl.String)).with_columns(prompts),
-    )
-
-
-def _prompted(found: Sequence[_Row], items: Labels) -> list[Prompted]:
-    """Say how each run asked its items; of prompts themselves its log keeps too little to compare them."""
-    rows: dict[int, list[int]] = {}
-    for number, row in enumerate(found):
-        rows.setdefault(id(row.run), []).append(number)
-    prompted = []
-    for numbers in rows.values():
-        run, hashes = found[numbers[0]].run, np.full(len(numbers), NO_HASH)
-        prompted.append(Prompted(run.model_id, run.task, run.settings, items.index[numbers], hashes))
-    return prompted
-
-
-def _model_table(runs: Sequence[InspectRun]) -> pl.DataFrame:
-    """Return one row a model: what its latest run tells, and how much of its tasks it was run on."""
-    table: dict[str, dict[str, object]] = {}
-    covered: dict[str, dict[str, tuple[set[str], int]]] = {}
-    for run in runs:
-        table.setdefault(run.model_id, {"model_id": run.model_id}).update(run.about)
-        ids, size = covered.setdefault(run.model_id, {}).get(run.task, (set(), 0))
-        covered[run.model_id][run.task] = (ids | {place[0] for place in run.samples}, max(size, run.n_items or 0))
-    for model_id, tasks in covered.items():
-        n_run, n_full = sum(len(ids) for ids, _ in tasks.values()), sum(size for _, size in tasks.values())
-        is_known = all(size for _, size in tasks.values())
-        table[model_id] |= {
-            "n_items_run": n_run,
-            "n_items_full": n_full if is_known else None,
-            "is_partial": any(len(ids) < size for ids, size in tasks.values()) if is_known else None,
-        }
-    return pl.DataFrame(list(table.values()), infer_schema_length=None)
+    known = {unit: [sample.costs[unit] for sample, _ in epochs if unit in sample.costs] for unit in COST_COLUMNS}
+    return {
+        "document": str(epochs[0][0].id),
+        "content": epochs[0][0].content,
+        "response": sum(values) / len(values) if values else math.nan,
+        "n_trials": len(values),
+        "attempt": attempt,
+        "n_errors": len(lost),
+        "error": max(lost, default=0),
+        # the mean cost of one attempt
+        **{unit: sum(amounts) / len(amounts) if amounts else math.nan for unit, amounts in known.items()},
+    }

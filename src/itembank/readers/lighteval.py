@@ -22,7 +22,6 @@ from itembank.readers.logged import LogKind, harness_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.readers.table_files import read_parquet_file
-from itembank.responses.labels import Labels
 
 KIND = LogKind(
     "details files", "question and options", source="lighteval", hint="lighteval writes them with --save-details."
@@ -87,17 +86,10 @@ def _samples(file: SampleFile) -> Samples:
             f"{file.path}: there must be a struct of metrics (metric), or a column of one ({shown(FLAT, 10)}); there "
             f"are {shown(frame.columns, 12)}."
         )
-    numbers = np.arange(frame.height, dtype=np.int64)
-    names = pl.Series("name", numbers).cast(pl.String)
-    return Samples(
-        file,
-        Labels(names, numbers),
-        Labels(pl.Series("name", [NO_FILTER]), np.zeros(frame.height, dtype=np.int64)),
-        _contents(frame),
-        metrics,
-        np.zeros(frame.height, dtype=np.int64),
-        costs=_tokens(frame),
-    )
+    rows = frame.select(
+        document=pl.int_range(pl.len()).cast(pl.String), filter=pl.lit(NO_FILTER), content=_contents(frame)
+    ).cast(pl.Categorical)
+    return Samples(file, rows.with_columns(pl.Series(unit, n) for unit, n in _tokens(frame).items()), metrics)
 
 
 def _kept(columns: Sequence[str]) -> list[str]:
@@ -115,14 +107,15 @@ def _floats(column: pl.Series) -> FloatArray:
     return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
-def _contents(frame: pl.DataFrame) -> Labels:
+def _contents(frame: pl.DataFrame) -> pl.Series:
+    """Digest of what tells the item of each row, null where nothing does."""
     if isinstance(frame.schema.get("doc"), pl.Struct):
         frame = frame["doc"].struct.unnest()
     names = [name for name in dict.fromkeys((*QUESTION, *QUESTION_OF_DOC)) if name in frame.columns]
     if not names:
-        return Labels(pl.Series("name", [], dtype=pl.String), np.full(frame.height, -1, dtype=np.int64))
+        return pl.Series([None] * frame.height, dtype=pl.String)
     told = frame.select(names).to_struct("told").struct.json_encode()
-    return Labels.of(pl.Series("name", [digest_of(one.encode()) for one in told], dtype=pl.String))
+    return pl.Series([digest_of(one.encode()) for one in told], dtype=pl.String)
 
 
 def _tokens(frame: pl.DataFrame) -> dict[str, FloatArray]:

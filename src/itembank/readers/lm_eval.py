@@ -153,11 +153,11 @@ def how_to_weigh() -> str:
 
 def _read(samples: Samples, metric: str, filter_name: str) -> _Read:
     """Take what was read of one file."""
-    rows = samples.filters.index == samples.filters.names.to_list().index(filter_name)
     found = samples.metrics[metric]
-    values = found.values[rows]
+    values = found.values[(samples.frame["filter"] == filter_name).to_numpy()]
     is_mean = not found.problem and found.lengths is None
-    return _Read(samples.file, samples.documents.n_names, f"{metric},{filter_name}" if is_mean else "", values)
+    n_items = samples.frame["document"].n_unique()
+    return _Read(samples.file, n_items, f"{metric},{filter_name}" if is_mean else "", values)
 
 
 def _by_new_names(content: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:

@@ -103,7 +103,7 @@ def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
 
 def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:
     """Name of the filter to take for a task, and what is in the way of it (empty when nothing)."""
-    names = list(dict.fromkeys(name for one in samples for name in one.filters.names.to_list()))
+    names = list(dict.fromkeys(name for one in samples for name in one.filters))
     wanted = _wanted(task, spec.filter_name)
     if wanted:
         known = [name for name in wanted if name in names]
@@ -117,7 +117,7 @@ def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
         chosen, problem = _default("filter", task, names, DEFAULT_FILTERS, notes)
     if problem:
         return "", problem
-    without = [str(one.file.path) for one in samples if chosen not in one.filters.names.to_list()]
+    without = [str(one.file.path) for one in samples if chosen not in one.filters]
     if without:
         return (
             "",
@@ -252,7 +252,7 @@ def _fitting(task: str, pattern: str, samples: Sequence[Samples], spec: ReadingS
     names = sorted(
         names, key=lambda name: DEFAULT_METRICS.index(name) if name in DEFAULT_METRICS else len(DEFAULT_METRICS)
     )
-    filters = list(dict.fromkeys(name for one in samples for name in one.filters.names.to_list()))
+    filters = list(dict.fromkeys(name for one in samples for name in one.filters))
     for metric in ((), *((f"{pattern}={name}",) for name in names)):
         for filter_name in ((), *((f"{pattern}={name}",) for name in filters)):
             tried = replace(spec, metric=(*spec.metric, *metric), filter_name=(*spec.filter_name, *filter_name))

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.files.documents import read_json
@@ -66,6 +66,9 @@ class SampleFile:
         return self.run.model_name
 
 
+File = TypeVar("File", bound=SampleFile)
+
+
 @dataclass(frozen=True, slots=True)
 class FoundFiles:
     """Samples files of some folders, oldest run first."""
@@ -120,7 +123,7 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
     return FoundFiles(oldest_first(wanted(files, spec)), lonely, problems, walked)
 
 
-def renamed(file: SampleFile, names: Mapping[str, str]) -> SampleFile:
+def renamed(file: File, names: Mapping[str, str]) -> File:
     """Give the task of a file the name that it is to have, and with it what its run tells of the task."""
     old, new = file.task, names.get(file.task)
     if new is None:
@@ -135,7 +138,7 @@ def renamed(file: SampleFile, names: Mapping[str, str]) -> SampleFile:
     return replace(file, task=new, run=run)
 
 
-def oldest_first(files: Sequence[SampleFile]) -> list[SampleFile]:
+def oldest_first(files: Sequence[File]) -> list[File]:
     """Sort files by the date of their run."""
     return sorted(files, key=lambda file: (file.date, str(file.path)))
 

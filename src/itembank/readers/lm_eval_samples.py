@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from itembank.readers.json_files import Record, as_float, listed, read_records
 from itembank.readers.lm_eval_files import SampleFile
 from itembank.responses.choice_scores import choice_accuracy
 from itembank.responses.error_kinds import ERROR, error_kind
-from itembank.responses.labels import Labels
+from itembank.responses.labels import names_of
 from itembank.responses.prompts import hash_numbers
 
 _FIRST = re.compile(r'\{"doc_id": (\d{1,18}), ')
@@ -277,20 +277,28 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Rows of one file: one an item and filter."""
+    """What one file tells: a row an item, filter and attempt.
+
+    The columns of `frame` are `document`, `filter` and `content` (a hash, null where unknown), and as far as they are
+    told `attempt` (its name), `error` (code of its kind, 0 for none), `n_generated` (texts that were generated; 0 where
+    log-likelihoods were asked for), `prompt` (`hash_numbers` of it), and costs by unit (NaN where unknown).
+    """
 
     file: SampleFile
-    documents: Labels
-    filters: Labels
-    hashes: Labels
+    frame: pl.DataFrame
     metrics: Mapping[str, Metric]
-    n_generated: IntArray  # (n_rows,): Texts that were generated for each row; 0 where log-likelihoods were asked for
     options: Options | None = None  # Answer options; None when nobody asked
-    costs: Mapping[str, FloatArray] = field(default_factory=dict)  # mapping of unit to (n_rows,): NaN where unknown
-    attempts: Labels | None = None  # Which attempt at the item a row is, where the log counts them
-    errors: IntArray | None = None  # (n_rows,): Kinds of errors (`error_kinds.KINDS`); None where the log tells none
     n_empty: int = 0  # Generated texts that are empty, and may be what an interface gave in place of an error
-    prompts: IntArray | None = None  # (n_rows,): Hash of each prompt, as `hash_numbers` has it
+
+    @property
+    def filters(self) -> list[str]:
+        """Names of the filters, in order."""
+        return names_of(self.frame["filter"]).to_list()
+
+    @property
+    def most_generated(self) -> int:
+        """Most texts that were generated for one row."""
+        return int(self.frame["n_generated"].max() or 0) if "n_generated" in self.frame else 0  # type: ignore[arg-type]
 
     def lower_is_better(self, metric: str) -> bool:
         """Whether the run says that a small value of this metric is good."""
@@ -345,18 +353,21 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
             f"{file.path}: doc_id must be a whole number, as lm_eval counts them, got {', '.join(foreign)}."
         )
     acc, acc_norm = (logged_accuracy(values.get(name), len(options)) for name in ("acc", "acc_norm"))
-    labels = Labels.of(pl.Series("document", [str(document) for document in documents], dtype=pl.String))
+    frame = pl.DataFrame(
+        {
+            "document": pl.Series([str(document) for document in documents], dtype=pl.String),
+            "content": pl.Series(hashes, dtype=pl.String, strict=False),
+            "n_generated": pl.Series(generated, dtype=pl.Int64),
+            "prompt": np.concatenate(prompts),
+        }
+    )
+    frame = frame.with_columns(_filter_names(file, frame["document"], filters)).cast({pl.String: pl.Categorical})
     return Samples(
         file,
-        labels,
-        _filter_labels(file, labels, filters),
-        Labels.of(pl.Series("hash", hashes, dtype=pl.String, strict=False)),
+        frame.with_columns(error=pl.Series(errors)) if any(errors) else frame,
         {name: metric_of(column) for name, column in values.items()},
-        np.array(generated, dtype=np.int64),
         file_options(options, (acc, acc_norm)) if with_options else None,
-        prompts=np.concatenate(prompts),
-        errors=np.array(errors, dtype=np.int64) if any(errors) else None,
-        n_empty=n_empty,
+        n_empty,
     )
 
 
@@ -382,17 +393,16 @@ def _metric_names(record: Record) -> list[str]:
     return [name for name in record if name not in NOT_METRICS]
 
 
-def _filter_labels(file: SampleFile, documents: Labels, filters: list[Any]) -> Labels:
+def _filter_names(file: SampleFile, documents: pl.Series, filters: list[Any]) -> pl.Series:
     """Filter of each row. Releases before 0.4.6 write no names, but one row a document for each, in order."""
     if any(name is not None for name in filters):
-        return Labels.of(pl.Series("filter", [NO_FILTER if name is None else str(name) for name in filters]))
-    occurrence = pl.Series(documents.index).to_frame("document").select(pl.int_range(pl.len()).over("document"))
-    number = occurrence.to_series().to_numpy().astype(np.int64)
-    n_filters = int(number.max()) + 1
+        return pl.Series("filter", [NO_FILTER if name is None else str(name) for name in filters])
+    number = documents.to_frame().select(pl.int_range(pl.len()).over("document")).to_series()
+    n_filters = int(number.max()) + 1  # type: ignore[arg-type]
     names = file.run.filters.get(file.task, ())
     if len(names) != n_filters:
         names = (NO_FILTER,) if n_filters == 1 else tuple(f"unnamed-{k + 1}" for k in range(n_filters))
-    return Labels(pl.Series("name", names, dtype=pl.String), number)
+    return pl.Series("filter", names, dtype=pl.String).gather(number)
 
 
 def metric_of(column: list[Any]) -> Metric:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Protocol, TypeVar
 
-import numpy as np
+import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, remedy, shown, warn
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
+from itembank.responses.labels import names_of
 from itembank.responses.responses import DEFAULT_SCENARIO
 from itembank.responses.secrets import arguments_text, without_homes
 
@@ -169,15 +170,14 @@ def only_wanted(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
     """Return the rows of the scenarios that were asked for as tasks, of results that know no tasks."""
     if not (spec.tasks or spec.exclude_tasks):
         return rows
-    known = rows.item_table.select("item_id", "scenario") if "scenario" in rows.item_table.columns else None
-    names = [spec.scenario or DEFAULT_SCENARIO] * rows.items.n_names
-    if known is not None:
-        of_item = dict(known.drop_nulls().iter_rows())
-        names = [of_item.get(item, names[0]) for item in rows.items.names.to_list()]
-    is_kept = {name: is_wanted(name, spec) for name in dict.fromkeys(names)}
+    default = pl.lit(spec.scenario or DEFAULT_SCENARIO)
+    scenario = pl.coalesce("scenario", default) if "scenario" in rows.items.columns else default
+    items = rows.items.select("item_id", scenario.alias("scenario"))
+    is_kept = {name: is_wanted(name, spec) for name in names_of(items["scenario"])}
     if not any(is_kept.values()):
         raise NoTaskLeftError(f"{rows.source}: {_no_task_left(sorted(is_kept), spec)}")
-    return rows.take(np.flatnonzero(np.array([is_kept[name] for name in names])[rows.items.index]))
+    kept = items.filter(pl.col("scenario").is_in([name for name, is_one in is_kept.items() if is_one]))["item_id"]
+    return rows.take(rows.frame["item_id"].cast(pl.String).is_in(kept.implode()).arg_true().to_numpy())
 
 
 def is_wanted(task: str, spec: ReadingSpec) -> bool:

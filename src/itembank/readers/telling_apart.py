@@ -19,7 +19,7 @@ from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec, Repeats
 from itembank.readers.refusals import in_words
 from itembank.readers.rows import OtherColumns, ResponseRows, can_be_counted
-from itembank.responses.labels import Labels, come_again, first_in_group, named_pairs
+from itembank.responses.labels import come_again, first_in_group, named, names_of, numbered
 
 Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "unknown"]
 _STEMS: Final[Mapping[Kind, str]] = {
@@ -75,7 +75,8 @@ class _Repeated:
 
     group: IntArray  # (n_rows,): pair of model and item, from 0
     response: FloatArray  # (n_rows,)
-    columns: Mapping[str, Labels]  # What the source tells beside; names by column
+    columns: Mapping[str, IntArray]  # What the source tells beside, each (n_rows,): number of its name, -1 for none
+    names: Mapping[str, pl.Series]  # The names of each column
 
     @property
     def n_groups(self) -> int:
@@ -84,28 +85,27 @@ class _Repeated:
 
     def share(self, name: str) -> float:
         """Share of the pairs whose rows have several values in a column."""
-        labels = self.columns[name]
-        _, differing = first_in_group(self.group, self.n_groups, labels.index)
+        _, differing = first_in_group(self.group, self.n_groups, self.columns[name])
         return np.unique(self.group[differing]).size / self.n_groups
 
     def are_unique(self, names: Sequence[str], seeds: IntArray) -> bool:
         """Whether no two rows of a pair have the same seed and the same values in these columns."""
         key = self.group
-        for index in (seeds, *(self.columns[name].index for name in names)):
+        for index in (seeds, *(self.columns[name] for name in names)):
             key = np.unique(key * (int(index.max(initial=0)) + 2) + index + 1, return_inverse=True)[1]
         return np.unique(key).size == key.size
 
     def is_designed(self, name: str) -> bool:
         """Whether a column looks like a part of a design: few values, each in half of the pairs at least."""
-        labels = self.columns[name]
-        if self.n_groups < 3 or not 2 <= labels.n_names <= FEW_VALUES or (labels.index < 0).any():
+        index, names = self.columns[name], self.names[name]
+        if self.n_groups < 3 or not 2 <= names.len() <= FEW_VALUES or (index < 0).any():
             return False
-        if labels.names.str.contains(r"^-?\d*\.\d+$").any():  # a measurement
+        if names.str.contains(r"^-?\d*\.\d+$").any():  # a measurement
             return False
         code = np.unique(self.response, return_inverse=True)[1]
-        if np.unique(code * labels.n_names + labels.index).size == np.unique(code).size:  # the response once more
+        if np.unique(code * names.len() + index).size == np.unique(code).size:  # the response once more
             return False
-        pairs = np.unique(self.group * labels.n_names + labels.index) % labels.n_names
+        pairs = np.unique(self.group * names.len() + index) % names.len()
         return bool((np.bincount(pairs) >= OFTEN * self.n_groups).all())
 
 
@@ -118,22 +118,25 @@ def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> Respons
     if rows.others is None:
         return rows
     is_answered = ~np.isnan(rows.response)
-    is_repeated = come_again(cell, rows.models.n_names * rows.items.n_names, is_answered)
+    is_repeated = come_again(cell, rows.models.height * rows.items.height, is_answered)
     if not is_repeated.any():
         _tell_of_several(rows, is_answered, rows.others, spec)
         return rows
     repeated = np.flatnonzero(is_repeated)
     table = rows.others.load(rows.others.names)
     group = np.unique(cell[repeated], return_inverse=True)[1]
-    columns = {name: Labels.of(table[name].gather(repeated)) for name in table.columns}
-    found = _Repeated(group, rows.response[repeated], columns)
+    again = {column.name: column.gather(repeated) for column in table}
+    names = {name: names_of(column) for name, column in again.items()}
+    columns = {name: numbered(column, names[name]) for name, column in again.items()}
+    found = _Repeated(group, rows.response[repeated], columns, names)
     nothing = np.full(repeated.size, -1, dtype=np.int64)
-    seeds = nothing if rows.seeds is None else rows.seeds.index[repeated]
+    has_attempts = "attempt" in rows.frame.columns
+    seeds = numbered(rows.frame["attempt"].gather(repeated)) if has_attempts else nothing
     parts, attempts = _parts_and_attempts(found, seeds)
     if parts:
         first = repeated[np.unique(group, return_index=True)[1]]
-        where = first_few(named_pairs(rows.models, rows.items, first), found.n_groups)
-        values = {name: columns[name].names.to_list() for name in parts}
+        where = first_few(named(rows.frame, first), found.n_groups)
+        values = {name: names[name].to_list() for name in parts}
         advice = _advice(values, rows.others, spec, found, is_settled=found.are_unique(parts, nothing))
         raise DataError(
             f"{rows.source}: one model must have one response to an item, got several for {found.n_groups} pairs: "
@@ -143,11 +146,10 @@ def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> Respons
         return rows
     warn(f"{rows.source}: {shown(attempts)} numbers repeated attempts: read it as epoch.", DataWarning)
     known = [table[name] for name in attempts]
-    if rows.seeds is not None:
-        names = pl.concat([rows.seeds.names, pl.Series("name", [None], dtype=pl.String)])
-        known.append(names.gather(np.where(rows.seeds.index < 0, rows.seeds.n_names, rows.seeds.index)))
+    known += [rows.frame["attempt"].cast(pl.String)] if has_attempts else []
     joined = pl.select(pl.concat_str(known, separator="/", ignore_nulls=True)).to_series()
-    return replace(rows, seeds=Labels.of(joined.replace("", None)))
+    attempt = joined.replace("", None).cast(pl.Categorical)
+    return replace(rows, frame=rows.frame.with_columns(attempt=attempt))
 
 
 def _parts_and_attempts(found: _Repeated, seeds: IntArray) -> tuple[list[str], Sequence[str]]:
@@ -237,13 +239,13 @@ def _tell_of_several(rows: ResponseRows, is_answered: BoolArray, others: OtherCo
     """Warn of items in several tasks, and of models of several agents."""
     for name in filter(is_plain, others.names):
         kind, answered = kind_of(name), np.flatnonzero(is_answered)
-        labels = Labels.of(others.load([name])[name].gather(answered))
+        column = others.load([name])[name].gather(answered)
         owners, what = (rows.items, "item_id") if kind == "task" else (rows.models, "model_id")
-        index = owners.index[answered]
-        differing = np.unique(index[first_in_group(index, owners.n_names, labels.index)[1]])
+        index = numbered(rows.frame[what].gather(answered), owners[what])
+        differing = np.unique(index[first_in_group(index, owners.height, numbered(column))[1]])
         if differing.size:
-            names = shown(owners.names.gather(differing).to_list())
-            values = labels.names.to_list()
+            names = shown(owners[what].gather(differing).to_list())
+            values = names_of(column).to_list()
             options, changed = _options({name: (kind, values)}, others, spec)
             warn(
                 f"{rows.source}: {differing.size} {what}s have several values of {name!r} ({shown(values, 3)}), and "
