@@ -15,7 +15,7 @@ from itembank.errors import DataError, shown
 from itembank.files.documents import read_document
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import named, own_files, read_each
-from itembank.readers.json_files import Record, read_records
+from itembank.readers.json_files import Record, each_record
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut
@@ -38,13 +38,13 @@ def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Prog
     found = [one for part in parts for one in part]
     if not found:
         raise DataError(f"{source}: must hold annotations of AlpacaEval (annotations.json), got none.")
-    baselines = sorted({one["baseline"] for one in found})
+    baselines = sorted({one.pop("baseline") for one in found})
     if len(baselines) > 1:
         raise DataError(
             f"{source}: all models must be compared with one baseline (generator_1), got {shown(baselines)}. Name the "
             "folders of one of them."
         )
-    return rows_of_records(source, found, spec, about_items=["content_hash"])
+    return rows_of_records(source, found, spec)
 
 
 def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
@@ -62,7 +62,7 @@ def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
 
 def _annotations(file: Path, spec: ReadingSpec) -> Iterator[Record]:
     """Give the comparisons of a file; an item is told by its instruction, wherever that is."""
-    for record in (record for block in read_records(file) for record in block):
+    for record in each_record(file):
         if not is_alpaca_eval(record):
             wanted = ", ".join(sorted(FIELDS))
             raise DataError(f"{file}: an annotation must have {wanted}, got {shown(list(record))}.")

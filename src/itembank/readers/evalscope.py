@@ -11,7 +11,7 @@ from pathlib import Path
 from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.indented import read_indented
-from itembank.readers.json_files import Record, listed, mapping, read_records
+from itembank.readers.json_files import Record, each_record, listed, mapping
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
 from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
@@ -22,7 +22,6 @@ KIND = LogKind(
     "EvalScope reviews",
     "prompt and target",
     source="evalscope",
-    hint="EvalScope writes them into outputs/<date>/reviews/.",
 )
 METRIC, OLD_METRIC = "acc", "result"
 """What releases since 1.0 call the metric of right and wrong answers, and where older ones keep it."""
@@ -78,11 +77,10 @@ def _samples(file: SampleFile) -> Samples:
 
 def _answers(path: Path) -> Iterator[LoggedAnswer]:
     predictions = _predictions(path)
-    for block in read_records(path):
-        for record in block:
-            if not is_evalscope(record):
-                raise DataError(f"{path}: every line must be a review with a score, got one without.")
-            yield from _new(record, predictions) if "sample_score" in record else _old(record)
+    for record in each_record(path):
+        if not is_evalscope(record):
+            raise DataError(f"{path}: every line must be a review with a score, got one without.")
+        yield from _new(record, predictions) if "sample_score" in record else _old(record)
 
 
 def _new(record: Record, predictions: dict[str, LoggedAnswer]) -> Iterator[LoggedAnswer]:
@@ -124,7 +122,7 @@ def _predictions(path: Path) -> dict[str, LoggedAnswer]:
     if beside == path or not beside.is_file():
         return {}
     found = {}
-    for record in (record for block in read_records(beside) for record in block):
+    for record in each_record(beside):
         output = mapping(record.get("model_output"))
         usage = mapping(output.get("usage"))
         costs = {unit: usage.get(unit) for unit in ("input_tokens", "output_tokens")}

@@ -12,14 +12,14 @@ from typing import Any
 
 from itembank.errors import DataError, DataWarning, remedy, warn
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.json_files import Record, first_record, listed, mapping, read_records
+from itembank.readers.json_files import Record, each_record, first_record, listed, mapping
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
 from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
-KIND = LogKind("HELM runs", source="helm", hint="HELM writes them into benchmark_output/runs/<suite>/<run>/.")
+KIND = LogKind("HELM runs", source="helm")
 COSTS = {"num_prompt_tokens": "input_tokens", "num_output_tokens": "output_tokens", "inference_runtime": "seconds"}
 MAIN_SPLIT = "test"
 BOOKKEEPING = (
@@ -71,7 +71,7 @@ def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
     # digests of the question and references of each instance, as far as the run's folder tells
     instances: list[Any] = []
     if (path.parent / "instances.json").is_file():
-        instances = [one for block in read_records(path.parent / "instances.json") for one in block]
+        instances = [*each_record(path.parent / "instances.json")]
     elif (path.parent / "scenario_state.json").is_file():
         states = listed(first_record(path.parent / "scenario_state.json").get("request_states"))
         instances = [mapping(one).get("instance") for one in states]
@@ -81,7 +81,7 @@ def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
         if "id" in one and one.get("perturbation") is None
     }
     by_split: dict[str, list[LoggedAnswer]] = {}
-    for record in (record for block in read_records(path) for record in block):
+    for record in each_record(path):
         if not is_helm(record):
             raise DataError(f"{path}: every object must have an instance_id and a list of stats, got one without.")
         if record.get("perturbation") is not None:

@@ -23,9 +23,7 @@ from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 from itembank.readers.table_files import read_parquet_file
 
-KIND = LogKind(
-    "details files", "question and options", source="lighteval", hint="lighteval writes them with --save-details."
-)
+KIND = LogKind("details files", "question and options", source="lighteval")
 NAME = re.compile(r"details_(?P<task>.+)_(?P<date>\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(?:\.\d+)?)")
 METRICS = ("metric", "metrics")
 QUESTION = ("example", "choices", "gold", "gold_index")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from glob import escape
 
 import numpy as np
@@ -11,7 +10,7 @@ from itembank.errors import did_you_mean, remedy, shown
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.lm_eval_samples import Metric, Options, Samples
 from itembank.readers.matrix import POOLED
-from itembank.readers.reading_specs import ReadingSpec, Response
+from itembank.readers.reading_specs import ReadingSpec, Response, choices_for
 from itembank.readers.refusals import WaysOut
 from itembank.readers.rows import range_advice
 from itembank.responses.choice_scores import (
@@ -80,7 +79,7 @@ CHOICE_METRICS = frozenset(METRIC_OF_RESPONSE.values())
 def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:
     """Name of the metric to take for a task, and what is in the way of it (empty when nothing)."""
     names = list(dict.fromkeys(name for one in samples for name in one.metrics))
-    wanted = _wanted(task, spec.metric)
+    wanted = choices_for(task, spec.metric)
     if not wanted and spec.response != "metric":
         wanted = [METRIC_OF_RESPONSE[spec.response]]
     if wanted:
@@ -104,7 +103,7 @@ def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
 def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:
     """Name of the filter to take for a task, and what is in the way of it (empty when nothing)."""
     names = list(dict.fromkeys(name for one in samples for name in one.filters))
-    wanted = _wanted(task, spec.filter_name)
+    wanted = choices_for(task, spec.filter_name)
     if wanted:
         known = [name for name in wanted if name in names]
         if not known:
@@ -124,12 +123,6 @@ def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
             f"task {task!r}: every run must have the filter {chosen!r}, got {len(without)} without: {shown(without)}.",
         )
     return chosen, ""
-
-
-def _wanted(task: str, choices: Sequence[str]) -> list[str]:
-    """Choices for a task, those made for it by name first."""
-    own = [choice.split("=", 1) for choice in choices if "=" in choice]
-    return [name for pattern, name in own if fnmatchcase(task, pattern)] + [name for name in choices if "=" not in name]
 
 
 def _default(word: str, task: str, names: Sequence[str], preferred: Sequence[str], notes: list[str]) -> tuple[str, str]:

@@ -37,7 +37,6 @@ class LogKind:
     has_document_numbers: bool = False
     uses_groups: bool = True  # Whether a task always belongs to a scenario that its runs name
     source: str = ""  # Its name in `SOURCES`
-    hint: str = ""  # Where its files are, for a folder without any
 
 
 def read_each_log(
@@ -336,7 +335,7 @@ def harness_rows(
 ) -> ResponseRows:
     """Read the files of one program among these files and below these folders."""
     found, problems = [], []
-    for path in own_files(paths, kind.source, spec, kind.hint):
+    for path in own_files(paths, kind.source, spec):
         try:
             found.append(renamed(tell(path, spec), spec.task_names))
         except DataError as error:

@@ -406,12 +406,11 @@ def rows_of_records(
     spec: ReadingSpec,
     *,
     models: Sequence[Mapping[str, Any]] = (),
-    about_items: Sequence[str] = (),
 ) -> ResponseRows:
     """Make rows of records whose keys are columns of a long table, all the same; a value of None is missing.
 
-    The choices of `spec` for tables have no say: the reader has made responses of [0, 1] already. The keys
-    `about_items` tell of items, and the records `models` of models.
+    The choices of `spec` for tables have no say: the reader has made responses of [0, 1] already. Further keys tell of
+    items, and the records `models` of models.
     """
     spec = replace(spec, columns={}, response_column="response", true_value=None, max_response=1.0)
     spec = replace(spec, where={}, metric=(), missing_values=())
@@ -425,7 +424,8 @@ def rows_of_records(
         else:
             columns.append(pl.Series(name, values, dtype=pl.Float64))
     rows = rows_of_long(Table(source, pl.DataFrame(columns)), spec)
-    items = [{name: one[name] for name in ("item_id", *about_items)} for one in records] if about_items else []
+    about = ["item_id", *(name for name in keys if name not in LONG_COLUMNS)]
+    items = [{name: one[name] for name in about} for one in records] if len(about) > 1 else []
     rows = replace(rows, models=_with_known(rows.models, models), items=_with_known(rows.items, items))
     return rows if spec.model_id is None else rename_model(rows, spec.model_id)
 

@@ -17,7 +17,7 @@ from itembank.errors import DataError, DataWarning, IntegrityError, did_you_mean
 from itembank.readers.collecting import find_sources
 from itembank.readers.inspect_runs import inspect_files, read_log, run_of
 from itembank.readers.inspect_samples import content_hash
-from itembank.readers.json_files import Record, read_records
+from itembank.readers.json_files import Record, each_record
 from itembank.readers.lm_eval_files import find_sample_files
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
@@ -302,7 +302,7 @@ def logged_documents(paths: Sequence[Path], spec: ReadingSpec, items: pl.DataFra
         files = find_sample_files(sources["lm-eval"], spec).files
         if known.isdisjoint(file.task for file in files):
             for file in files:
-                for record in (record for block in read_records(file.path) for record in block):
+                for record in each_record(file.path):
                     one = _of_lm_eval(file.task, record)
                     found.setdefault(one.place, one)
     for path in inspect_files(sources.get("inspect", ()), spec):

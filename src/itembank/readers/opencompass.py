@@ -12,15 +12,9 @@ from itembank.readers.lm_eval_samples import Samples
 from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
+from itembank.readers.sources import SOURCES
 
-KIND = LogKind(
-    "OpenCompass results",
-    "prompt and reference",
-    uses_groups=False,
-    source="opencompass",
-    hint="Predictions hold no scores: give the folder that holds results/ too, of an evaluation that wrote details "
-    "(--dump-eval-details).",
-)
+KIND = LogKind("OpenCompass results", "prompt and reference", uses_groups=False, source="opencompass")
 QUESTION = ("origin_prompt", "prompt", "question", "references", "reference", "answer", "gold")
 """Keys of an entry that tell the item."""
 
@@ -53,7 +47,7 @@ def _answers(path: Path) -> Iterator[LoggedAnswer]:
                 f"{path}: holds predictions of OpenCompass, though it lies in results/, and no scores. Evaluate them "
                 "(--mode eval --dump-eval-details), which writes the details of every item."
             )
-        raise DataError(f"{path}: holds predictions of OpenCompass, and no scores. {KIND.hint}")
+        raise DataError(f"{path}: holds predictions of OpenCompass, and no scores. {SOURCES['opencompass'].hint}")
     details = record.get("details")
     if not _is_numbered(details):
         raise DataError(

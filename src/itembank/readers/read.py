@@ -12,7 +12,7 @@ import polars as pl
 from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
+from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each, rows_of_source
 from itembank.readers.columns import tell_of_look_alikes
 from itembank.readers.jq_rows import JqReader
 from itembank.readers.matrix import (
@@ -26,7 +26,7 @@ from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
-from itembank.readers.sources import SOURCES, function
+from itembank.readers.sources import SOURCES
 from itembank.readers.table import rows_of_table, table_rows
 from itembank.responses.labels import IdKind
 from itembank.responses.opening import Table
@@ -257,8 +257,7 @@ def _read_source(
             raise ParameterError(
                 f"{source.title} do not tell lost answers from others: leave {remedy('errors', '--errors')} out."
             )
-        known = {} if source.lists_all_items else {"item_ids": item_ids}
-        rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
+        rows = rows_of_source(source_format, paths, spec, item_ids=item_ids, progress=progress)
         return rows if "tasks" in source.takes else only_wanted(rows, spec)
     if spec.jq is not None:
         program = JqReader(spec)

@@ -1,6 +1,6 @@
 """`ReadingSpec`: how per-item results are to be understood."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import PurePath
@@ -210,3 +210,9 @@ class ReadingSpec:
         if name == "response" and self.response_column != "response":
             return self.response_column
         return self.columns.get(name, name)
+
+
+def choices_for(task: str, choices: Sequence[str]) -> list[str]:
+    """Return what is chosen for a task, in order of preference: what ``pattern=name`` says of it by name goes first."""
+    own = [one.partition("=")[::2] for one in choices if "=" in one]
+    return [name for pattern, name in own if fnmatchcase(task, pattern)] + [name for name in choices if "=" not in name]

@@ -21,12 +21,15 @@ class Source:
     title: str  # What its results are called in messages
     # Function that says whether an object of a JSON file is one of its results; empty where it writes no JSON.
     is_record: str
-    # Function ``(paths, spec, *, progress) -> ResponseRows``. The paths are files; where `files` names some, they may
-    # be folders too, of which the function reads whatever is its own.
-    rows: str
+    # Function ``(paths, spec, *, progress) -> ResponseRows``, whose paths are files and, where `files` names some,
+    # folders, of which it reads whatever is its own; or, as `answers`, ``(file, spec)``, which gives the answers of one
+    # file as records of a long table (`rows_of_records`).
+    rows: str = ""
+    answers: str = ""
     # Files below a folder that hold its results, told by the end of their path ('reviews/*/*.jsonl').
     files: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()  # Files that it writes beside these, which hold no results of their own
+    hint: str = ""  # Where these files are, or come from, for a folder without any
     # Fields of `ReadingSpec` beyond those of all results that have a say in how its results are read.
     takes: tuple[str, ...] = LOGGED
     is_told_by_name: bool = True  # Whether such a name below a folder is enough; else the content is looked at
@@ -48,13 +51,13 @@ SOURCES: Mapping[str, Source] = {
     "promptfoo": Source(
         "results of promptfoo",
         _HERE + "promptfoo:is_promptfoo",
-        _HERE + "promptfoo:promptfoo_rows",
+        answers=_HERE + "promptfoo:promptfoo_answers",
         takes=("errors",),
     ),
     "verifiers": Source(
         "results of verifiers",
         _HERE + "verifiers:is_verifiers",
-        _HERE + "verifiers:verifiers_rows",
+        answers=_HERE + "verifiers:verifiers_answers",
         beside=("*--*/*/metadata.json",),
         takes=("max_response", "errors"),
     ),
@@ -76,6 +79,7 @@ SOURCES: Mapping[str, Source] = {
         _HERE + "helm:is_helm",
         _HERE + "helm:helm_rows",
         files=("per_instance_stats.json",),
+        hint="HELM writes them into benchmark_output/runs/<suite>/<run>/.",
         beside=(
             *("run_spec.json", "stats.json", "scenario.json", "scenario_state.json", "instances.json"),
             "display_*.json",
@@ -86,6 +90,7 @@ SOURCES: Mapping[str, Source] = {
         _HERE + "every_eval_ever:is_every_eval_ever",
         _HERE + "every_eval_ever:every_eval_ever_rows",
         files=("*_samples.jsonl",),
+        hint="Aggregates alone cannot be taken apart; the samples of every item are needed.",
         beside=("????????-????-????-????-????????????.json",),
     ),
     "evalscope": Source(
@@ -93,6 +98,7 @@ SOURCES: Mapping[str, Source] = {
         _HERE + "evalscope:is_evalscope",
         _HERE + "evalscope:evalscope_rows",
         files=("reviews/*/*.jsonl",),
+        hint="EvalScope writes them into outputs/<date>/reviews/.",
         beside=("predictions/*/*.jsonl", "reports/*/*.json", "reports/report.html", "configs/task_config*.yaml"),
     ),
     "lighteval": Source(
@@ -100,12 +106,15 @@ SOURCES: Mapping[str, Source] = {
         "",
         _HERE + "lighteval:lighteval_rows",
         files=("details_*.parquet",),
+        hint="lighteval writes them with --save-details.",
     ),
     "opencompass": Source(
         "results of OpenCompass",
         _HERE + "opencompass:is_opencompass",
         _HERE + "opencompass:opencompass_rows",
         files=("results/*/*.json",),
+        hint="Predictions hold no scores: give the folder that holds results/ too, of an evaluation that wrote details "
+        "(--dump-eval-details).",
         beside=("predictions/*/*.json", "summary/*", "configs/*.py"),
         is_told_by_name=False,
     ),
@@ -131,8 +140,9 @@ SOURCES: Mapping[str, Source] = {
     "bfcl": Source(
         "score files of BFCL",
         _HERE + "bfcl:is_bfcl",
-        _HERE + "bfcl:bfcl_rows",
+        answers=_HERE + "bfcl:bfcl_answers",
         files=("*_score.json",),
+        hint="They are in score/<model>/.",
         beside=("*_result.json",),
         takes=(),
     ),
@@ -148,20 +158,21 @@ SOURCES: Mapping[str, Source] = {
         _HERE + "live_code_bench:is_live_code_bench",
         _HERE + "live_code_bench:live_code_bench_rows",
         files=("*_eval_all*.json",),
+        hint="LiveCodeBench writes them with --evaluate.",
         beside=("*_eval.json",),
         takes=(),
     ),
     "mmlu-pro": Source(
         "outputs of MMLU-Pro's models",
         "",
-        _HERE + "mmlu_pro:mmlu_pro_rows",
+        answers=_HERE + "mmlu_pro:mmlu_pro_answers",
         files=("model_outputs_*.zip",),
         takes=(),
     ),
     "open-eval": Source(
         "response tables of OpenEval",
         "",
-        _HERE + "open_eval:open_eval_rows",
+        answers=_HERE + "open_eval:open_eval_answers",
         files=("response/*.parquet",),
         takes=("metric",),
         is_told_by_name=False,

@@ -6,12 +6,10 @@ from typing import Any
 
 from itembank.errors import DataError, remedy
 from itembank.files.documents import read_json
-from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, rows_of_files
-from itembank.readers.json_files import Record, mapping, read_records
+from itembank.readers.collecting import laid_out
+from itembank.readers.json_files import Record, each_record, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import error_kind
 
 
@@ -20,16 +18,11 @@ def is_verifiers(record: Record) -> bool:
     return record.keys() >= {"example_id", "reward", "completion"}
 
 
-def verifiers_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read results: a model's rollouts of an example are its trials where every reward is 0 or 1."""
-    about = ("content_hash",)
-    return rows_of_files("verifiers", paths, spec, lambda file: _rows(file, spec), progress=progress, about_items=about)
-
-
-def _rows(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:
+def verifiers_answers(file: Path, spec: ReadingSpec) -> Iterator[Record]:
+    """Give the results of a file: rollouts of an example are its trials where every reward is 0 or 1."""
     model, environment = _about(file, spec)
     examples: dict[str, list[Record]] = {}
-    for record in (record for block in read_records(file) for record in block):
+    for record in each_record(file):
         if not is_verifiers(record):
             raise DataError(f"{file}: every line must have example_id, reward and completion, got one without.")
         examples.setdefault(str(record["example_id"]), []).append(record)
