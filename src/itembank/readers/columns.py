@@ -1,7 +1,6 @@
 """Columns of a table as ids and as numbers, with every problem named."""
 
 import re
-import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ from itembank.errors import (
     warn,
 )
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.responses.error_kinds import ERROR, error_kind, is_error_word
 from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Table
@@ -454,18 +453,18 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
     n_marks = sum(counts[word] for word in marks)
     most_marks = 5
     if 0 < len(marks) <= most_marks and 2 * n_marks < sum(counts.values()):
-        options = " ".join(f"--missing {shlex.quote(one)}" for one in marks)
-        how = remedy(f"missing_values={tuple(marks)!r}", options)
         are = (
             f"{quoted(marks[0])} marks an answer that is"
             if len(marks) == 1
             else f"{shown(marks)} mark answers that are"
         )
+        how_to_mark = how(missing_values=tuple(marks))
         return (
-            f"{text} If {are} missing, add: {how}\nIf not, write numbers from 0 to 1 in the file, 0.5 for half right."
+            f"{text} If {are} missing, add: {how_to_mark}\nIf not, write numbers from 0 to 1 in the file, 0.5 for half "
+            "right."
         )
     if len(kinds) <= 2:
-        ways = [remedy(f"true_value={word!r}", f"--true-value {shlex.quote(word)}") for word in counts]
+        ways = [how(true_value=word) for word in counts]
         return f"{text} If one value stands for a right answer, say which: {' or '.join(ways)}."
     other = remedy("response_column='...'", "--column response=...")
     return (

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError, remedy, shown
+from itembank.errors import DataError, shown
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import laid_out, own_files, rows_of_files
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.refusals import RefusedError, WaysOut
 from itembank.readers.rows import ResponseRows
 
@@ -66,8 +66,9 @@ def _tasks(file: Path, spec: ReadingSpec, metric: str) -> Iterator[dict[str, Any
         with laid_out(file, "results of EvalPlus"):
             statuses = _statuses(samples)
         if metric == "plus" and any(plus is None for _, plus in statuses):
-            only = remedy("metric='base'", "--metric base")
-            raise DataError(f"{file}: task {task!r} was tested with the base tests alone. Read those: {only}.")
+            raise DataError(
+                f"{file}: task {task!r} was tested with the base tests alone. Read those: {how(metric='base')}."
+            )
         passed = [base == "pass" and (metric == "base" or plus == "pass") for base, plus in statuses]
         yield {
             "model_id": model_of(file),

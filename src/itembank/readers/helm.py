@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError, DataWarning, remedy, warn
+from itembank.errors import DataError, DataWarning, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, each_record, first_record, listed, mapping
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import Samples
 from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
 
 KIND = LogKind("HELM runs", source="helm")
@@ -57,8 +57,9 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     arguments = dict(part.partition("=")[::2] for part in name.partition(":")[2].split(","))
     model = str(adapter.get("model") or adapter.get("model_deployment") or arguments.get("model", ""))
     if not (model or spec.model_id):
-        by_name = remedy("model_id='...'", "--model-id NAME")
-        raise DataError(f"{path}: the model is unknown: there is no run_spec.json beside it. Name it: {by_name}.")
+        raise DataError(
+            f"{path}: the model is unknown: there is no run_spec.json beside it. Name it: {how_to_name_model()}."
+        )
     scenario = name.partition(":")[0]
     rest = [f"{key}={value}" for key, value in arguments.items() if value and not key.startswith("model")]
     task = ":".join([scenario, ",".join(rest)]) if rest else scenario

@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, remedy, shown
+from itembank.errors import DataError, shown
 from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import NO_FILTER, Metric, Samples
 from itembank.readers.logged import LogKind, harness_rows
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
 from itembank.readers.table_files import read_parquet_file
 
@@ -48,10 +48,9 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
         )
     model = _model(path)
     if not (model or spec.model_id):
-        by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{path}: the model is unknown: the file must lie in details/<model>/<date>/ or "
-            f"details_<org>__<model>/<date>/. Keep the folders, or say the name ({by_name})."
+            f"details_<org>__<model>/<date>/. Keep the folders, or say the name ({how_to_name_model()})."
         )
     task = match["task"]
     # suite|name:part|shots, as both programs write it

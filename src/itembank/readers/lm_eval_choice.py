@@ -10,7 +10,7 @@ from itembank.errors import did_you_mean, remedy, shown
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.lm_eval_samples import Metric, Options, Samples
 from itembank.readers.matrix import POOLED
-from itembank.readers.reading_specs import ReadingSpec, Response, choices_for
+from itembank.readers.reading_specs import ReadingSpec, Response, choices_for, how
 from itembank.readers.refusals import WaysOut
 from itembank.readers.rows import range_advice
 from itembank.responses.choice_scores import (
@@ -144,8 +144,8 @@ def _metric_problem(name: str, samples: Sequence[Samples], spec: ReadingSpec, *,
     if bad and any(metric.lengths is None for metric in bad):
         return f"metric {name!r} {bad[0].problem}"
     if bad and not (spec.repeats in POOLED and is_chosen):
-        count, mean = (remedy(f"repeats='{how}'", f"--repeats {how}") for how in ("count", "mean"))
-        return f"metric {name!r} {bad[0].problem}; they are counted ({count}) or averaged ({mean}) only when asked for"
+        ways = f"counted ({how(repeats='count')}) or averaged ({how(repeats='mean')})"
+        return f"metric {name!r} {bad[0].problem}; they are {ways} only when asked for"
     if any(one.lower_is_better(name) for one in samples):
         return (
             f"metric {name!r} is better when lower, and a response must be better when higher; turn it round in a table"

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.files.documents import read_json
 from itembank.readers.json_files import Record, first_record, listed, mapping
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.refusals import refuse, wanted
 from itembank.readers.sources import SOURCES, source_of_name
 from itembank.responses.prompts import TASK_NAME, short_digest
@@ -334,9 +334,8 @@ def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
         name = folder  # the harness names the folder after the model, with __ for /
     if not name:
         from_folder = remedy("model_id_from='folder'", "model_id_from = 'folder' in the file of --spec")
-        by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{path}: the model is unknown: there is no results_*.json of the same run beside it. Put it there, take "
-            f"the folder's name ({from_folder}), or say the name ({by_name})."
+            f"the folder's name ({from_folder}), or say the name ({how_to_name_model()})."
         )
     return name

@@ -1,6 +1,5 @@
 """Long tables: one row a response."""
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, remedy, shown, warn
+from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of
 from itembank.readers.columns import (
@@ -22,7 +21,7 @@ from itembank.readers.columns import (
     optional_names,
     response_numbers,
 )
-from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec
+from itembank.readers.reading_specs import COST_COLUMNS, LONG_COLUMNS, ReadingSpec, how, how_to_name_model
 from itembank.readers.rows import (
     CONTENT,
     UNCHANGING,
@@ -134,13 +133,11 @@ def check_columns(source: str, columns: Sequence[str], spec: ReadingSpec) -> Non
         absent.append(response)
     if absent:
         ours = [name for name in ("model_id", "item_id", "response") if spec.column(name) in absent]
-        options = " ".join(f"--column {name}=..." for name in ours)
-        how = remedy(f"columns={dict.fromkeys(ours, '...')}", options)
-        one = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{source}: a long table must have the columns model_id, item_id and response (or n_correct and "
             f"n_trials), got none called {shown(absent)}; there are {shown(columns, 12)}. If the file has "
-            f"other names for them, add: {how}. A table of one model may get its id from {one}."
+            f"other names for them, add: {how(columns=dict.fromkeys(ours, '...'))}. A table of one model may get its "
+            f"id from {how_to_name_model()}."
         )
 
 
@@ -183,10 +180,9 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
         is_gone = (lost[0] > 0) if values["n_errors"] is None or trials is None else (lost[0] > 0) & (trials == 0)
         n_scored = int(np.count_nonzero(is_gone & (response > 0.0)))
         if n_scored:
-            how = remedy("columns={'error': ''}", "--column error=")
             warn(
                 f"{table.source}: {n_scored} rows have an error and a response above 0 all the same. Their answers are "
-                f"lost; if such responses count, leave the errors out ({how}).",
+                f"lost; if such responses count, leave the errors out ({how(columns={'error': ''})}).",
                 DataWarning,
             )
         response = np.where(is_gone, np.nan, response)
@@ -330,15 +326,10 @@ def _several(name: str, unlike: pl.DataFrame, spec: ReadingSpec) -> str:
         found = [f"{item!r} in {one!r} and {other!r}" for item, one, other in rows]
         where = first_few(found, unlike.height)
         return f"an item must belong to one {name}, got more for {unlike.height} items: {where}. {how_to_prefix()}"
-    theirs = spec.column(name)
-    if name == "metric":
-        how = remedy(f"metric=({one!r},)", f"--metric {shlex.quote(one)}")
-    else:
-        only = remedy(f"where={{{theirs!r}: {one!r}}}", f"--where {shlex.quote(f'{theirs}={one}')}")
-        how = f"{only}\n{how_to_mix()}"
+    only = how(metric=(one,)) if name == "metric" else f"{how(where={spec.column(name): one})}\n{how_to_mix()}"
     return (
         f"an item must have one {name} for all models, got more for {unlike.height} items: {item!r} has {one!r} and "
-        f"{other!r}. To take one, add: {how}"
+        f"{other!r}. To take one, add: {only}"
     )
 
 

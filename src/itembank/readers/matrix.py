@@ -13,7 +13,7 @@ from itembank.files.memory import check_matrix_fits
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.columns import id_column
 from itembank.readers.long_table import AGREEMENT
-from itembank.readers.reading_specs import ReadingSpec, Repeats
+from itembank.readers.reading_specs import ReadingSpec, Repeats, how
 from itembank.readers.rows import ResponseRows, can_be_counted
 from itembank.readers.table_files import read_table_file
 from itembank.readers.telling_apart import told_apart
@@ -146,7 +146,7 @@ def _as_counts(rows: ResponseRows) -> ResponseRows:
         raise DataError(
             f"{rows.source}: responses that are counted must be right or wrong (1 or 0), or n_correct of n_trials, got "
             f"{where.size} others: {rows.describe(where)}. Scores between 0 and 1 are no counts: for their mean "
-            f"add: {_option('mean')}"
+            f"add: {how(repeats='mean')}"
         )
     response = pl.Series(np.where(present, whole / at_least_one, np.nan))
     n_trials = pl.Series(np.where(present, at_least_one, trials))
@@ -169,12 +169,8 @@ def _without_copies(source: str, repeated: pl.DataFrame, *, keep_nameless: bool)
 
 
 def _advice(responses: FloatArray) -> str:
-    count = f"to count them add: {_option('count')}, or " if can_be_counted(responses) else ""
-    return f"{count}for their mean add: {_option('mean')}, or for the last one add: {_option('last')}"
-
-
-def _option(repeats: Repeats) -> str:
-    return remedy(f"repeats={repeats!r}", f"--repeats {repeats}")
+    count = f"to count them add: {how(repeats='count')}, or " if can_be_counted(responses) else ""
+    return f"{count}for their mean add: {how(repeats='mean')}, or for the last one add: {how(repeats='last')}"
 
 
 def tell_of_copies(source: str, n_copies: int, *, are_counted: bool) -> None:
@@ -182,7 +178,7 @@ def tell_of_copies(source: str, n_copies: int, *, are_counted: bool) -> None:
     if n_copies:
         message = (
             f"{source}: {n_copies} rows repeat an earlier row of the same model and item with the same response; "
-            f"they count once. If they are repeated attempts, add: {_option('count' if are_counted else 'mean')}"
+            f"they count once. If they are repeated attempts, add: {how(repeats='count' if are_counted else 'mean')}"
         )
         warn(message, DataWarning)
 

@@ -22,7 +22,7 @@ from itembank.readers.matrix import (
     warn_of_lost,
     warn_of_partial_runs,
 )
-from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec
+from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
@@ -268,10 +268,9 @@ def _read_source(
         parts = read_each(paths, lambda path: _named(read(path), spec), progress, spec)
     asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
     if asked and source_format != "responses" and not any("metric" in part.items.columns for part in parts):
-        how = remedy("columns={'metric': '...'}", "--column metric=...")
         raise DataError(
             f"{parts[0].source}: a metric must be named by a column of a long table, got metric {shown(asked)} and no "
-            f"column metric. If another column names it, add: {how}"
+            f"column metric. If another column names it, add: {how(columns={'metric': '...'})}"
         )
     return only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec)
 

@@ -1,15 +1,14 @@
 """What cannot be read: refused in one error that says what to add to the command, or left out with a line for each."""
 
-import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, remedy, shown, warn
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, shown, warn
+from itembank.readers.reading_specs import ReadingSpec, how_to_add, how_to_name_model
 from itembank.readers.rows import ResponseRows
 from itembank.responses.labels import names_of
 from itembank.responses.responses import DEFAULT_SCENARIO
@@ -36,27 +35,11 @@ class WaysOut:
         """Say it in whole lines that can be pasted."""
         lines = []
         if self.is_mended_by_choices:
-            changed = replace(
-                spec,
-                metric=(*spec.metric, *self.metrics),
-                filter_name=(*spec.filter_name, *self.filters),
-                exclude_tasks=(*spec.exclude_tasks, *self.excluded),
-            )
-            options = {"--metric": self.metrics, "--filter": self.filters, "--exclude-task": self.excluded}
-            words = " ".join(f"{name} {shlex.quote(value)}" for name, values in options.items() for value in values)
-            lines.append(f"To read {'the rest' if self.excluded else 'them'}, add: {in_words(changed, words)}")
+            how = how_to_add(spec, metric=self.metrics, filter_name=self.filters, exclude_tasks=self.excluded)
+            lines.append(f"To read {'the rest' if self.excluded else 'them'}, add: {how}")
         if self.can_skip and not spec.skip_unusable:
-            skipping = in_words(replace(spec, skip_unusable=True), "--skip-unusable")
-            lines.append(f"To leave out what cannot be read, add: {skipping}")
+            lines.append(f"To leave out what cannot be read, add: {how_to_add(spec, skip_unusable=True)}")
         return lines
-
-
-def in_words(spec: ReadingSpec, options: str) -> str:
-    """Options of the command line; in Python the whole spec, which takes the place of other arguments."""
-    default = ReadingSpec()
-    given = [(one.name, getattr(spec, one.name)) for one in fields(spec)]
-    changed = ", ".join(f"{name}={value!r}" for name, value in given if value != getattr(default, name))
-    return remedy(f"spec=ReadingSpec({changed})", options)
 
 
 class RefusedError(DataError):
@@ -158,10 +141,9 @@ def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
         owners.setdefault(without_homes(text), set()).add(text)
     alike = [name for name, texts in owners.items() if len(texts) > 1]
     if alike:
-        by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"models must have ids that differ without home folders (~), got {shown(alike)} for several. Read each "
-            f"model's logs by themselves, and say its name ({by_name})."
+            f"model's logs by themselves, and say its name ({how_to_name_model()})."
         )
     return [replace(one, model_id=without_homes(told[one.model_id])) for one in kept]
 

@@ -1,6 +1,5 @@
 """`ResponseRows`: per-item results as rows, what every reader makes before they become a matrix."""
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,6 +9,7 @@ import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, first_few, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.reading_specs import how
 from itembank.responses.error_kinds import Errors
 from itembank.responses.labels import IdKind, named, names_of
 from itembank.responses.prompts import DIFFERS, PROMPTS, how_to_mix, join_prompts, prompt_differences, with_prompts
@@ -247,10 +247,9 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
         )
     first = unequal.row(0)
     if column == "metric":
-        one = remedy(f"metric={first[1][0]!r}", f"--metric {shlex.quote(first[1][0])}")
         return (
             f"an item must have one metric for all models, got more for {len(items)} items: {first[0]!r} has "
-            f"{shown(first[1])}. To take one where results have several, add: {one}"
+            f"{shown(first[1])}. To take one where results have several, add: {how(metric=first[1][0])}"
         )
     return (
         f"an item must belong to one {column}, got more for {len(items)} items: {shown(items)} "
@@ -260,8 +259,7 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
 
 def how_to_prefix() -> str:
     """Say how ids that start anew in each scenario become unique."""
-    option = remedy("prefix_scenario=True", "--prefix-scenario")
-    return f"If ids start anew in each, and it is to go before them, add: {option}"
+    return f"If ids start anew in each, and it is to go before them, add: {how(prefix_scenario=True)}"
 
 
 def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
@@ -307,19 +305,16 @@ def range_advice(values: FloatArray, *, has_marks: bool) -> str:
     kinds = np.unique(np.round(values, 9))
     if kinds.tolist() in ([-1.0, 1.0], [1.0, 2.0]):
         wrong, right = (f"{one:g}" for one in kinds.tolist())
-        option = remedy(f"true_value={right!r}", f"--true-value {right}")
-        return f"If {right} is right and {wrong} is wrong, add: {option}"
+        return f"If {right} is right and {wrong} is wrong, add: {how(true_value=right)}"
     marks = _marks(kinds) if has_marks else []
     rest = kinds[~np.isin(kinds, marks)]
     scale = _scale(rest)
     if marks:
         names = tuple(f"{one:g}" for one in marks)
-        python, words = [f"missing_values={names!r}"], [f"--missing {one}" for one in names]
-        if scale:
-            python, words = [*python, f"max_response={scale:g}"], [*words, f"--max-response {scale:g}"]
+        choices = {"missing_values": names, **({"max_response": scale} if scale else {})}
         are = f"{names[0]} marks an answer that is" if len(names) == 1 else f"{shown(names)} mark answers that are"
         ends = f" and the others end at {scale:g}" if scale else ""
-        return f"If {are} missing{ends}, add: {remedy(', '.join(python), ' '.join(words))}"
+        return f"If {are} missing{ends}, add: {how(**choices)}"
     low, top = float(rest[0]), float(rest[-1])
     if low < 0.0 or not np.isfinite(top):
         return "Responses must run from 0, the worst, to 1, the best: rescale them in the file."
@@ -327,7 +322,7 @@ def range_advice(values: FloatArray, *, has_marks: bool) -> str:
     if not scale:
         highest = remedy("max_response=...", "--max-response HIGHEST")
         return f"{largest} To divide by the highest that a response can be, 100 for percentages, add: {highest}"
-    option = remedy(f"max_response={scale:g}", f"--max-response {scale:g}")
+    option = how(max_response=scale)
     if scale == 100.0:
         return f"{largest} If these are percentages, add: {option}"
     lowest = f". The lowest mark, {low:g}, is then {low / scale:g} and not 0." if low > 0.0 else ""

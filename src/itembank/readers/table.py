@@ -1,7 +1,6 @@
 """Tables of results: long or wide, told from their columns."""
 
 import re
-import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -34,7 +33,7 @@ from itembank.readers.long_table import (
     types_of_columns,
     wanted_columns,
 )
-from itembank.readers.reading_specs import Format, ReadingSpec
+from itembank.readers.reading_specs import Format, ReadingSpec, how
 from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
 from itembank.readers.table_files import Type, first_rows, probable_header, read_table_file
 from itembank.readers.telling_apart import kind_of
@@ -90,10 +89,9 @@ def _ids_and_values(
     """Ids of the rows and their kind, names of the response columns, and the responses."""
     column = spec.column(key)
     if column not in table.frame.columns:
-        python = f"columns={{'{key}': '...'}}"
         raise DataError(
             f"{table.source}: there must be a column {column!r}; there are {shown(table.frame.columns, 12)}. "
-            f"If the file calls it something else, add: {remedy(python, f'--column {key}=...')}"
+            f"If the file calls it something else, add: {how(columns={key: '...'})}"
         )
     problems: list[str] = []
     found_ids = id_column(table, column, problems, name=key)
@@ -159,17 +157,15 @@ def _if_long(told: Sequence[str], others: Sequence[str]) -> str:
     """Say how a table in which models come again and again is read as a long one."""
     rest = [name for name in others if name not in told]
     item, response = (some[0] if len(some) == 1 else "..." for some in (told, rest))
-    python = f"columns={{'item_id': {item!r}, 'response': {response!r}}}"
-    words = f"--column {shlex.quote(f'item_id={item}')} --column {shlex.quote(f'response={response}')}"
-    return f" Models have several rows. If a row is one response, add: {remedy(python, words)}"
+    named = how(columns={"item_id": item, "response": response})
+    return f" Models have several rows. If a row is one response, add: {named}"
 
 
 def _how_to_leave_out(columns: Sequence[str]) -> str:
     """Say how columns that hold no responses are left out of a wide table."""
     tables = remedy("models=..., items=...", "--models, --items")
-    option = " ".join(f"--drop-column {shlex.quote(name)}" for name in columns)
     return (
-        f" To leave these out, add: {remedy(f'drop_columns={tuple(columns)!r}', option)}\nWhat is known of "
+        f" To leave these out, add: {how(drop_columns=tuple(columns))}\nWhat is known of "
         f"models and items belongs into tables of their own ({tables})."
     )
 
@@ -182,8 +178,7 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
     alike = [name for name in responses.bad if 2 * table.frame[name].n_unique() <= n_rows]
     if not alike:
         return ""
-    how = remedy(f"columns={{'scenario': {alike[0]!r}}}", f"--column scenario={shlex.quote(alike[0])}")
-    return f" If {alike[0]!r} is the scenario of an item, add: {how}\n"
+    return f" If {alike[0]!r} is the scenario of an item, add: {how(columns={'scenario': alike[0]})}\n"
 
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
@@ -273,10 +268,9 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
             words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
             n_rows = int(column.is_in(words).sum())
             if n_rows:
-                how = remedy(f"columns={{'error': {column.name!r}}}", f"--column {shlex.quote(f'error={column.name}')}")
                 warn(
                     f"{table.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses "
-                    f"count all the same. If their answers were lost, add: {how}",
+                    f"count all the same. If their answers were lost, add: {how(columns={'error': column.name})}",
                     DataWarning,
                 )
     return replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
@@ -342,9 +336,7 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     spec = _with_row_names(table, usual)
     layout = layout_of(table.frame.columns, spec)
     if layout is None:
-        by_model, by_item = (
-            remedy(f"columns={{'{name}': '...'}}", f"--column {name}=...") for name in ("model_id", "item_id")
-        )
+        by_model, by_item = (how(columns={name: "..."}) for name in ("model_id", "item_id"))
         program = remedy("ReadingSpec(jq='...')", "--jq PROGRAM")
         nested = f" Nested JSON is read by a program of jq: {program}." if ".json" in table.source else ""
         almost = _almost_long(table.frame.columns, spec)
@@ -373,8 +365,8 @@ def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:
     ids = [name for name in rest if is_called(name, ("id",))] if lacking == ["item_id"] else []
     theirs = (ids or rest)[0] if len(ids) == 1 or len(rest) == 1 else "..."
     is_told = " and ".join(f"{name!r} is {ours}" for ours, name in known.items())
-    how = remedy(f"columns={{'{lacking[0]}': {theirs!r}}}", f"--column {shlex.quote(f'{lacking[0]}={theirs}')}")
-    return f" If a row is one response, {is_told}, and another column {lacking[0]}, add: {how}\n"
+    named = how(columns={lacking[0]: theirs})
+    return f" If a row is one response, {is_told}, and another column {lacking[0]}, add: {named}\n"
 
 
 def _with_row_names(table: Table, spec: ReadingSpec) -> ReadingSpec:

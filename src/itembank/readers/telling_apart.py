@@ -4,7 +4,6 @@ Numbers of several tasks or judges are never counted or averaged as if they were
 name of the column and what to write.
 """
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,10 +13,9 @@ from typing import Any, Final, Literal
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
+from itembank.errors import DataError, DataWarning, first_few, shown, warn
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.reading_specs import ReadingSpec, Repeats
-from itembank.readers.refusals import in_words
+from itembank.readers.reading_specs import ReadingSpec, Repeats, how, how_to_add
 from itembank.readers.rows import OtherColumns, ResponseRows, can_be_counted
 from itembank.responses.labels import come_again, first_in_group, named, names_of, numbered
 
@@ -187,27 +185,21 @@ def _advice(
         if kind in WHAT_TO_DO:
             lines.append(f"{text}: {WHAT_TO_DO[kind]}.")
             continue
-        as_epochs = replace(spec, columns={**spec.columns, "epoch": name}, repeats=repeats)
-        attempts = in_words(as_epochs, f"--column {shlex.quote(f'epoch={name}')} --repeats {repeats}")
-        only = f"{name}={values[name][0]}"
-        one = remedy(f"where={{{name!r}: {values[name][0]!r}}}", f"--where {shlex.quote(only)}")
+        attempts = how_to_add(spec, columns={"epoch": name}, repeats=repeats)
+        one = how(where={name: values[name][0]})
         lines.append(f"{text}. If it numbers attempts, add: {attempts}; if not, take one of its values: {one}.")
-    options, changed = _options({name: (kind, values[name]) for name, kind in kinds.items()}, others, spec)
-    if options:
-        if not is_settled and spec.repeats == "error":
-            options, changed = f"{options} --repeats {repeats}", replace(changed, repeats=repeats)
-        lines.append(f"\nTo read them, add: {in_words(changed, options)}")
+    choices = _choices({name: (kind, values[name]) for name, kind in kinds.items()}, others)
+    if choices:
+        choices |= {"repeats": repeats} if not is_settled and spec.repeats == "error" else {}
+        lines.append(f"\nTo read them, add: {how_to_add(spec, **choices)}")
     name = next(iter(values))
-    drop = remedy(f"drop_columns=({name!r},)", f"--drop-column {shlex.quote(name)}")
-    epoch = remedy(f"columns={{'epoch': {name!r}}}", f"--column {shlex.quote(f'epoch={name}')}")
+    drop, epoch = how(drop_columns=(name,)), how(columns={"epoch": name})
     lines.append(f"\nA column that says nothing of this is left out by {drop}; one of attempts is told by {epoch}.")
     return " ".join(lines).replace(" \n", "\n")
 
 
-def _options(
-    parts: Mapping[str, tuple[Kind, list[str]]], others: OtherColumns, spec: ReadingSpec
-) -> tuple[str, ReadingSpec]:
-    """Return the options, and the spec, that take each column for what its name says it is."""
+def _choices(parts: Mapping[str, tuple[Kind, list[str]]], others: OtherColumns) -> dict[str, Any]:
+    """Return the choices of a `ReadingSpec` that take each column for what its name says it is."""
     ours = others.ours
     of: dict[Kind, list[str]] = {}
     for name, (kind, _) in parts.items():
@@ -227,12 +219,8 @@ def _options(
     if metrics:
         more["metric"] = (parts[metrics[0]][1][0],)
     where = {name: parts[name][1][0] for name in (*metrics[1:], *of.get("judge", []), *of.get("prompt", []))}
-    words = [f"--column {shlex.quote(f'{name}={theirs}')}" for name, theirs in columns.items()]
-    words += ["--prefix-scenario"] * ("prefix_scenario" in more)
-    words += [f"--metric {shlex.quote(name)}" for name in more.get("metric", ())]
-    words += [f"--where {shlex.quote(f'{name}={value}')}" for name, value in where.items()]
-    changed = replace(spec, columns={**spec.columns, **columns}, where={**spec.where, **where}, **more)
-    return " ".join(words), changed
+    choices = {"columns": columns, **more, "where": where}
+    return {name: value for name, value in choices.items() if value}
 
 
 def _tell_of_several(rows: ResponseRows, is_answered: BoolArray, others: OtherColumns, spec: ReadingSpec) -> None:
@@ -246,9 +234,9 @@ def _tell_of_several(rows: ResponseRows, is_answered: BoolArray, others: OtherCo
         if differing.size:
             names = shown(owners[what].gather(differing).to_list())
             values = names_of(column).to_list()
-            options, changed = _options({name: (kind, values)}, others, spec)
+            how_to = how_to_add(spec, **_choices({name: (kind, values)}, others))
             warn(
                 f"{rows.source}: {differing.size} {what}s have several values of {name!r} ({shown(values, 3)}), and "
-                f"count as one each: {names}. To tell them apart, add: {in_words(changed, options)}",
+                f"count as one each: {names}. To tell them apart, add: {how_to}",
                 DataWarning,
             )

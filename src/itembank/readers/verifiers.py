@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError, remedy
+from itembank.errors import DataError
 from itembank.files.documents import read_json
 from itembank.readers.collecting import laid_out
 from itembank.readers.json_files import Record, each_record, mapping
 from itembank.readers.logged import content_digest
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.responses.error_kinds import error_kind
 
 
@@ -61,6 +61,7 @@ def _about(file: Path, spec: ReadingSpec) -> tuple[str, str]:
     environment, _, model = file.absolute().parent.parent.name.partition("--")
     name = spec.model_id or told.get("model") or model.replace("--", "/", 1)
     if not name:
-        by_name = remedy("model_id='...'", "--model-id NAME")
-        raise DataError(f"{file}: the model is unknown: there is no metadata.json beside it. Name it: {by_name}.")
+        raise DataError(
+            f"{file}: the model is unknown: there is no metadata.json beside it. Name it: {how_to_name_model()}."
+        )
     return str(name), str(told.get("env_id") or (environment if model else ""))
