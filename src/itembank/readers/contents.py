@@ -71,11 +71,11 @@ class Prompted:
         return self.settings.get("chat_template") is not True and bool((self.hashes != NO_HASH).any())
 
 
-def item_prompts(runs: Sequence[Prompted], n_items: int, spec: ReadingSpec) -> list[pl.Series]:
-    """Return the columns of the item table that say how each item was asked; none where nobody tells."""
+def item_prompts(runs: Sequence[Prompted], tasks: pl.Series, spec: ReadingSpec) -> list[pl.Series]:
+    """Return the columns that say how each item, whose task is told, was asked; none where nobody tells."""
     rows, hashes = np.concatenate([run.items for run in runs]), np.concatenate([run.hashes for run in runs])
-    first, differing = first_in_group(rows, n_items, hashes)
-    is_mixed = np.zeros(n_items, dtype=np.bool_)
+    first, differing = first_in_group(rows, tasks.len(), hashes)
+    is_mixed = np.zeros(tasks.len(), dtype=np.bool_)
     is_mixed[rows[differing]] = True
     by_task: dict[str, list[Prompted]] = {}
     for run in runs:
@@ -92,17 +92,12 @@ def item_prompts(runs: Sequence[Prompted], n_items: int, spec: ReadingSpec) -> l
             )
     columns = []
     if (first >= 0).any():
-        table = pl.DataFrame({PROMPT_HASH: pl.Series(hash_texts(first), dtype=pl.String), "is_mixed": is_mixed})
-        columns.append(
-            table.select(pl.when("is_mixed").then(pl.lit(DIFFERS)).otherwise(PROMPT_HASH).alias(PROMPT_HASH))
-        )
-    texts = [settings_text(joined_settings(run.settings for run in group)) for group in by_task.values()]
-    if any(texts):
-        place = dict(zip(by_task, range(len(by_task)), strict=True))
-        of_item = np.zeros(n_items, dtype=np.int64)
-        of_item[rows] = np.repeat([place[run.task] for run in runs], [run.items.size for run in runs])
-        columns.append(pl.Series(PROMPT_SETTINGS, texts, dtype=pl.String).gather(of_item).to_frame())
-    return [frame.to_series() for frame in columns]
+        hashed = pl.Series(PROMPT_HASH, hash_texts(first), dtype=pl.String)
+        columns.append(hashed.scatter(np.flatnonzero(is_mixed), DIFFERS))
+    texts = {task: settings_text(joined_settings(run.settings for run in group)) for task, group in by_task.items()}
+    if any(texts.values()):
+        columns.append(tasks.replace_strict(texts, return_dtype=pl.String).alias(PROMPT_SETTINGS))
+    return columns
 
 
 def _mixture(runs: Sequence[Prompted], is_mixed: BoolArray) -> str:

@@ -176,7 +176,7 @@ def rows_of_runs(
         Prompted(run.model_id, run.task, run.run.settings.get(run.task, {}), *own)
         for run, *own in zip(runs, np.split(items, ends), np.split(hashes, ends), strict=True)
     ]
-    prompts = item_prompts(prompted, first.height, spec)
+    prompts = item_prompts(prompted, first["task"], spec)
     told = {
         "n_trials": pl.col("n_trials").fill_null(1),  # of runs whose logs do not count attempts
         "attempt": pl.col("attempt").cast(pl.String).fill_null("").cast(pl.Categorical),

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import DataError, DataWarning, first_few, shown, warn
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec, Repeats, how, how_to_add
 from itembank.readers.rows import OtherColumns, ResponseRows, can_be_counted
 from itembank.responses.labels import come_again, first_in_group, named, names_of, numbered
@@ -71,40 +71,43 @@ def _plain(name: str) -> str:
 class _Repeated:
     """Rows with a response whose model and item have several."""
 
-    group: IntArray  # (n_rows,): pair of model and item, from 0
-    response: FloatArray  # (n_rows,)
-    columns: Mapping[str, IntArray]  # What the source tells beside, each (n_rows,): number of its name, -1 for none
-    names: Mapping[str, pl.Series]  # The names of each column
+    rows: pl.DataFrame  # `group` (pair of model and item, from 0), `response`, `attempt`
+    columns: Mapping[str, pl.Series]  # What the source tells beside, each (n_rows,)
 
     @property
     def n_groups(self) -> int:
         """Number of pairs."""
-        return int(self.group.max()) + 1
+        return self.rows["group"].n_unique()
+
+    def distinct(self, *columns: pl.Series) -> pl.DataFrame:
+        """Return the different rows of some columns, of whatever names: `0`, `1`, ..."""
+        return pl.DataFrame([column.alias(str(place)) for place, column in enumerate(columns)]).unique()
 
     def share(self, name: str) -> float:
         """Share of the pairs whose rows have several values in a column."""
-        _, differing = first_in_group(self.group, self.n_groups, self.columns[name])
-        return np.unique(self.group[differing]).size / self.n_groups
+        values = self.distinct(self.rows["group"], self.columns[name]).drop_nulls()
+        return values["0"].filter(values["0"].is_duplicated()).n_unique() / self.n_groups
 
-    def are_unique(self, names: Sequence[str], seeds: IntArray) -> bool:
-        """Whether no two rows of a pair have the same seed and the same values in these columns."""
-        key = self.group
-        for index in (seeds, *(self.columns[name] for name in names)):
-            key = np.unique(key * (int(index.max(initial=0)) + 2) + index + 1, return_inverse=True)[1]
-        return np.unique(key).size == key.size
+    def are_unique(self, names: Sequence[str], *, by_attempt: bool = True) -> bool:
+        """Whether no two rows of a pair have the same values in these columns (and the same attempt)."""
+        key = [
+            self.rows["group"],
+            *([self.rows["attempt"]] if by_attempt else []),
+            *(self.columns[one] for one in names),
+        ]
+        return self.distinct(*key).height == self.rows.height
 
     def is_designed(self, name: str) -> bool:
         """Whether a column looks like a part of a design: few values, each in half of the pairs at least."""
-        index, names = self.columns[name], self.names[name]
-        if self.n_groups < 3 or not 2 <= names.len() <= FEW_VALUES or (index < 0).any():
+        column, response = self.columns[name], self.rows["response"]
+        if self.n_groups < 3 or column.null_count() or not 2 <= column.n_unique() <= FEW_VALUES:
             return False
-        if names.str.contains(r"^-?\d*\.\d+$").any():  # a measurement
+        if column.str.contains(r"^-?\d*\.\d+$").any():  # a measurement
             return False
-        code = np.unique(self.response, return_inverse=True)[1]
-        if np.unique(code * names.len() + index).size == np.unique(code).size:  # the response once more
+        if self.distinct(response, column).height == response.n_unique():  # the response once more
             return False
-        pairs = np.unique(self.group * names.len() + index) % names.len()
-        return bool((np.bincount(pairs) >= OFTEN * self.n_groups).all())
+        n_pairs = self.distinct(self.rows["group"], column)["1"].value_counts()["count"]
+        return bool((n_pairs >= OFTEN * self.n_groups).all())
 
 
 def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> ResponseRows:
@@ -122,35 +125,30 @@ def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> Respons
         return rows
     repeated = np.flatnonzero(is_repeated)
     table = rows.others.load(rows.others.names)
+    nothing = pl.Series([None] * rows.n_rows, dtype=pl.String)
+    attempts = rows.frame["attempt"].cast(pl.String) if "attempt" in rows.frame.columns else nothing
     group = np.unique(cell[repeated], return_inverse=True)[1]
-    again = {column.name: column.gather(repeated) for column in table}
-    names = {name: names_of(column) for name, column in again.items()}
-    columns = {name: numbered(column, names[name]) for name, column in again.items()}
-    found = _Repeated(group, rows.response[repeated], columns, names)
-    nothing = np.full(repeated.size, -1, dtype=np.int64)
-    has_attempts = "attempt" in rows.frame.columns
-    seeds = numbered(rows.frame["attempt"].gather(repeated)) if has_attempts else nothing
-    parts, attempts = _parts_and_attempts(found, seeds)
+    told = pl.DataFrame({"group": group, "response": rows.response[repeated], "attempt": attempts.gather(repeated)})
+    found = _Repeated(told, {column.name: column.gather(repeated) for column in table})
+    parts, numbering = _parts_and_attempts(found)
     if parts:
         first = repeated[np.unique(group, return_index=True)[1]]
         where = first_few(named(rows.frame, first), found.n_groups)
-        values = {name: names[name].to_list() for name in parts}
-        advice = _advice(values, rows.others, spec, found, is_settled=found.are_unique(parts, nothing))
+        values = {name: names_of(found.columns[name]).to_list() for name in parts}
+        advice = _advice(values, rows.others, spec, found)
         raise DataError(
             f"{rows.source}: one model must have one response to an item, got several for {found.n_groups} pairs: "
             f"{where}. {advice}"
         )
-    if not attempts:
+    if not numbering:
         return rows
-    warn(f"{rows.source}: {shown(attempts)} numbers repeated attempts: read it as epoch.", DataWarning)
-    known = [table[name] for name in attempts]
-    known += [rows.frame["attempt"].cast(pl.String)] if has_attempts else []
+    warn(f"{rows.source}: {shown(numbering)} numbers repeated attempts: read it as epoch.", DataWarning)
+    known = [*(table[name] for name in numbering), attempts]
     joined = pl.select(pl.concat_str(known, separator="/", ignore_nulls=True)).to_series()
-    attempt = joined.replace("", None).cast(pl.Categorical)
-    return replace(rows, frame=rows.frame.with_columns(attempt=attempt))
+    return replace(rows, frame=rows.frame.with_columns(attempt=joined.replace("", None).cast(pl.Categorical)))
 
 
-def _parts_and_attempts(found: _Repeated, seeds: IntArray) -> tuple[list[str], Sequence[str]]:
+def _parts_and_attempts(found: _Repeated) -> tuple[list[str], Sequence[str]]:
     """Columns that tell rows of a pair apart and are none of attempts; else those that number its attempts."""
     shares = {name: share for name in found.columns if (share := found.share(name)) > 0.0}
     kinds = {name: kind_of(name) for name in shares}
@@ -162,10 +160,10 @@ def _parts_and_attempts(found: _Repeated, seeds: IntArray) -> tuple[list[str], S
         or (kind not in {"attempt", "unknown"} and shares[name] >= OFTEN)
     ]
     attempts = [name for name, kind in kinds.items() if kind == "attempt"]
-    if not found.are_unique([*parts, *attempts], seeds):
+    if not found.are_unique([*parts, *attempts]):
         others = [name for name, kind in kinds.items() if kind == "unknown" and found.is_designed(name)][:FEW_VALUES]
-        parts += next((one for one in _some(others) if found.are_unique([*parts, *attempts, *one], seeds)), ())
-    return parts, next((one for one in _some(attempts) if found.are_unique(one, seeds)), ())
+        parts += next((one for one in _some(others) if found.are_unique([*parts, *attempts, *one])), ())
+    return parts, next((one for one in _some(attempts) if found.are_unique(one)), ())
 
 
 def _some(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -173,12 +171,10 @@ def _some(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return (one for size in (1, 2) for one in combinations(names, size))
 
 
-def _advice(
-    values: Mapping[str, list[str]], others: OtherColumns, spec: ReadingSpec, found: _Repeated, *, is_settled: bool
-) -> str:
+def _advice(values: Mapping[str, list[str]], others: OtherColumns, spec: ReadingSpec, found: _Repeated) -> str:
     """Say which columns tell rows apart, by their values, and what is to be written."""
     kinds = {name: kind_of(name) for name in values}
-    repeats: Repeats = "count" if can_be_counted(found.response) else "mean"
+    repeats: Repeats = "count" if can_be_counted(found.rows["response"].to_numpy()) else "mean"
     lines = []
     for name, kind in kinds.items():
         text = f"{name!r} ({shown(values[name], 3)}) tells them apart"
@@ -190,6 +186,7 @@ def _advice(
         lines.append(f"{text}. If it numbers attempts, add: {attempts}; if not, take one of its values: {one}.")
     choices = _choices({name: (kind, values[name]) for name, kind in kinds.items()}, others)
     if choices:
+        is_settled = found.are_unique([*values], by_attempt=False)
         choices |= {"repeats": repeats} if not is_settled and spec.repeats == "error" else {}
         lines.append(f"\nTo read them, add: {how_to_add(spec, **choices)}")
     name = next(iter(values))
