@@ -18,7 +18,8 @@ from itembank.readers.lm_eval_files import renamed
 from itembank.readers.logged import LogKind, rows_of_runs, rows_together
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened, wanted
-from itembank.readers.rows import ResponseRows, row_problems
+from itembank.readers.rows import ResponseRows
+from itembank.readers.settling import row_problems
 from itembank.responses.error_kinds import NO_ANSWER
 
 KIND = LogKind(

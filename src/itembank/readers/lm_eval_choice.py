@@ -9,10 +9,9 @@ import numpy as np
 from itembank.errors import did_you_mean, remedy, shown
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.lm_eval_samples import Metric, Options, Samples
-from itembank.readers.matrix import POOLED
 from itembank.readers.reading_specs import ReadingSpec, Response, choices_for, how
 from itembank.readers.refusals import WaysOut
-from itembank.readers.rows import range_advice
+from itembank.readers.settling import POOLED, range_advice
 from itembank.responses.choice_scores import (
     bits_per_byte,
     choice_accuracy,

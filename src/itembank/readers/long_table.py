@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, shown, warn
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
+from itembank.numerics.arrays import IntArray
 from itembank.readers.chosen_rows import chosen_rows, is_row_number, parts_of
 from itembank.readers.columns import (
     ResponseNumbers,
@@ -29,91 +29,13 @@ from itembank.readers.rows import (
     ResponseRows,
     how_to_prefix,
     rename_model,
-    row_problems,
 )
+from itembank.readers.settling import row_problems, settle_rows
 from itembank.readers.table_files import NAME, NUMBER, Type
-from itembank.responses.error_kinds import ERROR, NO_ANSWER, is_called
+from itembank.responses.error_kinds import is_called
 from itembank.responses.labels import first_told, named, names_of, number_of_pair, numbered
 from itembank.responses.opening import Table
 from itembank.responses.prompts import DIFFERS, JUDGE, PROMPT_SETTINGS, how_to_mix, settings_text
-from itembank.responses.responses import MOST_TRIALS
-
-AGREEMENT = 0.005
-"""How far a response may be from n_correct / n_trials: responses are often written with two decimals."""
-
-
-def settle_counts(
-    values: Mapping[str, FloatArray | None],  # `response`, `n_trials`, `n_correct`, each (n_rows,); NaN where missing
-    spec: ReadingSpec,  # `n_correct` counts only where the response column is the usual one
-    source: str,
-    pairs: Callable[[IntArray], list[str]],  # Names the first few of some rows
-    problems: list[str],  # What is wrong is added to it
-) -> tuple[FloatArray, IntArray | None]:
-    """Find responses and trials of the rows, and say what cannot be.
-
-    Responses, (n_rows,), are n_correct / n_trials where both are known, else as given, divided by the maximum; NaN
-    where missing. Trials, (n_rows,), are 1 for a response of unknown trials, 0 where the response is missing; None when
-    none are known.
-    """
-    given, trials = values["response"], values["n_trials"]
-    correct = values["n_correct"] if spec.response_column == "response" else None
-    known = next(one for one in values.values() if one is not None)
-    nothing = np.full(known.shape, np.nan)
-    given = nothing if given is None else given if spec.max_response == 1.0 else given / spec.max_response
-    if trials is None and correct is None:
-        return given, None
-    trials, correct = nothing if trials is None else trials, nothing if correct is None else correct
-    with np.errstate(invalid="ignore"):
-        has_correct, has_trials, is_zero = ~np.isnan(correct), ~np.isnan(trials), trials == 0.0
-        is_possible = (correct >= 0.0) & (correct <= trials)
-        has_counts = has_correct & (trials >= 1.0) & is_possible
-        ratio = np.divide(correct, trials, out=np.full(correct.shape, np.nan), where=has_counts)
-        response = np.where(has_counts, ratio, given)
-        is_count = (trials >= 0.0) & (trials == np.floor(trials)) & (trials < MOST_TRIALS)
-        rules: tuple[tuple[str, BoolArray, Callable[[int], str]], ...] = (
-            (
-                "n_correct must come with n_trials",
-                has_correct & ~has_trials,
-                lambda row: f"{correct[row]:g} of unknown",
-            ),
-            (
-                "n_correct must be a whole number from 0 to n_trials",
-                has_correct & (trials >= 0.0) & (~is_possible | (correct != np.floor(correct))),
-                lambda row: f"{correct[row]:g} of {trials[row]:g}",
-            ),
-            (
-                "response must be n_correct / n_trials where all three are given",
-                has_counts & (np.abs(given - ratio) > AGREEMENT),
-                lambda row: f"{correct[row]:g} of {trials[row]:g}, response {given[row]:g}",
-            ),
-            (
-                f"n_trials must be a whole number below {MOST_TRIALS:,}, and at least 1 where there is a response",
-                # successes among zero trials are told by another rule
-                (has_trials & ~is_count) | (is_zero & ~np.isnan(response) & ~(correct > 0.0)),
-                lambda row: f"{trials[row]:g}",
-            ),
-        )
-    for what, is_broken, text in rules:
-        rows = np.flatnonzero(is_broken)
-        if rows.size:
-            where = [f"{pair} ({text(row)})" for pair, row in zip(pairs(rows), rows[:N_SHOWN].tolist(), strict=True)]
-            problems.append(f"{what}, got {rows.size} rows with something else: {first_few(where, rows.size)}.")
-    empty = np.flatnonzero(is_zero & np.isnan(response) & ~(correct > 0.0))
-    if empty.size:
-        names = first_few(pairs(empty), empty.size)
-        warn(f"{source}: {empty.size} rows have zero trials and count as missing: {names}.", DataWarning)
-    if not has_trials.any():
-        return response, None
-    shares = np.flatnonzero(~has_trials & (response > 0.0) & (response < 1.0))
-    if shares.size:
-        warn(
-            f"{source}: {shares.size} responses between 0 and 1 have no n_trials, though others have, and count as "
-            f"one trial each: {first_few(pairs(shares), shares.size)}. Give theirs, or read them apart.",
-            DataWarning,
-        )
-    is_known = has_trials & (trials >= 1.0) & (trials < MOST_TRIALS)
-    counted = np.where(is_known, trials, 1.0).astype(np.int64)
-    return response, np.where(np.isnan(response), 0, counted)
 
 
 def wanted_columns(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
@@ -172,29 +94,17 @@ def rows_of_long(table: Table, spec: ReadingSpec) -> ResponseRows:
     pairs = partial(named, frame)
     read = {name: _numbers(table, spec, name, pairs, problems) for name in _NUMBER_COLUMNS}
     values = {name: None if found is None else found.values[:, 0] for name, found in read.items()}
-    response, trials = settle_counts(values, spec, table.source, pairs, problems)
     words = None if read["response"] is None else read["response"].errors
-    values["words"] = None if words is None else words[:, 0].astype(np.float64)
-    lost = _lost(table, spec, response, values, problems)
-    if lost is not None:
-        is_gone = (lost[0] > 0) if values["n_errors"] is None or trials is None else (lost[0] > 0) & (trials == 0)
-        n_scored = int(np.count_nonzero(is_gone & (response > 0.0)))
-        if n_scored:
-            warn(
-                f"{table.source}: {n_scored} rows have an error and a response above 0 all the same. Their answers are "
-                f"lost; if such responses count, leave the errors out ({how(columns={'error': ''})}).",
-                DataWarning,
-            )
-        response = np.where(is_gone, np.nan, response)
-        trials = None if trials is None else np.where(is_gone, 0, trials)
+    told = _told_errors(table, spec, None if words is None else words[:, 0].astype(np.int64), problems)
+    settled = settle_rows(values, told, spec, table.source, pairs=pairs, problems=problems)
     scenario = optional_names(table, spec.column("scenario"))
     if spec.prefix_scenario:
         frame = frame.with_columns(item_id=_prefixed(frame["item_id"], scenario, spec))
         kinds["item_id"] = "text"
-    known = {"response": response, "n_trials": trials, "attempt": _attempts(table, spec)}
-    known |= dict(zip(("n_errors", "error"), lost or (None, None), strict=True))
-    known |= {unit: cost for unit in COST_COLUMNS if (cost := values[unit]) is not None and not np.isnan(cost).all()}
-    frame = frame.with_columns(pl.Series(name, one) for name, one in known.items() if one is not None)
+    costs = {unit: one for unit in COST_COLUMNS if (one := values[unit]) is not None and not np.isnan(one).all()}
+    attempt = _attempts(table, spec)
+    frame = frame.with_columns(pl.Series(name, one) for name, one in (settled | costs).items())
+    frame = frame if attempt is None else frame.with_columns(attempt.alias("attempt"))
     rows = ResponseRows(
         *(table.source, frame, names_of(frame["model_id"]).to_frame("model_id")),
         _item_table(table, spec, frame, scenario, problems),
@@ -216,46 +126,21 @@ def _attempts(table: Table, spec: ReadingSpec) -> pl.Series | None:
     return pl.select(joined).to_series().replace("\0", None).cast(pl.Categorical)
 
 
-def _lost(
-    table: Table,
-    spec: ReadingSpec,
-    response: FloatArray,
-    values: Mapping[str, FloatArray | None],  # as of `settle_counts`; `words`: kinds of errors in place of responses
-    problems: list[str],
-) -> tuple[IntArray, IntArray] | None:
-    """Count the lost attempts of each row, and tell their kind; None where none was lost.
-
-    A row tells them by its columns `error` and `n_errors`, or by a word in place of its response. A row that has no
-    response and tells nothing lost it for no reason that is known, unless it has zero trials.
-    """
-    words, column = values["words"], spec.column("error")
-    is_told = words is not None or values["n_errors"] is not None or column in table.frame.columns
-    if not is_told and not np.isnan(response).any():
-        return None
-    kind = np.zeros(response.shape, dtype=np.int64) if words is None else words.astype(np.int64)
-    told = error_codes(table.frame[column]) if column and column in table.frame.columns else kind
-    if told is None:
-        what = f"{column} must hold texts of errors, or true and false, got numbers"
-        if "error" in spec.columns and not is_called(column, ("error",)):
-            problems.append(f"{what}. Name the column that tells whether an answer was lost, or none.")
-        else:
-            warn(f"{table.source}: {what}; the column is left out.", DataWarning)
-        told = kind
-    kind = np.maximum(kind, told)
-    trials, counted = values["n_trials"], values["n_errors"]
-    each = np.ones(response.shape) if trials is None else np.clip(np.nan_to_num(trials, nan=1.0), 1.0, MOST_TRIALS)
-    n = np.where(kind > 0, each, 0.0).astype(np.int64)
-    if counted is not None:
-        bad = ~(np.isnan(counted) | ((counted >= 0.0) & (counted == np.floor(counted)) & (counted < MOST_TRIALS)))
-        if bad.any():
-            problems.append(f"n_errors must be a whole number of at least 0, got {int(bad.sum())} rows with another.")
-            return None
-        n = np.nan_to_num(counted).astype(np.int64)
-        kind = np.where(n == 0, 0, np.where(kind == 0, ERROR, kind))
+def _told_errors(table: Table, spec: ReadingSpec, words: IntArray | None, problems: list[str]) -> IntArray | None:
+    """Kind of the error that each row tells, by a word in place of its response or by its column; None without any."""
+    column = spec.column("error")
+    if column not in table.frame.columns:
+        return words
+    told = error_codes(table.frame[column])
+    nothing = np.zeros(table.frame.height, dtype=np.int64) if words is None else words
+    if told is not None:
+        return np.maximum(told, nothing)
+    what = f"{column} must hold texts of errors, or true and false, got numbers"
+    if "error" in spec.columns and not is_called(column, ("error",)):
+        problems.append(f"{what}. Name the column that tells whether an answer was lost, or none.")
     else:
-        is_silent = np.isnan(response) & (kind == 0) & (True if trials is None else trials != 0.0)
-        n, kind = np.where(is_silent, each, n).astype(np.int64), np.where(is_silent, NO_ANSWER, kind)
-    return (n, kind) if n.any() else None
+        warn(f"{table.source}: {what}; the column is left out.", DataWarning)
+    return nothing
 
 
 _NUMBER_COLUMNS = ("response", "n_trials", "n_correct", "n_errors", *COST_COLUMNS)
@@ -358,22 +243,6 @@ def other_names(columns: Sequence[str], spec: ReadingSpec) -> list[str]:
 def our_names(columns: Sequence[str], spec: ReadingSpec) -> dict[str, str]:
     """Return what a table calls our columns, as far as it has them."""
     return {name: theirs for name in LONG_COLUMNS if (theirs := spec.column(name)) in columns}
-
-
-def _two_scenarios(name: str, items: pl.Series, column: pl.Series, first: pl.Series, differing: IntArray) -> str:
-    """Say that rows of an item differ in what must be the same for all; `first`, (n_rows,), is what they must have."""
-    unlike = pl.DataFrame({"item": items, "first": first, "other": column})[differing].unique(
-        "item", keep="first", maintain_order=True
-    )
-    rows = unlike.cast(pl.String).head(N_SHOWN).rows()
-    if name == CONTENT:
-        names = shown([item for item, *_ in rows])
-        return f"an item must ask the same in all rows, got another content for {unlike.height} items: {names}."
-    found = [f"{item!r} in {one!r} and {other!r}" for item, one, other in rows]
-    return (
-        f"an item must belong to one {name}, got more for {unlike.height} items: {first_few(found, unlike.height)}. "
-        f"{how_to_prefix()}"
-    )
 
 
 def _prefixed(items: pl.Series, scenario: pl.Series | None, spec: ReadingSpec) -> pl.Series:

@@ -34,7 +34,8 @@ from itembank.readers.long_table import (
     wanted_columns,
 )
 from itembank.readers.reading_specs import Format, ReadingSpec, how
-from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
+from itembank.readers.rows import OtherColumns, ResponseRows, rename_model
+from itembank.readers.settling import row_problems
 from itembank.readers.table_files import Type, first_rows, probable_header, read_table_file
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import ERROR_COLUMNS, NO_ANSWER, STATUS_COLUMNS, is_called, is_error_word, is_of_run

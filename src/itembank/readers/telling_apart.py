@@ -16,7 +16,8 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, first_few, shown, warn
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec, Repeats, how, how_to_add
-from itembank.readers.rows import OtherColumns, ResponseRows, can_be_counted
+from itembank.readers.rows import OtherColumns, ResponseRows
+from itembank.readers.settling import can_be_counted
 from itembank.responses.labels import come_again, first_in_group, named, names_of, numbered
 
 Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "unknown"]
