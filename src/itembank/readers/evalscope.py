@@ -13,8 +13,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.indented import read_indented
 from itembank.readers.json_files import Record, each_record, listed, mapping
 from itembank.readers.lm_eval_files import Run, SampleFile
-from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
 
@@ -55,7 +54,7 @@ def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
         task, equals, name = asked.rpartition("=")
         names += [asked, f"{task}{equals}{METRIC}"] if name == OLD_METRIC else [asked]
     spec = replace(spec, metric=tuple(dict.fromkeys(names)))
-    return harness_rows(KIND, _file, _samples, paths, spec, progress=progress)
+    return harness_rows(KIND, _file, _answers, paths, spec, progress=progress)
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:
@@ -71,15 +70,11 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     return SampleFile(path, task, "", run, spec.model_id or model)
 
 
-def _samples(file: SampleFile) -> Samples:
-    return samples_of(file, list(_answers(file.path)))
-
-
-def _answers(path: Path) -> Iterator[LoggedAnswer]:
-    predictions = _predictions(path)
-    for record in each_record(path):
+def _answers(file: SampleFile) -> Iterator[LoggedAnswer]:
+    predictions = _predictions(file.path)
+    for record in each_record(file.path):
         if not is_evalscope(record):
-            raise DataError(f"{path}: every line must be a review with a score, got one without.")
+            raise DataError(f"{file.path}: every line must be a review with a score, got one without.")
         yield from _new(record, predictions) if "sample_score" in record else _old(record)
 
 

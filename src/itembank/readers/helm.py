@@ -14,8 +14,7 @@ from itembank.errors import DataError, DataWarning, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, each_record, first_record, listed, mapping
 from itembank.readers.lm_eval_files import Run, SampleFile
-from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
 
@@ -38,10 +37,7 @@ def helm_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
     """Read run folders of HELM, folders of them, or their ``per_instance_stats.json``."""
     left_out: Counter[str] = Counter()
 
-    def read(file: SampleFile) -> Samples:
-        return samples_of(file, _answers(file.path, left_out))
-
-    rows = harness_rows(KIND, _file, read, paths, spec, progress=progress)
+    rows = harness_rows(KIND, _file, lambda file: _answers(file.path, left_out), paths, spec, progress=progress)
     if left_out:
         parts = [f"{n} {what}" for what, n in left_out.items()]
         warn(f"left out of the runs of HELM, which counts them apart: {', '.join(parts)}.", DataWarning)

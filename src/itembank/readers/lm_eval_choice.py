@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import escape
+from typing import TypeAlias
 
 import numpy as np
 
@@ -75,19 +76,19 @@ CHOICE_METRICS = frozenset(METRIC_OF_RESPONSE.values())
 """Taken only when asked for."""
 
 
-def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:
-    """Name of the metric to take for a task, and what is in the way of it (empty when nothing)."""
+Chosen: TypeAlias = tuple[str, str]
+"""A name, and what is in the way of it; one of the two is empty."""
+
+
+def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> Chosen:
+    """Name of the metric to take for a task."""
     names = list(dict.fromkeys(name for one in samples for name in one.metrics))
-    wanted = choices_for(task, spec.metric)
-    if not wanted and spec.response != "metric":
-        wanted = [METRIC_OF_RESPONSE[spec.response]]
+    made = [METRIC_OF_RESPONSE[spec.response]] if spec.response != "metric" else []
+    wanted = choices_for(task, spec.metric) or made
     if wanted:
-        known = [name for name in wanted if name in names]
-        if not known:
-            near = did_you_mean(wanted, names)
-            return "", f"unknown metric {shown(wanted)} for task {task!r}: it has {shown(names, 20)}.{near}"
-        problem = _metric_problem(known[0], samples, spec, is_chosen=True)
-        return known[0], f"task {task!r}: {problem}." if problem else ""
+        name, problem = _asked("metric", task, wanted, names)
+        problem = problem or _metric_problem(name, samples, spec, is_chosen=True)
+        return name, f"task {task!r}: {problem}." if name and problem else problem
     names = [name for name in names if name not in CHOICE_METRICS]
     problems = {name: _metric_problem(name, samples, spec, is_chosen=False) for name in names}
     usable = [name for name in names if not problems[name]]
@@ -99,32 +100,31 @@ def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
     return _default("metric", task, usable, DEFAULT_METRICS, notes)
 
 
-def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:
-    """Name of the filter to take for a task, and what is in the way of it (empty when nothing)."""
+def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> Chosen:
+    """Name of the filter to take for a task."""
     names = list(dict.fromkeys(name for one in samples for name in one.filters))
     wanted = choices_for(task, spec.filter_name)
     if wanted:
-        known = [name for name in wanted if name in names]
-        if not known:
-            near = did_you_mean(wanted, names)
-            return "", f"unknown filter {shown(wanted)} for task {task!r}: it has {shown(names, 20)}.{near}"
-        chosen, problem = known[0], ""
+        chosen, problem = _asked("filter", task, wanted, names)
     elif len(names) == 1:
         chosen, problem = names[0], ""
     else:
         chosen, problem = _default("filter", task, names, DEFAULT_FILTERS, notes)
-    if problem:
-        return "", problem
     without = [str(one.file.path) for one in samples if chosen not in one.filters]
-    if without:
-        return (
-            "",
-            f"task {task!r}: every run must have the filter {chosen!r}, got {len(without)} without: {shown(without)}.",
-        )
-    return chosen, ""
+    if without and not problem:
+        found = f"got {len(without)} without: {shown(without)}"
+        return "", f"task {task!r}: every run must have the filter {chosen!r}, {found}."
+    return chosen, problem
 
 
-def _default(word: str, task: str, names: Sequence[str], preferred: Sequence[str], notes: list[str]) -> tuple[str, str]:
+def _asked(word: str, task: str, wanted: Sequence[str], names: Sequence[str]) -> Chosen:
+    """Take the first of the wanted names that there is."""
+    near = did_you_mean(wanted, names)
+    problem = f"unknown {word} {shown(wanted)} for task {task!r}: it has {shown(names, 20)}.{near}"
+    return next(((name, "") for name in wanted if name in names), ("", problem))
+
+
+def _default(word: str, task: str, names: Sequence[str], preferred: Sequence[str], notes: list[str]) -> Chosen:
     """Take the first preferred name, with a note; without any, ask."""
     for name in preferred:
         if name in names:

@@ -1,7 +1,7 @@
 """From the logs of an evaluation harness to rows: one metric a task, the same for all models, and items compared."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.progress import ProgressCallback
+from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import collect, own_files
 from itembank.readers.contents import Prompted, item_contents, item_prompts
 from itembank.readers.lm_eval_choice import choose, ways_out
@@ -327,21 +327,22 @@ def content_digest(*parts: Any) -> str:
 def harness_rows(
     kind: LogKind,
     tell: Callable[[Path, ReadingSpec], SampleFile],  # Task and model of a file, by its name and place
-    read: Callable[[SampleFile], Samples],  # The answers of a file
+    read: Callable[[SampleFile], Samples | Iterable[LoggedAnswer]],  # The answers of a file
     paths: Sequence[Path],
     spec: ReadingSpec,
     *,
     progress: ProgressCallback,
 ) -> ResponseRows:
     """Read the files of one program among these files and below these folders."""
-    found, problems = [], []
-    for path in own_files(paths, kind.source, spec):
-        try:
-            found.append(renamed(tell(path, spec), spec.task_names))
-        except DataError as error:
-            problems.append(str(error))
+    own = own_files(paths, kind.source, spec)
+    found, problems = collect(own, lambda path: renamed(tell(path, spec), spec.task_names), silent, name=str)
+
+    def samples_in(file: SampleFile) -> Samples:
+        answers = read(file)
+        return answers if isinstance(answers, Samples) else samples_of(file, list(answers))
+
     files = oldest_first(wanted(found, spec))
     if not files:
         refuse(problems)
-    samples, unread = read_each_log(files, read, progress)
+    samples, unread = read_each_log(files, samples_in, progress)
     return logged_rows(kind, samples, [*problems, *unread], spec)
