@@ -17,8 +17,8 @@ import numpy as np
 
 from benchmarks.panel.studies import STUDIES, panel_study
 from benchmarks.panel.table import NAMES
-from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import bank_factor_model
 from itembank.calibration.build import build_bank
 from itembank.estimation.regressions import predict_factor
 from itembank.numerics.arrays import FloatArray, IntArray

@@ -9,7 +9,7 @@ import polars as pl
 
 from itembank.errors import ItembankWarning
 from itembank.estimation.estimate import estimate
-from itembank.estimation.estimates import ScoreEstimates, Typicality
+from itembank.estimation.estimates import ScoreEstimates, joined
 from itembank.planning.select import next_stage, select
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.score_names import OVERALL
@@ -69,7 +69,7 @@ def _of(
     found: Sequence[ScoreEstimates],
 ) -> pl.DataFrame:
     """Return the overall scores of all tested models, estimated together or one by one."""
-    typicality = Typicality.joined([one.typicality for one in found])
+    typicality = joined([one.typicality for one in found])
     numbers = {
         name: np.concatenate([getattr(one, name)[:, -1] for one in found]) for name in ("low", "high", "n_items")
     }

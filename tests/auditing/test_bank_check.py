@@ -12,9 +12,10 @@ from itembank.auditing.bank_check import BankCheck, CheckedScore, check_bank
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import Stacked
-from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.method_trials import try_methods
 from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
@@ -63,7 +64,7 @@ def test_expected_errors_are_those_on_the_banks_own_models(bank, new):
     selection = select(bank, 20, method="v-optimal", rng=0)
     check = check_bank(bank, new, selection=selection)
     stacked = Stacked()
-    trials = try_methods(bank, sample_of(bank, selection), selection, stacked.members).by(stacked)
+    trials = try_methods(Asked.of_past(bank, selection), stacked.members).by(stacked)
     expected = np.abs(trials.value - trials.truth).mean(axis=0)
     last = check.rows()[-4:]
     np.testing.assert_allclose([row["expected_error"] for row in last], expected)

@@ -9,9 +9,10 @@ from itembank.bank import bank_cache
 from itembank.bank.bank_cache import FOLDER, BankCache, cache_name
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.errors import ParameterError
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimator_specs import PIRT, Stacked
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.method_trials import try_methods
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select
 from itembank.selection.selector_specs import VOptimal
@@ -101,7 +102,7 @@ def test_a_renamed_class_finds_what_was_kept_before(tmp_path, user_cache, monkey
     def kept():
         bank = load_bank(tmp_path / "bank")
         chosen = select(bank, 6, method="v-optimal")
-        trials = try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members)
+        trials = try_methods(Asked.of_past(bank, chosen), Stacked().members)
         return trials, sorted(path.name for path in user_cache.rglob("*.safetensors"))
 
     trials, names = kept()

@@ -10,7 +10,7 @@ from itembank.comparison.compare import compare, pair_variance
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.pairs import model_pairs
 from itembank.errors import DataError, DataWarning, ParameterError
-from itembank.estimation.observations import observe
+from itembank.estimation.asked import Asked
 from itembank.irt.bernoulli import probability
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
@@ -223,7 +223,7 @@ def test_other_items_and_another_process_need_no_other_factors(bank, tmp_path, m
     compare(tmp_path / "bank", new_responses(bank, 2, n_items=20))
     expected = compare(bank, new_responses(bank, 2, n_items=30)).difference
     for name in ("fit_factor_model", "measure_discrepancy"):
-        monkeypatch.setattr(f"itembank.bank.bank_factors.{name}", lambda *_, **__: pytest.fail("fitted again"))
+        monkeypatch.setattr(f"itembank.bank.norms.{name}", lambda *_, **__: pytest.fail("fitted again"))
     found = compare(tmp_path / "bank", new_responses(bank, 2, n_items=30)).difference
     np.testing.assert_allclose(found.low, expected.low, rtol=1e-9)
 
@@ -374,7 +374,7 @@ def test_intervals_cover_where_models_answered_different_items(method, share):
 def test_runs_of_two_models_are_independent():
     bank = shared_bank()
     answers, _, _ = attempted(bank, 5, n_models=3)
-    found = pair_variance(bank, observe(bank, answers, None), answers)
+    found = pair_variance(bank, Asked.of(bank, answers, None).observations, answers)
     # the variances of the three models, from those of their three pairs
     single = np.linalg.solve([[1, 1, 0], [1, 0, 1], [0, 1, 1]], found[:, -1])
     rates = answers.responses

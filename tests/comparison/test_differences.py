@@ -7,13 +7,13 @@ from itembank.comparison.compare import compare
 from itembank.comparison.differences import (
     ItemCounts,
     TargetErrors,
-    calibration_errors,
     error_variance,
     least_variance,
+    past_errors,
 )
 from itembank.comparison.pairs import PairedDifferences, PairErrorModel
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimator_specs import GPIRT, Factor
-from itembank.estimation.method_trials import sample_of
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.bank.banks import make_bank
@@ -52,15 +52,15 @@ def anchors(bank):
 
 
 def errors_of(bank, selection, spec):
-    observations = sample_of(bank, selection)
-    return calibration_errors(bank, observations, np.ones(observations.positions.size, dtype=bool), selection, spec)
+    asked = Asked.of_past(bank, selection)
+    return past_errors(asked, np.ones(asked.observations.positions.size, dtype=bool), spec)
 
 
 def test_of_many_models_500_from_first_to_last_are_taken():
     many = make_bank(n_models=600, n_items=60)
     drawn = select(many, 60, method="random", rng=0)
-    answers = many.responses.of_items(sample_of(many, drawn).positions)
-    places = [np.flatnonzero((answers == row).all(axis=1))[0] for row in errors_of(many, drawn, GPIRT()).responses]
+    answers = Asked.of_past(many, drawn).observations.responses
+    places = [np.flatnonzero((answers == row).all(axis=1))[0] for row in errors_of(many, drawn, GPIRT())[1]]
     assert len(places) == 500
     assert (places[0], places[-1]) == (0, 599)
     assert np.diff(places).max() == 2
@@ -69,15 +69,17 @@ def test_of_many_models_500_from_first_to_last_are_taken():
 def test_every_fold_chooses_its_own_items_where_the_selection_says_how():
     few = make_bank(n_models=30, n_items=150, seed=2)
     chosen = select(few, 20, method="v-optimal", rng=0)
-    honest, flattered = (errors_of(few, one, Factor()) for one in (chosen, dataclasses.replace(chosen, recipe=None)))
-    assert honest.errors[:, -1].std() > 1.3 * flattered.errors[:, -1].std()
-    np.testing.assert_array_equal(honest.responses, flattered.responses)
+    (honest, by_honest), (flattered, by_flattered) = (
+        errors_of(few, one, Factor()) for one in (chosen, dataclasses.replace(chosen, recipe=None))
+    )
+    assert honest.error[:, -1].std() > 1.3 * flattered.error[:, -1].std()
+    np.testing.assert_array_equal(by_honest, by_flattered)
 
 
 def test_standard_errors_differ_by_model_and_are_as_large_as_the_errors(bank, anchors):
-    found = errors_of(bank, anchors, GPIRT())
-    assert np.ptp(found.standard_errors[:, -1]) > 0.0
-    ratios = found.errors / found.standard_errors
+    found, _ = errors_of(bank, anchors, GPIRT())
+    assert np.ptp(found.standard_error[:, -1]) > 0.0
+    ratios = found.error / found.standard_error
     np.testing.assert_allclose(np.mean(ratios**2, axis=0), 1.0)
 
 
@@ -106,6 +108,6 @@ def test_models_without_a_known_score_teach_nothing(bank):
     assert errors_of(few, select(few, 20, method="random", rng=0), GPIRT()) is None
     values[9:30] = bank.responses.responses[9:30]
     more = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
-    found = errors_of(more, select(more, 20, method="random", rng=0), GPIRT())
-    assert found.errors.shape[0] == 30
-    assert not np.isnan(found.errors).any()
+    found, _ = errors_of(more, select(more, 20, method="random", rng=0), GPIRT())
+    assert found.error.shape[0] == 30
+    assert not np.isnan(found.error).any()

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from itembank.estimation import method_trials
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import DEFAULT_MEMBERS, GPIRT, METHODS, Stacked
 from itembank.estimation.method_trials import choose_method, try_methods
-from itembank.estimation.observations import observe
-from itembank.estimation.past_errors import Expectations, MembersOutOfFold
+from itembank.estimation.trials import Expectations, Trial
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
 
@@ -28,7 +28,7 @@ def planted(errors):
     values = truth + np.repeat(errors[:, :, None], 4, axis=2)
     small = np.full(truth.shape, 1e-4)
     expected = Expectations(truth, small, truth, small, truth, np.ones(truth.shape))
-    return MembersOutOfFold(truth, values, expected, np.arange(n_models) % 2, np.full(3, 1 / 3))
+    return Trial(truth, values, expected, np.arange(n_models) % 2, np.full(3, 1 / 3))
 
 
 def with_one_better(member, rng, n_models=60):
@@ -44,9 +44,8 @@ def with_one_better(member, rng, n_models=60):
 
 def test_the_explanation_says_the_errors_it_was_chosen_by(bank):
     selection = select(bank, 12, method="anchor-irt", rng=0)
-    observations = observe(bank, new_models(bank), selection)
-    chosen = choose_method(bank, observations, selection)
-    found = try_methods(bank, observations, selection, DEFAULT_MEMBERS)
+    asked = Asked.of(bank, new_models(bank), selection)
+    chosen, found = choose_method(asked), try_methods(asked, DEFAULT_MEMBERS)
     errors = {METHODS.label(spec): found.single(number).error for number, spec in enumerate(DEFAULT_MEMBERS)}
     errors["stacked"] = found.by(Stacked()).error
     said = dict(re.findall(r"((?:[a-z-]+)(?: \(discrepancy [\d.]+\))?) (\d+\.\d\d)", chosen.explanation))
@@ -60,7 +59,7 @@ def test_the_explanation_says_the_errors_it_was_chosen_by(bank):
 def test_estimate_takes_the_choice_and_hands_the_reason_on(bank):
     selection = select(bank, 12, method="anchor-irt", rng=0)
     responses = new_models(bank)
-    chosen = choose_method(bank, observe(bank, responses, selection), selection)
+    chosen = choose_method(Asked.of(bank, responses, selection))
     found = estimate(bank, responses, selection=selection)
     same = estimate(bank, responses, selection=selection, method=chosen.spec)
     assert (found.method, found.explanation) == (METHODS.label(chosen.spec), chosen.explanation)
@@ -73,13 +72,13 @@ def test_estimate_takes_the_choice_and_hands_the_reason_on(bank):
 def test_a_single_method_is_not_taken_for_looking_best(bank, rng, monkeypatch, member):
     made = planted(with_one_better(member, rng))
     monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: made)
-    assert choose_method(bank, observe(bank, new_models(bank), None), None).spec == Stacked()
+    assert choose_method(Asked.of(bank, new_models(bank), None)).spec == Stacked()
 
 
 def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
     made = planted(0.03 * rng.standard_normal((len(DEFAULT_MEMBERS), 60)))
     monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: made)
-    chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
+    chosen = choose_method(Asked.of(bank, new_models(bank), None))
     assert chosen.spec == Stacked()
     assert chosen.explanation.startswith("stacked. Cross-validated mean errors of the overall score")
 
@@ -88,12 +87,12 @@ def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypa
     errors = with_one_better(0, rng)
     errors[2] = np.nan
     monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: planted(errors))
-    chosen = choose_method(bank, observe(bank, new_models(bank), None), None)
+    chosen = choose_method(Asked.of(bank, new_models(bank), None))
     assert chosen.spec == Stacked()
     assert "nan" not in chosen.explanation
     assert METHODS.label(DEFAULT_MEMBERS[2]) not in chosen.explanation.replace("gp-irt", "").split()
     monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
-    nothing = choose_method(bank, observe(bank, new_models(bank), None), None)
+    nothing = choose_method(Asked.of(bank, new_models(bank), None))
     assert nothing.spec == Stacked()
     assert "no past model has both a score and a cross-validated estimate" in nothing.explanation
 
@@ -124,8 +123,8 @@ def test_models_that_cannot_be_left_out_are_not_called_too_few():
 def test_the_error_of_a_method_that_is_named_is_told_too(bank, method):
     selection = select(bank, 12, method="anchor-irt", rng=0)
     found = estimate(bank, new_models(bank), selection=selection, method=method)
-    observations, spec = observe(bank, new_models(bank), selection), METHODS.resolve(method)
-    expected = np.abs(try_methods(bank, observations, selection, spec.members).by(spec).error[:, -1])
+    asked, spec = Asked.of(bank, new_models(bank), selection), METHODS.resolve(method)
+    expected = np.abs(try_methods(asked, spec.members).by(spec).error[:, -1])
     assert found.cross_validated_error == pytest.approx(expected.mean())
     plain = estimate(bank, new_models(bank), selection=selection, method=method, interval="model-based")
     assert np.isnan(plain.cross_validated_error)

@@ -8,13 +8,13 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from scipy.stats import norm
 
+from itembank.bank.norms import noise_ratio
 from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import checked
 from itembank.estimation.estimator_specs import GPIRT
-from itembank.estimation.response_summary import noise_ratio
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.responses.responses import ResponseMatrix

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from itembank.estimation.estimate import estimate
-from itembank.estimation.estimates import Scores, Typicality, typicality_among
+from itembank.estimation.estimates import Scores, Typicality, joined, placed, typicality_among
 from itembank.responses.responses import ResponseMatrix
 from tests.estimation.simulated import shared_bank
 
@@ -73,12 +73,13 @@ def numbered(n_models, n_targets, start=0.0):
 def test_groups_of_models_come_together():
     whole = numbered(3, 2)
     parts = [Scores(*(array[rows] for array in whole)) for rows in (slice(0, 1), slice(1, 3))]
-    np.testing.assert_array_equal(np.array(Scores.joined(parts)), np.array(whole))
-    placed = Scores.unknown(3, 2)
-    assert np.isnan(np.array(placed)).all()
-    placed.set_rows(np.array([0, 2]), Scores(*(array[[0, 2]] for array in whole)))
-    np.testing.assert_array_equal(placed.high[[0, 2]], whole.high[[0, 2]])
-    assert all(np.isnan(array[1]).all() for array in placed)
+    np.testing.assert_array_equal(np.array(joined(parts)), np.array(whole))
+    found = placed([(np.array([2]), parts[0]), (np.array([0]), whole.take(np.array([2])))], 3)
+    np.testing.assert_array_equal(found.high[[2, 0]], whole.high[[0, 2]])
+    assert all(np.isnan(array[1]).all() for array in found)
+    mixed = whole.where(np.array([False, True, False]), found)
+    assert all(np.isnan(array[1]).all() for array in mixed)
+    np.testing.assert_array_equal(mixed.low[[0, 2]], whole.low[[0, 2]])
 
 
 def test_targets_come_behind_each_other():

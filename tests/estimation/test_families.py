@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataWarning
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
 from itembank.estimation.model_abilities import estimate_abilities
-from itembank.estimation.observations import observe
 from itembank.estimation.response_summary import summarise_responses
 from itembank.planning.select import select
 from itembank.responses.responses import ResponseMatrix
@@ -39,7 +39,7 @@ def test_ability_behind_estimates_is_that_of_scoring(family):
 @pytest.mark.parametrize("family", ["binomial", "beta-binomial"])
 def test_calibration_models_bring_their_own_trials(family):
     bank = with_family(make_bank(), family)
-    laid = observe(bank, new_responses(bank), None)
+    laid = Asked.of(bank, new_responses(bank), None).observations
     same = laid.answered_by_calibration_models(bank)
     np.testing.assert_array_equal(same.n_trials, bank.responses.n_trials[:, laid.positions])
     some = laid.answered_by_calibration_models(bank, np.array([3, 1]))
@@ -70,7 +70,7 @@ def test_models_that_attempted_items_less_often_change_nothing_for_others():
 
 def test_trials_of_other_families_are_let_be():
     for bank in (make_bank(), with_family(make_bank(), "beta")):
-        assert observe(bank, new_responses(bank), None).n_trials is None
+        assert Asked.of(bank, new_responses(bank), None).observations.n_trials is None
 
 
 @pytest.mark.parametrize("family", ["binomial", "beta"])

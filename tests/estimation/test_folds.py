@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from itembank.bank import bank_factors
+from itembank.bank import norms
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.banks import add_scores
 from itembank.calibration.build import build_bank
@@ -246,12 +246,12 @@ def test_factors_without_some_models_are_fitted_once_for_these_models(tmp_path, 
     monkeypatch.setattr("itembank.estimation.folds.N_FOLDS_FEW", 3)
     made = []
     for name in ("fit_factor_model", "measure_discrepancy"):
-        plain = getattr(bank_factors, name)
-        monkeypatch.setattr(bank_factors, name, lambda *args, _of=plain, **how: made.append(1) or _of(*args, **how))
+        plain = getattr(norms, name)
+        monkeypatch.setattr(norms, name, lambda *args, _of=plain, **how: made.append(1) or _of(*args, **how))
 
     def factors():
         parts = folds(load_bank(tmp_path / "bank"))
-        return [bank_factors.bank_factor_model(fold.bank, discrepancy="auto") for fold in parts]
+        return [norms.bank_factor_model(fold.bank, discrepancy="auto") for fold in parts]
 
     first, second = factors(), factors()
     assert len(made) == 2 * 3

@@ -10,9 +10,10 @@ import pytest
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import ModelWarning
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked
-from itembank.estimation.method_trials import choose_method, sample_of, try_methods
+from itembank.estimation.method_trials import choose_method, try_methods
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.select import select
 from tests.estimation.simulated import full_scores, select_cells
@@ -72,7 +73,7 @@ def test_adding_incomplete_models_makes_nothing_worse(n_answers):
 
 
 def said_error(bank, selection):
-    trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members)
+    trials = try_methods(Asked.of_past(bank, selection), Stacked().members)
     return np.nanmean(np.abs(trials.by(Stacked()).error[:, -1]))
 
 
@@ -107,7 +108,7 @@ def test_where_items_were_not_drawn_or_a_method_is_named_the_item_model_is_left(
         for selection, method in ((telling, "auto"), (drawn, PIRT()), (drawn, "auto"))
     ]
     assert kinds == ["model-based", "model-based", "design"]
-    nothing = choose_method(bank, sample_of(bank, telling), telling).explanation
+    nothing = choose_method(Asked.of_past(bank, telling)).explanation
     assert nothing.startswith("gp-irt, since 5 past models are too few to compare methods")
 
 
@@ -133,6 +134,6 @@ def test_scores_known_by_scenario_calibrate_that_scenario():
     assert bank.known_scores.n_known.tolist() == [30, 30, 20, 10]
     found, selection = found_by(bank, method="stacked")
     assert found.interval_kind == "calibrated"
-    trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members)
+    trials = try_methods(Asked.of_past(bank, selection), Stacked().members)
     assert np.sum(~np.isnan(trials.by(Stacked()).error), axis=0).tolist() == [30, 30, 20, 10]
     assert np.all(np.isfinite(found.low))

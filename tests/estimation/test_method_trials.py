@@ -6,11 +6,11 @@ import pytest
 
 from itembank.bank.banks import CONTENT_ORDER
 from itembank.bank.selections import Selection
-from itembank.estimation import method_trials
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import SEED, sample_of, try_methods
+from itembank.estimation.method_trials import SEED, items_of_fold, try_methods
 from itembank.estimation.point_methods import Known, point_scores
 from itembank.estimation.response_summary import summarise_responses
 from itembank.selection.select import select
@@ -30,16 +30,16 @@ def bank():
 @pytest.mark.parametrize("method", CHOSEN)
 def test_each_fold_chooses_its_own_items(bank, method):
     selection = select(bank, 12, method=method, rng=SEED)
-    found = try_methods(bank, sample_of(bank, selection), selection, SPECS)
+    found = try_methods(Asked.of_past(bank, selection), SPECS)
     others = 0
     for fold in folds(bank):
         own = select(fold.bank, 12, method=method, rng=SEED)
         others += own.item_ids != selection.item_ids
-        sample = sample_of(fold.bank, own)
+        sample = Asked.of_past(fold.bank, own).observations
         held_out = sample.answered_by_calibration_models(bank, fold.held_out)
         summary = summarise_responses(fold.bank, held_out)
         for number, spec in enumerate(SPECS):
-            expected = point_scores(Known(fold.bank, held_out, summary), spec)
+            expected = point_scores(Known(Asked(fold.bank, held_out), summary), spec)
             np.testing.assert_allclose(found.values[number, fold.held_out], expected, atol=1e-12)
     assert others > 0  # or the test would say nothing
 
@@ -47,55 +47,52 @@ def test_each_fold_chooses_its_own_items(bank, method):
 @pytest.mark.parametrize("method", ["random", "stratified"])
 def test_items_that_chance_chose_are_kept(bank, method):
     selection = select(bank, 12, method=method, rng=0)
-    sample = sample_of(bank, selection)
-    found = try_methods(bank, sample, selection, SPECS)
-    np.testing.assert_array_equal(found.values, try_methods(bank, sample, None, SPECS).values)
+    asked = Asked.of_past(bank, selection)
+    as_they_are = Asked(bank, asked.observations)
+    np.testing.assert_array_equal(try_methods(asked, SPECS).values, try_methods(as_they_are, SPECS).values)
 
 
 @pytest.mark.parametrize("recipe", [None, {"n_items": 12, "options": {"from": "a later release"}}])
 def test_items_of_which_nothing_is_known_are_taken_as_they_are(bank, recipe):
     selection = dataclasses.replace(select(bank, 12, method="anchor-irt", rng=0), recipe=recipe)
-    sample = sample_of(bank, selection)
-    found = try_methods(bank, sample, selection, SPECS)
-    np.testing.assert_array_equal(found.values, try_methods(bank, sample, None, SPECS).values)
+    asked = Asked.of_past(bank, selection)
+    as_they_are = Asked(bank, asked.observations)
+    np.testing.assert_array_equal(try_methods(asked, SPECS).values, try_methods(as_they_are, SPECS).values)
 
 
 def test_a_selection_from_a_file_is_tried_as_the_one_that_was_written(bank):
     selection = select(bank, 12, method="v-optimal", rng=0)
     read = Selection.from_dict(json.loads(json.dumps(selection.to_dict())))
     np.testing.assert_array_equal(
-        try_methods(bank, sample_of(bank, read), read, SPECS).values,
-        try_methods(dataclasses.replace(bank), sample_of(bank, selection), selection, SPECS).values,
+        try_methods(Asked.of_past(bank, read), SPECS).values,
+        try_methods(Asked.of_past(dataclasses.replace(bank), selection), SPECS).values,
     )
 
 
 def test_folds_leave_out_as_many_items_of_each_scenario_as_were_not_answered(bank):
     selection = select(bank, 18, method="v-optimal", rng=0)
-    whole = sample_of(bank, selection)
-    scenario = bank.targets.scenario_index
-    keep = np.concatenate([np.flatnonzero(scenario[whole.positions] == j)[: 1 + j] for j in range(3)])
+    whole = Asked.of_past(bank, selection)
+    scenario, items = bank.targets.scenario_index, whole.observations.positions
+    keep = np.concatenate([np.flatnonzero(scenario[items] == j)[: 1 + j] for j in range(3)])
     partial = whole.take(models=np.arange(bank.n_models), columns=np.sort(keep))
-    recipe = method_trials.read_recipe(selection)
-    answered, selected = (np.bincount(scenario[each], minlength=3) for each in (partial.positions, whole.positions))
+    answered, selected = (np.bincount(scenario[each], minlength=3) for each in (partial.observations.positions, items))
     for fold in folds(bank):
-        own = method_trials.items_of_fold(bank, fold, recipe, whole)
-        thinned = method_trials.items_of_fold(bank, fold, recipe, partial)
+        own = items_of_fold(whole, fold)
+        thinned = items_of_fold(partial, fold)
         assert set(thinned.positions) < set(own.positions)
         counts = np.bincount(scenario[own.positions], minlength=3)
         expected = np.rint(answered / selected * counts)
         np.testing.assert_array_equal(np.bincount(scenario[thinned.positions], minlength=3), expected)
         weight = dict(zip(own.positions.tolist(), own.weights.tolist(), strict=True))
         np.testing.assert_array_equal(thinned.weights, [weight[position] for position in thinned.positions.tolist()])
-    values = [try_methods(bank, each, selection, SPECS).values for each in (partial, whole)]
+    values = [try_methods(each, SPECS).values for each in (partial, whole)]
     assert not np.array_equal(*values)
 
 
 def test_at_least_one_item_is_left(bank):
     selection = select(bank, 18, method="anchor-irt", rng=0)
-    whole = sample_of(bank, selection)
-    nothing = whole.take(models=np.arange(bank.n_models), columns=np.arange(0))
-    recipe = method_trials.read_recipe(selection)
-    assert method_trials.items_of_fold(bank, folds(bank)[0], recipe, nothing).positions.size == 1
+    nothing = Asked.of_past(bank, selection).take(models=np.arange(bank.n_models), columns=np.arange(0))
+    assert items_of_fold(nothing, folds(bank)[0]).positions.size == 1
 
 
 def test_where_folds_have_too_few_items_to_choose_from_the_items_are_taken_as_they_are(bank):
@@ -113,9 +110,9 @@ def test_where_folds_have_too_few_items_to_choose_from_the_items_are_taken_as_th
 def test_a_selection_of_another_bank_whose_excluded_items_are_unknown_is_taken_as_it_is(bank):
     selection = select(bank, 12, method="anchor-irt", rng=0)
     foreign = dataclasses.replace(selection, recipe={**selection.recipe, "excluded": ["else/1"]})
-    sample = sample_of(bank, selection)
-    found = try_methods(bank, sample, foreign, SPECS)
-    np.testing.assert_array_equal(found.values, try_methods(bank, sample, None, SPECS).values)
+    asked = Asked.of_past(bank, foreign)
+    as_they_are = Asked(bank, asked.observations)
+    np.testing.assert_array_equal(try_methods(asked, SPECS).values, try_methods(as_they_are, SPECS).values)
 
 
 def test_what_a_left_out_model_did_elsewhere_does_not_change_its_own_trial(bank):
@@ -126,14 +123,14 @@ def test_what_a_left_out_model_did_elsewhere_does_not_change_its_own_trial(bank)
     selection = select(bank, 12, method="v-optimal", rng=0)
     model = 3
     fold = next(fold for fold in folds(bank) if model in fold.held_out)
-    own = sample_of(fold.bank, select(fold.bank, 12, method="v-optimal", rng=SEED)).positions
+    own = Asked.of_past(fold.bank, select(fold.bank, 12, method="v-optimal", rng=SEED)).observations.positions
     hidden = np.setdiff1d(np.arange(36), own)
     responses = bank.responses.responses.copy()
     responses[model, hidden] = np.roll(responses[model, hidden], 7)
     changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=responses))
     changed.cache.remember(CONTENT_ORDER, lambda: bank.content_order)
-    before = try_methods(bank, sample_of(bank, selection), selection, SPECS)
-    after = try_methods(changed, sample_of(changed, selection), selection, SPECS)
+    before = try_methods(Asked.of_past(bank, selection), SPECS)
+    after = try_methods(Asked.of_past(changed, selection), SPECS)
     np.testing.assert_allclose(after.values[:, model], before.values[:, model], atol=1e-12)
     assert not np.allclose(after.truth[model], before.truth[model])
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from itembank.errors import DataError, DataWarning
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
-from itembank.estimation.observations import observe
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
@@ -53,7 +53,7 @@ def test_unequal_weights_of_a_random_sample_count_as_fewer_items():
 def test_items_come_in_the_bank_s_order_whatever_the_file_s():
     bank = make_bank()
     order = np.random.default_rng(0).permutation(30)
-    found = observe(bank, bank.responses.take(items=order), None)
+    found = Asked.of(bank, bank.responses.take(items=order), None).observations
     np.testing.assert_array_equal(found.positions, np.arange(30))
     np.testing.assert_array_equal(found.responses, bank.responses.responses)
 
@@ -61,7 +61,7 @@ def test_items_come_in_the_bank_s_order_whatever_the_file_s():
 def test_answers_of_other_calibration_models_are_not_made_numbers(monkeypatch):
     """Of 2,000 models and 20,000 items those of a fifth are 64 MB, all are 320 MB."""
     bank, asked, plain = make_bank(), [], ResponseMatrix.of_items
-    observations = observe(bank, bank.responses.take(items=np.arange(3, 9)), None)
+    observations = Asked.of(bank, bank.responses.take(items=np.arange(3, 9)), None).observations
 
     def of_items(self, items, *, models=None):
         asked.append(models.tolist())

@@ -5,14 +5,15 @@ import pytest
 from scipy.optimize import minimize
 
 from itembank.bank.banks import CONTENT_ORDER
-from itembank.estimation.calibrated_scores import OutOfFold, without_sampling_error
+from itembank.estimation.asked import Asked
+from itembank.estimation.calibrated_scores import PastEstimates, without_sampling_error
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import METHODS, PIRT, Auto, SampleMean, Stacked, Weighted
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import try_methods
 from itembank.estimation.observations import Observations
-from itembank.estimation.past_errors import Expectations, MembersOutOfFold
 from itembank.estimation.regressions import combined, reconciled, stack_weights
+from itembank.estimation.trials import Expectations, Trial
 from itembank.numerics.intervals import calibrated_half_widths
 from tests.estimation.simulated import shared_bank
 
@@ -50,7 +51,7 @@ def answered(bank):
 
 
 def tried(bank, spec):
-    return try_methods(bank, answered(bank), None, spec.members).by(spec)
+    return try_methods(Asked(bank, answered(bank)), spec.members).by(spec)
 
 
 @pytest.mark.parametrize("spec", SINGLES.values(), ids=SINGLES)
@@ -97,7 +98,7 @@ def test_estimates_are_those_of_banks_that_have_not_seen_the_model(bank):
 
 def test_members_together_are_what_each_is_alone(bank):
     specs = (PIRT(), SampleMean(), Weighted())
-    together = try_methods(bank, answered(bank), None, specs)
+    together = try_methods(Asked(bank, answered(bank)), specs)
     for number, spec in enumerate(specs):
         alone = tried(bank, spec)
         np.testing.assert_array_equal(together.single(number).value, alone.value)
@@ -113,7 +114,7 @@ def made_up(rng, n_models=24):
     fold = np.arange(n_models) % 4
     certain = np.zeros(truth.shape)  # nothing is moved to agree with the overall score
     expected = Expectations(truth, certain, truth, certain, truth, np.ones(truth.shape))
-    return MembersOutOfFold(truth, values, expected, fold, np.ones(1))
+    return Trial(truth, values, expected, fold, np.ones(1))
 
 
 def test_stack_weights_of_a_fold_come_from_the_others(rng):
@@ -134,7 +135,7 @@ def test_stacked_is_between_its_members_and_better_than_the_worse(rng):
     stacked = found.by(spec)
     assert np.all(stacked.value >= found.values.min(axis=0) - 1e-12)
     assert np.all(stacked.value <= found.values.max(axis=0) + 1e-12)
-    errors = np.mean(found.errors**2, axis=1)
+    errors = np.mean((found.values - found.truth) ** 2, axis=1)
     assert np.all(np.mean(stacked.error**2, axis=0) < errors[0])  # independent errors: the mean is better than the best
     np.testing.assert_allclose(found.weights(spec)[0], 1.0 / (1.0 + (0.02 / 0.05) ** 2), atol=0.04)
 
@@ -283,7 +284,7 @@ def made_up_estimates(rng, sampling=0.03, n_models=600):
     variance[: n_models // 3] = 0.0
     observed = truth + np.sqrt(variance) * rng.standard_normal(truth.shape)
     value = truth + 1.5 * scale * rng.standard_normal(truth.shape)
-    return OutOfFold(observed, value, scale, scale, variance), value - truth
+    return PastEstimates(observed, value, scale, scale, variance), value - truth
 
 
 def test_errors_get_the_size_that_they_have_against_the_truth(rng):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from itembank.estimation.observations import observe
+from itembank.estimation.asked import Asked
 from itembank.estimation.predictions import predicted_sums, score_posterior, standard_error
 from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, summarise_responses, summary_at
 from itembank.irt.bernoulli import probability
@@ -12,7 +12,7 @@ from tests.estimation.simulated import new_models, small_bank, with_gaps
 
 def test_evidence_at_the_ability_that_is_found_is_the_evidence():
     bank = small_bank()
-    observations = observe(bank, with_gaps(new_models(bank), "scattered"), None)
+    observations = Asked.of(bank, with_gaps(new_models(bank), "scattered"), None).observations
     found = summarise_responses(bank, observations)
     parameters = bank.parameters.take(observations.positions)
     abilities = map_abilities(parameters, observations.responses, bank.calibration.prior)
@@ -23,7 +23,7 @@ def test_evidence_at_the_ability_that_is_found_is_the_evidence():
 
 def test_one_model_alone_has_the_evidence_it_has_among_others():
     bank = small_bank()
-    observations = observe(bank, new_models(bank).take(items=np.arange(12)), None)
+    observations = Asked.of(bank, new_models(bank).take(items=np.arange(12)), None).observations
     together = summarise_responses(bank, observations)
     alone = summarise_responses(bank, observations.take(models=np.array([2]), columns=np.arange(12)))
     for name in ResponseSummary.__slots__:
@@ -32,7 +32,7 @@ def test_one_model_alone_has_the_evidence_it_has_among_others():
 
 def test_another_ability_changes_what_is_predicted_and_not_what_is_known():
     bank = small_bank()
-    observations = observe(bank, new_models(bank).take(items=np.arange(12)), None)
+    observations = Asked.of(bank, new_models(bank).take(items=np.arange(12)), None).observations
     prior = AbilityPrior(bank.calibration.prior.mean + 1.0, 0.5 * bank.calibration.prior.covariance)
     other = map_abilities(bank.parameters.take(observations.positions), observations.responses, prior)
     moved = summary_at(ScoreBasis.of_bank(bank), observations, other)

@@ -67,7 +67,7 @@ def test_as_many_items_are_left_out_as_new_models_left_unanswered(bank):
     assert set(n_full) == {sum(SIZES)}
     whole = try_stages(bank, RECIPE, SPECS)
     thinned = try_stages(bank, RECIPE, SPECS, answered=np.array([0.4, 0.4, 0.4]))
-    assert np.mean(np.abs(thinned.errors[0, :, -1])) > np.mean(np.abs(whole.errors[0, :, -1]))
+    assert np.mean(np.abs(thinned.single(0).error[:, -1])) > np.mean(np.abs(whole.single(0).error[:, -1]))
 
 
 def test_where_no_fold_can_follow_nothing_is_known(bank):

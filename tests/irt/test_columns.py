@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy
+from itembank.bank.norms import fitted_factor_model, measured_discrepancy
 from itembank.irt.discrepancy import measure_discrepancy
 from itembank.irt.linear_gaussian import Columns, fit_factor_model
 from tests.bank.banks import make_bank

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 import itembank as ib
-from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.norms import bank_factor_model
 from itembank.banks import start
 from itembank.errors import DataError, ParameterError
 from itembank.irt.parameters import AbilityPrior

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm, t
 
-from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.numerics.intervals import (
     calibrated_half_widths,
     cut_to_possible,
@@ -41,7 +41,7 @@ def test_with_few_models_the_quantile_is_student_s_and_safe_for_normal_errors(rn
 
 
 def out_of_fold(errors, scale):
-    return OutOfFold(np.zeros(errors.shape), errors, scale, scale)
+    return PastEstimates(np.zeros(errors.shape), errors, scale, scale)
 
 
 def typical(errors, scale=None, *, level):

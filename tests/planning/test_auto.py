@@ -6,11 +6,12 @@ import pytest
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
-from itembank.estimation import method_trials, past_errors
+from itembank.estimation import method_trials, trials
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.method_trials import try_methods
 from itembank.planning import auto
 from itembank.planning.auto import try_recipe
 from itembank.planning.precision import expected_half_width
@@ -68,7 +69,7 @@ def test_auto_draws_items_and_says_both_widths(bank):
 def test_v_optimal_items_say_the_error_of_models_left_out_and_both_widths(bank, chosen):
     expected = by_method(bank, 12, method=VOptimal(), rng=5)
     assert (chosen.item_ids, chosen.method) == (expected.item_ids, "v-optimal")
-    found = try_methods(bank, sample_of(bank, expected), expected, Stacked().members).by(Stacked())
+    found = try_methods(Asked.of_past(bank, expected), Stacked().members).by(Stacked())
     points = 100.0 * np.abs(found.error[:, -1]).mean()
     half = found.half_widths(found.scale, level=0.95)[:, -1]
     like = f"±{100 * np.median(half):.1f} points if it is like the 14 past ones"
@@ -162,7 +163,7 @@ def test_estimates_use_the_work_that_the_choice_has_done(monkeypatch):
     assert {("arrays", "folds"), "folds"} <= before
     assert sum(key[1].startswith("out-of-fold-") for key in before if key[0] == "arrays") == 1
     runs = []
-    monkeypatch.setattr(past_errors, "_estimates", lambda *_: runs.append(1))
+    monkeypatch.setattr(trials, "point_scores", lambda *_: runs.append(1))
     assert estimate(bank, new_models(bank), selection=found).method == "stacked"
     new = {key[1] for key in set(bank.cache.memory) - before if key[0] == "arrays"}
     assert (runs, new - {"discrepancy", "factor-model-auto"}) == ([], set())  # those two are of the whole bank
@@ -176,7 +177,7 @@ def test_a_loaded_bank_and_selection_find_the_work_that_was_kept(tmp_path, monke
     assert {"folds.safetensors"} < kept
     assert sum(name.startswith("out-of-fold-") for name in kept) == 1
     runs = []
-    monkeypatch.setattr(past_errors, "_estimates", lambda *_: runs.append(1))
+    monkeypatch.setattr(trials, "point_scores", lambda *_: runs.append(1))
     again = load_bank(tmp_path / "bank")
     estimate(again, new_models(again), selection=Selection.load(tmp_path / "selection.json"))
     assert runs == []

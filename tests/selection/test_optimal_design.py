@@ -8,9 +8,10 @@ from itembank.bank.selections import Selection
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import JointMAP
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimator_specs import PIRT
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.method_trials import try_methods
 from itembank.irt.parameters import AbilityPrior
 from itembank.selection.criteria import CRITERIA, criterion_of
 from itembank.selection.greedy import Bounds, askable_items, next_items
@@ -230,10 +231,10 @@ def test_folds_choose_their_own_items_by_the_recipe(calibrated, monkeypatch):
         return select_by_recipe(bank, recipe, rng)
 
     monkeypatch.setattr("itembank.estimation.method_trials.select_by_recipe", seen)
-    found = try_methods(calibrated, sample_of(calibrated, selection), selection, [PIRT()])
+    found = try_methods(Asked.of_past(calibrated, selection), [PIRT()])
     assert asked == [(6, spec)] * len(folds(calibrated))
     assert len(asked) > 1
-    assert np.isfinite(found.errors).all()
+    assert np.isfinite(found.single(0).error).all()
 
 
 def test_a_study_can_choose_by_it(tmp_path):

@@ -4,7 +4,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.norms import bank_factor_model
 from itembank.errors import ParameterError
 from itembank.irt.linear_gaussian import fit_factor_model
 from itembank.selection.recipes import read_recipe

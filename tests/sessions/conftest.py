@@ -11,6 +11,6 @@ def stacked(monkeypatch):
     """Let p-IRT and factor models be weighed together, whether or not that served past sessions better."""
     bank = session_bank(n_items=40)
     forget_past_sessions(bank)
-    monkeypatch.setattr("itembank.sessions.preparation._method", lambda _: STACKED)
+    monkeypatch.setattr("itembank.sessions.preparation.CANDIDATES", (STACKED,))
     yield
     forget_past_sessions(bank)

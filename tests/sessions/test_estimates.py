@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
-from itembank.bank.bank_factors import bank_factor_model
+from itembank.bank.norms import bank_factor_model
+from itembank.estimation.asked import Asked as AskedItems
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Factor
-from itembank.estimation.observations import observe
-from itembank.estimation.past_errors import Expectations
 from itembank.estimation.point_methods import Known, point_scores
 from itembank.estimation.regressions import combined, predict_factor, reconciled
 from itembank.estimation.response_summary import posterior_moments
+from itembank.estimation.trials import Expectations
 from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.newton import map_abilities
@@ -85,7 +85,7 @@ def test_stacked_estimates_are_those_of_the_same_members_on_the_same_answers(n_a
     session = begin(BANK, budget=Budget(16), stopping=Stopping(level=0.3))  # narrow, so that nothing cuts them
     told = {item: ANSWERS[item] for item in run(session, ANSWERS, most=n_answers)}
     found, targets = session.estimate().scores, BANK.targets
-    known = Known.of(BANK, observe(BANK, as_responses(BANK, told), None))
+    known = Known.of(AskedItems.of(BANK, as_responses(BANK, told), None))
     members = np.stack([point_scores(known, spec) for spec in (PIRT(), Factor(), Factor(discrepancy=0.1))])
     past = past_sessions(BANK, session.pool.spec)
     checkpoints = past.n_answered.tolist()

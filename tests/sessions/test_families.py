@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from itembank.bank.norms import noise_ratio
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.model_abilities import estimate_abilities
-from itembank.estimation.response_summary import noise_ratio
 from itembank.irt.bernoulli import logit, probability
 from itembank.irt.families import information_weights
 from itembank.irt.newton import map_abilities

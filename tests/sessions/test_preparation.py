@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from itembank.calibration.build import build_bank
+from itembank.estimation.asked import Asked
 from itembank.estimation.estimator_specs import PIRT
 from itembank.estimation.folds import folds
 from itembank.estimation.observations import Observations
-from itembank.estimation.past_errors import Expectations, MembersOutOfFold
 from itembank.estimation.point_methods import Known
 from itembank.estimation.regressions import stack_weights
+from itembank.estimation.trials import Expectations, Trial
 from itembank.responses.responses import ResponseMatrix
 from itembank.selection.greedy import Constraints
 from itembank.sessions.events import Told
 from itembank.sessions.limits import Budget, Decision, Stopping
 from itembank.sessions.pool import PastSessions, SessionPool
 from itembank.sessions.preparation import (
-    STACKED,
     Recorded,
-    _method,
+    _best,
     answer_from_record,
     answer_side_by_side,
     past_expectations,
@@ -46,7 +46,9 @@ def expected_of(part, session):
     positions = BANK.responses.item_indices(list(session.told))
     answers = np.array([[answer.response for answer in session.told.values()]])
     weights = BANK.targets.weights[positions]
-    return Expectations.of(Known.of(part.bank, Observations.of_items(answers, positions, weights, is_random=True)))
+    return Expectations.of(
+        Known.of(Asked(part.bank, Observations.of_items(answers, positions, weights, is_random=True)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,19 +112,19 @@ def members_with(p_irt, others, truth):
     values = np.array([p_irt, others, others])[:, :, None]
     nothing = np.ones((6, 1))
     expected = Expectations(values[0], nothing, values[1], nothing, values[2], nothing)
-    return MembersOutOfFold(truth[:, None], values, expected, np.arange(6), np.zeros(0))
+    return Trial(truth[:, None], values, expected, np.arange(6), np.zeros(0))
 
 
 def test_factor_models_have_a_say_where_they_clearly_served_past_sessions():
     truth, error = np.full(6, 0.5), np.array([0.04, -0.05, 0.03, -0.04, 0.05, -0.03])
-    assert _method(members_with(truth + error, truth + 0.1 * error, truth)) == STACKED
-    assert _method(members_with(truth + 0.1 * error, truth + 3.0 * error, truth)) == PIRT()
-    assert _method(members_with(truth + error, truth + error, truth)) == PIRT()  # no better: the simpler one
+    assert _best(members_with(truth + error, truth + 0.1 * error, truth)).is_stacked
+    assert not _best(members_with(truth + 0.1 * error, truth + 3.0 * error, truth)).is_stacked
+    assert not _best(members_with(truth + error, truth + error, truth)).is_stacked  # no better: the simpler one
 
 
 def test_where_p_irt_serves_best_it_is_the_estimate(monkeypatch):
     forget_past_sessions(BANK)
-    monkeypatch.setattr("itembank.sessions.preparation._method", lambda _: PIRT())
+    monkeypatch.setattr("itembank.sessions.preparation.CANDIDATES", (PIRT(),))
     spec = SessionSpec(budget=BUDGET)
     _, expected = past_expectations(BANK, spec)
     found = past_sessions(BANK, spec)
@@ -206,7 +208,7 @@ def test_between_checkpoints_the_logarithm_of_the_number_of_answers_decides():
     past = errors_at(1.0, 2.0, 3.0)
     (low, low_share), (high, high_share) = past.around(8, FIRST)
     np.testing.assert_allclose([low_share, high_share], [0.5, 0.5])
-    assert (low.estimates.error[0, 0], high.estimates.error[0, 0]) == (2.0, 3.0)
+    assert (low.error[0, 0], high.error[0, 0]) == (2.0, 3.0)
     np.testing.assert_array_equal([low.weights[:, 0], high.weights[:, 0]], [[0, 1, 0], [0, 0, 1]])
 
 
@@ -214,8 +216,8 @@ def test_between_checkpoints_the_logarithm_of_the_number_of_answers_decides():
 def test_at_checkpoints_and_beyond_them_one_counts_alone(n, expected):
     ((found, share),) = errors_at(1.0, 2.0, 3.0).around(n, BOTH)
     assert share == 1.0
-    assert found.estimates.error.shape == (3, 2)
-    assert found.estimates.error[0, 1] == expected
+    assert found.error.shape == (3, 2)
+    assert found.error[0, 1] == expected
 
 
 @pytest.mark.slow

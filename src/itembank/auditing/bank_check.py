@@ -13,10 +13,11 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction, check_whole
 from itembank.errors import DataError, shown
+from itembank.estimation.asked import Asked, known_items
 from itembank.estimation.estimate import estimate
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import choose_method, sample_of, try_methods
-from itembank.estimation.observations import bank_positions, known_items
+from itembank.estimation.method_trials import choose_method, try_methods
+from itembank.estimation.observations import bank_positions
 from itembank.estimation.predictions import scenario_sums
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.planning.select import select
@@ -265,9 +266,9 @@ def _checked(
     if estimates.interval_kind == "design":
         expected = np.sqrt(2.0 / np.pi) * mean_where_known(estimates.standard_error)  # of normal errors
     elif folds(bank):
-        sample = sample_of(bank, selection)
-        spec = choose_method(bank, sample, selection, progress=progress).spec
-        errors = np.abs(try_methods(bank, sample, selection, spec.members).by(spec).error)
+        asked = Asked.of_past(bank, selection)
+        spec = choose_method(asked, progress).spec
+        errors = np.abs(try_methods(asked, spec.members).by(spec).error)
         known = ~np.isnan(errors)
         expected[known.any(axis=0)] = np.nanmean(errors[:, known.any(axis=0)], axis=0)
     place_of = {model: place for place, model in enumerate(estimates.model_ids)}

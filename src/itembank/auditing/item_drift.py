@@ -16,11 +16,12 @@ from scipy.special import ndtri, stdtr
 from itembank.auditing.past_fit import LEAST_ANSWERED, check_folds, factor_model_of, patterns
 from itembank.auditing.run_conditions import check_marked_alike
 from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_responses
-from itembank.bank.bank_factors import fitted_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import fitted_factor_model
 from itembank.errors import DataError, ParameterError, remedy, shown
+from itembank.estimation.asked import known_items
 from itembank.estimation.folds import folds
-from itembank.estimation.observations import found_items, known_items
+from itembank.estimation.observations import found_items
 from itembank.irt.linear_gaussian import FactorModel, FactorPosterior, factor_posterior, item_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray, mean_where_known
 from itembank.progress import ProgressCallback, silent

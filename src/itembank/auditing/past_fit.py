@@ -6,8 +6,8 @@ import numpy as np
 
 from itembank.auditing.fit_statistics import FitStatistics, ItemGroup, fit_statistics
 from itembank.bank.bank_cache import cache_name
-from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import bank_factor_model
 from itembank.errors import DataError
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds, run_trial
 from itembank.estimation.response_summary import score_basis

@@ -30,8 +30,9 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.bank.bank_views import aside_items
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, shown, warn
+from itembank.estimation.asked import known_items
 from itembank.estimation.estimates import known_number, typicality_among
-from itembank.estimation.observations import bank_positions, known_items
+from itembank.estimation.observations import bank_positions
 from itembank.irt.linear_gaussian import item_residuals, successive_residuals
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.progress import ProgressCallback, part_of, silent

@@ -4,7 +4,7 @@ import contextlib
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -67,6 +67,17 @@ class BankCache:
             self.memory[key] = make()
         result: Value = self.memory[key]
         return result
+
+    @contextlib.contextmanager
+    def forgetting(self) -> Iterator[None]:
+        """Find what was kept before, and keep nothing of what is found inside."""
+        before, folder, self.user_folder = set(self.memory), self.user_folder, None
+        try:
+            yield
+        finally:
+            self.user_folder = folder
+            for key in set(self.memory) - before:
+                del self.memory[key]
 
     def arrays(
         self, name: str, make: Callable[[], Arrays], *, fits: Callable[[Arrays], bool] = lambda _: True

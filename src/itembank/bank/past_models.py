@@ -138,7 +138,7 @@ class Published:
 
     n_models: int  # How many models the bank was calibrated on
     whole_bank: str  # Id of the bank that holds their responses
-    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
+    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.bank.norms.noise_ratio`
     factor_model: FactorModel  # Of the responses, with as many factors as suit them
     discrepancy: Discrepancy  # What new models may differ by, measured by cross-validation
     item_order: IntArray  # (n_items,): Positions in the order of the past models' answers (`Bank.content_order`)

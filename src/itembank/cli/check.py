@@ -272,7 +272,7 @@ def _print_groups(differential: "DifferentialItems") -> None:
 def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], output_format: str) -> None:
     """Examine how models fit a bank, whether its items drifted, and how good its estimates are."""
     from itembank.auditing.run_conditions import with_same_content  # noqa: PLC0415
-    from itembank.estimation.observations import known_items  # noqa: PLC0415
+    from itembank.estimation.asked import known_items  # noqa: PLC0415
 
     is_chosen = asked["selection"] is None
     refuse_unused(

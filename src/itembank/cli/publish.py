@@ -189,7 +189,7 @@ def export_ids_command(*, bank: Path, selection: Path | None, form: str, output:
 
     docs/harnesses.md describes each form.
     """  # noqa: D301
-    from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
+    from itembank.estimation.asked import selection_or_published  # noqa: PLC0415
     from itembank.files.atomic import check_destination, write_text  # noqa: PLC0415
     from itembank.harnesses.id_forms import id_text  # noqa: PLC0415
 

@@ -108,7 +108,7 @@ def check_items(
 def _own_items(bank: "Path | Bank") -> "Selection | None":
     """Return the items that a bank was published with."""
     from itembank.bank.arguments import as_bank  # noqa: PLC0415
-    from itembank.estimation.past_errors import selection_or_published  # noqa: PLC0415
+    from itembank.estimation.asked import selection_or_published  # noqa: PLC0415
 
     return selection_or_published(as_bank(bank), None)
 

@@ -137,7 +137,7 @@ def note_predicted(bank: "Bank", session: "AdaptiveSession") -> None:
         return
     n_items = pool.spec.budget.n_items or int(pool.past.n_answered[-1])
     found, _ = pool.past.around(n_items, np.arange(len(targets.names)))[-1]
-    note(said_of(bank, found.estimates, [str(name)])[1])
+    note(said_of(bank, found, [str(name)])[1])
 
 
 def note_published(bank: "Bank", spec: "SessionSpec") -> None:

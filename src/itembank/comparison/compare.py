@@ -23,12 +23,13 @@ from itembank.comparison.compared_models import ComparedModels, bank_and_targets
 from itembank.comparison.comparison_spec import ComparisonSpec
 from itembank.comparison.comparisons import Comparison, Found, ModelPairs, ReferenceTests
 from itembank.comparison.difference_tests import Evidence, with_chance
-from itembank.comparison.differences import ItemCounts, TargetErrors, calibration_errors, error_variance, learn_errors
+from itembank.comparison.differences import ItemCounts, TargetErrors, error_variance, learn_errors, past_errors
 from itembank.comparison.lost import compared
 from itembank.comparison.pairs import NO_ERROR, PairedDifferences, model_pairs
 from itembank.comparison.without_bank import compare_answers, joined
 from itembank.errors import DataError, DataWarning, ParameterError, remedy
-from itembank.estimation.design_based import is_by_design, judged_by_design
+from itembank.estimation.asked import answers_to_items, known_items
+from itembank.estimation.design_based import judged_by_design
 from itembank.estimation.drawn_pairs import pair_shares
 from itembank.estimation.estimands import run_variance
 from itembank.estimation.estimate import check_headline, estimate
@@ -46,8 +47,7 @@ from itembank.estimation.estimator_specs import (
 )
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.method_trials import too_few
-from itembank.estimation.observations import Observations, known_items
-from itembank.estimation.past_errors import answers_to_items
+from itembank.estimation.observations import Observations
 from itembank.estimation.point_methods import Known
 from itembank.estimation.response_summary import summarise_responses
 from itembank.numerics.arrays import BoolArray, FloatArray
@@ -212,14 +212,12 @@ def _found(
 
 def _by_draw(compared: ComparedModels, pairs: PairedDifferences) -> _Judged | None:
     """Take differences from how the items were drawn, whatever the models are; None where that is not known."""
-    bank, selection, observations = compared.bank, compared.selection, compared.observations
-    known = None if selection is None or bank.headline is not None else Known.of(bank, observations)
-    if selection is None or known is None or not is_by_design(known, selection):
+    if compared.bank.headline is not None or not compared.asked.is_drawn:
         return None
-    found = judged_by_design(known, selection)
+    found = judged_by_design(Known.of(compared.asked))
     first, second = model_pairs(compared.responses.n_models)
     score = np.clip(found.values, found.least, found.most)
-    share = pair_shares(found, observations.responses, compared.scenarios(), first, second)
+    share = pair_shares(found, compared.observations.responses, compared.scenarios(), first, second)
     degrees = np.maximum(np.minimum(found.freedom[first], found.freedom[second]), 1.0)
     of_targets = (
         one[:, compared.index]
@@ -359,15 +357,16 @@ def _estimator_and_errors(
 def _learn(compared: ComparedModels, estimator: PointSpec | Stacked, level: float) -> list[TargetErrors | None]:
     """Errors of every target from the past models; None where there are too few of them."""
     columns = compared.common()
-    calibration = calibration_errors(compared.bank, compared.observations, columns, compared.selection, estimator)
-    if calibration is None:
+    found = past_errors(compared.asked, columns, estimator)
+    if found is None:
         return [None] * len(compared.targets)
-    if calibration.responses is None:  # nobody knows how alike past models answered: it explains nothing
-        n_models, n_targets = calibration.errors.shape[0], len(compared.targets)
+    past, answers = found
+    if answers is None:  # nobody knows how alike past models answered: it explains nothing
+        n_models, n_targets = past.error.shape[0], len(compared.targets)
         disagreement = np.zeros((n_models * (n_models - 1) // 2, n_targets))
     else:
-        disagreement = compared.paired_on(calibration.responses, columns).variance
-    return learn_errors(calibration, disagreement, compared.index, level=level)
+        disagreement = compared.paired_on(answers, columns).variance
+    return learn_errors(past, disagreement, compared.index, level=level)
 
 
 def _estimator(method: EstimationSpec | str) -> EstimationSpec | None:

@@ -13,7 +13,8 @@ from itembank.bank.selections import Selection
 from itembank.comparison.differences import ItemCounts, raw_scores
 from itembank.comparison.pairs import PairedDifferences, model_pairs, paired_differences, shared_counts
 from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, shown, warn
-from itembank.estimation.observations import Observations, observe
+from itembank.estimation.asked import Asked
+from itembank.estimation.observations import Observations
 from itembank.estimation.predictions import scenario_sums
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix
@@ -99,7 +100,7 @@ class ComparedModels:
     bank: Bank
     responses: ResponseMatrix
     selection: Selection | None
-    observations: Observations  # The responses to items of the bank, of the selection where there is one
+    asked: Asked  # The responses to items of the bank, of the selection where there is one
     targets: tuple[str, ...]
     index: IntArray  # (n_targets,): Places of the targets among the bank's
 
@@ -111,10 +112,15 @@ class ComparedModels:
         known = bank.targets.names
         wanted = wanted_targets(known, target)
         check_number(responses.n_models, len(wanted))
-        observations = observe(bank, responses, selection)
-        check_shared(responses.model_ids, shared_counts(~np.isnan(observations.responses)))
+        asked = Asked.of(bank, responses, selection)
+        check_shared(responses.model_ids, shared_counts(~np.isnan(asked.observations.responses)))
         index = np.array([known.index(name) for name in wanted], dtype=np.int64)
-        return cls(bank, responses, selection, observations, wanted, index)
+        return cls(bank, responses, selection, asked, wanted, index)
+
+    @property
+    def observations(self) -> Observations:
+        """The responses to items of the bank, and these."""
+        return self.asked.observations
 
     def target_weights(self) -> FloatArray:
         """Weight of each scenario in each target asked for, (n_targets, n_scenarios)."""

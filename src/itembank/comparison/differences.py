@@ -5,14 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from itembank.bank.banks import Bank
-from itembank.bank.selections import Selection
 from itembank.comparison.pairs import NO_ERROR, PairedDifferences, PairErrorModel, fit_pair_errors, model_pairs
-from itembank.estimation.calibrated_scores import error_inflation
+from itembank.estimation.asked import Asked
+from itembank.estimation.calibrated_scores import PastEstimates, error_inflation
 from itembank.estimation.estimator_specs import PointSpec, Stacked
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
-from itembank.estimation.method_trials import try_methods
-from itembank.estimation.observations import Observations
-from itembank.estimation.past_errors import published_subset
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS
+from itembank.estimation.method_trials import past_of
 from itembank.estimation.response_summary import weighted_mean
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 
@@ -21,50 +19,30 @@ MAXIMUM_MODELS = 500
 hardly a better fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationErrors:
-    """Estimates less truth of past models that neither the items nor the fits have seen."""
-
-    # (n_models, n_columns): To the items that the new models answered; NaN where missing. None of a bank published
-    # without them.
-    responses: FloatArray | None
-    errors: FloatArray  # (n_models, n_targets): NaN where the estimate or the truth is unknown
-    # (n_models, n_targets): Expected size of each error, as `estimate` gives it: what is expected of the model's
-    # answers, times what past errors were to it.
-    standard_errors: FloatArray
-
-
-def calibration_errors(
-    bank: Bank,
-    observations: Observations,  # Of the models to compare
+def past_errors(
+    asked: Asked,  # Of the models to compare
     columns: BoolArray,  # (n_columns,): Which of their items the past models are to answer
-    selection: Selection | None,
     spec: PointSpec | Stacked,  # Estimator, fitted without the model
-) -> CalibrationErrors | None:
-    """Find the errors of up to 500 past models, had they answered the items in `columns`, (n_columns,).
+) -> tuple[PastEstimates, FloatArray | None] | None:
+    """Find the errors of up to 500 past models, had they answered the items in `columns`, and their answers to these.
 
-    Items that were chosen by looking at the past models suit these better than new ones. So where the selection
-    says how it was made, every fold chooses its own items, as for the intervals of single models (`try_methods`). A
-    bank that was published with the items to run keeps such errors.
-
-    None with fewer than ten past models whose scores are known, or an estimator that cannot be fitted without
-    some of them.
+    Standard errors are what is expected of a model's answers, times what past errors were to it, as `estimate` gives
+    them. Answers are (n_models, n_columns), NaN where missing; None of a bank that was published without them. All is
+    None with fewer than ten past models whose scores are known, or an estimator that cannot be fitted without some.
     """
-    kept = published_subset(bank, selection, spec)
-    if kept is not None:
-        size = error_inflation(kept.errors, kept.scales)
-        return CalibrationErrors(None, kept.errors, kept.scales * size)
-    known = bank.distinct_models
-    if known.size < MINIMUM_FOR_FOLDS or not folds(bank):
+    past = past_of(asked.take(models=np.arange(0), columns=np.flatnonzero(columns)), spec)
+    if past is None:
         return None
-    # evenly, not the first: models are often in order of date or score
-    places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
-    rows = known[np.unique(places)]
-    items = observations.take(models=np.arange(0), columns=np.flatnonzero(columns))
-    past = try_methods(bank, items, selection, spec.members).past(spec).estimates
-    errors, scales = past.error[rows], past.scale[rows]
-    scales = scales * error_inflation(errors, scales)
-    return CalibrationErrors(bank.responses.of_items(items.positions, models=rows), errors, scales)
+    errors, scales, answers = past.error, past.scale, None
+    if asked.kept_of(spec) is None:
+        # evenly, not the first: models are often in order of date or score
+        known = asked.bank.distinct_models
+        places = np.linspace(0, known.size - 1, min(known.size, MAXIMUM_MODELS)).round().astype(np.int64)
+        rows = known[np.unique(places)]
+        errors, scales = errors[rows], scales[rows]
+        answers = asked.bank.responses.of_items(asked.observations.positions[columns], models=rows)
+    sizes = scales * error_inflation(errors, scales)
+    return PastEstimates(np.zeros(errors.shape), errors, sizes, scales), answers
 
 
 def raw_scores(bank: Bank, responses: FloatArray, positions: IntArray, weights: FloatArray) -> FloatArray:
@@ -91,7 +69,7 @@ class TargetErrors:
 
 
 def learn_errors(
-    calibration: CalibrationErrors,
+    past: PastEstimates,
     # (n_pairs, n_targets): Classical variance of the paired difference of the past models' responses
     disagreement: FloatArray,
     targets: IntArray,  # (n_targets,): Places of the targets among those of the errors
@@ -100,9 +78,9 @@ def learn_errors(
 ) -> list[TargetErrors | None]:
     """Return the error model of every target; None where too few past models have errors."""
     learnt: list[TargetErrors | None] = []
-    first, second = model_pairs(calibration.errors.shape[0])
+    first, second = model_pairs(past.error.shape[0])
     for t, k in enumerate(targets.tolist()):
-        errors, standard_errors = calibration.errors[:, k], calibration.standard_errors[:, k]
+        errors, standard_errors = past.error[:, k], past.standard_error[:, k]
         known = ~(np.isnan(errors) | np.isnan(standard_errors))
         if known.sum() < MINIMUM_FOR_FOLDS:
             learnt.append(None)

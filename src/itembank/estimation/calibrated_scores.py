@@ -1,25 +1,41 @@
-"""Intervals of estimates from cross-validated errors of past models (`OutOfFold`), or from the item model alone."""
+"""Intervals of estimates from cross-validated errors of past models (`PastEstimates`), or from the item model alone."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
 from itembank.bank.known_scores import Headline
-from itembank.estimation.estimates import Scores
+from itembank.estimation.estimates import Scores, Typicality, typicality_among
 from itembank.estimation.predictions import standard_error
 from itembank.estimation.response_summary import ResponseSummary, posterior_moments
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.numerics.intervals import ROUNDING, calibrated_half_widths, cut_to_possible, interval_scores, normal_reach
+from itembank.numerics.intervals import (
+    FEWEST_FOR_QUANTILE,
+    ROUNDING,
+    calibrated_half_widths,
+    cut_to_possible,
+    interval_scores,
+    normal_reach,
+)
 from itembank.responses.targets import ScoreTargets
 
 LEAST_OWN = 0.25
 """Part of the squared errors that is the estimates' own at the least: what is taken out is itself uncertain."""
 
 
+class Reader(Protocol):
+    """Reads a score that is no mean of items off scenario scores (`itembank.estimation.headlines`)."""
+
+    def read(self, value: FloatArray, scale: FloatArray, learnt: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """Put it and the expected size of its error into the last columns, each (n_models, n_targets)."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class OutOfFold:
-    """Estimates of each past model by a method that has not seen it."""
+class PastEstimates:
+    """Estimates of past models by a method that had not seen them: all that calibrated intervals rest on."""
 
     # (n_models, n_targets): Full scores of the past models; NaN where unknown. Targets are `ScoreTargets.names`.
     truth: FloatArray
@@ -31,6 +47,11 @@ class OutOfFold:
     scale: FloatArray
     # (n_models, n_targets): Sampling variance of the truths (`KnownScores`); None where these are exact.
     truth_variance: FloatArray | None = None
+    # (n_models,): How far answers lay from what was expected of them; empty where that was not asked.
+    misfit: FloatArray = field(default_factory=lambda: np.empty(0))
+    weights: FloatArray | None = None  # (n_members, n_targets): Of the members of 'stacked', from all past models
+    reader: Reader | None = None  # How a headline score is read off new models' scenario scores
+    follows_item_model: bool = False  # Whether the scale is what the item model alone expects
 
     @property
     def error(self) -> FloatArray:
@@ -60,26 +81,52 @@ class OutOfFold:
         known = self.scale[~np.isnan(self.error[:, -1])]
         return float(np.median(self.half_widths(known, level=level)[:, -1])) if known.size else np.nan
 
-    def by_item_model(self) -> "OutOfFold":
+    def by_item_model(self) -> "PastEstimates":
         """Return the same with the item model's own standard errors as the scale."""
-        return replace(self, scale=self.standard_error)
+        return replace(self, scale=self.standard_error, follows_item_model=True)
 
-    def on(self, target: int) -> "OutOfFold":
+    def on(self, target: int) -> "PastEstimates":
         """Return the estimates of one target."""
         return self._each(lambda one: one[:, [target]])
 
-    def take(self, models: BoolArray | IntArray) -> "OutOfFold":
+    def take(self, models: BoolArray | IntArray) -> "PastEstimates":
         """Return the estimates of some models."""
         return self._each(lambda one: one[models])
 
-    def _each(self, change: Callable[[FloatArray], FloatArray]) -> "OutOfFold":
+    def _each(self, change: Callable[[FloatArray], FloatArray]) -> "PastEstimates":
         parts = (self.truth, self.value, self.standard_error, self.scale, self.truth_variance)
-        return OutOfFold(*(None if one is None else change(one) for one in parts))  # type: ignore[arg-type]
+        return PastEstimates(*(None if one is None else change(one) for one in parts))  # type: ignore[arg-type]
 
     @property
     def interval_scores(self) -> FloatArray:
         """Winkler's scores of the overall score's 95 % intervals, if they rested on these errors, (n_models,)."""
         return interval_scores(self.error[:, -1], self.scale[:, -1])
+
+    def read(
+        self,
+        value: FloatArray,  # (n_models, n_targets)
+        # Expected sizes of their errors, by the item model and up to a factor, each (n_models, n_targets).
+        sizes: tuple[FloatArray, FloatArray],
+        learnt: FloatArray | None = None,  # (n_models,): A headline score by the method that learns it from the answers
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return new estimates and the sizes of their errors up to a factor, a headline score read off the others."""
+        scale = sizes[0] if self.follows_item_model else sizes[1]
+        return (value, scale) if self.reader is None else self.reader.read(value, scale, learnt)
+
+    @property
+    def is_stacked(self) -> bool:
+        """Whether more methods than the first have a weight."""
+        return self.weights is not None and bool(self.weights[1:].any())
+
+    def typicality_of(self, misfit: FloatArray) -> Typicality:
+        """How typical answers of this misfit are, (n_models,)."""
+        return Typicality(misfit, typicality_among(self.misfit, misfit), np.full(misfit.shape, np.nan))
+
+    @property
+    def degrees(self) -> float:
+        """Degrees of freedom of the last score's intervals (`calibrated_half_widths`); infinite with enough errors."""
+        n_errors = int(np.sum(~np.isnan(self.error[:, -1])))
+        return n_errors - 1.0 if n_errors < FEWEST_FOR_QUANTILE else np.inf
 
 
 def without_sampling_error(
@@ -114,7 +161,7 @@ def with_intervals(
     value: FloatArray,  # (n_models, n_targets)
     *,
     level: float,
-    past: OutOfFold | None = None,  # A score of which no error is known gets the interval of the item model
+    past: PastEstimates | None = None,  # A score of which no error is known gets the interval of the item model
     # (n_models, n_targets): Expected size of each error up to a factor, as `past` has it for the past models
     scale: FloatArray | None = None,
     headline: Headline | None = None,  # The score that the last column is of, where it is not the overall one

@@ -1,16 +1,14 @@
 """Scores and intervals whose validity rests on the random draw of the items, not on the item model."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction
-from itembank.errors import DataError, DataWarning, shown, warn
+from itembank.estimation.asked import Asked
 from itembank.estimation.difference_estimator import (
     Drawn,
     composite,
@@ -22,22 +20,19 @@ from itembank.estimation.difference_estimator import (
 )
 from itembank.estimation.drawn_predictions import (
     Predicted,
-    factors_of_selection,
+    factors_of,
     means_elsewhere,
     predicted_answers,
 )
 from itembank.estimation.estimates import Scores
-from itembank.estimation.observations import Observations, bank_positions, found_items
+from itembank.estimation.observations import found_items
 from itembank.estimation.point_methods import Known
 from itembank.estimation.regressions import reconciled
-from itembank.numerics.arrays import BoolArray, FloatArray
+from itembank.numerics.arrays import FloatArray
 from itembank.numerics.blocks import row_blocks
 from itembank.numerics.intervals import t_reach
 from itembank.numerics.parallel import one_blas_thread
 from itembank.responses.responses import ResponseMatrix
-from itembank.selection.recipes import n_items_asked
-
-HOW = "Choose the items with --method drawn, random or stratified, and exclude none"
 
 
 @one_blas_thread()
@@ -82,73 +77,9 @@ def design_based_estimates(
     >>> value, standard_error, low, high = design_based_estimates(bank, responses, selection)  # doctest: +SKIP
     """
     check_fraction("level", level)
-    check_design(bank, selection)
-    known = Known.of(bank, found_items(bank, responses, selection))
-    return scores_by_design(known, responses.model_ids, selection, level=level)
-
-
-def check_design(bank: Bank, selection: Selection) -> None:
-    """Check that it is known how the items were drawn from this bank."""
-    if selection.inclusion_probabilities is None:
-        raise DataError(
-            "design-based intervals need the probability with which each item was drawn, and this selection "
-            f"(method {selection.method!r}) does not know it. {HOW}."
-        )
-    if selection.bank not in ("", bank.bank_id) and selection.target_digest != bank.target_digest:
-        raise DataError(
-            f"inclusion probabilities hold for the bank the items were drawn from, {selection.bank}, not "
-            f"{bank.bank_id}. Choose again from this bank, or estimate with that one."
-        )
-    n_asked = n_items_asked(selection)
-    if n_asked is not None and n_asked != selection.n_items:
-        raise DataError(
-            f"inclusion probabilities hold for the {n_asked} items that were drawn, and this selection has "
-            f"{selection.n_items}. Give the selection as it was made: items that were not run count as missing."
-        )
-
-
-def is_by_design(known: Known, selection: Selection | None) -> bool:
-    """Whether the items were drawn by chance, and each model that answered anything answered enough of them."""
-    if selection is None:
-        return False
-    try:
-        check_design(known.bank, selection)
-    except DataError:
-        return False
-    return not _has_too_few(known.observations)[~known.summary.is_silent].any()
-
-
-def as_if_drawn(bank: Bank, observations: Observations, selection: Selection | None) -> Selection:
-    """Return a selection that says how its items were drawn: itself, or a simple random sample of each scenario.
-
-    A `DataWarning` says so where nothing tells how the items came about.
-    """
-    if selection is not None and selection.inclusion_probabilities is not None:
-        return selection
-    index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
-    counts = bank.targets.weights > 0.0
-    chosen = observations.selected[counts[observations.selected]]
-    if chosen.size < counts.sum():
-        warn(
-            "it is unknown how these items were chosen, so they count as drawn at random within each scenario. If "
-            "they are not, scores and intervals are wrong. Choose items with itembank select, and give the selection.",
-            DataWarning,
-        )
-    n_drawn, n_all = (np.bincount(index[items], minlength=n_scenarios) for items in (chosen, np.flatnonzero(counts)))
-    return Selection(
-        item_ids=tuple(bank.item_ids[item] for item in chosen.tolist()),
-        scenarios=tuple(bank.targets.scenarios[index[item]] for item in chosen.tolist()),
-        weights=1.0 / n_drawn[index[chosen]],
-        method="random",
-        bank=bank.bank_id,
-        inclusion_probabilities=(n_drawn / np.maximum(n_all, 1))[index[chosen]],
-    )
-
-
-def scores_by_design(known: Known, model_ids: Sequence[str], selection: Selection, *, level: float) -> Scores:
-    """Estimate the same scores from responses that are aligned with the items of a checked selection."""
-    _check_answered(known.observations, model_ids)
-    return judged_by_design(known, selection).scores(level)
+    asked = Asked.of_observations(bank, found_items(bank, responses, selection), selection)
+    asked.check_drawn(responses.model_ids)
+    return judged_by_design(Known.of(asked)).scores(level)
 
 
 class Chance(NamedTuple):
@@ -181,19 +112,16 @@ class ByDesign(NamedTuple):
         return Scores(values, np.sqrt(self.variances), low, high)
 
 
-def judged_by_design(known: Known, selection: Selection) -> ByDesign:
-    """Find what the drawn items of a checked selection say of all models.
+def judged_by_design(known: Known) -> ByDesign:
+    """Find what drawn items say of all models.
 
     The overall score is estimated from all drawn items together, with weights ``w_j omega_i``; where there is one
     scenario, it is that one's score.
     """
     bank, observations, targets = known.bank, known.observations, known.bank.targets
-    probability_of = np.full(bank.n_items, np.nan)
-    drawn_items = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
-    probability_of[drawn_items] = selection.inclusion_probabilities
-    probabilities = probability_of[observations.positions]
+    probabilities = known.asked.chances_of_columns
     models, columns = np.arange(observations.responses.shape[0]), np.arange(observations.positions.size)
-    factors = factors_of_selection(bank, selection)
+    factors = factors_of(known.asked)
     blocks = [
         predicted_answers(known.take(models=models[block], columns=columns), factors)
         for block in row_blocks(models.size, bank.n_items, times=4)
@@ -222,32 +150,6 @@ def judged_by_design(known: Known, selection: Selection) -> ByDesign:
     least = np.column_stack([parts.known, whole.known])
     most = np.minimum(least + np.column_stack([parts.unseen_weight, whole.unseen_weight]), 1.0)
     return ByDesign(values, variances, chance.freedom, least, most, chance, of_parts)
-
-
-def _check_answered(observations: Observations, model_ids: Sequence[str]) -> None:
-    """Refuse too few answers, and warn how missing answers count."""
-    lacking = np.flatnonzero(_has_too_few(observations))
-    if lacking.size:
-        raise DataError(
-            "design-based intervals need responses to at least 2 of the chosen items, got fewer from "
-            f"{shown([model_ids[model] for model in lacking.tolist()])}. Run the missing ones, or leave these models "
-            "out."
-        )
-    missing = np.flatnonzero(observations.n_missing)
-    if missing.shape[0]:
-        models = [f"{model_ids[model]} ({observations.n_missing[model]})" for model in missing.tolist()]
-        warn(
-            f"responses to some of the {observations.selected.size} chosen items are missing: {shown(models)}. They "
-            "count as missing at random; if hard items are missing, scores come out too high.",
-            DataWarning,
-        )
-
-
-def _has_too_few(observations: Observations) -> BoolArray:
-    """Whether models answered so few of the drawn items that their spread says nothing, (n_models,)."""
-    n_answered = np.sum(~np.isnan(observations.responses), axis=1)
-    result: BoolArray = n_answered < min(2, observations.selected.size)
-    return result
 
 
 def chance_of_draw(sample: Drawn, predicted: Predicted, *, times: FloatArray | float = 1.0) -> Chance:

@@ -18,8 +18,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.special import ndtr
 
-from itembank.bank.bank_factors import fitted_factor_model, implied_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import fitted_factor_model, implied_factor_model
 from itembank.estimation.difference_estimator import Drawn, composite
 from itembank.estimation.drawn_predictions import MODELS_A_FACTOR, factors_that_serve, truncated
 from itembank.estimation.estimates import Scores
@@ -86,12 +86,11 @@ class DrawnDesign:
     @classmethod
     def of_bank(cls, bank: Bank, weights: FloatArray, wanted: int) -> Self:
         """Count the factors that serve; whatever the budget, which may be raised when items were drawn already."""
-        n_models = bank.n_models if bank.published is None else bank.published.n_models
         targets, order = bank.targets, bank.content_order.items
         counts = np.flatnonzero(weights[:, wanted] > 0.0)
         n_tried = max(1, min(USUAL_ITEMS, counts.size // 2))
         apart = np.full(targets.n_scenarios, np.nan)
-        if not bank.calibration.is_fitted or n_models < MODELS_A_FACTOR:
+        if not bank.calibration.is_fitted or bank.n_calibration_models < MODELS_A_FACTOR:
             factors = implied_factor_model(bank.calibration)
         else:
             factors = fitted_factor_model(bank)

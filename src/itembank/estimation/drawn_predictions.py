@@ -6,13 +6,11 @@ Few factors, for from few answers many would be fitted to their noise: past mode
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
 from itembank.bank.bank_cache import cache_name
-from itembank.bank.bank_factors import columns_of, fitted_factor_model
 from itembank.bank.banks import Bank
-from itembank.bank.selections import Selection
-from itembank.estimation.observations import bank_positions
+from itembank.bank.norms import columns_of, fitted_factor_model
+from itembank.estimation.asked import Asked
 from itembank.estimation.point_methods import Known
 from itembank.estimation.predictions import scenario_sums
 from itembank.estimation.response_summary import score_basis
@@ -159,16 +157,13 @@ def _predicted(model: FactorModel, items: IntArray, answers: FloatArray) -> Floa
     return result
 
 
-def factors_of_selection(bank: Bank, selection: Selection) -> Factors:
-    """Return `factors_that_serve` for the items of a selection; of a published bank what it was published with."""
-    kept = () if bank.published is None else bank.published.subsets
-    for one in kept:
-        if one.selection.item_ids == selection.item_ids and one.apart.size:
-            return Factors(one.n_factors, one.apart)
-    positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
-    probabilities, targets = np.asarray(selection.inclusion_probabilities), bank.targets
-    shares = (targets.scenario_weights[targets.scenario_index] * targets.weights)[positions]
-    return factors_that_serve(bank, positions, shares * (1.0 - probabilities) / probabilities)
+def factors_of(asked: Asked) -> Factors:
+    """Return `factors_that_serve` for drawn items; of a published bank what it was published with."""
+    if asked.kept is not None and asked.kept.apart.size:
+        return Factors(asked.kept.n_factors, asked.kept.apart)
+    positions, chances = asked.observations.selected, np.asarray(asked.chances)
+    shares = asked.bank.targets.overall_weights[positions]
+    return factors_that_serve(asked.bank, positions, shares * (1.0 - chances) / chances)
 
 
 def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) -> Factors:
@@ -178,8 +173,7 @@ def factors_that_serve(bank: Bank, positions: IntArray, correction: FloatArray) 
     model or with fewer than four.
     """
     index, n_scenarios = bank.targets.scenario_index, bank.targets.n_scenarios
-    n_models = bank.n_models if bank.published is None else bank.published.n_models
-    if bank.rest is not None or not bank.calibration.is_fitted or n_models < MODELS_A_FACTOR:
+    if bank.rest is not None or not bank.calibration.is_fitted or bank.n_calibration_models < MODELS_A_FACTOR:
         return Factors(-1, np.full(n_scenarios, np.nan))
 
     def judge() -> dict[str, FloatArray]:
@@ -221,7 +215,7 @@ def _models_of_folds(bank: Bank) -> list[tuple[IntArray, FactorModel]]:
     """Fit factors without each fifth of the past models; none where these are unknown, or too few to be divided."""
 
     def fit() -> list[tuple[IntArray, FactorModel]]:
-        if bank.published is not None or bank.distinct_models.size < FEWEST_TRIED:
+        if bank.distinct_models.size < FEWEST_TRIED:
             return []
         rows = bank.distinct_models
         if rows.size > MOST_TRIED:

@@ -72,7 +72,7 @@ def past_ratio(bank: Bank) -> float:
     """
 
     def find() -> float:
-        if bank.published is not None or bank.responses.n_trials is None:
+        if bank.responses.n_trials is None:
             return float("nan")
         trials = bank.responses.n_trials.astype(np.float64)
         ratio, expected = attempt_ratio(bank.parameters, bank.responses.responses, trials, bank.calibration.abilities)

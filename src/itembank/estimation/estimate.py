@@ -1,8 +1,9 @@
 """The verb `estimate`: full-benchmark scores from some responses."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import cast, get_args
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import NamedTuple, get_args
 
 import numpy as np
 
@@ -12,10 +13,11 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import check_fraction, check_one_of
 from itembank.errors import DataError, DataWarning, ParameterError, warn, warned_once
-from itembank.estimation.calibrated_scores import with_intervals
-from itembank.estimation.design_based import as_if_drawn, check_design, is_by_design, scores_by_design
+from itembank.estimation.asked import Asked, all_answers, known_items
+from itembank.estimation.calibrated_scores import PastEstimates, with_intervals
+from itembank.estimation.design_based import judged_by_design
 from itembank.estimation.estimands import linking_variance, run_variance, widened
-from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
+from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked, placed
 from itembank.estimation.estimator_specs import (
     GPIRT,
     METHODS,
@@ -31,15 +33,14 @@ from itembank.estimation.estimator_specs import (
     check_estimand,
 )
 from itembank.estimation.folds import folds
-from itembank.estimation.headlines import learnt_by
 from itembank.estimation.if_answered import with_lost
-from itembank.estimation.method_trials import choose_method, too_few, try_methods
+from itembank.estimation.method_trials import Chosen, choose_method, past_of, too_few
 from itembank.estimation.notes import WARNING, notes_on_estimates
-from itembank.estimation.observations import known_items, observe, usual_attempts
-from itembank.estimation.own_means import OwnMeans, own_means
-from itembank.estimation.parents import ByParents, by_parents, check_parent, said_of_parents
-from itembank.estimation.past_errors import Expectations, Past, all_answers, published_past, published_subset
-from itembank.estimation.point_methods import Known, gp_irt_share, learnt_score, point_scores, stacked_scores
+from itembank.estimation.observations import usual_attempts
+from itembank.estimation.own_means import own_means
+from itembank.estimation.parents import ByParents, Usual, by_parents, check_parent, said_of_parents
+from itembank.estimation.point_methods import Known, estimated_by, gp_irt_share, learnt_headline
+from itembank.estimation.trials import Expectations
 from itembank.numerics.arrays import FloatArray, IntArray, mean_where_known
 from itembank.numerics.parallel import one_blas_thread
 from itembank.progress import ProgressCallback, silent
@@ -143,15 +144,11 @@ def estimate(
     >>> estimates = estimate(bank, {"q7": 1, "q12": 0.5, "q31": 0})  # doctest: +SKIP
     >>> estimates.rows()[-1]["estimate"]  # doctest: +SKIP
     """
-    spec = METHODS.resolve(method)
-    check_fraction("level", level)
-    check_one_of("interval", interval, get_args(IntervalChoice))
-    check_estimand(estimand, Estimand)
-    _check_choices(spec, interval, parent)
+    how = How(METHODS.resolve(method), interval, level, estimand, parent)
     bank = with_target(as_bank(bank), target) if target else as_bank(bank)
     with warned_once() as told:
         found = _estimate(
-            *(bank, responses, as_whole_selection(selection), spec, interval, level, estimand, parent),
+            *(bank, responses, as_whole_selection(selection), how),
             ignore_unknown=ignore_unknown,
             errors=errors,
             progress=progress,
@@ -159,79 +156,255 @@ def estimate(
     return replace(found, notes=(*found.notes, *(Note(WARNING, text) for text in told)))
 
 
-def _estimate(  # noqa: PLR0917 (the choices of the verb, checked)
+@dataclass(frozen=True, slots=True)
+class How:
+    """How scores are to be estimated, as `estimate` is asked."""
+
+    method: EstimationSpec
+    interval: IntervalChoice
+    level: float
+    estimand: Estimand
+    parent: str
+
+    def __post_init__(self) -> None:
+        """Refuse what is no choice, and choices that do not go together."""
+        check_fraction("level", self.level)
+        check_one_of("interval", self.interval, get_args(IntervalChoice))
+        check_estimand(self.estimand, Estimand)
+        is_auto, name = isinstance(self.method, Auto), METHODS.name_of(self.method)
+        if self.interval == "design" and not is_auto:
+            raise ParameterError(
+                f"design-based intervals bring their own estimate, got method {name!r}. Leave the method at 'auto', or "
+                "take another interval."
+            )
+        is_usual = isinstance(self.method, Auto | Stacked) and self.interval in {"auto", "calibrated"}
+        if self.parent and not is_usual:
+            raise ParameterError(
+                f"a parent is weighed with 'stacked' and has calibrated intervals, got method {name!r} and interval "
+                f"{self.interval!r}. Leave both as they are, or the parent out."
+            )
+
+    def check(self, bank: Bank, progress: ProgressCallback) -> None:
+        """Refuse what a bank cannot do."""
+        if not isinstance(self.method, Auto):
+            bank.check_item_model(f"Method {METHODS.name_of(self.method)!r} needs")
+        if self.interval == "model-based":
+            bank.check_item_model("A model-based interval needs")
+        if bank.headline is not None:
+            check_headline(bank, self.interval, self.estimand, progress)
+
+    def interval_of(self, asked: Asked, progress: ProgressCallback) -> IntervalKind:
+        """Say what intervals rest on."""
+        bank, is_auto = asked.bank, isinstance(self.method, Auto)
+        if self.interval not in {"auto", "calibrated"}:
+            return self.interval  # type: ignore[return-value]  # one of the kinds
+        may_be_drawn = self.interval == "auto" and not self.parent and bank.headline is None
+        if is_auto and (not bank.calibration.is_fitted or (may_be_drawn and asked.is_drawn)):
+            return "design"
+        spec = Stacked() if isinstance(self.method, Auto) else self.method
+        can_be_tried = asked.kept_of(spec) is not None or bool(folds(bank, progress=progress))
+        return "calibrated" if can_be_tried else "model-based"
+
+
+def _estimate(
     bank: Bank,
     responses: NewResponses,
     selection: Selection | None,
-    spec: EstimationSpec,
-    interval: IntervalChoice,
-    level: float,
-    estimand: Estimand,
-    parent: str,
+    how: How,
     *,
     ignore_unknown: bool,
     errors: Errors | None = None,
     progress: ProgressCallback,
 ) -> ScoreEstimates:
-    """Estimate, with all notes but warnings."""
-    asked = selection
-    if not isinstance(spec, Auto):
-        bank.check_item_model(f"Method {METHODS.name_of(spec)!r} needs")
-    if interval == "model-based":
-        bank.check_item_model("A model-based interval needs")
-    if bank.headline is not None:
-        check_headline(bank, interval, estimand, progress)
-    whole, given, selection = all_answers(bank, responses, selection, errors)
-    matrix = known_items(bank, given, selection, ignore_unknown=ignore_unknown)
-    check_parent(bank, parent, selection, matrix.model_ids)
-    observations = observe(bank, matrix, selection)
-    if isinstance(spec, SampleMean):
+    """Ask, predict, correct by the draw or by past models, put an interval on it, and pack; all notes but warnings."""
+    how.check(bank, progress)
+    whole, given, chosen = all_answers(bank, responses, selection, errors)
+    matrix = known_items(bank, given, chosen, ignore_unknown=ignore_unknown)
+    asked = Asked.of(_ranked_against_others(bank, matrix.model_ids), matrix, chosen)
+    check_parent(asked, how.parent, matrix.model_ids)
+    if isinstance(how.method, SampleMean):
         _warn_of_unequal_weights(bank)
-    known = Known.of(_ranked_against_others(bank, matrix.model_ids), observations)
-    kind: IntervalKind
-    if interval in {"auto", "calibrated"}:
-        may_be_drawn = interval == "auto" and not parent and bank.headline is None
-        kind, selection = _best_interval(known, selection, spec, progress, may_be_drawn=may_be_drawn)
-    else:
-        kind = cast("IntervalKind", interval)
-    # nothing is missed where items were drawn, or another kind was asked for
-    wanted = kind if kind in {"design", interval} else "calibrated"
-    estimates = _unknown(known, matrix, level=level, interval=kind, estimand=estimand, parent=parent)
+    kind = how.interval_of(asked, progress)
+    if kind == "design" and how.interval != "design":
+        asked = asked.as_if_drawn()
+    known = Known.of(asked)
     if kind == "design":
-        estimates = _by_design(estimates, known, selection)
+        made = _by_draw(known, matrix.model_ids, how.level)
     else:
-        estimates = _by_answers(estimates, known, selection, spec, parent, progress=progress)
-    estimates.typicality.months_ahead[:] = _months_ahead(bank, matrix)
-    if kind != "design":
-        of_links = linking_variance(bank.responses.items, bank.targets, observations.answered(bank.n_items))
-        estimates = estimates if of_links is None else _widened(estimates, of_links)
-    if estimand != RUN:
-        estimates = _widened(estimates, run_variance(bank, matrix, known.summary.abilities))
-    own = _own_means(estimates, bank, whole, is_score=asked is None and estimand == RUN)
-    random = observations.is_random
-    notes = notes_on_estimates(bank, matrix, estimates, own, wanted=wanted, is_random=random)
+        made = _by_answers(known, matrix.model_ids, how, kind, progress)
+        of_links = linking_variance(bank.responses.items, bank.targets, asked.observations.answered(bank.n_items))
+        made = made if of_links is None else made.widened(of_links, how.level)
+    if how.estimand != RUN:
+        made = made.widened(run_variance(bank, matrix, known.summary.abilities), how.level)
+    estimates = _packed(known, matrix, made, how, kind)
+    own = None if bank.headline is not None else own_means(bank, whole, level=how.level)
+    if own is not None and selection is None and how.estimand == RUN:  # the mean of all answers is the score itself
+        is_whole = own.is_complete & ~own.is_pooled & ~estimates.is_exact
+        n_items = np.where(is_whole[:, None], estimates.n_total, estimates.n_items)
+        estimates = replace(estimates, scores=made.scores.where(is_whole, own.scores), n_items=n_items)
+    # nothing is missed where items were drawn, or another kind was asked for
+    wanted = kind if kind in {"design", how.interval} else "calibrated"
+    notes = notes_on_estimates(bank, matrix, estimates, own, wanted=wanted, is_random=asked.observations.is_random)
     is_owed = np.pad(known.summary.n_observed > 0, ((0, 0), (0, 1)))  # the overall score may lack a scenario
     return with_lost(
         checked(replace(estimates, notes=notes), is_owed),
         whole,
-        matrix.item_ids if selection is None else selection.item_ids,
+        matrix.item_ids if chosen is None else chosen.item_ids,
         again=lambda counted: _estimate(
-            *(bank, counted, asked, spec, interval, level, estimand, parent),
-            ignore_unknown=ignore_unknown,
-            progress=progress,
+            bank, counted, selection, how, ignore_unknown=ignore_unknown, progress=progress
         ),
     )
 
 
-def _own_means(estimates: ScoreEstimates, bank: Bank, responses: ResponseMatrix, *, is_score: bool) -> OwnMeans | None:
-    """Take the means of what models answered; where they are the score, and answered all, write them in place."""
-    if bank.headline is not None:
-        return None
-    own = own_means(bank, responses, level=estimates.level)
-    rows = np.flatnonzero(own.is_complete & ~own.is_pooled & ~estimates.is_exact & is_score)
-    estimates.scores.set_rows(rows, own.scores.take(rows))
-    estimates.n_items[rows] = estimates.n_total
-    return own
+class _Made(NamedTuple):
+    """Scores of n_models models, and how they were made."""
+
+    scores: Scores
+    typicality: Typicality
+    method: str
+    explanation: str = ""
+    error: float = np.nan  # Cross-validated mean absolute error of the last score
+    degrees: float = np.inf
+    sample_share: FloatArray | None = None
+    parents: tuple[str, ...] = ()
+
+    def widened(self, variance: FloatArray, level: float) -> "_Made":
+        """Add a variance (n_models, n_targets) of independent chance."""
+        return self._replace(scores=widened(self.scores, variance, level=level))
+
+
+def _packed(known: Known, responses: ResponseMatrix, made: _Made, how: How, kind: IntervalKind) -> ScoreEstimates:
+    """Put scores, what they rest on and what was asked together."""
+    bank, summary, targets = known.bank, known.summary, known.bank.targets
+    return ScoreEstimates(
+        model_ids=tuple(responses.model_ids),
+        targets=targets.names,
+        scores=made.scores,
+        n_items=np.column_stack([summary.n_observed, summary.n_observed.sum(axis=1)]),
+        n_total=np.array([*targets.scenario_sizes, targets.scenario_sizes.sum()]),
+        n_missing=known.observations.n_missing,
+        level=how.level,
+        method=made.method,
+        explanation=made.explanation,
+        bank_id=bank.bank_id,
+        target_id=bank.target_id,
+        interval_kind=kind,
+        estimand=how.estimand,
+        sample_share=made.sample_share,
+        abilities=summary.abilities,
+        ability_covariance=summary.ability_covariance,
+        typicality=made.typicality._replace(months_ahead=_months_ahead(bank, responses)),
+        parents=made.parents,
+        cross_validated_error=made.error,
+        degrees=made.degrees,
+        overall_is=targets.overall_is,
+    )
+
+
+def _by_draw(known: Known, model_ids: Sequence[str], level: float) -> _Made:
+    """Estimate from how the items were drawn; models without responses stay without estimate."""
+    n_models, columns = len(model_ids), np.arange(known.observations.positions.size)
+    rows = np.flatnonzero(~known.summary.is_silent)
+    some = known.take(models=rows, columns=columns)
+    some.asked.check_drawn([model_ids[row] for row in rows.tolist()])
+    scores = placed([(rows, judged_by_design(some).scores(level))], n_models)
+    return _Made(scores, Typicality.unknown(n_models), "design-based")
+
+
+def _by_answers(
+    known: Known, model_ids: Sequence[str], how: How, kind: IntervalKind, progress: ProgressCallback
+) -> _Made:
+    """Estimate by a method, models that answered the same items together: its errors depend on the items."""
+    cache = known.bank.cache
+    chosen = Chosen(how.method, "") if not isinstance(how.method, Auto) else choose_method(known.asked, progress)
+    groups, found = _same_items(known), []
+    for number, rows in enumerate(groups):
+        group = known.take(models=rows, columns=np.flatnonzero(~np.isnan(known.observations.responses[rows[0]])))
+        ids, is_kept = [model_ids[row] for row in rows.tolist()], number < MOST_KEPT
+        if not is_kept:
+            progress("estimating models that were each asked other items", number / len(groups))
+        with nullcontext() if is_kept else cache.forgetting():
+            found.append(_of_group(group, ids, chosen.spec, how, is_calibrated=kind == "calibrated", progress=progress))
+    most, n_models, explanation = found[0].past, len(model_ids), chosen.explanation
+    error, parents = chosen.error, [""] * n_models
+    if np.isnan(error) and kind == "calibrated" and most is not None:
+        error = float(mean_where_known(np.abs(most.error[:, -1])))
+    if how.parent:
+        kin = [(rows, one.kin) for rows, one in zip(groups, found, strict=True) if one.kin is not None]
+        for rows, one in kin:
+            for row in np.flatnonzero(one.is_used).tolist():
+                parents[rows[row]] = one.parents[row]
+        said = said_of_parents([words for _, one in kin for words in one.words])
+        explanation = (explanation or f"{METHODS.label(chosen.spec)}.") + said
+    return _Made(
+        placed([(rows, one.scores) for rows, one in zip(groups, found, strict=True)], n_models),
+        placed([(rows, one.typicality) for rows, one in zip(groups, found, strict=True)], n_models),
+        METHODS.label(chosen.spec),
+        explanation,
+        error,
+        min(one.degrees for one in found),
+        gp_irt_share(known, chosen.spec) if isinstance(chosen.spec, GPIRT) else None,
+        tuple(parents) if how.parent else (),
+    )
+
+
+class _Group(NamedTuple):
+    """Estimates of models that answered the same items."""
+
+    scores: Scores
+    typicality: Typicality
+    past: PastEstimates | None = None
+    degrees: float = np.inf
+    kin: ByParents | None = None
+
+
+def _of_group(
+    known: Known,
+    model_ids: Sequence[str],
+    spec: PointSpec | Stacked,
+    how: How,
+    *,
+    is_calibrated: bool,
+    progress: ProgressCallback,
+) -> _Group:
+    """Estimate models that answered the same items, say how typical the answers of each are, and who is like them."""
+    bank, summary = known.bank, known.summary
+    past = past_of(known.asked, spec, progress=progress) if is_calibrated or isinstance(spec, Stacked) else None
+    value = estimated_by(known, spec, None if past is None else past.weights)
+    if past is None or not is_calibrated:
+        scores = with_intervals(bank.targets, summary, value, level=how.level)
+        return _Group(scores, Typicality.unknown(len(model_ids)), past)
+    expected = Expectations.of(known)
+    value, scale = past.read(value, expected.sizes(value), learnt_headline(known, spec.members))
+    scores = with_intervals(
+        bank.targets, summary, value, level=how.level, past=past, scale=scale, headline=bank.headline
+    )
+    kin = None
+    if how.parent:
+        usual = Usual(value, scale, past, scores)
+        kin = by_parents(known, model_ids, how.parent, usual, level=how.level, progress=progress)
+        scores = scores if kin is None else scores.where(kin.is_used, kin.scores)
+    return _Group(scores, past.typicality_of(expected.misfit[:, -1]), past, past.degrees, kin)
+
+
+def _same_items(known: Known) -> list[IntArray]:
+    """Rows of the models that answered the same items as often, the largest groups first.
+
+    Errors of past models are those of estimates from just these items, and from as many attempts at each. So no
+    model's estimate depends on what other models of its file answered.
+    """
+    observations = known.observations
+    answered = np.flatnonzero(~known.summary.is_silent)
+    observed = ~np.isnan(observations.responses[answered])
+    how_often = np.ones((answered.size, 1))
+    if observations.n_trials is not None:
+        pairs = zip(observations.n_trials[answered], observations.responses[answered], strict=True)
+        how_often[:, 0] = [usual_attempts(trials, responses) for trials, responses in pairs]
+    _, which, counts = np.unique(
+        np.column_stack([observed, how_often]), axis=0, return_inverse=True, return_counts=True
+    )
+    which = which.ravel()
+    return [answered[which == group] for group in np.argsort(-counts, kind="stable")]
 
 
 def _months_ahead(bank: Bank, responses: ResponseMatrix) -> FloatArray:
@@ -240,20 +413,6 @@ def _months_ahead(bank: Bank, responses: ResponseMatrix) -> FloatArray:
     if newest is None or dates is None:
         return np.full(responses.n_models, np.nan)
     return np.array([np.nan if day is None else months_between(newest, day) for day in dates.to_list()])
-
-
-def _check_choices(spec: EstimationSpec, interval: str, parent: str) -> None:
-    """Refuse a method beside design-based intervals, and what the method or the interval does not take."""
-    if interval == "design" and not isinstance(spec, Auto):
-        raise ParameterError(
-            f"design-based intervals bring their own estimate, got method {METHODS.name_of(spec)!r}. Leave the method "
-            "at 'auto', or take another interval."
-        )
-    if parent and not (isinstance(spec, Auto | Stacked) and interval in {"auto", "calibrated"}):
-        raise ParameterError(
-            "a parent is weighed with 'stacked' and has calibrated intervals, got method "
-            f"{METHODS.name_of(spec)!r} and interval {interval!r}. Leave both as they are, or the parent out."
-        )
 
 
 def check_headline(bank: Bank, interval: str, estimand: str, progress: ProgressCallback) -> None:
@@ -293,221 +452,3 @@ def _ranked_against_others(bank: Bank, model_ids: Sequence[str]) -> Bank:
     ranked = replace(bank, headline=bank.headline.without(rows.tolist()))
     ranked.cache.share(bank.cache)
     return ranked
-
-
-def _best_interval(
-    known: Known,
-    selection: Selection | None,
-    spec: EstimationSpec,
-    progress: ProgressCallback,
-    *,
-    may_be_drawn: bool,
-) -> tuple[IntervalKind, Selection | None]:
-    """Return what intervals rest on where no other ones are asked for, and the selection they rest on."""
-    bank, is_auto = known.bank, isinstance(spec, Auto)
-    if is_auto and not bank.calibration.is_fitted:
-        return "design", as_if_drawn(bank, known.observations, selection)
-    if is_auto and may_be_drawn and is_by_design(known, selection):
-        return "design", selection
-    method = Stacked() if isinstance(spec, Auto) else spec
-    if published_subset(bank, selection, method) is not None or folds(bank, progress=progress):
-        return "calibrated", selection
-    return "model-based", selection
-
-
-def _unknown(
-    known: Known, responses: ResponseMatrix, *, level: float, interval: IntervalKind, estimand: Estimand, parent: str
-) -> ScoreEstimates:
-    """Return what is known of the estimates before any is made; the scores are filled in afterwards."""
-    bank, summary, sizes = known.bank, known.summary, known.bank.targets.scenario_sizes
-    return ScoreEstimates(
-        model_ids=tuple(responses.model_ids),
-        targets=bank.targets.names,
-        scores=Scores.unknown(responses.n_models, len(bank.targets.names)),
-        n_items=np.column_stack([summary.n_observed, summary.n_observed.sum(axis=1)]),
-        n_total=np.array([*sizes, sizes.sum()]),
-        n_missing=known.observations.n_missing,
-        level=level,
-        method="",
-        explanation=said_of_parents([]) if parent else "",
-        bank_id=bank.bank_id,
-        target_id=bank.target_id,
-        interval_kind=interval,
-        estimand=estimand,
-        sample_share=None,
-        abilities=summary.abilities,
-        ability_covariance=summary.ability_covariance,
-        typicality=Typicality.unknown(responses.n_models),
-        overall_is=bank.targets.overall_is,
-        parents=("",) * responses.n_models if parent else (),
-    )
-
-
-def _by_design(estimates: ScoreEstimates, known: Known, selection: Selection | None) -> ScoreEstimates:
-    """Estimate from how the items were drawn; models without responses stay without estimate."""
-    if selection is None:
-        raise DataError(
-            "design-based intervals need to know how the items were drawn: give the selection (--selection), made "
-            "with method 'drawn', 'random' or 'stratified'."
-        )
-    check_design(known.bank, selection)
-    answered = np.flatnonzero(~known.summary.is_silent)
-    some = known.take(models=answered, columns=np.arange(known.observations.positions.size))
-    model_ids = [estimates.model_ids[row] for row in answered.tolist()]
-    estimates.scores.set_rows(answered, scores_by_design(some, model_ids, selection, level=estimates.level))
-    return replace(estimates, method="design-based")
-
-
-def _by_answers(
-    estimates: ScoreEstimates,
-    known: Known,
-    selection: Selection | None,
-    spec: EstimationSpec,
-    parent: str,
-    *,
-    progress: ProgressCallback,
-) -> ScoreEstimates:
-    """Estimate by a method, models that answered the same items together: its errors depend on the items."""
-    bank, explanation, error = known.bank, "", np.nan
-    if isinstance(spec, Auto):
-        spec, explanation, error = choose_method(bank, known.observations, selection, progress=progress)
-    parents, words, ids, degrees = [""] * len(estimates.model_ids), [], estimates.model_ids, np.inf
-    for number, rows in enumerate(groups := _same_items(known)):
-        columns = np.flatnonzero(~np.isnan(known.observations.responses[rows[0]]))
-        group = known.take(models=rows, columns=columns)
-        if number >= MOST_KEPT:
-            progress("estimating models that were each asked other items", number / len(groups))
-            # A group finds what this bank does, and keeps what it finds itself.
-            copy = replace(bank)
-            copy.cache.memory.update(bank.cache.memory)
-            group = replace(group, bank=copy)
-        scores, typicality, kin, of_past = _of_group(
-            *(group, selection, spec, parent, [ids[row] for row in rows.tolist()]),
-            level=estimates.level,
-            interval=estimates.interval_kind,
-            progress=progress,
-        )
-        estimates.scores.set_rows(rows, scores)
-        estimates.typicality.set_rows(rows, typicality)
-        degrees = min(degrees, of_past)
-        if kin is not None:
-            words += kin.words
-            for row in np.flatnonzero(kin.is_used).tolist():
-                parents[rows[row]] = kin.parents[row]
-    if np.isnan(error) and groups and estimates.interval_kind == "calibrated":
-        most = known.take(
-            models=groups[0], columns=np.flatnonzero(~np.isnan(known.observations.responses[groups[0][0]]))
-        )
-        past = _past(most, selection, spec, needed=True, progress=progress)
-        error = np.nan if past is None else float(mean_where_known(np.abs(past.estimates.error[:, -1])))
-    if parent:
-        explanation = (explanation or f"{METHODS.label(spec)}.") + said_of_parents(words)
-        estimates = replace(estimates, parents=tuple(parents))
-    sample_share = gp_irt_share(known, spec) if isinstance(spec, GPIRT) else None
-    return replace(
-        estimates,
-        method=METHODS.label(spec),
-        explanation=explanation,
-        sample_share=sample_share,
-        cross_validated_error=error,
-        degrees=degrees,
-    )
-
-
-def _same_items(known: Known) -> list[IntArray]:
-    """Rows of the models that answered the same items as often, the largest groups first.
-
-    Errors of past models are those of estimates from just these items, and from as many attempts at each. So no
-    model's estimate depends on what other models of its file answered.
-    """
-    observations = known.observations
-    answered = np.flatnonzero(~known.summary.is_silent)
-    observed = ~np.isnan(observations.responses[answered])
-    how_often = np.ones((answered.size, 1))
-    if observations.n_trials is not None:
-        pairs = zip(observations.n_trials[answered], observations.responses[answered], strict=True)
-        how_often[:, 0] = [usual_attempts(trials, responses) for trials, responses in pairs]
-    _, which, counts = np.unique(
-        np.column_stack([observed, how_often]), axis=0, return_inverse=True, return_counts=True
-    )
-    which = which.ravel()
-    return [answered[which == group] for group in np.argsort(-counts, kind="stable")]
-
-
-def _of_group(
-    known: Known,
-    selection: Selection | None,
-    spec: PointSpec | Stacked,
-    parent: str,
-    model_ids: Sequence[str],
-    *,
-    level: float,
-    interval: str,
-    progress: ProgressCallback,
-) -> tuple[Scores, Typicality, ByParents | None, float]:
-    """Estimate models that answered the same items, say how typical the answers of each are, and who is like them.
-
-    And how many degrees of freedom their intervals have.
-    """
-    bank, summary = known.bank, known.summary
-    past = _past(known, selection, spec, needed=interval == "calibrated", progress=progress)
-    if isinstance(spec, Stacked):
-        values = np.stack([point_scores(known, member) for member in spec.members])
-        weights = None if past is None else past.weights
-        if weights is None:  # too few models to learn weights from
-            weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
-        value = stacked_scores(bank.targets, summary, values, weights)
-    else:
-        value = point_scores(known, spec)
-    if interval != "calibrated" or past is None:
-        plain = with_intervals(bank.targets, summary, value, level=level)
-        return plain, Typicality.unknown(value.shape[0]), None, np.inf
-    learner = None if bank.headline is None else learnt_by(bank.headline, spec.members)
-    learnt = None
-    if bank.headline is not None and learner is not None:
-        learnt = learnt_score(known, learner, bank.headline.past)
-    expected = Expectations.of(known)
-    typicality = past.typicality_of(expected.misfit[:, -1])
-    value, scale = past.read(expected, value, learnt)
-    scores = with_intervals(
-        *(bank.targets, summary, value),
-        past=past.estimates,
-        scale=scale,
-        level=level,
-        headline=bank.headline,
-    )
-    if not parent:
-        return scores, typicality, None, past.degrees
-    kin = by_parents(
-        known,
-        model_ids,
-        selection,
-        parent=parent,
-        past=past,
-        value=value,
-        scale=scale,
-        usual=scores,
-        level=level,
-        progress=progress,
-    )
-    if kin is not None:
-        scores.set_rows(np.flatnonzero(kin.is_used), kin.scores.take(np.flatnonzero(kin.is_used)))
-    return scores, typicality, kin, past.degrees
-
-
-def _past(
-    known: Known, selection: Selection | None, spec: PointSpec | Stacked, *, needed: bool, progress: ProgressCallback
-) -> Past | None:
-    """Say how the method did in cross-validation, where that is needed and can be known."""
-    kept = published_subset(known.bank, selection, spec)
-    if kept is not None:
-        return published_past(kept)
-    if not (needed or isinstance(spec, Stacked)) or not folds(known.bank, progress=progress):
-        return None
-    members = try_methods(known.bank, known.observations, selection, spec.members, progress=progress)
-    return members.past(spec)
-
-
-def _widened(estimates: ScoreEstimates, variance: FloatArray) -> ScoreEstimates:
-    """Add a variance (n_models, n_targets) of independent chance."""
-    return replace(estimates, scores=widened(estimates.scores, variance, level=estimates.level))

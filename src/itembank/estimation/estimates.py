@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -29,15 +29,9 @@ class Scores(NamedTuple):
         """Return scores that are all unknown (NaN)."""
         return cls(*(np.full((n_models, n_targets), np.nan) for _ in cls._fields))
 
-    @classmethod
-    def joined(cls, parts: Sequence["Scores"]) -> Self:
-        """Put the scores of several groups of models together, in their order."""
-        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
-    def set_rows(self, rows: IntArray, scores: "Scores") -> None:
-        """Write the scores of some of the models in place."""
-        for ours, theirs in zip(self, scores, strict=True):
-            ours[rows] = theirs
+    def where(self, is_other: BoolArray, other: "Scores") -> "Scores":
+        """Return the other scores of some of the models, (n_models,), and these of all else."""
+        return Scores(*(np.where(is_other[:, None], theirs, ours) for ours, theirs in zip(self, other, strict=True)))
 
     def take(self, models: IntArray) -> "Scores":
         """Return the scores of some of the models."""
@@ -75,20 +69,30 @@ class Typicality(NamedTuple):
         """Return that of models of which nothing is known."""
         return cls(*(np.full(n_models, np.nan) for _ in cls._fields))
 
-    @classmethod
-    def joined(cls, parts: Sequence["Typicality"]) -> Self:
-        """Put those of several groups of models together, in their order."""
-        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
     @property
     def is_flagged(self) -> BoolArray:
         """Models that answered unlike the past models, (n_models,)."""
         return self.typicality < FLAGGED
 
-    def set_rows(self, rows: IntArray, other: "Typicality") -> None:
-        """Write those of some of the models in place."""
-        for ours, theirs in zip(self, other, strict=True):
-            ours[rows] = theirs
+
+Each = TypeVar("Each", Scores, Typicality)
+
+
+def joined(parts: Sequence[Each]) -> Each:
+    """Put the scores, or what is typical, of several groups of models together, in their order."""
+    return type(parts[0])(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def placed(parts: Sequence[tuple[IntArray, Each]], n_models: int) -> Each:
+    """Put those of several groups of models at their rows among n_models; NaN for models of no group."""
+    together, rows = joined([one for _, one in parts]), np.concatenate([rows for rows, _ in parts])
+
+    def spread(array: FloatArray) -> FloatArray:
+        result = np.full((n_models, *array.shape[1:]), np.nan)
+        result[rows] = array
+        return result
+
+    return type(together)(*(spread(array) for array in together))
 
 
 def typicality_among(past: FloatArray, misfit: FloatArray) -> FloatArray:

@@ -6,13 +6,13 @@ the errors of the headline score follow in the same way.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtr
 
 from itembank.bank.known_scores import Headline
-from itembank.estimation.calibrated_scores import OutOfFold, error_inflation
+from itembank.estimation.calibrated_scores import PastEstimates, error_inflation
 from itembank.estimation.estimator_specs import PointSpec, Ridge
 from itembank.estimation.regressions import combined, ridge_line, stack_weights
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -84,13 +84,12 @@ class HeadlineTrial:
 
     def read(
         self,
-        plain: OutOfFold,  # Of the scenario scores; its last column does not matter
+        plain: PastEstimates,  # Of the scenario scores; its last column does not matter
         fold: IntArray,  # (n_models,): Number of each model's fold, -1 for none
-    ) -> tuple[OutOfFold, "HeadlineReader"]:
+    ) -> PastEstimates:
         """Put the headline score into the last column of estimates of past models.
 
-        Returns OutOfFold: Each fold's headline score is read as the other folds teach it; HeadlineReader: What all of
-        them teach.
+        Each fold's headline score is read as the other folds teach it, that of new models as all of them do.
         """
         past, is_tried = self.headline.past, fold >= 0
         value, variance = np.full((2, past.size), np.nan)
@@ -107,7 +106,7 @@ class HeadlineTrial:
             combined_value[inside] = _combined(members[:, inside], self._weights(members - past, is_tried & ~inside))
         rest = _rest(combined_value - past, variance)
         reader = HeadlineReader(_rule(self.headline, past, plain, is_tried), weights, rest)
-        return _with_last(plain, past, combined_value, np.sqrt(variance + rest)), reader
+        return replace(_with_last(plain, past, combined_value, np.sqrt(variance + rest)), reader=reader)
 
     def _weights(self, errors: FloatArray, rows: BoolArray) -> FloatArray:
         """Weights of the estimate from scenario scores and of the learnt one, from errors (n_members, n_models)."""
@@ -188,7 +187,7 @@ def headline_slopes(
     return result
 
 
-def reader_of(headline: Headline, estimates: OutOfFold) -> HeadlineReader:
+def reader_of(headline: Headline, estimates: PastEstimates) -> HeadlineReader:
     """Return how a headline score is read, from estimates of all past models that have it in their last column."""
     known = np.asarray(~np.isnan(estimates.value).any(axis=1))
     rule = _rule(headline, headline.past, estimates, known)
@@ -196,7 +195,7 @@ def reader_of(headline: Headline, estimates: OutOfFold) -> HeadlineReader:
     return HeadlineReader(rule, np.ones(1), _rest(estimates.error[known, -1], variance))
 
 
-def _rule(headline: Headline, past: FloatArray, plain: OutOfFold, rows: BoolArray) -> WinRateRule | LineRule:
+def _rule(headline: Headline, past: FloatArray, plain: PastEstimates, rows: BoolArray) -> WinRateRule | LineRule:
     """Learn how the headline score follows from scenario scores, from the past models in `rows`, (n_models,)."""
     inflation = error_inflation(plain.error[rows, :-1], plain.scale[rows, :-1])
     if headline.reference is not None:
@@ -208,15 +207,21 @@ def _rule(headline: Headline, past: FloatArray, plain: OutOfFold, rows: BoolArra
     return LineRule(*ridge_line(scores[known], past[known]), inflation)
 
 
-def _with_last(plain: OutOfFold, truth: FloatArray, value: FloatArray, scale: FloatArray) -> OutOfFold:
+def _with_last(plain: PastEstimates, truth: FloatArray, value: FloatArray, scale: FloatArray) -> PastEstimates:
     """Put a score, which past models have without error, its estimates and their sizes into the last columns."""
-    exact = np.where(np.isnan(truth), np.nan, 0.0)
-    ours = (plain.truth, plain.value, plain.standard_error, plain.scale, plain.truth_variance)
-    parts = [
-        None if one is None else np.column_stack([one[:, :-1], last])
-        for one, last in zip(ours, (truth, value, scale, scale, exact), strict=True)
-    ]
-    return OutOfFold(*parts)  # type: ignore[arg-type]
+
+    def joined(array: FloatArray, last: FloatArray) -> FloatArray:
+        return np.column_stack([array[:, :-1], last])
+
+    variance, exact = plain.truth_variance, np.where(np.isnan(truth), np.nan, 0.0)
+    return replace(
+        plain,
+        truth=joined(plain.truth, truth),
+        value=joined(plain.value, value),
+        standard_error=joined(plain.standard_error, scale),
+        scale=joined(plain.scale, scale),
+        truth_variance=None if variance is None else joined(variance, exact),
+    )
 
 
 def _combined(members: FloatArray, weights: FloatArray) -> FloatArray:

@@ -5,24 +5,23 @@ asks every model the same items; each later stage asks what leaves the least unc
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-import polars as pl
 
+from itembank.bank.bank_cache import cache_name
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank
-from itembank.bank.selections import Selection
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.asked import Asked
+from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.estimator_specs import GPIRT, IN_STAGES, METHODS, PointSpec, Stacked
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds
-from itembank.estimation.observations import Observations, bank_positions
-from itembank.estimation.past_errors import (
-    MembersOutOfFold,
-    members_out_of_fold,
-    members_out_of_fold_each,
-    published_subset,
-)
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, folds, run_trial
+from itembank.estimation.headlines import HeadlineTrial, learnt_by
+from itembank.estimation.observations import Observations
+from itembank.estimation.point_methods import Known, learnt_score
 from itembank.estimation.response_summary import score_basis
+from itembank.estimation.trials import Trial, kept_trial, plain, try_out
 from itembank.irt.newton import map_abilities
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.splits import first_of_each
@@ -30,7 +29,7 @@ from itembank.progress import ProgressCallback, silent
 from itembank.responses.content_order import order_among
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.later_stages import LocalDesign
-from itembank.selection.recipes import Recipe, read_recipe
+from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
 from itembank.selection.selector_specs import VOptimal
 
@@ -93,14 +92,12 @@ def _recorded(bank: Bank, row: int, asked: IntArray, design: LocalDesign) -> Obs
 
 
 def try_methods(
-    bank: Bank,
-    observations: Observations,  # The items that were answered; the responses themselves are not used
-    selection: Selection | None,
+    asked: Asked,  # The items that were answered; the responses themselves are not used
     specs: Sequence[PointSpec],
     *,
     # The fits without some models take time once for a bank, the selections once for a selection
     progress: ProgressCallback = silent,
-) -> MembersOutOfFold:
+) -> Trial:
     """Estimate each past model's scores by several methods, as if it were new.
 
     Items that were chosen by looking at the past models tell more of these than of others: on those items
@@ -109,20 +106,36 @@ def try_methods(
     bank that has not seen its models. Where some chosen items were not answered, each fold leaves out as many, of
     the same scenarios, by chance. Items that chance chose, or that nothing is known of, are taken as they are.
     """
-    folds(bank, progress=progress)
-    recipe = recipe_to_try(selection)
+    folds(asked.bank, progress=progress)
+    recipe = asked.recipe
     if recipe is not None and recipe.stages:
-        return try_stages(bank, recipe, specs, answered=_share_answered(bank, observations), progress=progress)
+        answered = _share_answered(asked.bank, asked.observations)
+        return try_stages(asked.bank, recipe, specs, answered=answered, progress=progress)
 
-    def choose(fold: Fold) -> Observations:
-        return items_of_fold(bank, fold, recipe, observations)
+    items, bank = asked.observations, asked.bank
+    attempts = items.fewer_attempts(bank)  # new models' answers are as uncertain as they are
 
-    return members_out_of_fold(bank, specs, choose, observations, *([] if recipe is None else [recipe.name]))
+    def answered_by(fold: Fold) -> Observations:
+        return items_of_fold(asked, fold).answered_by_calibration_models(bank, fold.held_out, attempts=attempts)
 
+    def ask(fold: Fold, _: ProgressCallback) -> Iterator[tuple[IntArray, Observations]]:
+        yield np.arange(fold.held_out.size), answered_by(fold)
 
-def recipe_to_try(selection: Selection | None) -> Recipe | None:
-    """Return how a fold is to choose its own items; None where chance chose them, or nothing is known."""
-    return None if selection is None or selection.is_random else read_recipe(selection)
+    arrays = (items.positions, items.weights, items.selected, items.selected_weights)
+    about = (items.is_random, None if recipe is None else recipe.name, attempts, *arrays)
+    trial = try_out(bank, specs, ask, *about)
+    learner = None if bank.headline is None else learnt_by(bank.headline, specs)
+    if bank.headline is None or learner is None:
+        return trial
+    headline, past = bank.headline, bank.headline.past
+
+    def learn_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
+        others = past[bank.responses.model_indices(fold.bank.responses.model_ids)]  # copies are left out, too
+        return learnt_score(Known.of(Asked(fold.bank, answered_by(fold))), learner, others)[:, None]
+
+    name = cache_name("learnt-out-of-fold", plain([learner]), *about, past)
+    learnt = run_trial(bank, name, learn_fold, (bank.n_models, 1))[:, 0]
+    return replace(trial, headline=HeadlineTrial(headline, learnt, len(specs) == 1))
 
 
 def try_stages(
@@ -133,41 +146,39 @@ def try_stages(
     # (n_scenarios,): Fraction of the items of each scenario that new models answered; by default all of them
     answered: FloatArray | None = None,
     progress: ProgressCallback = silent,
-) -> MembersOutOfFold:
+) -> Trial:
     """Estimate each past model's scores by several methods after all stages of a recipe, as if it were new.
 
     The bank that has not seen a model chooses the routing stage and, from the model's answers, its later stages.
     """
 
-    def answers(fold: Fold) -> Iterator[Observations]:
-        for one in answered_in_stages(bank, fold, recipe):
-            columns = np.arange(one.positions.size) if answered is None else _as_many(bank, one.positions, answered)
-            yield one.take(models=np.arange(1), columns=columns)
+    def ask(fold: Fold, progress: ProgressCallback) -> list[tuple[IntArray, Observations]]:
+        found = []
+        try:
+            for place, one in enumerate(answered_in_stages(bank, fold, recipe)):
+                progress("cross-validating past models", place / fold.held_out.size)
+                columns = np.arange(one.positions.size) if answered is None else _as_many(bank, one.positions, answered)
+                found.append((np.array([place]), one.take(models=np.arange(1), columns=columns)))
+        except (ParameterError, DataError):  # too few items tell these models apart, or one is of another bank
+            return []
+        return found
 
     about = (recipe.name, *([] if answered is None else [answered]))
-    return members_out_of_fold_each(bank, specs, answers, *about, progress=progress)
+    return try_out(bank, specs, ask, "stages", *about, progress=progress)
 
 
-def sample_of(bank: Bank, selection: Selection) -> Observations:
-    """Align the calibration responses of a bank with the items of a selection made from it, in the bank's order."""
-    positions = bank_positions(bank, pl.Series(selection.item_ids, dtype=pl.String), "the selection")
-    order = np.argsort(positions)  # as `observe`, so that what was found for a selection is found again
-    positions, weights = positions[order], selection.weights[order]
-    answered = bank.responses.of_items(positions)
-    return Observations.of_items(answered, positions, weights, is_random=selection.is_random)
-
-
-def items_of_fold(bank: Bank, fold: Fold, recipe: Recipe | None, observations: Observations) -> Observations:
+def items_of_fold(asked: Asked, fold: Fold) -> Observations:
     """Choose a fold's own items, and leave out as many of each scenario as new models left unanswered.
 
     Without a recipe they are those that new models answered.
     """
+    bank, observations, recipe = asked.bank, asked.observations, asked.recipe
     if recipe is None:
         return observations
 
     def sample_of_fold() -> Observations | None:
         try:
-            return sample_of(fold.bank, select_by_recipe(fold.bank, recipe, SEED))
+            return Asked.of_past(fold.bank, select_by_recipe(fold.bank, recipe, SEED)).observations
         except (ParameterError, DataError):  # too few items tell these models apart, or one is of another bank
             return None
 
@@ -213,9 +224,7 @@ class Chosen(NamedTuple):
     error: float = np.nan  # Cross-validated mean absolute error of the last score, from 0 to 1; NaN where not known
 
 
-def choose_method(
-    bank: Bank, observations: Observations, selection: Selection | None, *, progress: ProgressCallback = silent
-) -> Chosen:
+def choose_method(asked: Asked, progress: ProgressCallback = silent) -> Chosen:
     """Take 'stacked', weighted by cross-validated errors, or gp-IRT where there are too few models.
 
     After several stages it is the stack without members that take means of the answers (`IN_STAGES`).
@@ -223,7 +232,7 @@ def choose_method(
     The single best method is never taken: with few models it is the best by luck, and its errors are then too small for
     new models (with 27 models 95 % intervals of differences covered 0.92).
     """
-    kept = published_subset(bank, selection, Stacked())
+    bank, kept = asked.bank, asked.kept_of(Stacked())
     if kept is not None:
         return Chosen(Stacked(), kept.explanation, kept.measured.get("error", np.nan))
     if bank.published is not None:
@@ -236,22 +245,21 @@ def choose_method(
             f"gp-irt, since {too_few(bank)}. Intervals from the item model alone are too narrow if it is wrong. For "
             "items drawn at random, the default method and interval do not rest on it.",
         )
-    recipe = None if selection is None else read_recipe(selection)
-    stacked = IN_STAGES if recipe is not None and recipe.stages else Stacked()
-    trials = try_methods(bank, observations, selection, stacked.members, progress=progress)
+    stacked = IN_STAGES if asked.recipe is not None and asked.recipe.stages else Stacked()
+    trials = try_methods(asked, stacked.members, progress=progress)
     errors = np.stack([trials.single(number).error for number in range(len(stacked.members))])
     together = np.abs(trials.by(stacked).error[:, -1])
     return Chosen(stacked, _why(stacked, bank.targets, np.abs(errors[:, :, -1]), together), _mean(together))
 
 
-def has_too_few(bank: Bank) -> bool:
-    """Whether the models are too few, or too unlike in what they answered, for cross-validation.
-
-    A bank that was published without responses has none to leave out, but may have been made from many.
-    """
-    if bank.published is not None:
-        return bank.n_compared_models < MINIMUM_FOR_FOLDS
-    return not folds(bank)
+def past_of(asked: Asked, spec: PointSpec | Stacked, *, progress: ProgressCallback = silent) -> PastEstimates | None:
+    """Return how a method did on past models that were asked the same; None where that cannot be known."""
+    kept = asked.kept_of(spec)
+    if kept is not None:
+        return kept_trial(kept)
+    if not folds(asked.bank, progress=progress):
+        return None
+    return try_methods(asked, spec.members, progress=progress).by(spec)
 
 
 def too_few(bank: Bank) -> str:

@@ -6,13 +6,11 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from itembank.bank.bank_views import aside_items, check_made_for
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
-from itembank.errors import DataError, DataWarning, ModelWarning, did_you_mean, remedy, shown, warn
+from itembank.errors import DataError, did_you_mean, shown
 from itembank.irt.family_names import COUNTS
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.agreement import only_items
 from itembank.responses.content_order import order_among
 from itembank.responses.responses import ResponseMatrix
 
@@ -92,39 +90,6 @@ class Observations:
             n_missing=self.n_missing[models],
             n_trials=None if self.n_trials is None else self.n_trials[np.ix_(models, columns)],
         )
-
-
-def observe(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
-    """Find the bank's items among the responses; with a selection keep only its items.
-
-    A `DataWarning` tells of a selection made for a stranger's bank, of its items that are missing, and of models
-    without any response.
-    """
-    if selection is not None:
-        check_made_for(bank, selection)
-    observations = found_items(bank, responses, selection)
-    n_missing, n_models = observations.n_missing, responses.n_models
-    if selection is not None and responses.lost is not None:  # of which another note tells
-        own, _ = only_items(responses, selection.item_ids)
-        n_missing = n_missing - (own.asked & ~own.observed).sum(axis=1)
-    if selection is not None and n_missing.any() and not np.all(n_missing == selection.n_items):
-        lacking = np.flatnonzero(n_missing)
-        names = [f"{responses.model_ids[index]} ({n_missing[index]})" for index in lacking[:20]]
-        warn(
-            f"of the {selection.n_items} items of the selection some have no response by {lacking.shape[0]} of "
-            f"{n_models} models: {shown(names)}. The estimate goes on without them.",
-            ModelWarning,
-        )
-    silent = np.flatnonzero(np.isnan(observations.responses).all(axis=1))
-    if silent.size == n_models:
-        raise DataError(
-            f"at least one response to the items to be used is needed, got none from {n_models} models. "
-            "Check that the selection and the responses belong together."
-        )
-    if silent.size:
-        names = [responses.model_ids[index] for index in silent]
-        warn(f"no response to the items to be used from {shown(names)}: no estimate for them.", ModelWarning)
-    return observations
 
 
 def found_items(bank: Bank, responses: ResponseMatrix, selection: Selection | None) -> Observations:
@@ -210,35 +175,7 @@ def _check_scenarios(bank: Bank, selection: Selection, chosen: IntArray) -> None
         raise DataError(f"weights of the selection must not all be zero in a scenario, but are in {shown(empty)}.")
 
 
-def known_items(
-    bank: Bank, responses: ResponseMatrix, selection: Selection | None, *, ignore_unknown: bool
-) -> ResponseMatrix:
-    """Return the responses to items that the bank holds, with a `DataWarning` where others are left out."""
-    known, others = only_items(responses, bank.responses.items["item_id"])
-    if not others:
-        return responses
-    aside = aside_items(bank, others)
-    if known.n_items == 0 or (selection is None and not ignore_unknown and len(aside) < len(others)):
-        way_out = remedy("ignore_unknown=True", "--ignore-unknown")
-        ways = [f"leave them out ({way_out})"] if known.n_items else []
-        if "task" in responses.items.columns:
-            rename = remedy("task_names=...", "task_names of itembank import --spec")
-            match = remedy("read_new_responses(..., match='doc.FIELD')", "--match doc.FIELD")
-            ways += [f"read a task of logs by the name it had ({rename})", f"name the field that holds ids ({match})"]
-        advice = ", ".join([*ways, "or check" if ways else "check"])
-        advice = advice[0].upper() + advice[1:]
-        bank_positions(bank, responses.items["item_id"], "responses", advice=advice)
-    what = "are not in" if len(aside) < len(others) else "no longer count in the score of"
-    held = "" if bank.rest is None else f", which holds {_size(bank)},"
-    warn(
-        f"{len(others)} of {responses.n_items} items {what} bank {bank.bank_id}{held} and are left out: "
-        f"{shown(others)}.",
-        DataWarning,
-    )
-    return known
-
-
-def _size(bank: Bank) -> str:
+def size_in_words(bank: Bank) -> str:
     """Say how many items a bank holds, and of how many if its score has more."""
     return f"{bank.n_items:,}{'' if bank.rest is None else f' of its {bank.n_total:,}'}"
 
@@ -256,8 +193,8 @@ def bank_positions(
     absent = located.filter(pl.col("position").is_null())["item_id"]
     if absent.len():
         raise DataError(
-            f"every item of {source} must be in bank {bank.bank_id}, which holds {_size(bank)}: {absent.len()} of "
-            f"{item_ids.len()} are not: {shown(absent.to_list())}."
+            f"every item of {source} must be in bank {bank.bank_id}, which holds {size_in_words(bank)}: "
+            f"{absent.len()} of {item_ids.len()} are not: {shown(absent.to_list())}."
             f"{did_you_mean(absent.to_list(), known)} {advice} that both come from the same benchmark and reader."
         )
     return located["position"].to_numpy()

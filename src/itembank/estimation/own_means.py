@@ -12,7 +12,7 @@ from itembank.estimation.difference_estimator import (
     expected_variances,
     moderated,
 )
-from itembank.estimation.estimates import Scores
+from itembank.estimation.estimates import Scores, joined
 from itembank.estimation.predictions import scenario_sums
 from itembank.estimation.response_summary import score_basis
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -52,7 +52,7 @@ def own_means(bank: Bank, responses: ResponseMatrix, *, level: float) -> OwnMean
     noise, values = np.minimum(score_basis(bank).noise_ratio, 1.0), responses.responses[:, counts]
     blocks = list(row_blocks(responses.n_models, counts.size, times=4))
     scores, *others = zip(*(_of_some(values[block], places, noise, level) for block in blocks), strict=True)
-    return OwnMeans(Scores.joined(scores), *map(np.concatenate, others))
+    return OwnMeans(joined(scores), *map(np.concatenate, others))
 
 
 class Places(NamedTuple):

@@ -14,15 +14,14 @@ import numpy as np
 
 from itembank.bank.bank_cache import cache_name
 from itembank.bank.banks import Bank
-from itembank.bank.selections import Selection
 from itembank.errors import N_SHOWN, DataError, DataWarning, ParameterError, did_you_mean, remedy, shown, visible, warn
-from itembank.estimation.calibrated_scores import with_intervals
+from itembank.estimation.asked import Asked
+from itembank.estimation.calibrated_scores import PastEstimates, with_intervals
 from itembank.estimation.estimates import Scores
 from itembank.estimation.estimator_specs import PIRT
 from itembank.estimation.folds import Fold, run_trial
-from itembank.estimation.method_trials import items_of_fold, recipe_to_try
+from itembank.estimation.method_trials import items_of_fold
 from itembank.estimation.observations import Observations
-from itembank.estimation.past_errors import Past
 from itembank.estimation.point_methods import Known, point_scores, with_exact
 from itembank.estimation.regressions import reconciled
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
@@ -61,6 +60,15 @@ class PastModels(NamedTuple):
     answers: FloatArray  # (n_past, n_columns): To the items that new models answered
     scores: FloatArray  # (n_past, n_targets): Full ones
     by_item_model: FloatArray  # (n_past, n_targets): Estimated from these answers (`PIRT`)
+
+
+class Usual(NamedTuple):
+    """Estimates of n_models models without their parents."""
+
+    value: FloatArray  # (n_models, n_targets)
+    scale: FloatArray  # (n_models, n_targets): The size of its error, as `past` has it
+    past: PastEstimates  # How such estimates did on past models
+    scores: Scores  # What they come to
 
 
 class Kin(NamedTuple):
@@ -164,18 +172,18 @@ def error_sizes(
     return sizes
 
 
-def check_parent(bank: Bank, parent: str, selection: Selection | None, model_ids: Sequence[str]) -> None:
+def check_parent(asked: Asked, parent: str, model_ids: Sequence[str]) -> None:
     """Refuse what a parent does not go with, and one that the bank does not know in full; '' is none."""
     if not parent:
         return
+    bank = asked.bank
     bank.check_responses("A parent needs")
     if bank.headline is not None:
         raise ParameterError(
             f"a parent predicts the scores of the bank's items, not {bank.targets.last!r}: leave the parent or the "
             "target out."
         )
-    recipe = recipe_to_try(selection)
-    if recipe is not None and recipe.stages:
+    if asked.recipe is not None and asked.recipe.stages:
         raise ParameterError(
             "a parent needs items that are the same for all models, got a selection in stages. Leave the parent out."
         )
@@ -204,13 +212,9 @@ def check_parent(bank: Bank, parent: str, selection: Selection | None, model_ids
 def by_parents(
     known: Known,  # Of models that answered the same items
     model_ids: Sequence[str],
-    selection: Selection | None,
-    *,
     parent: str,  # An id of a past model, or `FIND`
-    past: Past,  # How the usual estimate did on past models
-    value: FloatArray,  # (n_models, n_targets): The usual estimate
-    scale: FloatArray,  # (n_models, n_targets): The size of its error, as `past` has it
-    usual: Scores,  # What they come to
+    usual: Usual,
+    *,
     level: float,
     progress: ProgressCallback,
 ) -> ByParents | None:
@@ -222,8 +226,9 @@ def by_parents(
     and the width. Scores do not count where past models did not gain, or the interval is no narrower.
     """
     bank, weights = known.bank, known.bank.targets.scenario_weights
-    found = _past_kin(known, selection, progress)
-    rows = np.flatnonzero(~np.isnan(past.estimates.error[:, -1] + found[-1, :, -1]))
+    value, scale, past, scores = usual
+    found = _past_kin(known.asked, progress)
+    rows = np.flatnonzero(~np.isnan(past.error[:, -1] + found[-1, :, -1]))
     candidates = _past_models(bank, bank, known.observations)
     ids = [bank.responses.model_ids[row] for row in candidates.rows.tolist()]
     eligible = np.array([[name != own for name in ids] for own in model_ids])
@@ -231,7 +236,7 @@ def by_parents(
         return None
     rows = rows[np.argsort(found[-1, rows, -1], kind="stable")]
     rows = rows[np.unique(np.linspace(0, rows.size - 1, min(rows.size, MOST_COMPARED)).round().astype(np.int64))]
-    of_past, (score, spread, disagreement) = past.estimates.take(rows), found[:, rows]
+    of_past, (score, spread, disagreement) = past.take(rows), found[:, rows]
     x, n_nearest = disagreement[:, -1], min(max(FEWEST_NEAREST, rows.size // NEAREST_SHARE), rows.size - 1)
     step, wanted = score - of_past.value, of_past.truth - of_past.value
     is_known = ~np.isnan(step + wanted)
@@ -250,7 +255,7 @@ def by_parents(
         np.stack([kin.disagreement[:, None] * scale**2, kin.spread]),
     )
     mixed = with_exact(bank.targets, known.summary, reconciled(taken, scale**2, weights))
-    scores = with_intervals(
+    of_parents = with_intervals(
         *(bank.targets, known.summary, mixed),
         past=replace(of_kin, scale=size),
         scale=new_size,
@@ -258,10 +263,10 @@ def by_parents(
     )
     # (n_models, 2): Root mean square error of past models as like theirs, with kin and without
     points = 100.0 * np.sqrt(near @ np.column_stack([of_kin.error[:, -1] ** 2, of_past.error[:, -1] ** 2]))
-    is_used = (points[:, 0] < points[:, 1]) & ((scores.high - scores.low) < (usual.high - usual.low))[:, -1]
+    is_used = (points[:, 0] < points[:, 1]) & ((of_parents.high - of_parents.low) < (scores.high - scores.low))[:, -1]
     parents = [ids[place] for place in kin.weights.argmax(axis=1).tolist()]
     words = _in_words(known, model_ids, ids, candidates, kin, is_used, points, named)
-    return ByParents(scores, is_used, parents, words)
+    return ByParents(of_parents, is_used, parents, words)
 
 
 def _in_words(  # noqa: PLR0917 (what is said rests on all of it)
@@ -317,28 +322,28 @@ def _past_models(bank: Bank, judge: Bank, items: Observations, attempts: float |
     """Gather the bank's models that answered every item, as another bank of these items judges them."""
     rows = np.flatnonzero(np.concatenate([part.observed.all(axis=1) for part in bank.responses.parts()]))
     answered = items.answered_by_calibration_models(bank, rows, attempts=attempts)
-    judged = point_scores(Known.of(judge, answered), PIRT())
+    judged = point_scores(Known.of(Asked(judge, answered)), PIRT())
     return PastModels(rows, answered.responses, bank.known_scores.value[rows], judged)
 
 
-def _past_kin(known: Known, selection: Selection | None, progress: ProgressCallback) -> FloatArray:
+def _past_kin(asked: Asked, progress: ProgressCallback) -> FloatArray:
     """Find the kin of each past model as if it were new, among all others; kept in the bank's cache.
 
     Returns (3, n_models, n_targets): `Kin`'s score, spread and disagreement; NaN where it is not tried.
     """
-    bank, items, recipe = known.bank, known.observations, recipe_to_try(selection)
+    bank, items, recipe = asked.bank, asked.observations, asked.recipe
     attempts, n_targets = items.fewer_attempts(bank), len(bank.targets.names)
 
     def try_fold(fold: Fold, _: ProgressCallback) -> FloatArray:
-        chosen = items_of_fold(bank, fold, recipe, items)
+        chosen = items_of_fold(asked, fold)
         past = _past_models(bank, fold.bank, chosen, attempts)
         eligible = past.rows != fold.held_out[:, None]
         if not eligible.any(axis=1).all():
             return np.full((3, fold.held_out.size, n_targets), np.nan)
         own = chosen.answered_by_calibration_models(bank, fold.held_out, attempts=attempts)
-        kin = kin_of(own.responses, point_scores(Known.of(fold.bank, own), PIRT()), past, eligible)
+        kin = kin_of(own.responses, point_scores(Known.of(Asked(fold.bank, own)), PIRT()), past, eligible)
         return np.stack([kin.score, kin.spread, np.broadcast_to(kin.disagreement[:, None], kin.score.shape)])
 
     about = (items.positions, items.weights, items.selected, items.selected_weights)
-    name = cache_name("kin", recipe and recipe.name, attempts, *about)
+    name = cache_name("kin", None if recipe is None else recipe.name, attempts, *about)
     return run_trial(bank, name, try_fold, (3, bank.n_models, n_targets), progress=progress)

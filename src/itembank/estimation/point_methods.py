@@ -4,16 +4,19 @@ They gather what the pure kernels take. Scores that are exact, or that nothing i
 (`point_scores`).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
 
-from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import bank_factor_model
 from itembank.errors import ParameterError
 from itembank.estimation import estimator_specs as specs
-from itembank.estimation.estimator_specs import METHODS, PointSpec
+from itembank.estimation.asked import Asked
+from itembank.estimation.estimator_specs import METHODS, PointSpec, Stacked
+from itembank.estimation.headlines import learnt_by
 from itembank.estimation.observations import Observations
 from itembank.estimation.regressions import (
     FactorPrediction,
@@ -32,22 +35,31 @@ from itembank.responses.targets import ScoreTargets
 class Known:
     """Data that every method of estimation may use."""
 
-    bank: Bank
-    observations: Observations  # Responses of the new models to some items of the bank
+    asked: Asked  # The bank, and responses of the new models to some of its items
     summary: ResponseSummary  # What the item model and the sample say of these models
     # (n_models, n_targets): Scores of the past models that regressions are to learn instead of the bank's own.
     past_scores: FloatArray | None = None
     made: dict[object, FactorPrediction] = field(default_factory=dict, repr=False)  # What several methods ask for
 
     @classmethod
-    def of(cls, bank: Bank, observations: Observations) -> Self:
+    def of(cls, asked: Asked) -> Self:
         """Summarise the responses."""
-        return cls(bank, observations, summarise_responses(bank, observations))
+        return cls(asked, summarise_responses(asked.bank, asked.observations))
+
+    @property
+    def bank(self) -> Bank:
+        """The bank whose scores are estimated."""
+        return self.asked.bank
+
+    @property
+    def observations(self) -> Observations:
+        """Responses of the new models to some items of the bank."""
+        return self.asked.observations
 
     def take(self, *, models: IntArray, columns: IntArray) -> "Known":
         """Return the data of some models on some of the items; their summary stays that of all items."""
-        observations = self.observations.take(models=models, columns=columns)
-        return Known(self.bank, observations, self.summary.take(models), self.past_scores)
+        asked = self.asked.take(models=models, columns=columns)
+        return Known(asked, self.summary.take(models), self.past_scores)
 
     def for_regression(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Past models' responses to the observed items, their scores, and the new models' responses."""
@@ -83,6 +95,23 @@ def learnt_score(
     scores = np.column_stack([known.bank.best_known_scores[:, :-1], past])
     result: FloatArray = METHODS.kernel(spec)(replace(known, past_scores=scores), spec)[:, -1]
     return result
+
+
+def learnt_headline(known: Known, members: Sequence[PointSpec]) -> FloatArray | None:
+    """Estimate the bank's headline score by the method that learns it (`learnt_by`), (n_models,); None without one."""
+    headline = known.bank.headline
+    learner = None if headline is None else learnt_by(headline, members)
+    return None if headline is None or learner is None else learnt_score(known, learner, headline.past)
+
+
+def estimated_by(known: Known, spec: PointSpec | Stacked, weights: FloatArray | None) -> FloatArray:
+    """Estimate by a method, (n_models, n_targets); 'stacked' with these weights, or equal ones where there are none."""
+    if not isinstance(spec, Stacked):
+        return point_scores(known, spec)
+    values = np.stack([point_scores(known, member) for member in spec.members])
+    if weights is None:  # too few models to learn weights from
+        weights = np.full((len(spec.members), values.shape[2]), 1.0 / len(spec.members))
+    return stacked_scores(known.bank.targets, known.summary, values, weights)
 
 
 def stacked_scores(

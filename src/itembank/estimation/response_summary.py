@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 
 from itembank.bank.banks import Bank
+from itembank.bank.norms import noise_ratio
 from itembank.estimation.observations import Observations
 from itembank.estimation.predictions import (
     PredictedSums,
@@ -16,34 +17,12 @@ from itembank.estimation.predictions import (
     sums_at,
 )
 from itembank.irt.abilities import Abilities
-from itembank.irt.bernoulli import probability
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.blocks import row_blocks
 from itembank.responses.targets import ScoreTargets
-
-
-def noise_ratio(bank: Bank) -> FloatArray:
-    """Squared distance of raw calibration responses from p over ``p (1 - p)``, (n_scenarios,).
-
-    Responses that were made binary, pass rates and probabilities vary less around the item model than zeros and ones
-    would: ``p (1 - p)`` is the largest variance a number in [0, 1] with mean p can have. One for binary scenarios.
-    """
-    if bank.published is not None:
-        return bank.published.noise_ratio
-    ratio = np.ones(bank.targets.n_scenarios)
-    for scenario, name in enumerate(bank.targets.scenarios):
-        if name not in bank.calibration.thresholds and bank.parameters.family == "bernoulli":
-            continue
-        items = np.flatnonzero(bank.targets.scenario_index == scenario)
-        responses = bank.responses.of_items(items)
-        p = probability(bank.parameters.take(items), bank.calibration.abilities)
-        expected = np.where(np.isnan(responses), 0.0, p * (1.0 - p)).sum()
-        if expected > 0.0:
-            ratio[scenario] = np.nansum((responses - p) ** 2) / expected
-    return ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +35,7 @@ class ScoreBasis:
     # (n_scenarios,): From which response on an answer counts as right for ability; NaN where responses are taken as
     # they are.
     thresholds: FloatArray
-    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.estimation.response_summary.noise_ratio`
+    noise_ratio: FloatArray  # (n_scenarios,): See `itembank.bank.norms.noise_ratio`
     weighted: WeightedItems  # The items with their weights in the targets
     n_counting: FloatArray  # (n_scenarios,): Items of each scenario that count in its score
     squares: FloatArray  # (n_scenarios,): Sum of their squared weights

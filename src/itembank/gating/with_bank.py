@@ -4,6 +4,7 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.comparison.differences import raw_scores
+from itembank.estimation.asked import Asked
 from itembank.estimation.design_based import chance_of_draw
 from itembank.estimation.difference_estimator import difference_values, difference_variances, drawn
 from itembank.estimation.drawn_pairs import surely_alike
@@ -63,8 +64,8 @@ def bank_look(bank: Bank, pair: ResponseMatrix) -> PairedLook:
     score, seen = full_score(bank, one), np.flatnonzero(~np.isnan(other.responses[0]))
     if seen.size >= bank.n_items:
         return PairedLook(full_score(bank, other) - score, 0.0, 0.0, np.inf, is_exact=True)
-    baseline = Known.of(bank, found_items(bank, one, None))
-    known = Known.of(bank, found_items(bank, other.take(items=seen), None))
+    baseline = Known.of(Asked(bank, found_items(bank, one, None)))
+    known = Known.of(Asked(bank, found_items(bank, other.take(items=seen), None)))
     items, answers = known.observations.positions, known.observations.responses
     w, chances = bank.targets.overall_weights, chances_of_first(bank, items.size)[items]
     chances = np.where(w[items] > 0.0, chances, 1.0)

@@ -11,9 +11,9 @@ from itembank.comparison.compare import PAIRED
 from itembank.comparison.compared_models import ComparedModels
 from itembank.comparison.comparisons import Comparison
 from itembank.errors import DataWarning, shown
+from itembank.estimation.asked import known_items
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS
-from itembank.estimation.observations import known_items
 from itembank.numerics.arrays import FloatArray
 from itembank.pages.blocks import (
     Answer,

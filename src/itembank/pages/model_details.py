@@ -10,9 +10,9 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import DataError, shown
+from itembank.estimation.asked import selection_or_published
 from itembank.estimation.estimates import ScoreEstimates
 from itembank.estimation.observations import Observations, found_items
-from itembank.estimation.past_errors import selection_or_published
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.pages.blocks import Block, Column, Facts, Pair, Section, Table, Text, bank_argument
 from itembank.pages.given_answers import answer_table
@@ -187,7 +187,7 @@ def next_blocks(made: Estimated, rows: Sequence[int]) -> tuple[Block, ...]:
     goal = f"{half / 2.0:.4f}"
     if made.bank.published is not None:
         run = int(np.median(made.estimates.n_items[rows, at]))
-        more = sorted(size for one in made.bank.published.subsets if (size := one.selection.n_items) > run)
+        more = sorted(one.n_items for one in made.bank.own_selections if one.n_items > run)
         command = f"itembank select {bank} -n {more[0]} -o selection.json" if more else ""
         return (Facts((("Narrow the interval", command),), are_commands=True),) if more else ()
     ways: list[Pair] = [("Find how many questions it takes", f"itembank plan {bank} --half-width {goal}")]

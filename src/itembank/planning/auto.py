@@ -9,11 +9,12 @@ from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.checks import is_whole
 from itembank.errors import ParameterError, remedy
-from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.estimation.asked import Asked
+from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, folds
 from itembank.estimation.headlines import headline_slopes
-from itembank.estimation.method_trials import sample_of, try_methods
+from itembank.estimation.method_trials import try_methods
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.precision import expected_half_width
@@ -35,7 +36,7 @@ class Tried:
     """A way to choose items, and the cross-validated errors of estimates from its items."""
 
     recipe: Recipe
-    found: OutOfFold  # By what 'auto' takes
+    found: PastEstimates  # By what 'auto' takes
 
     @property
     def errors(self) -> FloatArray:
@@ -84,7 +85,7 @@ def choose_selection(
 
 def _sizes_in_words(bank: Bank) -> str:
     """Say for how many items a published bank knows the errors of past models."""
-    sizes = [] if bank.published is None else [str(one.selection.n_items) for one in bank.published.subsets]
+    sizes = [str(one.n_items) for one in bank.own_selections]
     return (
         f" Errors on past models, and so calibrated intervals, are known for {', '.join(sizes)} items." if sizes else ""
     )
@@ -126,7 +127,7 @@ def with_widths(bank: Bank, chosen: Selection, *, progress: ProgressCallback = s
 
 def _tried(bank: Bank, recipe: Recipe, seed: int, progress: ProgressCallback) -> Tried | None:
     """Cross-validate V-optimal items; None where there are too few past models for that, or items."""
-    if bank.published is not None or not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
+    if not folds(bank, progress=part_of(progress, 0.0, FRACTION_OF_FITS)):
         return None
     progress("trying V-optimal items on past models", FRACTION_OF_FITS)
     try:
@@ -162,9 +163,9 @@ def try_recipe(bank: Bank, recipe: Recipe, seed: int) -> Tried:
     for every seed.
     """
 
-    def measure() -> OutOfFold:
+    def measure() -> PastEstimates:
         chosen = select_by_recipe(bank, recipe, seed)
-        return try_methods(bank, sample_of(bank, chosen), chosen, Stacked().members).by(Stacked())
+        return try_methods(Asked.of_past(bank, chosen), Stacked().members).by(Stacked())
 
     found = bank.cache.remember(("tried items", bank.targets.last, recipe.name), measure)
     return Tried(recipe, found)

@@ -9,10 +9,11 @@ import numpy as np
 from itembank.bank.banks import Bank
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError, did_you_mean, remedy, shown
-from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.estimation.asked import Asked
+from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.estimator_specs import IN_STAGES, Stacked
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import sample_of, too_few, try_methods, try_stages
+from itembank.estimation.method_trials import too_few, try_methods, try_stages
 from itembank.numerics.arrays import mean_where_known
 from itembank.numerics.ties import clearly_best
 from itembank.progress import ProgressCallback, silent
@@ -50,16 +51,16 @@ def items_never_asked(bank: Bank, predicted: Collection[str], included: Collecti
     return tuple(items)
 
 
-def errors_of_mean(bank: Bank) -> OutOfFold:
+def errors_of_mean(bank: Bank) -> PastEstimates:
     """Estimate the scores of past models, as if they were new, by the mean of the others; what answers must beat."""
     known = bank.known_scores
     value, size = np.full(known.value.shape, np.nan), np.ones(known.value.shape)
     for fold in folds(bank):
         value[fold.held_out] = mean_where_known(known.value[fold.seen])
-    return OutOfFold(known.value, value, size, size, known.variance)
+    return PastEstimates(known.value, value, size, size, known.variance)
 
 
-def said_of(bank: Bank, found: OutOfFold, predicted: Collection[str]) -> tuple[list[dict[str, Any]], str]:
+def said_of(bank: Bank, found: PastEstimates, predicted: Collection[str]) -> tuple[list[dict[str, Any]], str]:
     """Say how well scenarios are predicted, beside the past models' mean alone: records, and the same in words."""
     by_mean, records, words, idle = errors_of_mean(bank), [], [], []
     for name in predicted:
@@ -79,7 +80,7 @@ def said_of(bank: Bank, found: OutOfFold, predicted: Collection[str]) -> tuple[l
     return records, " ".join(words)
 
 
-def _half_width(found: OutOfFold) -> float:
+def _half_width(found: PastEstimates) -> float:
     """Half of the length of a typical interval, as far as it is from 0 to 1; NaN where nothing is known."""
     known = found.take(~np.isnan(found.error[:, 0]))
     if not known.error.size:
@@ -94,7 +95,7 @@ def with_prediction(
     """Say how well past models' scores on scenarios that are never asked are predicted from the chosen items."""
     recipe, (sizes, _) = read_recipe(selection), stages_of(selection)
     said = selection.explanation or f"{selection.method}."
-    if bank.published is not None or recipe is None or not folds(bank, progress=progress):
+    if recipe is None or not folds(bank, progress=progress):
         why = too_few(bank) if bank.published is None else "the bank was published without past models' responses"
         text = f"{shown(list(predicted))}: never asked, and how well it is predicted is not known, since {why}."
         unknown = dict.fromkeys(("error", "error_of_mean", "half_width"))
@@ -103,6 +104,6 @@ def with_prediction(
         if sizes:
             found = try_stages(bank, replace(recipe, stages=sizes), IN_STAGES.members, progress=progress).by(IN_STAGES)
         else:
-            found = try_methods(bank, sample_of(bank, selection), selection, Stacked().members).by(Stacked())
+            found = try_methods(Asked.of_past(bank, selection), Stacked().members).by(Stacked())
         records, text = said_of(bank, found, predicted)
     return replace(selection, explanation=f"{said} {text}", never_asked=tuple(records))

@@ -11,8 +11,9 @@ from itembank.bank.bank_views import repeatable
 from itembank.bank.selections import Selection
 from itembank.checks import check_whole, is_whole
 from itembank.errors import DataError, DataWarning, ParameterError, remedy, says_instead, shown, warn
+from itembank.estimation.asked import Asked, known_items
 from itembank.estimation.method_trials import local_design, next_module
-from itembank.estimation.observations import bank_positions, known_items, observe
+from itembank.estimation.observations import bank_positions
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.random import as_generator
 from itembank.planning.auto import (
@@ -184,7 +185,7 @@ def next_stage(bank: GivenBank, selection: GivenSelection, responses: GivenRespo
             f"a next stage is chosen for one model, from its own answers, got {answers.n_models} models: "
             f"{shown(answers.model_ids)}. Give the responses of one, and a selection for each."
         )
-    observations = observe(bank, answers, done)
+    observations = Asked.of(bank, answers, done).observations
     design = local_design(bank, recipe.later_spec, recipe.excluded)
     asked = bank_positions(bank, pl.Series(done.item_ids, dtype=pl.String), "the selection")
     module = next_module(bank, design, observations, sizes[number], asked=asked)

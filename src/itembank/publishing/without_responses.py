@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.arguments import GivenBank, GivenSelection, as_bank, as_selection
-from itembank.bank.bank_factors import fitted_factor_model, measured_discrepancy, subscenarios
 from itembank.bank.bank_views import history_of_view
 from itembank.bank.banks import Bank, bank_fingerprint
+from itembank.bank.norms import fitted_factor_model, measured_discrepancy, noise_ratio, subscenarios
 from itembank.bank.past_models import (
     MEASURED,
     OF_REST,
@@ -22,13 +22,12 @@ from itembank.bank.past_models import (
 )
 from itembank.bank.selections import Selection
 from itembank.errors import ParameterError
-from itembank.estimation.drawn_predictions import factors_of_selection
+from itembank.estimation.asked import Asked, stacked_methods
+from itembank.estimation.drawn_predictions import factors_of
 from itembank.estimation.estimator_specs import Stacked
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import choose_method, sample_of, try_methods
-from itembank.estimation.past_errors import stacked_methods
+from itembank.estimation.method_trials import choose_method, past_of, try_methods
 from itembank.estimation.predictions import curves_of
-from itembank.estimation.response_summary import noise_ratio
 from itembank.irt.discrepancy import indicators, shift_columns
 from itembank.irt.linear_gaussian import FactorModel
 from itembank.irt.parameters import ItemParameters
@@ -240,23 +239,19 @@ def _subset(bank: Bank, selection: Selection, bank_id: str, progress: ProgressCa
     moved = dataclasses.replace(selection, bank=bank_id, recipe=recipe if selection.recipe else None)
     none = np.empty((0, bank.targets.n_scenarios + 1))
     if selection.inclusion_probabilities is not None and bank.calibration.is_fitted:
-        factors, half = factors_of_selection(bank, selection), expected_half_width(bank, selection, level=0.95)
+        factors, half = factors_of(Asked.of_past(bank, selection)), expected_half_width(bank, selection, level=0.95)
         why = f"{selection.method}: intervals rest on the draw, whatever the model is."
         nothing, measured = (none,) * 4, {"half_width": half}
         return PublishedSubset(moved, *nothing, np.empty(0), why, (), measured, factors.number, single(factors.apart))
-    sample, stacked = sample_of(bank, selection), Stacked()
-    explanation = choose_method(bank, sample, selection, progress=progress).explanation
-    if not folds(bank):
+    asked = Asked.of_past(bank, selection)
+    explanation, past = choose_method(asked, progress).explanation, past_of(asked, Stacked())
+    if past is None or past.weights is None:
         return PublishedSubset(moved, none, none, none, none, np.empty(0), explanation, ())
-    trials = try_methods(bank, sample, selection, stacked.members)
-    past = trials.past(stacked)
-    errors, standard_errors, scales = map(
-        single, _shuffled(past.estimates.error, past.estimates.standard_error, past.estimates.scale)
-    )
+    errors, standard_errors, scales = map(single, _shuffled(past.error, past.standard_error, past.scale))
     cross_validated = cross_validated_scores(bank, selection)
     return PublishedSubset(
         moved,
-        single(trials.weights(stacked)),
+        single(past.weights),
         errors,
         standard_errors,
         scales,
@@ -308,7 +303,7 @@ def cross_validated_scores(
     """Estimate each past model's overall score as if it were new; every fold chooses its items anew."""
     if not folds(bank, progress=progress):
         return None
-    trials = try_methods(bank, sample_of(bank, selection), selection, Stacked().members, progress=progress)
+    trials = try_methods(Asked.of_past(bank, selection), Stacked().members, progress=progress)
     past = trials.by(Stacked())
     half = past.half_widths_out_of_fold(trials.fold, level=0.95)
     true, value, half = past.truth[:, -1], past.value[:, -1], half[:, -1]

@@ -7,8 +7,8 @@ the standard deviation of residuals), and costs nothing where the bank is wrong 
 
 import numpy as np
 
-from itembank.bank.bank_factors import fitted_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import fitted_factor_model
 from itembank.irt.bernoulli import probability
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import rounded
@@ -62,7 +62,7 @@ def expected_answers(bank: Bank) -> tuple[FloatArray, FloatArray]:
     right or wrong answer of weak, of strong and of all models, by which an item that past models hardly differ in keeps
     a chance to come. Without past models' answers, or with few, the item model says both.
     """
-    if bank.calibration.is_fitted and bank.published is None and bank.n_models >= 3:
+    if bank.calibration.is_fitted and bank.n_models >= 3:
         right = _right_of_thirds(bank)
         mean, residual = fitted_factor_model(bank).mean, fitted_factor_model(bank).noise
     else:

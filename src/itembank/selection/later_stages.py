@@ -13,8 +13,8 @@ from typing import Self
 import numpy as np
 
 from itembank.bank.bank_cache import cache_name
-from itembank.bank.bank_factors import bank_factor_model, columns_of, fitted_factor_model
 from itembank.bank.banks import Bank
+from itembank.bank.norms import bank_factor_model, columns_of, fitted_factor_model
 from itembank.irt.bernoulli import probability
 from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import FactorModel, factor_posterior, fit_factor_model

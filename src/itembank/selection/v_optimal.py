@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from itembank.bank.bank_cache import cache_name
-from itembank.bank.bank_factors import bank_factor_model, fitted_factor_model
+from itembank.bank.norms import bank_factor_model, fitted_factor_model
 from itembank.errors import ParameterError, shown
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.ties import first_largest

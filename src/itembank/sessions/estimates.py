@@ -7,15 +7,15 @@ from typing import TypeVar
 import numpy as np
 
 from itembank.bank.known_scores import Headline
-from itembank.estimation.calibrated_scores import with_intervals
+from itembank.estimation.calibrated_scores import PastEstimates, with_intervals
 from itembank.estimation.drawn_one_by_one import scores_of_draws
 from itembank.estimation.estimands import UNLIKE, attempt_ratio, linking_variance, run_noise, widened
 from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality, checked
 from itembank.estimation.notes import MISSING, note_on_past_models, notes_on_unlike
 from itembank.estimation.observations import Observations, usual_attempts
-from itembank.estimation.past_errors import Expectations, Past
 from itembank.estimation.point_methods import stacked_scores, with_exact
 from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, posterior_moments, summary_at
+from itembank.estimation.trials import Expectations
 from itembank.irt.abilities import Abilities
 from itembank.irt.binarise import apply_thresholds
 from itembank.irt.newton import can_stand_side_by_side, map_abilities, map_side_by_side
@@ -243,7 +243,7 @@ def _scores(
     targets: ScoreTargets,
     summary: ResponseSummary,
     expected: Expectations | None,
-    near: Sequence[tuple[Past, float]],
+    near: Sequence[tuple[PastEstimates, float]],
     *,
     level: float,
     headline: Headline | None,
@@ -263,10 +263,10 @@ def _scores(
     value: FloatArray = np.sum(stacked, axis=0)
     parts = []
     for past, share in near:
-        read, scale = past.read(expected, value)
+        read, scale = past.read(value, expected.sizes(value))
         found = with_intervals(
             *(targets, summary, read),
-            past=past.estimates,
+            past=past,
             scale=scale,
             level=level,
             headline=headline,

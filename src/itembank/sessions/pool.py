@@ -13,14 +13,14 @@ from itembank.bank.costs import TOKENS, CostUnit, expected_cost, known_units, re
 from itembank.bank.known_scores import Headline
 from itembank.bank.past_models import PastModels
 from itembank.errors import DataError, ParameterError, did_you_mean, shown
-from itembank.estimation.calibrated_scores import OutOfFold
+from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.drawn_one_by_one import DrawnDesign
 from itembank.estimation.estimands import past_ratio
 from itembank.estimation.estimator_specs import RUN
 from itembank.estimation.headlines import reader_of
-from itembank.estimation.past_errors import FactorModels, Past
 from itembank.estimation.point_methods import target_weights, weighted_means
 from itembank.estimation.response_summary import ScoreBasis
+from itembank.estimation.trials import FactorModels
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.intervals import normal_reach
 from itembank.responses.score_names import OVERALL
@@ -46,7 +46,7 @@ class PastSessions:
     # (n_models, n_targets): The targets are every scenario and the overall score; a custom target is the last.
     truth: FloatArray
     # (n_checkpoints, n_models, n_targets): Estimates, their errors by the item model, and the expected size of their
-    # errors up to a factor, as in `OutOfFold`; NaN where a session ended before.
+    # errors up to a factor, as in `PastEstimates`; NaN where a session ended before.
     value: FloatArray
     standard_error: FloatArray  # (n_checkpoints, n_models, n_targets)
     scale: FloatArray  # (n_checkpoints, n_models, n_targets)
@@ -54,7 +54,7 @@ class PastSessions:
     # p-IRT serves best.
     weights: FloatArray
     misfit: FloatArray  # (n_checkpoints, n_models)
-    # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`Past`), else 0.
+    # (n_checkpoints, n_targets): 1 where the scale is the item model's standard errors (`PastEstimates`), else 0.
     follows_item_model: FloatArray
 
     @classmethod
@@ -70,10 +70,10 @@ class PastSessions:
         }
         return cls(n_answered, truth, **{name: np.full(one, np.nan) for name, one in shapes.items()})
 
-    def put(self, checkpoint: int, columns: IntArray, past: Past) -> None:
+    def put(self, checkpoint: int, columns: IntArray, past: PastEstimates) -> None:
         """Write what was found for some targets, in place."""
         for name in ("value", "standard_error", "scale"):
-            getattr(self, name)[checkpoint][:, columns] = getattr(past.estimates, name)
+            getattr(self, name)[checkpoint][:, columns] = getattr(past, name)
         # where no factor model has a say, p-IRT has all
         self.weights[checkpoint][:, columns] = [[1.0], [0.0], [0.0]] if past.weights is None else past.weights
         self.follows_item_model[checkpoint, columns] = past.follows_item_model
@@ -94,7 +94,7 @@ class PastSessions:
         # (n_columns,): Targets to take, in this order
         columns: IntArray,
         headline: Headline | None = None,  # The score that the last of them is, where it is not the overall one
-    ) -> list[tuple[Past, float]]:
+    ) -> list[tuple[PastEstimates, float]]:
         """Return what is known at the checkpoints around n answers, with shares linear in the logarithm of n.
 
         Before the first and after the last checkpoint that of the nearest counts alone.
@@ -112,12 +112,17 @@ class PastSessions:
         ends = ((after - 1, 1.0 - fraction), (after, fraction))
         return [(self._at(checkpoint, columns, headline), share) for checkpoint, share in ends]
 
-    def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> Past:
-        arrays = (array[checkpoint][:, columns] for array in (self.value, self.standard_error, self.scale))
-        estimates, weights = OutOfFold(self.truth[:, columns], *arrays), self.weights[checkpoint][:, columns]
-        follows = float(self.follows_item_model[checkpoint, columns[-1]]) > 0.0
-        reader = None if headline is None else reader_of(headline, estimates)
-        return Past(estimates, weights, self.misfit[checkpoint], follows, reader)
+    def _at(self, checkpoint: int, columns: IntArray, headline: Headline | None) -> PastEstimates:
+        found = PastEstimates(
+            self.truth[:, columns],
+            self.value[checkpoint][:, columns],
+            self.standard_error[checkpoint][:, columns],
+            self.scale[checkpoint][:, columns],
+            misfit=self.misfit[checkpoint],
+            weights=self.weights[checkpoint][:, columns],
+            follows_item_model=float(self.follows_item_model[checkpoint, columns[-1]]) > 0.0,
+        )
+        return found if headline is None else replace(found, reader=reader_of(headline, found))
 
 
 @dataclass(frozen=True, slots=True)

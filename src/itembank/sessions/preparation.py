@@ -11,18 +11,19 @@ import numpy as np
 
 from itembank.bank.arguments import GivenBank, as_bank
 from itembank.bank.bank_cache import cache_name
-from itembank.bank.bank_factors import bank_factor_model
 from itembank.bank.bank_views import asked_for
 from itembank.bank.banks import Bank
+from itembank.bank.norms import bank_factor_model
 from itembank.errors import DataError, ParameterError
+from itembank.estimation.calibrated_scores import PastEstimates
 from itembank.estimation.estimate import check_headline
 from itembank.estimation.estimator_specs import PIRT, RUN, Factor, Stacked
 from itembank.estimation.folds import MINIMUM_FOR_FOLDS, Fold, fold_numbers, folds, run_trial
 from itembank.estimation.headlines import HeadlineTrial
 from itembank.estimation.notes import why_not_calibrated
 from itembank.estimation.observations import bank_positions
-from itembank.estimation.past_errors import LOOSE, Expectations, MembersOutOfFold
 from itembank.estimation.point_methods import weighted_means
+from itembank.estimation.trials import LOOSE, Expectations, Trial
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.numerics.parallel import one_blas_thread
 from itembank.numerics.ties import clearly_best
@@ -46,6 +47,7 @@ MOST_ITEMS = 512
 SEED = 40
 BY_ITEM_MODEL = PIRT()
 STACKED = Stacked((BY_ITEM_MODEL, Factor(), Factor(discrepancy=LOOSE)))
+CANDIDATES = (BY_ITEM_MODEL, STACKED)
 """Of the default's members those that make sense for items chosen by the answers."""
 
 
@@ -270,7 +272,7 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
         for checkpoint in range(n_kept):
             result.misfit[checkpoint] = expected[-1, checkpoint, :, 0]
             gathered = Expectations(*expected[:, checkpoint][:, :, columns])
-            members = MembersOutOfFold(
+            members = Trial(
                 scores[:, columns],
                 gathered.means,
                 gathered,
@@ -278,18 +280,22 @@ def _measured(bank: Bank, spec: SessionSpec, checkpoints: IntArray, expected: Fl
                 scenario_weights,
                 headline=None if headline is None else HeadlineTrial(headline),
             )
-            result.put(checkpoint, columns, members.past(_method(members), prefer_item_model=True))
+            result.put(checkpoint, columns, _best(members))
     return result
 
 
-def _method(members: MembersOutOfFold) -> PIRT | Stacked:
-    """Return p-IRT, unless it is clearly worse for the overall score than all members together.
+def _best(members: Trial) -> PastEstimates:
+    """Return estimates by p-IRT, unless it is clearly worse for the overall score than all members together.
 
     One by one items are chosen where the item model doubts the answer. Of a model that is stronger than most these are
     items that most fail, and half of them are solved: a factor model, linear in the answers, makes too much of that.
+    Sizes of errors, too, are the item model's own, unless others clearly make better intervals: the factor models know
+    nothing of how the items were chosen, and where this misleads them, their distance says little of an error.
     """
-    candidates = (BY_ITEM_MODEL, STACKED)
-    return candidates[clearly_best([np.abs(members.by(method).error[:, -1]) for method in candidates])]
+    candidates = [members.by(method) for method in CANDIDATES]
+    found = candidates[clearly_best([np.abs(one.error[:, -1]) for one in candidates])]
+    both = (found.by_item_model(), found)
+    return both[clearly_best([one.interval_scores for one in both])]
 
 
 def _tried_spec(bank: Bank, spec: SessionSpec) -> SessionSpec:

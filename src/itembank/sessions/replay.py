@@ -12,7 +12,7 @@ from itembank.bank.arguments import GivenBank, GivenResponses, as_bank, as_new_r
 from itembank.bank.costs import TOKENS, CostUnit
 from itembank.checks import check_whole
 from itembank.errors import warned_once
-from itembank.estimation.estimates import ScoreEstimates, Scores, Typicality
+from itembank.estimation.estimates import ScoreEstimates, joined
 from itembank.estimation.if_answered import joined_lost
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.parallel import check_jobs, in_parallel
@@ -128,8 +128,8 @@ def joined_estimates(estimates: Sequence[ScoreEstimates]) -> ScoreEstimates:
     per_model = ("n_items", "n_missing", "abilities", "ability_covariance")
     stacked: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in estimates]) for name in per_model}
     model_ids = tuple(model for estimate in estimates for model in estimate.model_ids)
-    scores = Scores.joined([estimate.scores for estimate in estimates])
-    typicality = Typicality.joined([estimate.typicality for estimate in estimates])
+    scores = joined([estimate.scores for estimate in estimates])
+    typicality = joined([estimate.typicality for estimate in estimates])
     notes = joined_notes(note for estimate in estimates for note in estimate.notes)
     stacked |= {"scores": scores, "typicality": typicality, "notes": notes, "lost": joined_lost(estimates)}
     return dataclasses.replace(estimates[0], model_ids=model_ids, **stacked)

@@ -9,7 +9,7 @@ import numpy as np
 from itembank.checks import check_whole
 from itembank.errors import DataError, ParameterError, quoted
 from itembank.estimation.if_answered import told_of_lost
-from itembank.estimation.past_errors import Expectations
+from itembank.estimation.trials import Expectations
 from itembank.irt.abilities import Abilities
 from itembank.numerics.arrays import FloatArray
 from itembank.numerics.parallel import one_blas_thread

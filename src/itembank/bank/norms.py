@@ -1,4 +1,7 @@
-"""The factor model of a bank's calibration responses."""
+"""Norms: what past models taught of the items, found in their responses or read from a published bank.
+
+How answers scatter, what they have in common, and what new models may differ by.
+"""
 
 from typing import Literal
 
@@ -6,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from itembank.bank.banks import KNOWN_PARAMETERS, Bank, Calibration
+from itembank.irt.bernoulli import probability
 from itembank.irt.discrepancy import Discrepancy, measure_discrepancy, with_columns, with_discrepancy
 from itembank.irt.families import expected_curve
 from itembank.irt.linear_gaussian import Columns, FactorModel, fit_factor_model
@@ -13,6 +17,27 @@ from itembank.numerics import blocks
 from itembank.numerics.arrays import FloatArray, IntArray
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
+
+
+def noise_ratio(bank: Bank) -> FloatArray:
+    """Squared distance of raw calibration responses from p over ``p (1 - p)``, (n_scenarios,).
+
+    Responses that were made binary, pass rates and probabilities vary less around the item model than zeros and ones
+    would: ``p (1 - p)`` is the largest variance a number in [0, 1] with mean p can have. One for binary scenarios.
+    """
+    if bank.published is not None:
+        return bank.published.noise_ratio
+    ratio = np.ones(bank.targets.n_scenarios)
+    for scenario, name in enumerate(bank.targets.scenarios):
+        if name not in bank.calibration.thresholds and bank.parameters.family == "bernoulli":
+            continue
+        items = np.flatnonzero(bank.targets.scenario_index == scenario)
+        responses = bank.responses.of_items(items)
+        p = probability(bank.parameters.take(items), bank.calibration.abilities)
+        expected = np.where(np.isnan(responses), 0.0, p * (1.0 - p)).sum()
+        if expected > 0.0:
+            ratio[scenario] = np.nansum((responses - p) ** 2) / expected
+    return ratio
 
 
 def bank_factor_model(
