@@ -316,55 +316,45 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
 
     The path of `file` is for messages only. With `with_options` the answer options are kept, for scores made of them.
     """
-    documents: list[Any] = []
-    filters: list[Any] = []
-    hashes: list[Any] = []
+    frames: list[pl.DataFrame] = []
+    logged: list[dict[str, Any]] = []
     options: list[RowOptions] = []
-    generated: list[int] = []
-    errors: list[int] = []
+    kinds: set[str] = set()
     n_empty = 0
-    prompts: list[IntArray] = []
     delimiter = file.run.delimiters.get(file.task, DEFAULT_DELIMITER)
-    values: dict[str, list[Any]] = {}
-    for records in blocks:
+    for records in filter(None, blocks):
         if any("doc_id" not in record for record in records):
             raise DataError(f"{file.path}: every line must be a sample of lm_eval with a doc_id, got one without.")
-        start = len(documents)
-        documents.extend(record["doc_id"] for record in records)
-        filters.extend(record.get("filter") for record in records)
-        hashes.extend(record.get("doc_hash") for record in records)
-        prompts.append(hash_numbers([record.get("prompt_hash") for record in records]))
-        if with_options:
-            options.extend(row_options(record, delimiter) for record in records)
-        generated.extend(_n_generated(record) for record in records)
-        errors.extend(_error(record) for record in records)
+        kinds |= {type(record["doc_id"]).__name__ for record in records}
+        columns: dict[str, list[Any]] = {
+            "document": [str(record["doc_id"]) for record in records],
+            "filter": [record.get("filter") for record in records],
+            "content": [record.get("doc_hash") for record in records],
+        }
+        frames.append(
+            pl.DataFrame([pl.Series(name, one, pl.String, strict=False) for name, one in columns.items()]).with_columns(
+                n_generated=pl.Series([_n_generated(record) for record in records], dtype=pl.Int64),
+                error=pl.Series([_error(record) for record in records], dtype=pl.Int64),
+                prompt=pl.Series(hash_numbers([record.get("prompt_hash") for record in records])),
+            )
+        )
+        names = dict.fromkeys(name for record in records for name in _metric_names(record))
+        logged.extend({name: record.get(name) for name in names} for record in records)
         n_empty += sum(record.get("resps") == [[""]] for record in records)
-        for name in dict.fromkeys(name for record in records for name in _metric_names(record)):
-            column = values.setdefault(name, [])
-            column.extend([None] * (start - len(column)))
-            column.extend(record.get(name) for record in records)
-    if not documents:
+        options.extend(row_options(record, delimiter) for record in records if with_options)
+    if not frames:
         raise DataError(f"{file.path}: the file is empty.")
-    for column in values.values():
-        column.extend([None] * (len(documents) - len(column)))
-    foreign = sorted({type(document).__name__ for document in documents if type(document) is not int})
+    foreign = sorted(kinds - {"int"})
     if foreign:
         raise DataError(
             f"{file.path}: doc_id must be a whole number, as lm_eval counts them, got {', '.join(foreign)}."
         )
+    frame = pl.concat(frames)
+    values = {name: [row.get(name) for row in logged] for name in dict.fromkeys(name for row in logged for name in row)}
     acc, acc_norm = (logged_accuracy(values.get(name), len(options)) for name in ("acc", "acc_norm"))
-    frame = pl.DataFrame(
-        {
-            "document": pl.Series([str(document) for document in documents], dtype=pl.String),
-            "content": pl.Series(hashes, dtype=pl.String, strict=False),
-            "n_generated": pl.Series(generated, dtype=pl.Int64),
-            "prompt": np.concatenate(prompts),
-        }
-    )
-    frame = frame.with_columns(_filter_names(file, frame["document"], filters)).cast({pl.String: pl.Categorical})
     return Samples(
         file,
-        frame.with_columns(error=pl.Series(errors)) if any(errors) else frame,
+        frame.with_columns(_filter_names(file, frame)).cast({pl.String: pl.Categorical}),
         {name: metric_of(column) for name, column in values.items()},
         file_options(options, (acc, acc_norm)) if with_options else None,
         n_empty,
@@ -393,11 +383,11 @@ def _metric_names(record: Record) -> list[str]:
     return [name for name in record if name not in NOT_METRICS]
 
 
-def _filter_names(file: SampleFile, documents: pl.Series, filters: list[Any]) -> pl.Series:
+def _filter_names(file: SampleFile, frame: pl.DataFrame) -> pl.Series:
     """Filter of each row. Releases before 0.4.6 write no names, but one row a document for each, in order."""
-    if any(name is not None for name in filters):
-        return pl.Series("filter", [NO_FILTER if name is None else str(name) for name in filters])
-    number = documents.to_frame().select(pl.int_range(pl.len()).over("document")).to_series()
+    if frame["filter"].null_count() < frame.height:
+        return frame["filter"].fill_null(NO_FILTER)
+    number = frame.select(pl.int_range(pl.len()).over("document")).to_series()
     n_filters = int(number.max()) + 1  # type: ignore[arg-type]
     names = file.run.filters.get(file.task, ())
     if len(names) != n_filters:
