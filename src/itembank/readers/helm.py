@@ -94,7 +94,9 @@ def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
 
 
 def _answer(record: Record, contents: Mapping[str, str]) -> LoggedAnswer:
-    values = {name: mean for stat in record["stats"] for name, mean in [_statistic(stat)] if name}
+    told = [(mapping(stat.get("name")), stat.get("mean")) for stat in map(mapping, record["stats"])]
+    # a statistic of something else than the whole answer names a perturbation
+    values = {str(name["name"]): mean for name, mean in told if name.get("name") and name.get("perturbation") is None}
     document = str(record["instance_id"])
     return LoggedAnswer(
         document,
@@ -109,9 +111,3 @@ def _split(record: Record) -> str:
     """Split of the data that an instance belongs to, as its statistics tell."""
     names = (mapping(mapping(stat).get("name")) for stat in record["stats"])
     return next((str(name["split"]) for name in names if name.get("split")), MAIN_SPLIT)
-
-
-def _statistic(stat: Any) -> tuple[str, Any]:
-    """Name and mean of a statistic; no name where it is of something else than the whole answer."""
-    name = mapping(mapping(stat).get("name"))
-    return ("" if name.get("perturbation") is not None else str(name.get("name") or "")), mapping(stat).get("mean")

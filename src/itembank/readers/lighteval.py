@@ -72,7 +72,8 @@ def _model(path: Path) -> str:
 
 def _samples(file: SampleFile) -> Samples:
     """Read one file: of its columns only those that are needed."""
-    frame = read_parquet_file(file.path, keep=_kept).frame
+    wanted = {*METRICS, *QUESTION, *FLAT, "doc", "model_response"}
+    frame = read_parquet_file(file.path, keep=lambda every: [name for name in every if name in wanted]).frame
     if frame.height == 0:
         raise DataError(f"{file.path}: there must be at least one answer, got none.")
     struct = next((name for name in METRICS if isinstance(frame.schema.get(name), pl.Struct)), None)
@@ -87,11 +88,6 @@ def _samples(file: SampleFile) -> Samples:
         document=pl.int_range(pl.len()).cast(pl.String), filter=pl.lit(NO_FILTER), content=_contents(frame)
     ).cast(pl.Categorical)
     return Samples(file, rows.with_columns(pl.Series(unit, n) for unit, n in _tokens(frame).items()), metrics)
-
-
-def _kept(columns: Sequence[str]) -> list[str]:
-    wanted = {*METRICS, *QUESTION, *FLAT, "doc", "model_response"}
-    return [name for name in columns if name in wanted]
 
 
 def _metric(column: pl.Series) -> Metric:
