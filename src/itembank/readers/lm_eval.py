@@ -10,7 +10,7 @@ import numpy as np
 
 from itembank.errors import DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.documents import read_json
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record
 from itembank.readers.lm_eval_choice import needs_options, with_choice_metrics
@@ -89,7 +89,7 @@ class _Read:
 
     @property
     def mean(self) -> float:
-        return _mean(self.values)
+        return float(mean_where_known(self.values))
 
 
 def warn_of_other_results(
@@ -234,20 +234,13 @@ def _other_groups(content: Mapping[str, Any], found: Sequence[_Read]) -> Iterato
         below = subtasks.get(group)
         inner = [str(name) for name in (below if isinstance(below, list) else ()) if subtasks.get(str(name))]
         inner = [name for name in inner if _group_score(content, name, column) is not None]
-        micro, macro = (
-            _mean(np.concatenate([one.values for one in tasks])),
-            _mean(np.array([one.mean for one in tasks])),
-        )
+        micro = float(mean_where_known(np.concatenate([one.values for one in tasks])))
+        macro = float(mean_where_known(np.array([one.mean for one in tasks])))
         if score is None and inner:
             yield f"{who} none, but the groups in it have: {shown(inner)}"
         elif score is not None and abs(score - micro) > ROUNDING:
             alike = "this is" if abs(score - macro) <= ROUNDING else f"{macro:.4f} is"
             yield f"{who} {score:.4f}, items read {micro:.4f} ({alike} the mean of its tasks)"
-
-
-def _mean(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
 
 
 def _group_score(content: Mapping[str, Any], group: str, column: str) -> float | None:

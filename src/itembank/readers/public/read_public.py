@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, quoted, warn
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import files_below, laid_out
 from itembank.readers.public.sources import PublicSource, public_source
@@ -102,7 +102,12 @@ def check_published(responses: ResponseMatrix, published: Iterable[Published], *
     rows = {name: row for row, name in enumerate(responses.model_ids)}
     scenarios = responses.items["scenario"].to_numpy()
     compared = [
-        Difference(model, scenario, score, _mean(responses.responses[rows[model], _columns(scenarios, scenario)]))
+        Difference(
+            model,
+            scenario,
+            score,
+            float(mean_where_known(responses.responses[rows[model], _columns(scenarios, scenario)])),
+        )
         for model, scenario, score in published
         if model in rows and _columns(scenarios, scenario).any()
     ]
@@ -128,8 +133,3 @@ def check_published(responses: ResponseMatrix, published: Iterable[Published], *
 
 def _columns(scenarios: FloatArray, scenario: str | None) -> FloatArray:
     return np.ones(scenarios.shape, dtype=bool) if scenario is None else scenarios == scenario
-
-
-def _mean(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
