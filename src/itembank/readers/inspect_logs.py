@@ -48,7 +48,14 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
     trials. What has no score is a lost answer, of the kind of its error or limit; what ended in an error and was scored
     counts.
     """
-    runs, problems = _read_all(inspect_files(paths, spec), spec, progress)
+    files = inspect_files(paths, spec)
+    runs, problems = collect(
+        files, lambda path: run_of(read_log(path), spec), progress, name=lambda path: path.name, in_processes=True
+    )
+    if not files:
+        problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")
+    runs = [renamed(run, spec.task_names) for run in runs]  # the name that Inspect knows is kept
+    runs = together(wanted(runs, spec))
     if problems and not (spec.skip_unusable and runs):
         raise RefusedError(problems, WaysOut(can_skip=bool(runs)), spec)
     filled = [run for run in runs if run.samples]
@@ -85,19 +92,6 @@ def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progress
         raise DataError(f"{rows.source}: " + " ".join(wrong))
     say_left_out(problems)
     return rows
-
-
-def _read_all(
-    files: Sequence[Path], spec: ReadingSpec, progress: ProgressCallback
-) -> tuple[list[InspectRun], list[str]]:
-    """Read every log of the tasks that are wanted, and collect what is wrong."""
-    runs, problems = collect(
-        files, lambda path: run_of(read_log(path), spec), progress, name=lambda path: path.name, in_processes=True
-    )
-    if not files:
-        problems.append("there must be at least one log of Inspect (*.eval, or a .json that it wrote), got none.")
-    runs = [renamed(run, spec.task_names) for run in runs]  # the name that Inspect knows is kept
-    return together(wanted(runs, spec)), problems
 
 
 def _scorers(runs: Sequence[InspectRun], spec: ReadingSpec, problems: list[str]) -> dict[str, str]:
