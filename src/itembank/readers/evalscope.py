@@ -12,10 +12,10 @@ from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.indented import read_indented
 from itembank.readers.json_files import Record, each_record, listed, mapping
-from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile
 
 KIND = LogKind(
     "EvalScope reviews",

@@ -14,12 +14,12 @@ from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import own_files
 from itembank.readers.json_files import Record, as_float, each_record, first_record, listed, mapping
-from itembank.readers.lm_eval_files import Run, SampleFile, oldest_first
 from itembank.readers.lm_eval_samples import Samples
 from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, logged_rows, read_each_log, samples_of
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.refusals import refuse, wanted
+from itembank.readers.refusals import refuse
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile, wanted
 from itembank.readers.sources import SOURCES
 
 KIND = LogKind("Every Eval Ever samples files", "input.raw and input.reference", uses_groups=False)
@@ -62,7 +62,7 @@ def every_eval_ever_rows(
         own = lines.pop((file.path, file.run.model_name, file.task))
         return samples_of(file, list(_answers(own, metrics[file.path])))
 
-    files = oldest_first(wanted(found, spec))
+    files = wanted(found, spec)
     samples, unread = read_each_log(files, read, progress, in_processes=False)  # the lines are in memory
     return logged_rows(KIND, samples, [*problems, *unread], spec)
 

@@ -13,10 +13,10 @@ from typing import Any
 from itembank.errors import DataError, DataWarning, warn
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, each_record, first_record, listed, mapping
-from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile
 
 KIND = LogKind("HELM runs", source="helm")
 COSTS = {"num_prompt_tokens": "input_tokens", "num_output_tokens": "output_tokens", "inference_runtime": "seconds"}

@@ -14,11 +14,11 @@ from itembank.readers.collecting import collect
 from itembank.readers.inspect_runs import InspectRun, inspect_files, read_log, run_of, together
 from itembank.readers.inspect_samples import Sample, choose_scorer, score_value
 from itembank.readers.json_files import Record
-from itembank.readers.lm_eval_files import renamed
 from itembank.readers.logged import LogKind, rows_of_runs, rows_together
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
-from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened, wanted
+from itembank.readers.refusals import RefusedError, WaysOut, say_left_out, shortened
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import renamed, wanted
 from itembank.readers.settling import row_problems
 from itembank.responses.error_kinds import NO_ANSWER
 

@@ -17,8 +17,8 @@ from itembank.files.documents import parse_json, regular_size
 from itembank.files.memory import most_in_object, most_text, refuse_object, refuse_text
 from itembank.readers.inspect_samples import OWN_SCORER, Sample, sample_of
 from itembank.readers.json_files import Record, first_record, mapping
-from itembank.readers.lm_eval_files import Run, SampleFile, oldest_first
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.runs import Run, SampleFile, oldest_first
 from itembank.responses.opening import Zstandard, open_binary
 from itembank.responses.prompts import entries_text, short_digest
 from itembank.responses.secrets import arguments_text, without_homes

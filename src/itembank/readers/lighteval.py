@@ -16,11 +16,11 @@ from itembank.errors import DataError, shown
 from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import NO_FILTER, Metric, Samples
 from itembank.readers.logged import LogKind, harness_rows
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile
 from itembank.readers.table_files import read_parquet_file
 
 KIND = LogKind("details files", "question and options", source="lighteval")

@@ -18,8 +18,6 @@ from itembank.readers.lm_eval_files import (
     RESULTS,
     SAMPLES,
     FoundFiles,
-    RunKey,
-    SampleFile,
     find_sample_files,
     is_sample,
     json_or_none,
@@ -32,6 +30,7 @@ from itembank.readers.public.sources import LEADERBOARD_METRICS
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import is_wanted
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import RunKey, SampleFile
 
 KIND = LogKind(
     "lm_eval samples files",

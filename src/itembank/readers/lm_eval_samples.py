@@ -14,7 +14,7 @@ from itembank.errors import DataError, shown
 from itembank.files.documents import check_characters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.json_files import Record, as_float, listed, read_records
-from itembank.readers.lm_eval_files import SampleFile
+from itembank.readers.runs import SampleFile
 from itembank.responses.choice_scores import choice_accuracy
 from itembank.responses.error_kinds import ERROR, error_kind
 from itembank.responses.labels import names_of

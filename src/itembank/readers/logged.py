@@ -16,11 +16,11 @@ from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import collect, own_files
 from itembank.readers.contents import Prompted, item_contents, item_prompts
 from itembank.readers.lm_eval_choice import choose, ways_out
-from itembank.readers.lm_eval_files import SampleFile, oldest_first, renamed
 from itembank.readers.lm_eval_samples import NO_FILTER, Samples, metric_of
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
-from itembank.readers.refusals import RefusedError, refuse, say_left_out, wanted
+from itembank.readers.refusals import RefusedError, refuse, say_left_out
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import SampleFile, renamed, wanted
 from itembank.responses.error_kinds import NO_ANSWER, error_kind
 from itembank.responses.labels import numbered
 from itembank.responses.prompts import NO_HASH
@@ -341,7 +341,7 @@ def harness_rows(
         answers = read(file)
         return answers if isinstance(answers, Samples) else samples_of(file, list(answers))
 
-    files = oldest_first(wanted(found, spec))
+    files = wanted(found, spec)
     if not files:
         refuse(problems)
     samples, unread = read_each_log(files, samples_in, progress)

@@ -7,10 +7,10 @@ from typing import Any
 from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, first_record, mapping
-from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile
 from itembank.readers.sources import SOURCES
 
 KIND = LogKind("OpenCompass results", "prompt and reference", uses_groups=False, source="opencompass")

@@ -1,18 +1,16 @@
 """What cannot be read: refused in one error that says what to add to the command, or left out with a line for each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Protocol, TypeVar
 
 import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, shown, warn
-from itembank.readers.reading_specs import ReadingSpec, how_to_add, how_to_name_model
+from itembank.readers.reading_specs import ReadingSpec, how_to_add
 from itembank.readers.rows import ResponseRows
 from itembank.responses.labels import names_of
 from itembank.responses.responses import DEFAULT_SCENARIO
-from itembank.responses.secrets import arguments_text, without_homes
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,51 +101,6 @@ def combined(errors: Sequence[Exception], spec: ReadingSpec, *, has_rest: bool) 
     return RefusedError(problems_of(errors), together, spec)
 
 
-class OfTask(Protocol):
-    """A log of one model on one task; a dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def task(self) -> str:
-        """Name of the task."""
-
-    @property
-    def model_name(self) -> str:
-        """What the log calls the model; empty where it does not tell."""
-
-    @property
-    def model_id(self) -> str:
-        """What the model is called from now on."""
-
-
-Log = TypeVar("Log", bound=OfTask)
-
-
-def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
-    """Return the logs of the tasks that were asked for; ids of models are without secrets and home folders."""
-    kept = [one for one in logs if is_wanted(one.task, spec)]
-    if logs and not kept:
-        raise NoTaskLeftError(_no_task_left(sorted({one.task for one in logs}), spec))
-    names = sorted({one.model_name for one in kept if one.model_name})
-    if spec.model_id is not None and len(names) > 1:
-        raise DataError(f"model_id={spec.model_id!r} was given for logs of {len(names)} models: {shown(names)}.")
-    if spec.model_id is not None:
-        return kept
-    # secrets and home folders are taken out of the ids of models, which are published with a bank
-    told = {one.model_id: arguments_text(one.model_id) for one in kept}
-    owners: dict[str, set[str]] = {}
-    for text in told.values():
-        owners.setdefault(without_homes(text), set()).add(text)
-    alike = [name for name, texts in owners.items() if len(texts) > 1]
-    if alike:
-        raise DataError(
-            f"models must have ids that differ without home folders (~), got {shown(alike)} for several. Read each "
-            f"model's logs by themselves, and say its name ({how_to_name_model()})."
-        )
-    return [replace(one, model_id=without_homes(told[one.model_id])) for one in kept]
-
-
 def only_wanted(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
     """Return the rows of the scenarios that were asked for as tasks, of results that know no tasks."""
     if not (spec.tasks or spec.exclude_tasks):
@@ -157,7 +110,7 @@ def only_wanted(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
     items = rows.items.select("item_id", scenario.alias("scenario"))
     is_kept = {name: is_wanted(name, spec) for name in names_of(items["scenario"])}
     if not any(is_kept.values()):
-        raise NoTaskLeftError(f"{rows.source}: {_no_task_left(sorted(is_kept), spec)}")
+        raise NoTaskLeftError(f"{rows.source}: {no_task_left(sorted(is_kept), spec)}")
     kept = items.filter(pl.col("scenario").is_in([name for name, is_one in is_kept.items() if is_one]))["item_id"]
     return rows.take(rows.frame["item_id"].cast(pl.String).is_in(kept.implode()).arg_true().to_numpy())
 
@@ -168,7 +121,8 @@ def is_wanted(task: str, spec: ReadingSpec) -> bool:
     return is_named and not any(fnmatchcase(task, pattern) for pattern in spec.exclude_tasks)
 
 
-def _no_task_left(tasks: Sequence[str], spec: ReadingSpec) -> str:
+def no_task_left(tasks: Sequence[str], spec: ReadingSpec) -> str:
+    """Say that none of the tasks that there are is one that was asked for."""
     if not spec.exclude_tasks:
         near = did_you_mean(spec.tasks, tasks)
         return f"no task matches {shown(spec.tasks)}; there are {shown(tasks, 20)}.{near}"
