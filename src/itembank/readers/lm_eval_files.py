@@ -8,6 +8,8 @@ from typing import Any
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.files.documents import read_json
+from itembank.progress import silent
+from itembank.readers.collecting import collect
 from itembank.readers.json_files import Record, first_record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.refusals import refuse
@@ -46,13 +48,9 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
     found: dict[Path, None] = {}
     walked: set[RunKey] = set()
     lonely: list[Path] = []
-    files, problems = [], []
-    for path in paths:
-        try:
-            samples, results = _files_of(path, spec)
-        except DataError as error:
-            problems.append(str(error))
-            continue
+    files = []
+    parts, problems = collect(paths, lambda path: (path, *_files_of(path, spec)), silent, name=str)
+    for path, samples, results in parts:
         found.update(dict.fromkeys(samples))
         sampled = {_run_key(sample) for sample in samples}
         walked.update(sampled if path.is_dir() else ())
