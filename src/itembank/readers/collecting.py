@@ -28,7 +28,7 @@ from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
 from itembank.readers.rows import ResponseRows
-from itembank.readers.sources import SOURCES, function, is_companion, matches, source_of_name, source_of_record
+from itembank.readers.sources import SOURCES, is_companion, matches, reader_function, source_of_name, source_of_record
 from itembank.readers.table import holds_responses
 from itembank.responses.opening import PACKED, SUFFIXES, file_kind
 from itembank.responses.response_files import is_response_file
@@ -330,9 +330,9 @@ def rows_of_source(
     progress: ProgressCallback = silent,
 ) -> ResponseRows:
     """Read the results of one program, by its name; `item_ids` are those of the caller's table of items."""
-    source = SOURCES[name]
-    if source.answers:
-        return rows_of_files(name, paths, spec, function(source.answers), progress=progress)
-    known = {} if source.lists_all_items else {"item_ids": item_ids}
-    rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
+    answers = reader_function(name, "{}_answers")
+    if answers is not None:
+        return rows_of_files(name, paths, spec, answers, progress=progress)
+    known = {} if SOURCES[name].lists_all_items else {"item_ids": item_ids}
+    rows: ResponseRows = reader_function(name, "{}_rows")(paths, spec, progress=progress, **known)
     return rows

@@ -59,11 +59,6 @@ def inspect_files(paths: Sequence[Path], spec: ReadingSpec) -> list[Path]:
     return list(found)
 
 
-def is_inspect_record(record: Record) -> bool:
-    """Whether an object is a log of Inspect."""
-    return isinstance(record.get("eval"), dict) and not {"status", "samples", "plan"}.isdisjoint(record)
-
-
 def read_log(path: Path) -> LogFile:
     """Read a log, finished or not."""
     if path.suffix.lower() == ARCHIVE:

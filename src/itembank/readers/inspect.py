@@ -40,6 +40,11 @@ SCHEMA = {
 """What is taken of each sample."""
 
 
+def is_inspect(record: Record) -> bool:
+    """Whether an object is a log of Inspect."""
+    return isinstance(record.get("eval"), dict) and not {"status", "samples", "plan"}.isdisjoint(record)
+
+
 def inspect_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read logs and folders of them.
 
