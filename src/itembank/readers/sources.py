@@ -4,7 +4,7 @@ A module is imported when it is needed, so that the table, and with it the help 
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
@@ -141,13 +141,6 @@ SOURCES: Mapping[str, Source] = {
 def matches(path: PurePath, patterns: Iterable[str]) -> bool:
     """Whether the end of a path matches one of these patterns."""
     return any(path.match(pattern) for pattern in patterns)
-
-
-def function(name: str) -> Callable[..., Any]:
-    """Import a function that is named by text ('module:function')."""
-    module, _, attribute = name.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-    return found
 
 
 def reader_function(name: str, form: str) -> Any:

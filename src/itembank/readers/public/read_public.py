@@ -15,7 +15,7 @@ from itembank.readers.public.sources import PublicSource, public_source
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES as READERS
-from itembank.readers.sources import function, matches
+from itembank.readers.sources import matches, reader_function
 from itembank.responses.responses import ResponseMatrix
 
 Published = tuple[str, str | None, float]
@@ -77,9 +77,9 @@ def read_public(
     else:
         responses = _read_tables(source, place, chosen, models=models, items=items, progress=progress)
     check = None
-    if source.published:
+    if source.checked != "-":
         with laid_out(place, f"{source.name}, with {source.checked}"):
-            published: list[Published] = list(function(source.published)(place))
+            published: list[Published] = list(reader_function(source.reader, "{}_published")(place))
         check = check_published(responses, published, tolerance=source.tolerance)
     return PublicResponses(responses, check)
 
