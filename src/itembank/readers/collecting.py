@@ -27,7 +27,7 @@ from itembank.readers.json_files import Record, first_record, read_values
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
-from itembank.readers.rows import ResponseRows
+from itembank.readers.rows import ResponseRows, joined_source
 from itembank.readers.sources import SOURCES, is_companion, matches, reader_function, source_of_name, source_of_record
 from itembank.readers.table import holds_responses
 from itembank.responses.opening import PACKED, SUFFIXES, file_kind
@@ -303,11 +303,6 @@ def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec) -> list[Pat
     return list(found)
 
 
-def named(paths: Sequence[Path]) -> str:
-    """Name the first of these paths, for messages."""
-    return ", ".join(map(str, paths[:3])) + (", ..." if len(paths) > 3 else "")
-
-
 def rows_of_files(
     source: str,
     paths: Sequence[Path],
@@ -318,7 +313,7 @@ def rows_of_files(
 ) -> ResponseRows:
     """Read the files of one program, each of whose answers `read` gives as a record of a long table."""
     parts = read_each(own_files(paths, source, spec), lambda file: list(read(file, spec)), progress, spec)
-    return rows_of_records(named(paths), [one for part in parts for one in part], spec)
+    return rows_of_records(joined_source(paths), [one for part in parts for one in part], spec)
 
 
 def rows_of_source(

@@ -12,11 +12,11 @@ from typing import Any
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import named, own_files, read_each
+from itembank.readers.collecting import own_files, read_each
 from itembank.readers.json_files import Record, each_record
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows
+from itembank.readers.rows import ResponseRows, joined_source
 from itembank.readers.sources import SOURCES
 
 NAME = re.compile(r"(?:Scenario\.)?(?P<scenario>[A-Za-z]+)_(?:.*_)?eval_all.*\.json")
@@ -36,7 +36,7 @@ def live_code_bench_rows(
     paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent
 ) -> ResponseRows:
     """Read graded problems; the response is the share of samples that pass, with their number."""
-    source = named(paths)
+    source = joined_source(paths)
     files = {file: path for path in paths for file in own_files([path], "livecodebench", spec)}
     parts = read_each(list(files), lambda file: _read(file, files[file], spec), progress, spec)
     rows = [one for part in parts for one in part]

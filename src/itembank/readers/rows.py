@@ -197,9 +197,9 @@ def _join_others(parts: Sequence[ResponseRows]) -> OtherColumns | None:
     return OtherColumns(tuple(names), ours, load)
 
 
-def joined_source(names: Sequence[str]) -> str:
-    """Name several sources."""
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+def joined_source(names: Sequence[object]) -> str:
+    """Name several sources, by the first of them."""
+    return ", ".join(map(str, names[:3])) + (", ..." if len(names) > 3 else "")
 
 
 def _kind_problems(parts: Sequence[ResponseRows], column: str) -> list[str]:

@@ -14,13 +14,13 @@ from typing import Any
 from itembank.errors import DataError, did_you_mean, remedy, shown
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import collect, files_below, named, read_each
+from itembank.readers.collecting import collect, files_below, read_each
 from itembank.readers.indented import read_indented
 from itembank.readers.json_files import mapping
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
-from itembank.readers.rows import ResponseRows
+from itembank.readers.rows import ResponseRows, joined_source
 from itembank.readers.sources import SOURCES
 from itembank.responses.opening import name_without_ending
 
@@ -109,7 +109,7 @@ def swe_bench_rows(
     An instance whose grading failed is a lost answer; `item_ids` are all instances of the data set.
     """
     files = [file for path in paths for file in find_swe_bench(path, spec)]
-    source = named(paths)
+    source = joined_source(paths)
     if not files:
         raise DataError(
             f"{source}: must hold reports of SWE-bench (<model>.<run_id>.json) or submissions "
