@@ -147,6 +147,10 @@ class Runner:
         assert outcome.code == 0, outcome.err
         return outcome
 
+    def json(self, *arguments):
+        """Run a command that must succeed, and return what it prints as JSON."""
+        return self.ok(*arguments, "--format", "json").json
+
 
 @pytest.fixture
 def run(capsys, monkeypatch):

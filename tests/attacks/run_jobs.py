@@ -81,11 +81,7 @@ INSPECT = (
     "run inspect toy-bank toy.py {} -o out --format json -- "
     f"--model mockllm/skill-0.4 --display none --max-samples {IN_FLIGHT}"
 )
-WAYS = {
-    "selection": "-n 16",
-    "session": f"--adaptive --max-items 16 {FAST}",
-    "gate": "--gate {}gate",
-}
+WAYS = {"selection": "-n 16", "session": f"--adaptive --max-items 16 {FAST}", "gate": "--gate {}gate"}
 RUN_JOBS = {
     f"{harness}, {way}": job(line.format(words.format(prefix)), needs, f"out {CALLS}", read=left_by_run, goes_on=True)
     for harness, line, prefix, needs in (

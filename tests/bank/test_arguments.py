@@ -110,15 +110,12 @@ def test_items_the_bank_does_not_hold_are_refused_with_a_way_out_that_works(bank
         assert "2 of 32 items are not in bank" in found.rows()[0]["note"]
 
 
-def test_a_selection_says_which_items_count_so_that_others_do_no_harm(bank, new_models):
+def test_items_of_no_bank_do_no_harm_beside_a_selection_but_alone_are_refused(bank, new_models):
     selection = ib.select(bank, 12, method="stratified", rng=0)
     with pytest.warns(DataWarning, match="2 of 32 items are not in bank"):
         found = ib.estimate(bank, extended(new_models), selection=selection, method="mean")
     plain = ib.estimate(bank, new_models, selection=selection, method="mean")
     assert without_notes(found) == without_notes(plain)
-
-
-def test_results_of_another_benchmark_are_refused_whatever_is_asked(bank):
     foreign = ResponseMatrix.create(np.ones((2, 2)), item_ids=["x/1", "x/2"])
     with pytest.raises(DataError, match="2 of 2 are not"):
         ib.estimate(bank, foreign, ignore_unknown=True)

@@ -45,14 +45,10 @@ def test_a_sound_bank_has_no_problems(family):
     assert bank_problems(bank if family == "bernoulli" else with_family(bank, family)) == []
 
 
-def test_rounding_is_no_problem():
+def test_rounding_is_no_problem_and_every_problem_is_named_at_once():
     bank = make_bank()
     weights = bank.targets.weights * (1.0 + 1e-9)
     assert bank_problems(dataclasses.replace(bank, targets=dataclasses.replace(bank.targets, weights=weights))) == []
-
-
-def test_every_problem_is_named_at_once():
-    bank = make_bank()
     bank.parameters.intercept[:2] = np.nan
     bank.calibration.abilities[3] = np.inf
     found = " ".join(bank_problems(bank))

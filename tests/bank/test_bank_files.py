@@ -39,6 +39,17 @@ def test_what_is_written_is_read_back(tmp_path, with_extras, n_dims):
     assert_same(bank, load_bank(tmp_path / "bank"))
 
 
+@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
+def test_family_and_precision_are_kept_and_a_callers_columns_called_like_ours(tmp_path, family):
+    bank = with_family(make_bank(), family)
+    if bank.parameters.precision is not None:
+        bank.parameters.precision[:] += np.arange(bank.n_items)
+    items = bank.responses.items.with_columns(intercept=pl.lit("theirs"), score_weight=pl.lit(3))
+    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items))
+    save_bank(bank, tmp_path / "bank")
+    assert_same(bank, load_bank(tmp_path / "bank"))
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_continuous_responses_keep_every_bit(tmp_path, kind):
     bank = make_bank()
@@ -49,14 +60,6 @@ def test_continuous_responses_keep_every_bit(tmp_path, kind):
     back = load_bank(tmp_path / "bank").responses.responses
     np.testing.assert_array_equal(back, values)
     assert back.dtype == kind
-
-
-def test_a_caller_s_column_may_be_called_like_one_of_ours(tmp_path):
-    bank = make_bank()
-    items = bank.responses.items.with_columns(intercept=pl.lit("theirs"), score_weight=pl.lit(3))
-    bank = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, items=items))
-    save_bank(bank, tmp_path / "bank")
-    assert_same(bank, load_bank(tmp_path / "bank"))
 
 
 def test_the_folder_holds_open_formats_and_says_what_it_is(tmp_path):
@@ -80,15 +83,12 @@ def test_a_bank_is_never_overwritten_unasked(tmp_path):
     assert load_bank(tmp_path / "bank").bank_id == make_bank(seed=1).bank_id
 
 
-def test_a_folder_that_is_no_bank_is_never_overwritten(tmp_path):
+def test_what_is_no_bank_is_never_overwritten_and_a_place_without_one_a_clear_error(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
     with pytest.raises(BankError, match="not a bank"):
         save_bank(make_bank(), tmp_path / "thesis", overwrite=True)
     assert (tmp_path / "thesis" / "chapter.txt").read_text() == "years of work"
-
-
-def test_a_place_without_a_bank_is_a_clear_error(tmp_path):
     with pytest.raises(BankError, match=r"holds no bank\.json"):
         load_bank(tmp_path)
 
@@ -138,15 +138,6 @@ def test_fingerprints_follow_the_data_and_every_number_that_estimates_depend_on(
     ids = {bank_fingerprint(responses, one, targets) for one in (shifted, *(one.parameters for one in families))}
     ids |= {bank_fingerprint(responses, parameters, targets, np.full(3, value)) for value in (0.0, 0.1)}
     assert len({bank.bank_id, *ids}) == 7
-
-
-@pytest.mark.parametrize("family", ["binomial", "beta", "beta-binomial"])
-def test_family_and_precision_are_kept(tmp_path, family):
-    bank = with_family(make_bank(), family)
-    if bank.parameters.precision is not None:
-        bank.parameters.precision[:] += np.arange(bank.n_items)
-    save_bank(bank, tmp_path / "bank")
-    assert_same(bank, load_bank(tmp_path / "bank"))
 
 
 def test_what_a_bank_has_besides_right_and_wrong_answers_is_named(tmp_path):

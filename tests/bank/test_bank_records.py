@@ -1,3 +1,4 @@
+import dataclasses
 import json
 import shutil
 
@@ -6,10 +7,11 @@ import pytest
 
 import itembank as ib
 from itembank.bank.bank_files import load_bank, save_bank
+from itembank.banks import Link, Operation, descendant, note, whole_bank, with_target
 from itembank.errors import BankError, IntegrityError, ParameterError
 from tests.bank.banks import make_bank
-
-pytestmark = pytest.mark.harness
+from tests.bank.crafted_banks import HISTORIES, craft, of_arrays
+from tests.living.living import retired_bank
 
 
 @pytest.fixture
@@ -18,6 +20,7 @@ def folder(tmp_path):
     return tmp_path / "bank"
 
 
+@pytest.mark.harness
 def test_a_bank_is_pulled_by_its_name_and_only_its_files_are(hub, folder):
     hub.put("me/bank", folder, **{"README.md": b"# hello", "score.py": b"raise SystemExit", "data/big.bin": b"0" * 99})
     bank = load_bank("hf:me/bank")
@@ -28,6 +31,7 @@ def test_a_bank_is_pulled_by_its_name_and_only_its_files_are(hub, folder):
     ]  # fmt: skip
 
 
+@pytest.mark.harness
 def test_each_revision_is_its_own_bank_and_says_its_commit(hub, folder, tmp_path):
     save_bank(make_bank(seed=1), tmp_path / "newer")
     hub.put("me/bank", folder, "v1")
@@ -40,6 +44,7 @@ def test_each_revision_is_its_own_bank_and_says_its_commit(hub, folder, tmp_path
         load_bank("hf:me/bank@v2")
 
 
+@pytest.mark.harness
 def test_what_was_pulled_is_found_without_the_hub(hub, folder, monkeypatch):
     hub.put("me/bank", folder)
     known = load_bank("hf:me/bank")
@@ -54,6 +59,7 @@ def test_what_was_pulled_is_found_without_the_hub(hub, folder, monkeypatch):
     assert len(hub.asked) == n_asked
 
 
+@pytest.mark.harness
 def test_a_commit_is_not_asked_for_twice(hub, folder):
     hub.put("me/bank", folder)
     source = load_bank("hf:me/bank").cache.source
@@ -62,6 +68,7 @@ def test_a_commit_is_not_asked_for_twice(hub, folder):
     assert len(hub.asked) == n_asked
 
 
+@pytest.mark.harness
 def test_an_interrupted_download_goes_on(hub, folder):
     hub.put("me/bank", folder)
     hub.held_back.add("models.parquet")
@@ -73,6 +80,7 @@ def test_an_interrupted_download_goes_on(hub, folder):
     assert hub.fetched().count("bank.json") == 1
 
 
+@pytest.mark.harness
 def test_a_changed_file_of_the_right_length_is_refused_with_exit_code_4(hub, folder, run):
     content = bytearray((folder / "items.parquet").read_bytes())
     content[40] ^= 1
@@ -82,6 +90,7 @@ def test_a_changed_file_of_the_right_length_is_refused_with_exit_code_4(hub, fol
     assert run("info", "hf:me/bank").code == 4
 
 
+@pytest.mark.harness
 @pytest.mark.parametrize(
     ("name", "size", "message"),
     [
@@ -100,6 +109,7 @@ def test_what_is_too_long_is_refused_before_it_is_downloaded(hub, folder, name, 
         load_bank("hf:me/nothing")
 
 
+@pytest.mark.harness
 @pytest.mark.parametrize("path", ["../../evil", "/etc/evil", "cache/../../evil.safetensors", "a\\..\\evil", "C:evil"])
 def test_a_repository_with_files_outside_its_folder_is_refused(hub, folder, path):
     hub.put("me/bank", folder, **{path: b"x"})
@@ -108,6 +118,7 @@ def test_a_repository_with_files_outside_its_folder_is_refused(hub, folder, path
     assert hub.fetched() == []
 
 
+@pytest.mark.harness
 def test_a_repository_that_is_no_bank_is_said_to_be_none(hub, folder):
     shutil.rmtree(folder)
     folder.mkdir()
@@ -117,6 +128,7 @@ def test_a_repository_that_is_no_bank_is_said_to_be_none(hub, folder):
         load_bank("hf:me/model")
 
 
+@pytest.mark.harness
 def test_a_journal_keeps_the_commit_and_opens_again(hub, folder, tmp_path):
     hub.put("me/bank", folder)
     spec = ib.SessionSpec(budget=ib.Budget(n_items=3), interval="model-based")
@@ -128,7 +140,66 @@ def test_a_journal_keeps_the_commit_and_opens_again(hub, folder, tmp_path):
         assert session.ask()
 
 
+@pytest.mark.harness
 def test_the_client_cache_is_not_written_to(hub, folder):
     hub.put("me/bank", folder)
     with pytest.raises(ParameterError, match="Copy it into a folder"):
         load_bank("hf:me/bank").cache.keep_in_bank()
+
+
+@pytest.fixture(scope="module")
+def retired():
+    """A bank that keeps an item aside."""
+    return retired_bank()
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_history_that_nothing_wrote_is_refused(tmp_path, retired, name):
+    with pytest.raises(IntegrityError):
+        load_bank(craft(tmp_path / "bank", HISTORIES[name], retired))
+
+
+def test_signing_changes_nothing_and_a_bank_of_an_earlier_score_is_not_written(tmp_path, retired):
+    """Else the crafted banks might be refused for another reason than their content."""
+    for name, bank in (("one", retired), ("other", make_bank())):
+        assert load_bank(craft(tmp_path / name, lambda _folder, _record: None, bank)).bank_id == bank.bank_id
+    with pytest.raises(BankError, match="got one with its earlier score 'quiz@1'"):
+        save_bank(with_target(retired, "quiz@1"), tmp_path / "bank")
+    assert not (tmp_path / "bank").exists()
+
+
+def test_a_damaged_target_of_before_is_refused_when_it_is_asked_for(tmp_path, retired):
+    change = of_arrays(**{"target.0.weights": lambda held: held * 2.0})
+    bank = load_bank(craft(tmp_path / "bank", change, retired))
+    with pytest.raises(IntegrityError, match="target 'quiz@1' is not what its bank says"):
+        with_target(bank, "quiz@1")
+
+
+def test_writing_and_reading_change_nothing(tmp_path, retired):
+    link = Link("fixed", 5, 30, 0.003)
+    bank = descendant(retired, whole_bank(retired), Operation("try", "a note", {"n": [1, 2]}, link))
+    save_bank(bank, tmp_path / "bank")
+    again = load_bank(tmp_path / "bank")
+    assert again.history.changes == bank.history.changes
+    assert again.history.status.tolist() == bank.history.status.tolist()
+    for ours, theirs in zip(bank.history.targets, again.history.targets, strict=True):
+        assert (ours.name, ours.digest, ours.bank_id) == (theirs.name, theirs.digest, theirs.bank_id)
+        np.testing.assert_array_equal(ours.weights, theirs.weights)
+    record = json.loads((tmp_path / "bank" / "bank.json").read_text())["history"]
+    assert (record["name"], record["version"], record["parent"]) == ("quiz", "2.0.1", retired.bank_id)
+    assert record["created"] == bank.history.changes[-1].at
+
+
+def test_a_bank_without_history_has_a_version_and_a_target():
+    bank = make_bank()
+    assert (bank.name, bank.version, bank.history) == ("", "1.0.0", None)
+    assert bank.target_id == bank.target_digest == note(bank, "x").target_id
+    other = make_bank(seed=3)
+    assert other.target_digest == bank.target_digest  # the same items, calibrated otherwise
+    assert make_bank(n_items=27).target_digest != bank.target_digest
+    turned = dataclasses.replace(
+        bank,
+        responses=bank.responses.take(items=np.arange(30)[::-1]),
+        targets=type(bank.targets).create(bank.responses.items[::-1]),
+    )
+    assert turned.target_digest == bank.target_digest

@@ -2,13 +2,16 @@ import dataclasses
 import warnings
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.bank.bank_views import bank_for, check_made_for, repeatable
+from itembank.bank.marks import ADDED, ANSWERED_HOW, is_adaptive, is_usable, with_ways
 from itembank.banks import Link, Operation, descendant, retire, whole_bank, with_target
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.estimate import estimate
 from itembank.planning.select import select
+from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
 from tests.living.living import named_bank
 from tests.living.test_descendants import with_intercepts, with_models
@@ -26,10 +29,13 @@ def selection(bank):
     return select(bank, 6, method="random", rng=0)
 
 
-def test_a_selection_names_what_it_is_for(tmp_path, bank, selection):
+def test_a_selection_names_what_it_is_for_and_a_stranger_s_is_warned_of(tmp_path, bank, selection):
     selection.save(tmp_path / "selection.json")
     again = type(selection).load(tmp_path / "selection.json")
     assert (again.target, again.target_digest) == ("quiz@1", bank.target_digest)
+    stranger = dataclasses.replace(selection, bank="0" * 12, target_digest="1" * 12)
+    with pytest.warns(DataWarning, match="was made for bank 000000000000, not"):
+        check_made_for(bank, stranger)
 
 
 @pytest.mark.parametrize(
@@ -76,12 +82,6 @@ def test_a_choice_is_repeated_without_what_was_retired(bank):
         estimate(clean, some.take(items=some.item_indices(chosen.item_ids)), selection=chosen, method="p-irt")
 
 
-def test_a_stranger_s_selection_is_warned_of(bank, selection):
-    stranger = dataclasses.replace(selection, bank="0" * 12, target_digest="1" * 12)
-    with pytest.warns(DataWarning, match="was made for bank 000000000000, not"):
-        check_made_for(bank, stranger)
-
-
 def test_sessions_go_on_with_descendants_that_give_their_score(bank):
     made_for = (bank.bank_id, bank.target_digest)
     grown = descendant(bank, with_models(bank, 2), Operation("add-models"))
@@ -92,3 +92,30 @@ def test_sessions_go_on_with_descendants_that_give_their_score(bank):
     assert bank_for(make_bank(seed=4), *made_for) is None
     assert bank_for(grown, bank.bank_id, "") is None
     assert bank_for(whole_bank(clean), *made_for) is None
+
+
+@pytest.fixture
+def responses():
+    values = np.ones((4, 5))
+    values[1:, 0] = np.nan
+    matrix = ResponseMatrix.create(values)
+    ways = pl.Series(ANSWERED_HOW, [None, "adaptive", "random", None])
+    return dataclasses.replace(matrix, models=matrix.models.with_columns(ways))
+
+
+def test_what_the_table_says_stays_and_other_words_are_refused(responses):
+    assert with_ways(responses, 5).models[ANSWERED_HOW].to_list() == ["complete", "adaptive", "random", None]
+    assert with_ways(responses, 5, "fixed").models[ANSWERED_HOW].to_list()[3] == "fixed"
+    nothing = dataclasses.replace(responses, models=responses.models.drop(ANSWERED_HOW))
+    assert with_ways(nothing, 9).models[ANSWERED_HOW].to_list() == [None] * 4
+    with pytest.raises(DataError, match="must be one of complete, random, fixed, adaptive, got 'luck'"):
+        with_ways(responses, 5, "luck")
+
+
+def test_items_learn_from_no_adaptive_answers_and_from_added_ones_whose_way_is_known(responses):
+    models = with_ways(responses, 5).models
+    assert is_adaptive(models).tolist() == [False, True, False, False]
+    assert is_usable(models).tolist() == [True, False, True, True]
+    assert is_usable(models.with_columns(pl.lit("1.1.0").alias(ADDED))).tolist() == [True, False, True, False]
+    assert is_usable(models.drop(ANSWERED_HOW)).all()
+    assert not is_usable(models.drop(ANSWERED_HOW).with_columns(pl.lit("1.1.0").alias(ADDED))).any()

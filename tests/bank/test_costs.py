@@ -21,41 +21,36 @@ def tokens():
     return matrix(output_tokens=OUTPUT, input_tokens=INPUT, cost_usd=OUTPUT / 1000.0)
 
 
-def test_tokens_read_count_half(tokens):
+def test_tokens_read_count_half_and_either_kind_may_be_absent(tokens):
     expected = [[60.0, np.nan, np.nan], [80.0, 41.0, 64.0]]
     np.testing.assert_array_equal(response_costs(tokens, "tokens"), expected)
     np.testing.assert_array_equal(response_costs(tokens, CostUnit(input_weight=0.0))[1], OUTPUT[1])
     np.testing.assert_array_equal(response_costs(tokens, CostUnit("tokens", 2.0))[1], [230.0, 44.0, 76.0])
-
-
-def test_either_kind_of_tokens_may_be_absent():
     np.testing.assert_array_equal(response_costs(matrix(output_tokens=OUTPUT), "tokens"), OUTPUT)
     np.testing.assert_array_equal(response_costs(matrix(input_tokens=INPUT), "tokens"), 0.5 * INPUT)
 
 
-def test_any_recorded_cost_is_a_unit(tokens):
+def test_any_recorded_cost_is_a_unit_and_tokens_or_the_only_one_is_taken_where_none_is_named(tokens):
     np.testing.assert_array_equal(response_costs(tokens, "cost_usd"), OUTPUT / 1000.0)
     assert known_units(tokens) == ("tokens", "output_tokens", "input_tokens", "cost_usd")
     assert known_units(matrix(seconds=OUTPUT)) == ("seconds",)
     given = matrix(tokens=OUTPUT, input_tokens=INPUT)  # tokens that were counted elsewhere are taken as they are
     np.testing.assert_array_equal(response_costs(given, "tokens"), OUTPUT)
     assert known_units(given) == ("tokens", "input_tokens")
-
-
-def test_tokens_or_the_only_cost_is_taken_where_none_is_named(tokens):
     assert unit_unasked(tokens) == "tokens"
     assert unit_unasked(matrix(seconds=OUTPUT)) == "seconds"
     assert unit_unasked(matrix(seconds=OUTPUT, cost_usd=OUTPUT)) is None
     assert unit_unasked(matrix()) is None
+    unit = CostUnit("seconds")
+    assert as_cost_unit("seconds") == unit
+    assert as_cost_unit(unit) is unit
+    assert dataclasses.asdict(unit) == {"name": "seconds", "input_weight": 0.5}
 
 
 def test_the_expected_cost_is_the_mean_over_the_models_for_which_it_is_known(tokens):
     np.testing.assert_allclose(expected_cost(tokens), [70.0, 41.0, 64.0])
     np.testing.assert_allclose(expected_cost(tokens, "output_tokens"), [20.0, 30.0, 60.0])
     np.testing.assert_allclose(expected_cost(tokens, CostUnit("cost_usd")), [0.02, 0.03, 0.06])
-
-
-def test_a_bank_answers_for_its_responses():
     bank = make_bank(with_extras=True)
     np.testing.assert_array_equal(expected_cost(bank, "tokens"), bank.responses.expected_costs()["output_tokens"])
 
@@ -83,9 +78,6 @@ def test_items_whose_cost_is_unknown_zero_or_negative_are_named_all_at_once():
     needed = np.array([True, False, False, False, False, True])
     found = expected_cost(responses, "seconds", needed=needed)
     np.testing.assert_array_equal(found[needed], [1.0, 2.0])
-
-
-def test_costs_that_cancel_are_still_refused():
     responses = ResponseMatrix.create(np.zeros((2, 1)), item_ids=["a"], costs={"seconds": np.array([[-3.0], [3.0]])})
     with pytest.raises(DataError, match="negative or infinite for a model for 1 of 1: 'a'"):
         expected_cost(responses, "seconds")
@@ -102,10 +94,3 @@ def test_costs_that_cancel_are_still_refused():
 def test_a_unit_checks_itself(choices, message):
     with pytest.raises(ParameterError, match=message):
         CostUnit(**choices)
-
-
-def test_a_name_stands_for_its_unit():
-    unit = CostUnit("seconds")
-    assert as_cost_unit("seconds") == unit
-    assert as_cost_unit(unit) is unit
-    assert dataclasses.asdict(unit) == {"name": "seconds", "input_weight": 0.5}

@@ -16,6 +16,7 @@ from itembank.bank.known_scores import (
     win_rate_headline,
     with_external_scores,
 )
+from itembank.bank.past_models import PastModels, is_name_digest, name_digest
 from itembank.banks import add_scores, with_target
 from itembank.errors import BankError, DataError, IntegrityError, ParameterError
 from itembank.responses.responses import ResponseMatrix
@@ -31,12 +32,17 @@ def targets_of(*sizes, weights=None):
     return ScoreTargets.create(items.with_columns(weight=pl.Series(weights)), within="custom")
 
 
-def test_all_scores_of_complete_models_are_known_exactly():
+def test_all_scores_of_complete_models_are_known_exactly_and_items_that_do_not_count_need_no_answer():
     bank = make_bank(n_models=4)
     found = bank.known_scores
     np.testing.assert_array_equal(found.value, bank.targets.with_overall(bank.scenario_scores))
     np.testing.assert_array_equal(found.variance, 0.0)
     np.testing.assert_array_equal(found.models, np.arange(4))
+    targets = targets_of(4, weights=[0.1, 0.2, 0.7, 0.0])
+    responses = np.array([[1.0, 0.0, 1.0, np.nan], [1.0, np.nan, 1.0, 0.0]])
+    np.testing.assert_allclose(fraction_answered(responses, targets)[:, 0], [1.0, 0.8])
+    assert sampling_variance(responses, targets)[0, 0] == 0.0
+    assert sampling_variance(responses, targets)[1, 0] == 0.0  # both answers alike
 
 
 def test_sampling_variance_is_unbiased_over_all_draws_of_items(rng):
@@ -49,15 +55,7 @@ def test_sampling_variance_is_unbiased_over_all_draws_of_items(rng):
     assert found.mean() == pytest.approx(np.mean((means - responses.mean()) ** 2))
 
 
-def test_items_that_do_not_count_need_no_answer():
-    targets = targets_of(4, weights=[0.1, 0.2, 0.7, 0.0])
-    responses = np.array([[1.0, 0.0, 1.0, np.nan], [1.0, np.nan, 1.0, 0.0]])
-    np.testing.assert_allclose(fraction_answered(responses, targets)[:, 0], [1.0, 0.8])
-    assert sampling_variance(responses, targets)[0, 0] == 0.0
-    assert sampling_variance(responses, targets)[1, 0] == 0.0  # both answers alike
-
-
-def test_a_score_is_known_scenario_by_scenario():
+def test_a_score_is_known_scenario_by_scenario_from_half_of_the_items_if_few_models_are_complete():
     responses = np.tile([1.0, 0.0], (ENOUGH + 3, 10))
     responses[ENOUGH, 10:] = np.nan  # nothing of the second scenario
     responses[ENOUGH + 1, :4] = np.nan  # six tenths of the first
@@ -67,17 +65,11 @@ def test_a_score_is_known_scenario_by_scenario():
     assert found.n_known.tolist() == [ENOUGH + 2, ENOUGH + 2, ENOUGH + 1]
     of_scenario = 0.2 * (2.0 / 7.0) / 8.0  # (1 - f) S^2 / n
     np.testing.assert_allclose(found.variance[-1], [of_scenario, 0.0, of_scenario / 4.0])
-
-
-def test_with_few_complete_models_half_of_the_items_are_enough():
     responses = np.tile([1.0, 0.0], (ENOUGH + 2, 10))
     responses[ENOUGH - 1 :, :8] = np.nan
     responses[-1, :12] = np.nan
     found = KnownScores.of(ResponseMatrix.create(responses), targets_of(20))
     np.testing.assert_array_equal(found.models, np.arange(ENOUGH + 1))
-
-
-def test_one_answer_of_two_tells_no_variance_and_no_score():
     found = KnownScores.of(ResponseMatrix.create(np.array([[1.0, np.nan], [1.0, 0.0]])), targets_of(2))
     assert found.is_known.tolist() == [[False, False], [True, True]]
 
@@ -164,3 +156,50 @@ def test_names_and_numbers_that_give_no_target_are_refused():
         strange = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, models=models))
         with pytest.raises(IntegrityError, match="something else than itembank wrote it"):
             with_target(strange, "board")
+
+
+SCORES = np.array([0.7, np.nan, 0.9])
+
+
+def test_the_lowest_and_highest_score_and_the_difficulty_are_of_what_is_known():
+    past = PastModels(("a", "b", "c"), SCORES)
+    assert past.ends == (0.7, 0.9)
+    assert past.known(["new", "c", "a"]) == ("c", "a")
+    assert np.isnan(PastModels((), np.zeros(0)).ends).all()
+    assert np.isnan(PastModels(("b",), SCORES[1:2]).ends).all()
+    bank = make_bank(n_dims=1)
+    table = bank.items.filter(~bank.items["is_degenerate"])
+    known = table.filter(table["loading_1_error"] < 0.2 * table["loading_1"].abs())
+    logits = known["loading_1"] * known["difficulty"] + known["intercept"]
+    assert known.height > 5
+    np.testing.assert_allclose(logits, 0.0, atol=0.25)
+
+
+def test_models_are_known_again_by_digests_of_their_names_and_scores_without():
+    names = ("org/Model-1", "gpt-4o", "b")
+    past = PastModels(tuple(name_digest(name, "salt") for name in names), SCORES, "salt")
+    assert past.known(["GPT_4o", "openai/gpt-4o", "org/model 1", "Model-1", "gpt-4"]) == (
+        *("GPT_4o", "openai/gpt-4o"),
+        "org/model 1",
+    )
+    assert name_digest("b", "salt") != name_digest("b", "other")
+    assert is_name_digest(past.names[0])
+    assert not is_name_digest("B" * 16)
+    past = PastModels((), np.array([0.8]))
+    assert past.known(["a"]) == ()
+    assert past.ends == (0.8, 0.8)
+
+
+@pytest.mark.parametrize("n_dims", [1, 3])
+def test_items_are_a_table_of_their_parameters(n_dims):
+    bank = make_bank(n_dims=n_dims)
+    table = bank.items
+    assert table["item_id"].to_list() == bank.item_ids
+    for k in range(n_dims):
+        np.testing.assert_array_equal(table[f"loading_{k + 1}"], bank.parameters.loadings[:, k])
+        np.testing.assert_allclose(
+            table[f"loading_{k + 1}_error"] ** 2, bank.calibration.item_covariance[:, k, k], rtol=1e-12
+        )
+    np.testing.assert_array_equal(table["intercept"], bank.parameters.intercept)
+    np.testing.assert_allclose(table["mean_response"], np.nanmean(bank.responses.responses, axis=0))
+    assert ("difficulty" in table.columns) == (n_dims == 1)

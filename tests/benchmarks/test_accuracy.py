@@ -34,20 +34,14 @@ def test_no_model_is_on_both_sides_of_a_split(data_set, kind):
         assert 0.2 <= split.test.size / 40 <= 0.35
 
 
-def test_folds_test_every_model_once_a_repeat(data_set):
+def test_folds_test_every_model_once_and_a_date_the_newest(data_set):
     tested = {repeat: [] for repeat in range(2)}
     for split in splits(data_set, "folds", 2):
         tested[split.repeats[0]].extend(split.test.tolist())
     assert all(sorted(models) == list(range(40)) for models in tested.values())
-
-
-def test_the_newest_models_are_tested(data_set):
     (split,) = splits(data_set, "date", 5)
     assert min(data_set.dates[split.test].tolist()) >= max(data_set.dates[split.train].tolist())
     assert split.repeats == (0, 1, 2, 3, 4)
-
-
-def test_organisations_stay_together(data_set):
     organisation = data_set.responses.models["org"].fill_null("").to_numpy()
     for split in splits(data_set, "organisation", 4):
         assert not set(organisation[split.train]) & set(organisation[split.test])
@@ -55,14 +49,8 @@ def test_organisations_stay_together(data_set):
 
 def test_errors_are_means_over_models_then_draws_then_repeats():
     rng = np.random.default_rng(1)
-    columns = {
-        "data_set": "d",
-        "split": "random",
-        "selection": "IRT",
-        "estimator": "++",
-        "n_items": 30,
-        "sample_share": 0.1,
-    }
+    columns = {"data_set": "d", "split": "random", "selection": "IRT", "estimator": "++"}
+    columns |= {"n_items": 30, "sample_share": 0.1}
     rows = [
         {**columns, "repeat": repeat, "draw": draw, "truth": truth, "estimate": truth + rng.normal(0.0, 0.05)}
         for repeat in range(3)

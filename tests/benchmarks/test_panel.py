@@ -7,16 +7,18 @@ import pytest
 import itembank as ib
 from benchmarks.panel import bands, goals
 from benchmarks.panel.figure import NORMAL_95, running_percentile, wilson_interval
+from benchmarks.panel.floor import sampling_errors, times_tested
 from benchmarks.panel.table import IRT, PUBLISHED, cells
 from benchmarks.panel.work import DEFAULT, STAGES, of_method, parts
 from benchmarks.resampling import DRAWS, IntervalQuality, Resampled
 from itembank_studies.comparison_study import prepare_fold
-from itembank_studies.split_specs import NamedGroup
+from itembank_studies.split_specs import LeaveOneOut, NamedGroup, RandomShare
 from itembank_studies.splits import make_folds
 from itembank_studies.study_specs import CalibrationChoice, StudySpec
 from tests.studies.simulated import make_responses
 
 pytestmark = pytest.mark.usefixtures("few_folds", "rival_methods")
+
 RESPONSES = make_responses(n_scenarios=1)
 PAIRS = (DEFAULT, IRT, ("stratified", "aipw"), ("bayesian-quadrature", "bayesian-quadrature"))
 
@@ -92,9 +94,6 @@ def test_every_estimate_is_in_one_band(estimates):
     ranked = list(bands.by_decile(default).values())
     assert [rows.height for rows in ranked] == [4] * 10
     assert all(one["estimate"].max() <= two["estimate"].min() for one, two in pairwise(ranked))
-
-
-def test_families_of_few_models_stand_together(estimates):
     default = bands.default_estimates(of_chance(estimates))
     kind = {
         model: "large" if number < 8 else f"small-{number}"
@@ -128,3 +127,24 @@ def test_wilson_intervals_are_those_of_the_textbook():
     low, high = wilson_interval(np.array([0.8, 1.0]), np.array([10, 10]))
     np.testing.assert_allclose(low, [0.49016, 10.0 / (10.0 + NORMAL_95**2)], atol=1e-5)
     np.testing.assert_allclose(high, [0.94332, 1.0], atol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return ib.build_bank(RESPONSES, "map")
+
+
+def test_random_sampling_errs_as_much_as_the_formula_of_simple_random_sampling_says(bank):
+    n_items, answers = 20, RESPONSES.responses
+    variance = answers.var(axis=1, ddof=1) / n_items * (1.0 - n_items / RESPONSES.n_items)  # Cochran 1977, eq. 2.8
+    found = sampling_errors(bank, n_items, 400)
+    assert found.mean() == pytest.approx(np.sqrt(2.0 * variance / np.pi).mean(), rel=0.1)
+    np.testing.assert_allclose(sampling_errors(bank, bank.n_items, 2), 0.0, atol=1e-12)
+
+
+def test_models_count_as_often_as_a_split_tests_them():
+    models = RESPONSES.models
+    assert times_tested(make_folds(LeaveOneOut(), models, 3, 0), models.height).tolist() == [3] * models.height
+    drawn = times_tested(make_folds(RandomShare(), models, 3, 0), models.height)
+    assert drawn.sum() == 3 * round(RandomShare().test_share * models.height)
+    assert drawn.max() <= 3

@@ -12,22 +12,16 @@ def table_of(errors, model_ids=None):
     return pl.DataFrame({"model_id": ids, "truth": 0.5, "estimate": 0.5 + np.asarray(errors) / 100.0})
 
 
-def test_standard_errors_are_those_of_a_mean_over_models():
+def test_standard_errors_are_those_of_a_mean_over_models_and_cancel_in_ratios():
     errors = np.random.default_rng(0).exponential(2.0, 80)
     found = mean_error(table_of(errors))
     assert found.value == pytest.approx(errors.mean())
     expected = errors.std() / 80**0.5
     assert found.error == pytest.approx(expected, rel=4.0 / (2 * DRAWS) ** 0.5)
-
-
-def test_a_model_tested_again_and_again_counts_as_one():
     errors = np.random.default_rng(1).exponential(2.0, 30)
     once, often = table_of(errors), table_of(np.tile(errors, 10), [f"m{number:03d}" for number in range(30)] * 10)
     assert mean_error(often).value == pytest.approx(mean_error(once).value)
     assert mean_error(often).error == pytest.approx(mean_error(once).error)
-
-
-def test_what_is_hard_for_both_methods_cancels_in_their_ratio():
     errors = np.random.default_rng(2).exponential(2.0, 50)
     ratio = mean_error(table_of(0.7 * errors)) / mean_error(table_of(errors))
     assert ratio.value == pytest.approx(0.7)

@@ -30,13 +30,10 @@ def document(tmp_path):
     return with_tables(EMPTY, RUN, TABLES, manifest)
 
 
-def test_tables_made_just_now_are_up_to_date(document, tmp_path):
+def test_tables_made_just_now_are_up_to_date_and_remade_ones_replace_the_old_alone(document, tmp_path):
     assert out_of_date(RUN, document, tmp_path) == []
     assert {name: text for name, (text, _) in tables_of(document).items()} == TABLES
     assert "Made by `python -m study` at commit" in document
-
-
-def test_remade_tables_replace_the_old_ones_alone(document, tmp_path):
     other = {**TABLES, "errors": "| a |\n|---|\n| 3 \\1 |"}
     manifest = json.dumps(make_manifest(RUN, other)).encode()
     again = with_tables(document, RUN, other, manifest)
@@ -47,13 +44,10 @@ def test_remade_tables_replace_the_old_ones_alone(document, tmp_path):
     assert out_of_date(RUN, again, tmp_path) == []
 
 
-def test_a_number_changed_by_hand_is_found(document, tmp_path):
+def test_a_number_changed_by_hand_and_a_table_without_manifest_are_found(document, tmp_path):
     assert out_of_date(RUN, document.replace("| 2 |", "| 1 |"), tmp_path) == [
         "ranks: edited by hand, or of another manifest"
     ]
-
-
-def test_a_table_without_manifest_or_marker_is_out_of_date(document, tmp_path):
     assert out_of_date(replace(RUN, name="other"), document, tmp_path) == ["never made: there is no manifest"]
     assert out_of_date(replace(RUN, tables=("absent",)), document, tmp_path) == ["absent: not in the document"]
 
@@ -101,17 +95,14 @@ def test_words_and_layout_of_code_do_not_count_but_constants_do(tmp_path):
     assert digest_of(before) != digest_of(after)
 
 
-def test_every_run_names_what_is_there():
+def test_every_run_names_what_is_there_and_kept_manifests_belong_to_the_document():
     texts = tables_of(DOCUMENT.read_text(encoding="utf-8"))
     named = [table for run in load_runs().values() for table in run.tables]
     assert sorted(named) == sorted(texts)
     for run in load_runs().values():
         assert all((ROOT / name).exists() for name in (*run.benchmark, *run.figures)), run.name
         assert "{output}" in run.command
-
-
-def test_kept_manifests_belong_to_the_document():
-    """What the document shows is what the commands wrote: no number was changed by hand."""
+    # what the document shows is what the commands wrote: no number was changed by hand
     document = DOCUMENT.read_text(encoding="utf-8")
     for run in load_runs().values():
         if (MANIFESTS / f"{run.name}.json").exists():

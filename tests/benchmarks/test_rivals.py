@@ -4,14 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import approx_fprime
 from scipy.special import expit
 
 from benchmarks.problems import held_out_log_likelihood, simulate
-from benchmarks.rivals import adapters, fit_one, fits, floors, growth
+from benchmarks.rivals import adapters, fit_one, fits, floors, growth, priors
 from benchmarks.rivals.fits import Runner, Shape
+from benchmarks.rivals.priors import PRIORS, JointPrior, averaged_chances, joint_map, loss_and_gradient
 from benchmarks.rivals.tools import TOOLS, tool_named
+from itembank.calibration.calibrate import calibrate
 from itembank.calibration.variational.blocks import Blocks, UncopiedBlocks
 from itembank.calibration.variational.cells import normal_expectation
+from itembank.responses.responses import ResponseMatrix
 
 
 def test_a_tool_in_its_process_finds_abilities_and_probabilities():
@@ -103,15 +107,18 @@ def test_growth_counts_the_cells_of_all_passes(monkeypatch):
     json.dumps(row)
 
 
+def r_that_writes(folder, monkeypatch, files):
+    """Have an Rscript of its own, which says its version and else does this."""
+    (folder / "Rscript").write_text(f'#!/bin/sh\ncase "$1" in -e) printf 1.47;; *) {files};; esac\n', encoding="ascii")
+    (folder / "Rscript").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+
+
 def test_what_r_finds_is_put_together(tmp_path, monkeypatch):
     """An item that all answered alike goes to no fit: mirt refuses it."""
-    script = """#!/bin/sh
-case "$1" in -e) printf 1.47;; *) cp "$2/responses.csv" "$SEEN"
-printf '0.5\\n-0.5\\n0\\n' > "$2/theta.csv"; printf '2,1\\n1,0\\n' > "$2/items.csv";; esac
-"""
-    (tmp_path / "Rscript").write_text(script, encoding="ascii")
-    (tmp_path / "Rscript").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    found = r"""cp "$2/responses.csv" "$SEEN"
+printf '0.5\n-0.5\n0\n' > "$2/theta.csv"; printf '2,1\n1,0\n' > "$2/items.csv" """
+    r_that_writes(tmp_path, monkeypatch, found)
     monkeypatch.setenv("SEEN", str(tmp_path / "seen.csv"))
     adapters.r_mirt_version.cache_clear()
     responses = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, np.nan], [0.0, 1.0, 1.0]])
@@ -122,15 +129,52 @@ printf '0.5\\n-0.5\\n0\\n' > "$2/theta.csv"; printf '2,1\\n1,0\\n' > "$2/items.c
     assert theta.tolist() == [[0.5], [-0.5], [0.0]]
     expected = np.column_stack([expit([2.0, 0.0, 1.0]), [3.5 / 4.0] * 3, expit([0.5, -0.5, 0.0])])
     assert chances == pytest.approx(expected)
-
-
-def test_r_without_abilities_says_so(tmp_path, monkeypatch):
-    """With thousands of items mirt's likelihoods are too small for its numbers."""
-    script = """#!/bin/sh
-case "$1" in -e) printf 1.47;; *) printf 'NA\\nNA\\n' > "$2/theta.csv"; printf '1,0\\n' > "$2/items.csv";; esac
-"""
-    (tmp_path / "Rscript").write_text(script, encoding="ascii")
-    (tmp_path / "Rscript").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    # with thousands of items mirt's likelihoods are too small for its numbers
+    r_that_writes(tmp_path, monkeypatch, r"""printf 'NA\nNA\n' > "$2/theta.csv"; printf '1,0\n' > "$2/items.csv" """)
     with pytest.raises(ArithmeticError, match="all NA"):
         adapters.fit_r_mirt(np.array([[1.0, 1.0], [0.0, 0.0]]), 1)
+
+
+@pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
+def test_the_gradient_is_that_of_the_loss(prior):
+    rng = np.random.default_rng(0)
+    responses = np.where(rng.random((6, 4)) < 0.2, np.nan, rng.integers(0, 2, (6, 4)))
+    point = rng.normal(size=6 + 2 * 4)
+    _, gradient = loss_and_gradient(point, responses, prior)
+    numeric = approx_fprime(point, lambda x: loss_and_gradient(x, responses, prior)[0], 1e-6)
+    assert gradient == pytest.approx(numeric, abs=1e-4)
+
+
+def test_the_prior_of_jml_is_its_penalty():
+    """The density is its loss a cell, times the number of cells: mean loss + 0.01 * mean of squared parameters."""
+    rng = np.random.default_rng(1)
+    responses = np.where(rng.random((6, 4)) < 0.2, np.nan, rng.integers(0, 2, (6, 4)))
+    point = rng.normal(size=6 + 2 * 4)
+    theta, difficulty, slope = point[:6, None], point[6:10], np.exp(point[10:])
+    p = expit(slope * (theta - difficulty))
+    cells = np.where(responses == 1.0, np.log(p), np.log1p(-p))[~np.isnan(responses)]
+    expected = cells.size * (-cells.mean() + 0.01 * np.mean(point**2))
+    found, _ = loss_and_gradient(point, responses, priors.torch_measure_prior(responses))
+    assert found == pytest.approx(expected)
+
+
+def test_the_maximum_is_one_and_recovers_the_truth():
+    problem = simulate(60, 80, 1)
+    theta, chances = joint_map(problem.responses, JointPrior())
+    assert np.corrcoef(theta[:, 0], problem.theta[:, 0])[0, 1] > 0.9
+    assert np.sqrt(np.mean((chances - problem.chances) ** 2)) < 0.1
+
+
+def test_averaged_probabilities_are_those_of_draws_from_the_posterior():
+    rng = np.random.default_rng(2)
+    found = calibrate(ResponseMatrix.create(simulate(30, 12, 1).hidden), "variational")
+    items = np.column_stack([found.parameters.loadings, found.parameters.intercept])
+    chances = np.zeros((30, 12))
+    n_draws = 2_000
+    spread = np.sqrt(found.ability_covariance[:, 0, 0])
+    factors = np.linalg.cholesky(found.item_covariance)
+    for _ in range(n_draws):
+        slope, intercept = (items + np.einsum("iab,ib->ia", factors, rng.normal(size=items.shape))).T
+        chances += expit((found.abilities[:, 0] + spread * rng.normal(size=30))[:, None] * slope + intercept) / n_draws
+    # A product of normals is not quite normal: more than the 0.005 of the draws.
+    assert averaged_chances(found) == pytest.approx(chances, abs=0.03)

@@ -1,10 +1,12 @@
 import shutil
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 from itembank.bank.bank_files import load_bank, save_bank
 from itembank.cli.main import cli
+from itembank.responses.responses import ResponseMatrix
 from itembank.sessions.preparation import prepare
 from tests.bank.banks import make_bank
 
@@ -19,6 +21,12 @@ def spec_file(folder, content):
     path = folder / "spec.toml"
     path.write_text(content)
     return "--spec", path
+
+
+def new_results():
+    """Answers of two models that are not in the small bank, to all of its items."""
+    answers = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
+    return ResponseMatrix.create(answers, model_ids=["new/a", "new/b"], items=make_bank().responses.items)
 
 
 @pytest.fixture(scope="session")

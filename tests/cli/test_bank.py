@@ -15,10 +15,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_ids_come_from_files_and_from_the_command_line(run, folder):
-    outcome = run.ok(
-        "bank", "retire", "bank", "bad.txt", "bad.csv", "law/5", "--reason", "key", "-o", "new", "--format", "json"
-    )
-    (row,) = outcome.json["rows"]
+    outcome = run.json("bank", "retire", "bank", "bad.txt", "bad.csv", "law/5", "--reason", "key", "-o", "new")
+    (row,) = outcome["rows"]
     assert (row["version"], row["target_id"], row["items"], row["items_aside"]) == ("2.0.0", "quiz@2", 26, 4)
     assert not {"math/0", "code/1", "law/2", "law/5"} & set(load_bank(folder / "new").item_ids)
     assert load_bank(folder / "bank").n_items == 30
@@ -44,7 +42,7 @@ def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "--label", "clean", "-o", "new")
     outcome = run("info", "new", "--log")
     assert "quiz 2.0.0" in outcome.out
-    first, last = run("info", "new", "--log", "--format", "json").json["rows"]
+    first, last = run.json("info", "new", "--log")["rows"]
     assert (first["operation"], first["note"]) == ("note", "as it was")
     assert (last["operation"], last["note"], last["target_id"]) == ("retire", "wrong key", "quiz@1-clean")
     assert last["items_dropped"]["first"] == ["code/1", "math/0"]
@@ -55,7 +53,7 @@ def test_the_log_says_who_did_what_when_and_why(run, folder, monkeypatch):
 
 def test_info_says_which_version_it_is(run, folder):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
-    about = run("info", "new", "--format", "json").json
+    about = run.json("info", "new")
     parent = load_bank(folder / "bank").bank_id
     assert (about["name"], about["version"], about["parent"]) == ("quiz", "2.0.0", parent)
     assert (about["target_id"], about["n_items_aside"]) == ("quiz@2", 2)
@@ -83,7 +81,7 @@ def test_both_scores_are_estimated_with_their_intervals(run, folder):
 @pytest.mark.usefixtures("folder")
 def test_banks_are_compared(run):
     run("bank", "retire", "bank", "bad.txt", "--reason", "wrong key", "-o", "new")
-    found = run("info", "bank", "new", "--format", "json").json
+    found = run.json("info", "bank", "new")
     assert found["is_same_score"] is False
     assert [row["what"] for row in found["differences"]] == ["items with another status"]
     named = run("bank", "note", "bank", "text", "--name", "../x", "-o", "other")

@@ -40,7 +40,7 @@ def test_items_and_models_join_and_the_bank_learns(folder, run):
     assert "points to scores" in made.err
     run.ok("bank", "add-models", "bank-2", "models.parquet", "--how", "random", "-o", "bank-3")
     run.ok("bank", "recalibrate", "bank-3", "-o", "bank-4")
-    log = pl.DataFrame(run("info", "bank-4", "--log", "--format", "json").json["rows"])
+    log = pl.DataFrame(run.json("info", "bank-4", "--log")["rows"])
     assert log["operation"].to_list() == ["note", "add-items", "add-models", "recalibrate"]
     assert load_bank("bank-4").n_models == 34
 

@@ -25,10 +25,8 @@ def response_file(tmp_path_factory):
 
 @pytest.mark.parametrize("method", ["variational", "map", "mml"])
 def test_writes_a_bank_of_the_file_s_responses(run, response_file, tmp_path, method):
-    outcome = run.ok(
-        "calibrate", response_file, "-o", tmp_path / "new", "--method", method, "--dims", 1, "--format", "json"
-    )
-    (row,) = outcome.json["rows"]
+    outcome = run.json("calibrate", response_file, "-o", tmp_path / "new", "--method", method, "--dims", 1)
+    (row,) = outcome["rows"]
     bank = load_bank(tmp_path / "new")
     assert row["bank"] == bank.bank_id
     assert (row["n_models"], row["n_items"], row["n_scenarios"], row["method"]) == (25, 40, 3, method)

@@ -42,7 +42,7 @@ def test_probabilities_have_a_precision_for_each_scenario(run, probabilities, tm
     bank = calibrated(run, probabilities, tmp_path, "--family", "beta")
     assert bank.parameters.family == "beta"
     assert np.unique(bank.parameters.precision).size == 2
-    content = run("info", tmp_path / "bank", "--format", "json").json
+    content = run.json("info", tmp_path / "bank")
     assert content["family"] == "beta"
     shown = [row["precision"] for row in content["scenarios"]]
     np.testing.assert_allclose(shown[:2], bank.parameters.precision[[0, -1]])

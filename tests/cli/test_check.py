@@ -35,7 +35,7 @@ def test_prints_scores_verdicts_and_hints(run, bank_folder, full_run):
     lines = outcome.out.splitlines()
     assert ["12 items: the error of" in line for line in lines[:3]] == [True, True, False]
     assert ("math" in outcome.out, "math" in run("-v", "check", bank_folder, full_run, *SMALL).out) == (False, True)
-    found = run("check", bank_folder, full_run, *SMALL, "--format", "json").json
+    found = run.json("check", bank_folder, full_run, *SMALL)
     assert len(found["scores"]) == 8
     assert found["bank"] == load_bank(bank_folder).bank_id
     assert all(sentence in outcome.out for sentence in found["verdicts"])
@@ -53,7 +53,7 @@ def test_a_bank_without_answers_cannot_check_a_run_of_few_items(run, tmp_path):
 def test_checks_a_selection_that_is_given(run, bank_folder, full_run, tmp_path):
     run("select", bank_folder, "-n", 9, "--method", "random", "-o", tmp_path / "s.json")
     accuracy = ("check", bank_folder, full_run, "--only", "accuracy")
-    found = run(*accuracy, "--selection", tmp_path / "s.json", "--format", "json").json
+    found = run.json(*accuracy, "--selection", tmp_path / "s.json")
     assert {row["n_chosen"] for row in found["scores"]} == {9}
     refused = run("check", bank_folder, full_run, "--selection", tmp_path / "s.json", *SMALL)
     assert (refused.code, "-n" in refused.err) == (2, True)
@@ -101,7 +101,7 @@ def new_run(tmp_path_factory):
 
 
 def test_reads_as_one_result_whatever_is_examined(run, bank_folder, full_run):
-    found = run("check", bank_folder, full_run, "-n", 12, "--format", "json").json
+    found = run.json("check", bank_folder, full_run, "-n", 12)
     assert {"bank", "suits", "changes", "verdicts", "hints", "fit", "groups", "level", "scores"} == set(found) - {
         "schema_version"
     }
@@ -113,7 +113,7 @@ def test_reads_as_one_result_whatever_is_examined(run, bank_folder, full_run):
 
 
 def test_models_that_did_not_run_everything_are_examined_for_fit_alone(run, bank_folder, new_run):
-    found = run("check", bank_folder, new_run, "--format", "json").json
+    found = run.json("check", bank_folder, new_run)
     assert {"fit", "groups", "drift"} <= set(found)
     assert "scores" not in found
     assert [row["model_id"] for row in found["fit"]] == [f"new-{i}" for i in range(6)]
@@ -133,7 +133,7 @@ def test_suspected_items_have_a_table_of_their_own(run, bank_folder, new_run, tm
     assert "Suspected items" in outcome.out
     assert "public: with 8 answers beside 17 others a rise of" in outcome.err
     found, alone = (
-        run("check", bank_folder, new_run, *words, "--format", "json").json["groups"]
+        run.json("check", bank_folder, new_run, *words)["groups"]
         for words in (group, ("--reference", tmp_path / "private.txt"))
     )
     assert [row["n_reference"] for row in found if row["kind"] == "named"] == [17] * 6
@@ -165,7 +165,7 @@ def test_journals_are_examined_in_the_order_of_their_answers(run, bank_folder, n
     journal = tmp_path / "run.jsonl"
     run("session", "start", bank_folder, "-o", journal, "--model-id", "new", "--max-items", 20, *FAST)
     play(run, journal, respond=lambda item: round(response_to(item)))
-    found = run("check", bank_folder, journal, "--format", "json").json
+    found = run.json("check", bank_folder, journal)
     assert [row["model_id"] for row in found["fit"]] == ["new"]
     assert found["fit"][0]["n_items"] == 20
     assert 0.0 < found["fit"][0]["order_p_value"] <= 1.0
@@ -215,7 +215,7 @@ def test_prints_reasons_and_evidence(run, faulty):
     assert "1: no model is right; not flagged: --reason dead" in outcome.out
     assert "item-6 " not in run("check", faulty).out
     assert "item-6," in run("check", faulty, "--reason", "dead", "--format", "csv").out
-    found = run("check", faulty, "--format", "json", "--reason", "wrong-key").json
+    found = run.json("check", faulty, "--reason", "wrong-key")
     assert found["flagged"]["wrong-key"] == len(found["items"]) >= 4
     assert found["n_items"] == 120
     assert all("wrong-key" in row["reasons"] for row in found["items"])
@@ -227,7 +227,7 @@ def test_only_flagged_items_are_listed_and_of_few_models_there_is_a_caution(run,
     values[:, 3] = values.sum(axis=1) < np.median(values.sum(axis=1))  # a key that better models do not hit
     write_responses(ResponseMatrix.create(values), tmp_path / "few.parquet")
     outcome = run("check", tmp_path / "few.parquet")
-    found = run("check", tmp_path / "few.parquet", "--format", "json").json
+    found = run.json("check", tmp_path / "few.parquet")
     assert found["items"][0]["item_id"] == "item-4"
     assert f"{found['n_flagged']} of 60 items" in outcome.out
     assert len(found["items"]) == found["n_flagged"] <= 3
@@ -274,8 +274,8 @@ def test_formulas_in_texts_of_strangers_are_text_in_csv_and_ids_come_back(run, f
     assert "=item-6" in ids_of_file(tmp_path / "a.csv")
 
 
-def test_writes_a_page_in_which_everything_is_escaped(run, faulty, tmp_path, monkeypatch):
-    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")  # to bundle it takes seconds
+@pytest.mark.usefixtures("without_library")
+def test_writes_a_page_in_which_everything_is_escaped(run, faulty, tmp_path):
     outcome = run("check", faulty, "--report", tmp_path / "a.html")
     assert f"Report: {tmp_path / 'a.html'}" in outcome.err
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
@@ -293,7 +293,7 @@ def test_says_how_to_see_it_as_a_page_where_none_was_asked_for(run, faulty):
 def test_known_items_come_as_lines(run, faulty, tmp_path):
     known = tmp_path / "known.txt"
     known.write_text("\n".join(f"item-{j}" for j in range(1, 13)) + "\n", encoding="utf-8")
-    found = run("check", faulty, "--known", known, "--format", "json").json
+    found = run.json("check", faulty, "--known", known)
     assert found["known"]["n_bad"] == 12
     assert "AUC" in run("check", faulty, "--known", known).out
 
@@ -309,6 +309,6 @@ def test_groups_of_models_come_from_a_table(run, faulty, tmp_path):
 
 
 def test_a_bank_is_audited_by_its_responses(run, bank_folder):
-    found = run("check", bank_folder, "--format", "json").json
+    found = run.json("check", bank_folder)
     assert found["n_items"] == load_bank(bank_folder).n_items
     assert len(found["items"]) == min(found["n_flagged"], 20)

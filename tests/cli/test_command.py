@@ -1,12 +1,14 @@
+import shlex
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from itembank.cli.command import SESSION, Command, gathered, headed, under_headings
-from itembank.cli.options import WholeNumbers, option, typed
+from itembank.cli.command import SESSION, under_headings
+from itembank.cli.options import typed
+from itembank.cli.signatures import WholeNumbers, argument, option, verb
 
 
 def test_an_option_of_reading_leads_to_import(run, tmp_path):
@@ -16,36 +18,58 @@ def test_an_option_of_reading_leads_to_import(run, tmp_path):
     assert "import" not in run("info", tmp_path, "--metric", "acc").err
 
 
-def command():
+@verb("try")
+def command(
+    *,
+    column: Annotated[str | None, option("Of a table.", heading=SESSION)],
+    limits: Annotated[dict, {"Limits": {"most": option("At most.", type=int), "least": option("At least.", type=int)}}],
+    seed: Annotated[int | None, "Of everything random."],
+):
     """A command whose options stand under two headings, one of them of sessions."""
-
-    @click.command("try", cls=Command)
-    @headed(SESSION, click.option("--column", help="Of a table."))
-    @gathered("limits", headed("Limits", click.option("--most", type=int), click.option("--least", type=int)))
-    @click.option("--seed", type=int)
-    def made(**given):
-        click.echo(sorted(given.items()))
-
-    return made
+    click.echo([column, limits, seed])
 
 
 def test_options_stand_under_their_headings_and_those_of_sessions_last():
-    names = {heading: [one.opts[-1] for one in options] for heading, options in _sections().items()}
+    sections = under_headings(command, click.Context(command))
+    names = {heading: [one.opts[-1] for one in options] for heading, options in sections.items()}
     assert names == {"Options": ["--seed", "--help"], "Limits": ["--most", "--least"], SESSION: ["--column"]}
-    text = CliRunner().invoke(command(), ["--help"]).output
+    text = CliRunner().invoke(command, ["--help"]).output
     assert [text.index(f"{heading}:") for heading in names] == sorted(text.index(f"{heading}:") for heading in names)
     assert "--column: see itembank session start --help" in text
     assert "Of a table." not in text
 
 
-def _sections():
-    made = command()
-    return under_headings(made, click.Context(made))
+def test_options_of_a_group_come_as_one_mapping():
+    out = CliRunner().invoke(command, ["--most", "3", "--seed", "4"]).output
+    assert out.strip() == "[None, {'most': 3, 'least': None}, 4]"
 
 
-def test_gathered_options_come_as_one_mapping():
-    out = CliRunner().invoke(command(), ["--most", "3", "--seed", "4"]).output
-    assert out.strip() == "[('column', None), ('limits', {'most': 3, 'least': None}), ('seed', 4)]"
+def test_types_and_defaults_are_those_of_the_signature():
+    found = []
+
+    @verb("try")
+    def signed(
+        *,
+        files: Annotated[tuple[str, ...], argument()],
+        other: Annotated[str | None, argument()],
+        n_items: Annotated[int, option("A count.", "-n", "--n-items")] = 3,
+        how: Annotated[Literal["fast", "slow"], "How."] = "slow",
+        many: Annotated[tuple[float, ...], "Many."],
+        is_on: Annotated[bool, option("A flag.", "--on")],
+        name: Annotated[str, "Must be given."],
+    ):
+        found.append((files, other, n_items, how, many, is_on, name))
+
+    done = CliRunner().invoke(signed, ["a", "b", "--name", "c"])
+    assert (done.exit_code, found.pop()) == (0, (("a",), "b", 3, "slow", (), False, "c"))
+    CliRunner().invoke(
+        signed, ["a", "b", "-n", "5", "--how", "fast", "--many", "1", "--many", "2.5", "--on", "--name", "c"]
+    )
+    assert found.pop() == (("a",), "b", 5, "fast", (1.0, 2.5), True, "c")
+    for words, missing in ((["a", "b"], "--name"), (["--name", "c"], "FILES...")):
+        done = CliRunner().invoke(signed, words)
+        assert done.exit_code == 2
+        assert f"Missing {'option' if missing == '--name' else 'argument'} '{missing}'" in done.output
 
 
 Size = Literal["small", "large"]
@@ -69,16 +93,19 @@ def given(*words):
     """Make a command of all fields; return what it gets, what of that was typed, and how it ends."""
     found = {}
 
-    @click.command()
-    @option("--count", "A count.", Spec)
-    @option("--weight", "A weight.", Spec)
-    @option("--size", "A size.", Spec)
-    @option("--scale", "A scale.", Spec)
-    @option("--tag tags", "A tag.", Spec)
-    @option("--costs/--no-costs has_costs", "Costs.", Spec)
-    @option("--force is_forced", "Force.", Spec)
-    @option("--k", "Samples.", Spec, type=WholeNumbers(), multiple=False, default="1")
-    def command(**choices):
+    fields = {
+        "count": option("A count.", of=Spec),
+        "weight": option("A weight.", of=Spec),
+        "size": option("A size.", of=Spec),
+        "scale": option("A scale.", of=Spec),
+        "tags": option("A tag.", "--tag", of=Spec),
+        "has_costs": option("Costs.", "--costs/--no-costs", of=Spec),
+        "is_forced": option("Force.", "--force", of=Spec),
+        "k": option("Samples.", of=Spec, type=WholeNumbers(), default="1"),
+    }
+
+    @verb("make")
+    def command(*, choices: Annotated[dict, fields]):
         found.update(all=choices, typed=typed(choices))
 
     return found, CliRunner().invoke(command, words)
@@ -91,24 +118,7 @@ def test_a_command_without_options_makes_the_default_spec():
 
 
 def test_options_are_of_the_types_of_their_fields():
-    words = [
-        "--count",
-        "5",
-        "--weight",
-        "2",
-        "--size",
-        "large",
-        "--scale",
-        "0.5",
-        "--tag",
-        "a",
-        "--tag",
-        "b",
-        "--no-costs",
-        "--force",
-        "--k",
-        "1,1e2",
-    ]
+    words = shlex.split("--count 5 --weight 2 --size large --scale 0.5 --tag a --tag b --no-costs --force --k 1,1e2")
     wanted = Spec(5, 2.0, "large", 0.5, ("a", "b"), has_costs=False, is_forced=True, k=(1, 100))
     found, _ = given(*words)
     assert Spec(**found["all"]) == Spec(**found["typed"]) == wanted

@@ -31,10 +31,8 @@ def results(bank_folder, tmp_path):
 
 
 def test_rows_have_what_the_documentation_promises(run, bank_folder, results):
-    outcome = run.ok(
-        "compare", bank_folder, results, "--model", "old", "--model", "new", "--target", "all", "--format", "json"
-    )
-    rows = outcome.json["rows"]
+    outcome = run.json("compare", bank_folder, results, "--model", "old", "--model", "new", "--target", "all")
+    rows = outcome["rows"]
     assert [row["target"] for row in rows] == ["math", "code", "law", "overall"]
     for row in rows:
         assert (row["model_a"], row["model_b"], row["level"], row["method"]) == ("old", "new", 0.95, "stacked")
@@ -45,12 +43,12 @@ def test_rows_have_what_the_documentation_promises(run, bank_folder, results):
 
 
 def test_models_are_compared_in_the_order_in_which_they_are_named(run, bank_folder, results):
-    rows = run("compare", bank_folder, results, "--model=next", "--model", "old", "--format", "json").json["rows"]
+    rows = run.json("compare", bank_folder, results, "--model=next", "--model", "old")["rows"]
     assert [(row["model_a"], row["model_b"]) for row in rows] == [("next", "old")]
 
 
 def test_all_pairs_by_default_on_the_overall_score(run, bank_folder, results):
-    rows = run("compare", bank_folder, results, "--format", "json").json["rows"]
+    rows = run.json("compare", bank_folder, results)["rows"]
     assert [(row["model_a"], row["model_b"]) for row in rows] == [("old", "new"), ("old", "next"), ("new", "next")]
     assert {row["target"] for row in rows} == {"overall"}
 
@@ -81,10 +79,7 @@ def test_ranking(run, bank_folder, results):
     assert rows[0]["model_id"] == "old"
     assert [row["rank"] for row in rows] == [1, 2, 3]
     assert "Of group 1 no model is clearly better than another" in outcome.err
-    pairs = {
-        (row["model_a"], row["model_b"]): row
-        for row in run("compare", bank_folder, results, "--format", "json").json["rows"]
-    }
+    pairs = {(row["model_a"], row["model_b"]): row for row in run.json("compare", bank_folder, results)["rows"]}
     for row in rows[1:]:
         one, sign = ("model_a", 1) if (row["model_id"], "old") in pairs else ("model_b", -1)
         pair = pairs[(row["model_id"], "old") if one == "model_a" else ("old", row["model_id"])]
@@ -96,7 +91,7 @@ def test_ranking(run, bank_folder, results):
 
 def test_two_models_are_compared_in_a_sentence(run, bank_folder, results):
     pair = ("compare", bank_folder, results, "--model", "old", "--model", "new")
-    row = run(*pair, "--format", "json").json["rows"][0]
+    row = run.json(*pair)["rows"][0]
     sentence = run(*pair).out.splitlines()[0]
     assert f"{100 * row['low']:+.1f} to {100 * row['high']:+.1f}" in sentence
     assert sentence.startswith("No sure difference") == (row["low"] <= 0.0 <= row["high"])
@@ -121,7 +116,7 @@ def test_files_are_compared_without_a_bank(run, results, tmp_path):
     assert "3 models ranked" in page
     assert "How far each model is behind old" in page
     same = tmp_path / "old.parquet"
-    twice = run("compare", same, same, "--format", "json").json["rows"]
+    twice = run.json("compare", same, same)["rows"]
     assert [(one["model_a"], one["model_b"], one["difference"]) for one in twice] == [("old (1)", "old (2)", 0.0)]
     for words in (("--method", "weighted"), ("--match", "hash"), ("--ignore-unknown",)):
         outcome = run("compare", results, *words)

@@ -14,7 +14,7 @@ from itembank.estimation.estimator_specs import METHODS, IntervalKind
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
-from tests.cli.conftest import offered_methods
+from tests.cli.conftest import new_results, offered_methods
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -28,9 +28,7 @@ def bank_folder(fitted_bank):
 @pytest.fixture
 def new_models(tmp_path):
     """Two models that answered every item of the bank."""
-    bank = make_bank()
-    responses = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    matrix = ResponseMatrix.create(responses, model_ids=["new/a", "new/b"], items=bank.responses.items)
+    matrix = new_results()
     write_responses(matrix, tmp_path / "new.parquet")
     return matrix, tmp_path / "new.parquet"
 
@@ -131,7 +129,7 @@ def test_a_table_that_needs_a_choice_is_imported_first_and_the_message_says_so(r
     assert f"itembank import {table} [OPTIONS] -o responses.parquet. Then give responses.parquet here." in refused.err
     options = ("--column", "model_id=llm", "--max-response", 100, "--repeats", "last")
     run.ok("import", table, *options, "-o", responses)
-    rows = run("estimate", bank_folder, responses, "--format", "json").json["rows"]
+    rows = run.json("estimate", bank_folder, responses)["rows"]
     assert {(row["model_id"], row["n_items"]) for row in rows if row["target"] == "math"} == {("new", 6)}
 
 

@@ -38,10 +38,8 @@ def test_a_run_of_the_selected_items_is_estimated_with_the_metric_of_the_bank(ru
     chosen = chosen_documents(Selection.load(tmp_path / "selection.json").item_ids)
     tasks = {task: answers(np.random.default_rng(1), 0.5, task, ids) for task, ids in chosen.items()}
     log = write_run(tmp_path / "new", "org/new", tasks, sizes=N_ITEMS)
-    outcome = run.ok(
-        "estimate", bank, log, "--selection", tmp_path / "selection.json", "--method", "mean", "--format", "json"
-    )
-    rows = {row["target"]: row for row in outcome.json["rows"]}
+    outcome = run.json("estimate", bank, log, "--selection", tmp_path / "selection.json", "--method", "mean")
+    rows = {row["target"]: row for row in outcome["rows"]}
     for task, samples in tasks.items():
         assert rows[task]["n_items"] == len(samples)
         assert rows[task]["estimate"] == pytest.approx(np.mean([row["acc_norm"] for row in samples]))
@@ -57,6 +55,6 @@ def test_a_run_of_changed_items_is_refused(run, bank, tmp_path):
 
 def test_a_wide_table_of_the_items_that_were_run_is_estimated(run, bank, tmp_path):
     (tmp_path / "new.csv").write_text("model_id,arc/0,arc/1,arc/2,gsm8k/0\nnew,1,,0,1\n")
-    outcome = run.ok("estimate", bank, tmp_path / "new.csv", "--method", "mean", "--format", "json")
-    rows = {row["target"]: row for row in outcome.json["rows"]}
+    outcome = run.json("estimate", bank, tmp_path / "new.csv", "--method", "mean")
+    rows = {row["target"]: row for row in outcome["rows"]}
     assert (rows["arc"]["estimate"], rows["arc"]["n_items"]) == (0.5, 2)

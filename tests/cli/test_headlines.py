@@ -6,8 +6,8 @@ import pytest
 
 from itembank.bank.bank_files import load_bank
 from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
+from tests.cli.conftest import new_results
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -19,9 +19,7 @@ def folder(tmp_path_factory, fitted_bank):
     bank = make_bank()
     board = 20.0 + 60.0 * bank.responses.responses.mean(axis=1)
     pl.DataFrame({"model_id": bank.responses.model_ids, "board": board}).write_csv(folder / "board.csv")
-    responses = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    new = ResponseMatrix.create(responses, model_ids=["new/a", "new/b"], items=bank.responses.items)
-    write_responses(new.take(items=np.arange(0, 30, 2)), folder / "new.parquet")
+    write_responses(new_results().take(items=np.arange(0, 30, 2)), folder / "new.parquet")
     return folder
 
 
@@ -70,8 +68,8 @@ def test_selections_name_the_score_that_they_were_tried_on(run, folder, bank_wit
 
 
 def test_a_bank_says_which_external_scores_it_keeps(run, bank_with_board, fitted_bank):
-    assert run("info", bank_with_board, "--format", "json").json["external_scores"] == ["board"]
-    assert "external_scores" not in run("info", fitted_bank, "--format", "json").json
+    assert run.json("info", bank_with_board)["external_scores"] == ["board"]
+    assert "external_scores" not in run.json("info", fitted_bank)
 
 
 def test_unknown_names_are_told_what_there_is(run, folder, bank_with_board):

@@ -4,8 +4,8 @@ from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl
 
 
 def test_the_list_says_what_each_source_is(run):
-    outcome = run.ok("download", "--list", "--format", "json")
-    rows = outcome.json["rows"]
+    outcome = run.json("download", "--list")
+    rows = outcome["rows"]
     assert [row["name"] for row in rows] == list(SOURCES)
     assert all(row["holds"] and row["licence"] and row["address"] for row in rows)
     told = {row["name"]: (row["version"], row["most_gigabytes"]) for row in rows}

@@ -12,6 +12,7 @@ from itembank.publishing import without_responses
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
+from tests.cli.conftest import new_results
 from tests.cli.session.loops import FAST
 
 
@@ -33,7 +34,7 @@ def test_items_that_stronger_models_fail_are_counted_as_on_the_page_of_the_bank(
     parameters = replace(bank.parameters, loadings=loadings)
     bank = replace(bank, calibration=replace(bank.calibration, parameters=parameters))
     save_bank(bank, tmp_path / "bank")
-    n_negative = run("info", tmp_path / "bank", "--format", "json").json["n_negative_items"]
+    n_negative = run.json("info", tmp_path / "bank")["n_negative_items"]
     assert f" {n_negative} questions of 300 are solved less often by stronger models." in items_section(bank).lead
     assert n_negative != np.sum(loadings @ loadings.mean(axis=0) < 0.0)
 
@@ -67,7 +68,7 @@ def test_a_bank_of_one_scenario_shows_it_once_and_says_how_good_scores_are(run, 
 def test_a_bank_without_responses_says_what_it_was_made_of(run, bank_folder, tmp_path):
     whole = load_bank(bank_folder)
     save_bank(without_responses(whole, selections=[select(whole, 6, method="random", rng=0)]), tmp_path / "published")
-    content = run("info", tmp_path / "published", "--format", "json").json
+    content = run.json("info", tmp_path / "published")
     assert content["without_responses_of"] == f"12 models of bank {whole.bank_id}"
     assert (content["n_models"], content["items_to_run"]) == (0, [6])
     assert "mean_score" not in content["scenarios"][0]
@@ -80,7 +81,7 @@ def test_a_file_of_responses_says_what_it_holds(run, tmp_path):
     )
     path = tmp_path / "responses.parquet"
     write_responses(matrix, path)
-    found = run("info", path, "--format", "json").json
+    found = run.json("info", path)
     assert (found["n_models"], found["n_items"], found["n_scenarios"], found["density"]) == (2, 4, 2, 5 / 8)
     assert found["responses"].startswith("shares of several attempts")
     assert found["scenarios"] == [
@@ -99,22 +100,13 @@ def test_the_kind_of_responses_is_told(run, tmp_path, values, kind):
 
 pytest.importorskip("jinja2")
 pytest.importorskip("vl_convert")
-pytestmark = pytest.mark.usefixtures("few_folds")
-
-
-@pytest.fixture(autouse=True)
-def _without_the_library(monkeypatch):
-    """Leave out the library that draws charts, which takes seconds to bundle."""
-    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")
+pytestmark = pytest.mark.usefixtures("few_folds", "without_library")
 
 
 @pytest.fixture
 def new(tmp_path):
     """Two models that answered 20 of 30 items."""
-    bank = make_bank()
-    values = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    matrix = ResponseMatrix.create(values, model_ids=["new/a", "new/b"], items=bank.responses.items)
-    write_responses(matrix.take(items=np.arange(20)), tmp_path / "new.parquet")
+    write_responses(new_results().take(items=np.arange(20)), tmp_path / "new.parquet")
     return tmp_path / "new.parquet"
 
 

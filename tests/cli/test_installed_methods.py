@@ -15,10 +15,10 @@ from itembank.estimation.estimator_specs import Stacked, Weighted
 from itembank.methods import entry_points_of
 from itembank.planning.select import select
 from itembank.responses.response_files import write_responses
-from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import read_recipe
 from itembank.selection.selector_specs import METHODS as SELECTORS
 from tests.bank.banks import make_bank
+from tests.cli.conftest import new_results
 from tests.packages import forget, install
 
 pytestmark = pytest.mark.usefixtures("few_folds", "stranger")
@@ -85,9 +85,7 @@ def stranger(monkeypatch, tmp_path_factory):
 
 @pytest.fixture
 def new_models(tmp_path):
-    matrix = ResponseMatrix.create(
-        (np.random.default_rng(9).random((2, 12)) < 0.6).astype(float), items=make_bank().responses.items[:12]
-    )
+    matrix = new_results().take(items=np.arange(12))
     write_responses(matrix, tmp_path / "new.parquet")
     return matrix, tmp_path / "new.parquet"
 
@@ -97,8 +95,8 @@ def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run,
     found = estimate(bank, matrix, method="shrunk")
     expected = 0.5 * estimate(bank, matrix, method="weighted").value[:, 0] + 0.25
     np.testing.assert_allclose(found.value[:, 0], expected)
-    printed = run.ok("estimate", fitted_bank, path, "--method", "shrunk", "--format", "json")
-    assert [row["estimate"] for row in printed.json["rows"]] == found.value.ravel().tolist()
+    printed = run.json("estimate", fitted_bank, path, "--method", "shrunk")
+    assert [row["estimate"] for row in printed["rows"]] == found.value.ravel().tolist()
     shrunk = ESTIMATORS.resolve("shrunk")
     assert ESTIMATORS.label(type(shrunk)(0.9)) == "shrunk (weight 0.9)"
     assert np.isfinite(estimate(bank, matrix, method=Stacked((Weighted(), shrunk))).value[:, 0]).all()
@@ -106,8 +104,8 @@ def test_an_installed_estimator_estimates_by_name_and_as_a_member_of_others(run,
 
 def test_an_installed_selector_selects_and_its_recipe_is_followed(run, fitted_bank, tmp_path):
     chosen = select(load_bank(fitted_bank), 6, method="first", rng=0)
-    printed = run.ok("select", fitted_bank, "-n", 6, "--method", "first", "-o", tmp_path / "s.json", "--format", "json")
-    assert [item["item_id"] for item in printed.json["items"]] == list(chosen.item_ids)
+    printed = run.json("select", fitted_bank, "-n", 6, "--method", "first", "-o", tmp_path / "s.json")
+    assert [item["item_id"] for item in printed["items"]] == list(chosen.item_ids)
     assert chosen.method == "first"
     assert read_recipe(chosen).n_items == 6
 

@@ -17,7 +17,7 @@ def bank_folder(bank, tmp_path):
 
 
 def test_the_answer_and_the_table(run, bank, bank_folder):
-    made = run.ok("plan", bank_folder, "--half-width", 0.2, "--format", "json").json
+    made = run.json("plan", bank_folder, "--half-width", 0.2)
     assert made["half_width"] <= 0.2
     assert (made["goal"], made["goal_value"], made["n_total"]) == ("half_width", 0.2, 30)
     assert [row["n_items"] for row in made["sizes"]] == sorted({10, 20, 30, made["n_items"]})

@@ -108,9 +108,9 @@ def test_running_again_replaces_the_files_and_errors_are_those_of_the_written_es
     """True scores are means of all answers."""
     outcome, folder = made
     before = (folder / "estimates.csv").read_bytes()
-    again = run.ok(*ARGUMENTS, "-o", folder, "--format", "json")
+    again = run.json(*ARGUMENTS, "-o", folder)
     assert (folder / "estimates.csv").read_bytes() == before
-    rows = again.json["rows"]
+    rows = again["rows"]
     assert [row["strategy"] for row in rows] == STRATEGIES
     assert [row["method"] for row in rows] == ["mean", "weighted", "gp-irt", "stacked", "design-based"]
     written = pl.read_csv(folder / "estimates.csv")
@@ -172,8 +172,8 @@ def test_gp_irt_improves_on_anchors_v_optimal_items_on_both_and_drawn_ones_on_ra
 
 
 def test_the_files_can_be_used_as_they_are(run, tmp_path):
-    outcome = run.ok("sample-data", "-o", tmp_path / "sample", "--format", "json")
-    assert [row["models"] for row in outcome.json["rows"]] == [110, 1]
+    outcome = run.json("sample-data", "-o", tmp_path / "sample")
+    assert [row["models"] for row in outcome["rows"]] == [110, 1]
     for name, n_models in (("past.csv", 110), ("new-model.csv", 1)):
         table = pl.read_csv(tmp_path / "sample" / name)
         assert table.columns == ["model_id", "item_id", "scenario", "response"]
@@ -212,9 +212,7 @@ SHAPE = ("--n-models", 6, "--n-items", 80, "--n-tasks", 3, "--n-dims", 2)
 
 
 def test_responses_and_truth_are_those_of_the_library(run, tmp_path):
-    outcome = run.ok(
-        "simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--missing", 0.2, "--seed", 4, "--format", "json"
-    )
+    outcome = run.json("simulate", "-o", tmp_path / "r.parquet", *SHAPE, "--missing", 0.2, "--seed", 4)
     made = simulate(SimulationSpec(6, 80, 3, 2, missing=0.2), 4)
     read = read_responses(tmp_path / "r.parquet")
     np.testing.assert_array_equal(read.responses, made.responses.responses)
@@ -222,7 +220,7 @@ def test_responses_and_truth_are_those_of_the_library(run, tmp_path):
     assert read.item_ids == made.responses.item_ids
     truth = load_truth(tmp_path / "r.truth.safetensors")
     np.testing.assert_array_equal(truth.abilities, made.truth.abilities)
-    assert outcome.json["rows"] == [
+    assert outcome["rows"] == [
         {
             "file": str(tmp_path / "r.parquet"),
             "truth": str(tmp_path / "r.truth.safetensors"),

@@ -53,11 +53,11 @@ def test_a_bank_is_built_listed_and_taken_by_its_name(run, recipe, tmp_path):
     again = run("bank", "build", recipe, "--from", tmp_path / "files")
     assert (again.code, "--force" in words_of(again.err)) == (1, True)
     run.ok("bank", "build", recipe, "--from", tmp_path / "files", "--force")
-    rows = {one["name"]: one for one in run("bank", "list", "--format", "json").json["rows"]}
+    rows = {one["name"]: one for one in run.json("bank", "list")["rows"]}
     assert (rows["bank:ours"]["status"], rows["bank:ours"]["licence"]) == ("built", "MIT")
     assert (rows["bank:swebench-verified"]["status"], rows["bank:bfcl"]["status"]) == ("package", "recipe")
-    estimates = run.ok("estimate", "bank:ours", tmp_path / "new.csv", "--format", "json")
-    assert {one["model_id"] for one in estimates.json["rows"]} == {"new"}
+    estimates = run.json("estimate", "bank:ours", tmp_path / "new.csv")
+    assert {one["model_id"] for one in estimates["rows"]} == {"new"}
     assert "A bank of 14 past models and 24 items" in run("info", "bank:ours").out
 
 

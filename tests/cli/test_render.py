@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from itembank.cli.render import _PlainProgress, print_ids, print_record, print_rows, progress, refuse_empty
+from itembank.cli.render import Printer, _PlainProgress, print_ids, progress, refuse_empty
 from itembank.errors import DataError
 
 
@@ -29,12 +29,9 @@ def test_progress_outside_a_terminal_is_plain(capsys):
 
 
 def test_numbers_without_a_value_are_null_in_json(capsys):
-    print_rows([{"cost": float("nan"), "estimate": float("inf"), "level": 0.5}], "json", "replay")
+    Printer("json").rows([{"cost": float("nan"), "estimate": float("inf"), "level": 0.5}], "replay")
     found = json.loads(capsys.readouterr().out)
-    assert found == {
-        "schema_version": "itembank.replay/1",
-        "rows": [{"cost": None, "estimate": None, "level": 0.5}],
-    }
+    assert found == {"schema_version": "itembank.replay/1", "rows": [{"cost": None, "estimate": None, "level": 0.5}]}
 
 
 @pytest.mark.parametrize(
@@ -43,7 +40,7 @@ def test_numbers_without_a_value_are_null_in_json(capsys):
 )
 def test_people_read_shares_in_percent(capsys, shares, cells):
     rows = [{"law": "trend", "coverage": one} for one in shares]
-    print_rows(rows, "table", "pretrain")
+    Printer("table").rows(rows, "pretrain")
     assert [line.split("trend")[1].strip() for line in capsys.readouterr().out.splitlines()[2:4]] == cells
 
 
@@ -52,7 +49,7 @@ def test_people_read_points(capsys):
         {"model_id": name, "estimate": score, "low": 0.5, "high": high, "level": 0.9, "n_items": 5, "n_total": 160}
         for name, score, high in (("a", 0.67312, 0.769), ("b", float("nan"), float("nan")))
     ]
-    print_rows(rows, "table", "replay", title="Scores")
+    Printer("table").rows(rows, "replay", title="Scores")
     title, heads, _, *lines = capsys.readouterr().out.splitlines()
     assert title == "Scores; scores in points"
     assert re.split("  +", heads.strip()) == ["model_id", "estimate", "90 % interval", "items"]
@@ -60,23 +57,23 @@ def test_people_read_points(capsys):
         ["a", "67.3", "50.0", "to", "76.9", "5/160"],
         ["b", "-", "-", "5/160"],
     ]
-    print_record({"goal_value": 0.02, "power": 0.8}, "sizes", [{"n_items": 5, "half_width": 0.0042}], "table", "plan")
+    Printer("table").record({"goal_value": 0.02, "power": 0.8}, "sizes", [{"n_items": 5, "half_width": 0.0042}], "plan")
     out = capsys.readouterr().out
     assert "2.0 points" in out
     assert "0.8000" in out
     assert "0.42" in out.split()
-    print_rows([{"difference": 0.0249}, {"difference": -0.0001}], "table", "compare", title="In points")
+    Printer("table").rows([{"difference": 0.0249}, {"difference": -0.0001}], "compare", title="In points")
     assert capsys.readouterr().out.split()[-2:] == ["+2.5", "+0.0"]
 
 
 def test_ids_are_shown_as_they_are(capsys):
     hostile = "[red]x[/red] [link=http://example.com]y"
-    print_rows([{"model_id": hostile}], "table", "replay")
+    Printer("table").rows([{"model_id": hostile}], "replay")
     assert hostile in capsys.readouterr().out
 
 
 def test_csv_quotes_what_needs_it(capsys):
-    print_rows([{"model_id": 'a,"b"\nc', "n": 1}], "csv", "replay")
+    Printer("csv").rows([{"model_id": 'a,"b"\nc', "n": 1}], "replay")
     assert capsys.readouterr().out == 'model_id,n\n"a,""b""\nc",1\n'
 
 
@@ -84,7 +81,7 @@ ESCAPED = "\x1b[31mred\x1b[0m"
 
 
 def test_csv_keeps_ids_to_the_letter(capsys):
-    print_rows([{"item_id": ESCAPED}], "csv", "replay")
+    Printer("csv").rows([{"item_id": ESCAPED}], "replay")
     assert capsys.readouterr().out == f"item_id\n{ESCAPED}\n"
 
 
@@ -98,7 +95,7 @@ def test_ids_are_printed_to_the_letter(capsys):
 def test_a_terminal_is_shown_no_control_characters_of_ids(capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     print_ids([ESCAPED, "b"])
-    print_rows([{"item_id": ESCAPED}], "csv", "replay")
+    Printer("csv").rows([{"item_id": ESCAPED}], "replay")
     assert capsys.readouterr().out == "\\x1b[31mred\\x1b[0m\nb\nitem_id\n\\x1b[31mred\\x1b[0m\n"
 
 
@@ -121,12 +118,12 @@ def test_an_id_with_a_line_break_does_not_stand_on_a_line(capsys):
     ],
 )
 def test_numbers_show_their_size(capsys, value, text):
-    print_rows([{"cost": value}], "table", "replay")
+    Printer("table").rows([{"cost": value}], "replay")
     assert text in capsys.readouterr().out.split()
 
 
 def test_control_characters_never_reach_the_terminal(capsys):
-    print_rows([{"model_id": "\x1b[31mred\nline"}], "table", "replay")
+    Printer("table").rows([{"model_id": "\x1b[31mred\nline"}], "replay")
     out = capsys.readouterr().out
     assert "\x1b[31mred" not in out
     assert "\\x1b[31mred\\nline" in out

@@ -96,7 +96,7 @@ def test_the_exit_code_says_whether_every_model_was_precise(run, data):
 def test_rows_are_those_of_estimate_and_say_how_the_session_went(run, data):
     outcome, rows = replayed(run, data, "--max-items", 5, "--cost", "output_tokens", *QUICK)
     assert outcome.code == 0
-    estimated = run("estimate", data / "bank", data / "new.parquet", "--format", "json").json["rows"]
+    estimated = run.json("estimate", data / "bank", data / "new.parquet")["rows"]
     assert len(rows) == len(estimated) == N_MODELS * 4
     own = {"n_answered", "n_failed", "cost", "cost_unit", "reason_stopped", "is_precise"}
     assert set(rows[0]) == set(estimated[0]) | own

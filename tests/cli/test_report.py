@@ -6,11 +6,7 @@ from itembank.bank.bank_files import save_bank
 from itembank.banks import start
 from tests.bank.banks import make_bank
 
-
-@pytest.fixture(autouse=True)
-def library(monkeypatch):
-    """Leave the charts' library out of pages: to bundle it takes seconds."""
-    monkeypatch.setattr("itembank.pages.render.chart_script", lambda: "")
+pytestmark = pytest.mark.usefixtures("without_library")
 
 
 def test_writes_the_page_of_a_bank(run, bank_folder, tmp_path):

@@ -1,11 +1,11 @@
-import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from itembank.cli.signatures import verb
 from itembank.errors import ParameterError
 from itembank.readers.builtin import BUILTIN_RESPONSES, load_builtin
-from itembank_scaling.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+from itembank_scaling.cli.scaling_options import Builtin, Responses, read_responses_or_builtin
 
 
 @pytest.fixture
@@ -15,9 +15,8 @@ def read():
     def run(*words, prefers="correct"):
         found = []
 
-        @click.command()
-        @responses_or_builtin
-        def command(*, responses, builtin):
+        @verb("read")
+        def command(*, responses: Responses, builtin: Builtin):
             found.append(read_responses_or_builtin(responses, builtin, prefers=prefers))
 
         result = CliRunner().invoke(command, words)

@@ -36,7 +36,7 @@ def test_curves_as_a_table_and_as_a_figure(run, samples_file, tmp_path):
 
 def test_json_has_every_table(run, samples_file, folder):
     words = (*QUICK, samples_file, "--bank", folder / "bank", "--k", "1,10", "--budget", 20, "--model", "model-1")
-    whole = run(*words, "--format", "json").json
+    whole = run.json(*words)
     assert {"methods", "budget", "notes", "curves", "errors", "tail"} <= set(whole)
     assert len(whole["curves"]) == 2 * 6
     assert whole["tail"][0]["n_correct"] == 0

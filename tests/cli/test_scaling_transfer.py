@@ -1,5 +1,6 @@
 import csv
 import io
+import shlex
 
 import numpy as np
 import pytest
@@ -17,11 +18,8 @@ def responses_file(tmp_path_factory):
 
 def test_transfer_as_json_says_the_validity_first(run, responses_file, tmp_path):
     figure = tmp_path / "transfer.svg"
-    outcome = run.ok(
-        "scaling", "transfer", responses_file, "--source", "s0", "--target", "s1", "--clusters", "recipe",
-        "--figure", figure, "--method", "calibrated", "--method", "common-scale", "--format", "json",
-    )  # fmt: skip
-    found = outcome.json
+    words = shlex.split("--source s0 --target s1 --clusters recipe --method calibrated --method common-scale")
+    found = run.json("scaling", "transfer", responses_file, *words, "--figure", figure)
     assert list(found)[1:5] == ["source", "target", "correlation", "correlation_lower"]
     assert [row["method"] for row in found["methods"]] == ["calibrated", "common-scale", "uninformed"]
     assert len(found["models"]) == 60
@@ -55,12 +53,11 @@ def test_calibration_models_are_not_predicted(run, responses_file):
 def test_validity_as_json_csv_and_figure(run, responses_file, tmp_path):
     figure = tmp_path / "validity.svg"
     words = ("scaling", "transfer", responses_file, "--show", "validity")
-    outcome = run.ok(*words, "--figure", figure, "--format", "json")
-    found = outcome.json
+    found = run.json(*words, "--figure", figure)
     assert found["interval"] == "fisher"
     assert found["pairs"][0]["beyond_compute"] < found["pairs"][0]["correlation"]
     assert figure.read_text(encoding="utf-8").startswith("<svg")
     run.ok(*words, "--figure", figure, "--source", "s0", "--target", "s1")
     assert "Ability on s0" in figure.read_text(encoding="utf-8")
-    grouped = run(*words, "--clusters", "recipe", "--format", "json")
-    assert grouped.json["n_groups"] == 8
+    grouped = run.json(*words, "--clusters", "recipe")
+    assert grouped["n_groups"] == 8

@@ -85,19 +85,9 @@ def test_emits_ids_to_the_letter(run, tmp_path):
     found = run("select", folder, "-n", 30, "--method", "random", "--ids", "list").out
     assert set(found.removesuffix("\n").split("\n")) == set(load_bank(folder).item_ids)
     (tmp_path / "exclude.txt").write_text(found.replace("-rf\n", ""), encoding="utf-8")
-    rest = run(
-        "select",
-        folder,
-        "-n",
-        1,
-        "--method",
-        "optimal-design",
-        *spec_file(tmp_path, 'criterion = "random"\nat_least = 0'),
-        "--ids",
-        "list",
-        "--exclude",
-        tmp_path / "exclude.txt",
-    )
+    spec = spec_file(tmp_path, 'criterion = "random"\nat_least = 0')
+    words = ("-n", 1, "--method", "optimal-design", "--ids", "list", "--exclude", tmp_path / "exclude.txt")
+    rest = run("select", folder, *words, *spec)
     assert rest.out == "-rf\n"
 
 
@@ -110,7 +100,7 @@ def test_ids_that_do_not_fit_on_a_line_leave_nothing_behind(run, tmp_path):
 
 
 def test_json_prints_the_items(run, bank_folder):
-    content = run("select", bank_folder, "-n", 6, "--method", "anchor-irt", "--format", "json").json
+    content = run.json("select", bank_folder, "-n", 6, "--method", "anchor-irt")
     assert (len(content["items"]), content["method"], content["seed"]) == (6, "anchor-irt", 0)
     assert set(content["items"][0]) == {"item_id", "scenario", "weight"}
 

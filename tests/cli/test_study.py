@@ -65,7 +65,7 @@ def test_a_table_has_one_row_a_method_and_one_column_a_size(run, study):
 
 def test_rows_are_those_of_the_summary(run, study):
     summary = StudyResult.load(study).summary.filter(target="overall")
-    rows = run("study", "table", study, "--format", "json").json["rows"]
+    rows = run.json("study", "table", study)["rows"]
     assert [row["mae"] for row in rows] == summary["mae"].to_list()
     assert set(rows[0]) == set(summary.columns)
     words = ("--format", "json", "--metric", "coverage", "--target", "all")
@@ -77,7 +77,7 @@ def test_errors_stand_over_those_of_one_method(run, study):
     outcome = run.ok("study", "table", study, "--against", "anchor-irt/gp-irt")
     assert "1.000 ± 0.000" in outcome.out
     assert "geometric mean" in outcome.out
-    rows = run("study", "table", study, "--against", "random/weighted", "--format", "json").json["rows"]
+    rows = run.json("study", "table", study, "--against", "random/weighted")["rows"]
     mae = {
         (row["split"], row["selector"], row["estimator"], row["budget"]): row["mae"]
         for row in StudyResult.load(study).summary.filter(target="overall").to_dicts()

@@ -30,8 +30,7 @@ def test_dimensions_as_json_with_a_figure(run, responses_file, tmp_path):
 
 def test_homogeneity_as_json_with_a_figure(run, responses_file, tmp_path):
     figure = tmp_path / "homogeneity.svg"
-    outcome = run.ok("study", "homogeneity", responses_file, "-n", "20", "--figure", figure, "--format", "json")
-    found = outcome.json
+    found = run.json("study", "homogeneity", responses_file, "-n", "20", "--figure", figure)
     assert found["budget"] == 20
     assert [row["scenario"] for row in found["scenarios"]] == ["s0", "s1"]
     assert 0.0 < found["scenarios"][0]["reliability"] < 1.0
@@ -50,8 +49,7 @@ def test_homogeneity_of_a_bank_is_that_of_its_responses(run, responses_file, tmp
 
 def test_predictions_as_json_with_a_figure(run, bank_folder, tmp_path):
     figure = tmp_path / "predictions.svg"
-    outcome = run.ok("study", "predictions", bank_folder, "--figure", figure, "--format", "json")
-    found = outcome.json
+    found = run.json("study", "predictions", bank_folder, "--figure", figure)
     assert found["family"] == "bernoulli"
     assert found["scenarios"][-1]["scenario"] == "all items"
     assert sum(row["n_cells"] for row in found["bins"]) == 2 * found["scenarios"][-1]["n_cells"]
@@ -70,8 +68,7 @@ def bank_with_selections(tmp_path):
 def test_weights_of_a_selection_as_json_with_a_figure(run, bank_with_selections):
     bank, selection = bank_with_selections / "bank", bank_with_selections / "random.json"
     figure = bank_with_selections / "weights.svg"
-    outcome = run.ok("study", "weights", bank, selection, "--figure", figure, "--format", "json")
-    found = outcome.json
+    found = run.json("study", "weights", bank, selection, "--figure", figure)
     assert [one["effective_items"] for one in found["selections"]] == [pytest.approx(9.0)]
     assert (found["parts"][0]["scenario"], found["parts"][0]["weight"]) == ("overall", pytest.approx(1.0))
     assert figure.read_text(encoding="utf-8").startswith("<svg")
@@ -93,7 +90,7 @@ def test_selections_of_one_file_name_are_called_by_their_paths(run, bank_with_se
     first, second = bank_with_selections / "random.json", other / "random.json"
     second.write_bytes(first.read_bytes())
     bank = bank_with_selections / "bank"
-    found = run("study", "weights", bank, first, second, "--format", "json").json
+    found = run.json("study", "weights", bank, first, second)
     assert [one["selection"] for one in found["selections"]] == [str(first), str(second)]
     twice = run("study", "weights", bank, first, first)
     assert (twice.code, twice.out) == (2, "")

@@ -55,8 +55,8 @@ def test_parts_can_be_asked_for(run, study):
 
 
 def test_a_table_has_differences_to_one_assessor(run, study):
-    outcome = run.ok("study", "table", study, "--against", "2pl, random", "--format", "json")
-    rows = outcome.json["rows"]
+    outcome = run.json("study", "table", study, "--against", "2pl, random")
+    rows = outcome["rows"]
     assert len(rows) == 5 * 2 * 2 * 3
     assert {"difference", "difference_se", "ratio", "ratio_se"} <= set(rows[0])
     shown = run("study", "table", study, "--against", "2pl, random")

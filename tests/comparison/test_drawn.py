@@ -64,7 +64,7 @@ def test_terms_of_two_models_make_the_variance_of_their_difference(n_scenarios):
     np.testing.assert_allclose(both.sums((terms[1:] - terms[:1]) ** 2), expected)
 
 
-def test_models_that_answered_different_items_have_in_common_what_both_answered():
+def test_a_correlation_counts_as_less_than_it_looks():
     """Of two means over n and m items, k of them the same, the covariance is ``k s_ab / (n m)``."""
     y = np.random.default_rng(2).normal(size=(2, 30))
     y[0, :10] = y[1, 20:] = np.nan
@@ -73,9 +73,6 @@ def test_models_that_answered_different_items_have_in_common_what_both_answered(
     both = np.arange(10, 20)
     centred = y[:, both] - np.nanmean(y, axis=1, keepdims=True)
     assert np.sum(terms[0] * terms[1]) == pytest.approx(np.sum(centred[0] * centred[1]) / 20**2 * 20 / 19, rel=1e-4)
-
-
-def test_a_correlation_counts_as_less_than_it_looks():
     found = surely_alike(np.array([0.9, 0.1, -0.5, 1.0]), np.array([28.0, 28.0, 28.0, 4.0]))
     np.testing.assert_allclose(found[:3], [np.tanh(np.arctanh(0.9) - 0.2), 0.0, 0.0], atol=1e-12)
     assert found[3] == pytest.approx(1.0)

@@ -1,15 +1,10 @@
 import numpy as np
 import pytest
-from scipy.stats import kurtosis, norm
+from scipy.stats import binomtest, kurtosis, norm, ttest_rel
 from scipy.stats import t as student
 
-from itembank.comparison.pairs import (
-    finite_quantile,
-    fit_pair_errors,
-    model_pairs,
-    paired_differences,
-    shared_counts,
-)
+from itembank.comparison.difference_tests import holm, mcnemar_exact, paired_t, standardised
+from itembank.comparison.pairs import finite_quantile, fit_pair_errors, model_pairs, paired_differences, shared_counts
 from itembank.numerics.newton import fit_variance
 
 
@@ -19,7 +14,7 @@ def simple(responses, *, size=1000):
     return paired_differences(responses, np.ones(n), np.zeros(n, dtype=int), np.array([size]), np.ones((1, 1)))
 
 
-def test_one_scenario_is_the_textbook_paired_standard_error(rng):
+def test_all_items_leave_no_sampling_error(rng):
     responses = rng.random((4, 25))
     found = simple(responses, size=60)
     for pair, (a, b) in enumerate(zip(*model_pairs(4), strict=True)):
@@ -28,14 +23,25 @@ def test_one_scenario_is_the_textbook_paired_standard_error(rng):
         assert found.variance_of_many[pair, 0] == pytest.approx(d.var(ddof=1) / 25)
         assert found.variance[pair, 0] == pytest.approx(d.var(ddof=1) / 25 * (1 - 25 / 60))
         assert (found.n_shared[pair, 0], found.degrees[pair, 0]) == (25, 24)
+    found = simple(rng.random((3, 12)), size=12)
+    assert found.variance == pytest.approx(0.0)
+    assert np.all(found.variance_of_many > 0.0)
 
 
-def test_a_scenario_with_one_shared_item_takes_a_degree_of_freedom():
+def test_few_shared_items_leave_a_spread_or_the_target_unknown():
     responses = np.array([[1.0, 0.0, 1.0, 1.0, np.nan], [0.0, 0.0, 1.0, 0.0, 1.0]])
     found = paired_differences(
         responses, np.ones(5), np.array([0, 0, 0, 1, 1]), np.array([9, 9]), np.array([[0.5, 0.5]])
     )
     assert (found.n_shared[0, 0], found.degrees[0, 0]) == (4, 2)
+    responses = np.array([[1.0, np.nan, 0.0], [1.0, 1.0, np.nan]])
+    found = paired_differences(
+        responses, np.ones(3), np.array([0, 0, 1]), np.array([5, 5]), np.array([[1.0, 0.0], [0.5, 0.5]])
+    )
+    assert found.difference[0, 0] == 0.0
+    assert np.isnan(found.difference[0, 1])
+    found = simple(np.array([[1.0], [0.0]]), size=10)
+    assert found.variance[0, 0] == pytest.approx(1.0 * 0.9)
 
 
 def test_missing_cells_weights_and_scenarios_against_a_loop(rng):
@@ -60,33 +66,10 @@ def test_missing_cells_weights_and_scenarios_against_a_loop(rng):
         assert found.degrees[pair].tolist() == [counts[1] - 1, sum(counts) - 3]
 
 
-def test_discordant_items_are_counted(rng):
+def test_discordant_and_shared_items_are_counted(rng):
     responses = np.array([[1.0, 1.0, 0.0, np.nan, 1.0], [1.0, 0.0, 1.0, 1.0, 0.0]])
     found = simple(responses)
     assert (found.only_a[0, 0], found.only_b[0, 0], found.n_shared[0, 0]) == (2, 1, 4)
-
-
-def test_all_items_leave_no_sampling_error(rng):
-    found = simple(rng.random((3, 12)), size=12)
-    assert found.variance == pytest.approx(0.0)
-    assert np.all(found.variance_of_many > 0.0)
-
-
-def test_a_scenario_without_shared_items_leaves_the_target_unknown():
-    responses = np.array([[1.0, np.nan, 0.0], [1.0, 1.0, np.nan]])
-    found = paired_differences(
-        responses, np.ones(3), np.array([0, 0, 1]), np.array([5, 5]), np.array([[1.0, 0.0], [0.5, 0.5]])
-    )
-    assert found.difference[0, 0] == 0.0
-    assert np.isnan(found.difference[0, 1])
-
-
-def test_a_single_shared_item_still_has_a_spread():
-    found = simple(np.array([[1.0], [0.0]]), size=10)
-    assert found.variance[0, 0] == pytest.approx(1.0 * 0.9)
-
-
-def test_shared_counts():
     observed = np.array([[True, True, False], [True, False, True], [False, False, True]])
     assert shared_counts(observed).tolist() == [1, 0, 1]
 
@@ -95,18 +78,13 @@ def line(disagreement):
     return np.column_stack([np.ones_like(disagreement), disagreement])
 
 
-def test_fit_variance_recovers_a_line(rng):
-    disagreement = rng.uniform(0.1, 2.0, 60_000)
-    squared = (0.3 + 0.5 * disagreement) * rng.normal(size=60_000) ** 2
-    assert fit_variance(squared, line(disagreement)) == pytest.approx((0.3, 0.5), rel=0.06)
-
-
-def test_fit_variance_never_falls_with_disagreement(rng):
-    disagreement = rng.uniform(0.1, 2.0, 20_000)
-    squared = (3.0 - disagreement) * rng.normal(size=20_000) ** 2
-    constant, slope = fit_variance(squared, line(disagreement))
+def test_fit_variance_recovers_a_line_that_never_falls_with_disagreement(rng):
+    disagreement, noise = rng.uniform(0.1, 2.0, 60_000), rng.normal(size=60_000) ** 2
+    rising, falling = (0.3 + 0.5 * disagreement) * noise, (3.0 - disagreement) * noise
+    assert fit_variance(rising, line(disagreement)) == pytest.approx((0.3, 0.5), rel=0.06)
+    constant, slope = fit_variance(falling, line(disagreement))
     assert slope == 0.0
-    assert constant == pytest.approx(squared.mean())
+    assert constant == pytest.approx(falling.mean())
 
 
 def test_fit_variance_is_the_likelihood_optimum(rng):
@@ -130,11 +108,13 @@ def independent_errors(n_models, rng):
     return rng.normal(size=n_models), np.ones(first.shape[0]), first, second
 
 
-def test_normal_errors_have_the_normal_quantile(rng):
+def test_normal_errors_have_the_normal_quantile_at_the_level(rng):
     model = fit_pair_errors(*independent_errors(500, rng), level=0.9)
     assert model.quantile == pytest.approx(norm.ppf(0.95), rel=0.05)
     assert model.constant + model.slope == pytest.approx(2.0, rel=0.15)
     assert model.scale == pytest.approx(1.0, rel=0.05)
+    model = fit_pair_errors(*independent_errors(60, rng), level=0.9)
+    assert model.scale * student.ppf(0.95, model.degrees) == pytest.approx(model.quantile)
 
 
 def test_tails_are_as_heavy_as_those_of_the_errors(rng):
@@ -147,11 +127,6 @@ def test_tails_are_as_heavy_as_those_of_the_errors(rng):
     assert 4.0 < model.degrees < 59.0
 
 
-def test_scale_puts_the_quantile_at_the_level(rng):
-    model = fit_pair_errors(*independent_errors(60, rng), level=0.9)
-    assert model.scale * student.ppf(0.95, model.degrees) == pytest.approx(model.quantile)
-
-
 def test_the_quantile_is_that_of_as_many_independent_errors_as_say_as_much(rng):
     errors, (first, second) = rng.standard_t(3, 30), model_pairs(30)
     sizes = np.abs(errors[first] - errors[second])
@@ -161,9 +136,6 @@ def test_the_quantile_is_that_of_as_many_independent_errors_as_say_as_much(rng):
     assert 30 / 4 < n < 60
     expected = np.quantile(sizes, 0.7 * (n + 1.0) / n)
     assert finite_quantile(sizes, first, second, 30, level=0.7) == pytest.approx(expected, rel=1e-9)
-
-
-def test_few_models_widen_the_quantile(rng):
     errors, _, first, second = independent_errors(20, rng)
     absolute = np.abs(errors[first] - errors[second])
     corrected = finite_quantile(absolute, first, second, 20, level=0.9)
@@ -183,15 +155,11 @@ def test_the_error_follows_both_models_and_what_they_have_in_common(rng):
     assert model.slope == pytest.approx(9.0, rel=0.2)  # (1.5 + 1.5)^2
 
 
-def test_no_errors_leave_the_classical_variance():
+def test_no_errors_leave_the_classical_variance_and_no_disagreement_is_no_trouble(rng):
     first, second = model_pairs(30)
     model = fit_pair_errors(np.zeros(30), np.ones(first.shape[0]), first, second, level=0.95)
     assert (model.constant, model.slope, model.degrees) == (0.0, 1.0, 29.0)
     assert model.quantile == pytest.approx(student.ppf(0.975, 29))
-
-
-def test_disagreement_of_zero_is_no_trouble(rng):
-    first, second = model_pairs(30)
     model = fit_pair_errors(rng.normal(size=30), np.zeros(first.shape[0]), first, second, level=0.95)
     assert model.constant > 0.0
     assert np.isfinite(model.quantile)
@@ -216,3 +184,33 @@ def test_intervals_cover_new_pairs(n_models):
         inside += abs(errors[-1] - errors[-2]) <= model.quantile * np.sqrt(model.constant + model.slope * new)
         total += 1
     assert inside / total > 0.9 - 3 * np.sqrt(0.09 / total)
+
+
+@pytest.mark.parametrize(("only_a", "only_b"), [(0, 0), (0, 1), (1, 9), (5, 5), (12, 40), (300, 210)])
+def test_mcnemar_is_the_exact_binomial_test(only_a, only_b):
+    found = mcnemar_exact(np.array(float(only_a)), np.array(float(only_b)))
+    expected = binomtest(only_a, only_a + only_b).pvalue if only_a + only_b else 1.0
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_mcnemar_by_hand_and_on_the_approval_ratings():
+    # 2 (C(10,0) + C(10,1)) / 2^10, and Agresti's 1,600 Britons, of whom 86 and 150 changed their minds:
+    # R's exact2x2 gives 3.716e-05
+    assert mcnemar_exact(np.array(1.0), np.array(9.0)) == pytest.approx(22 / 1024)
+    assert mcnemar_exact(np.array(86.0), np.array(150.0)) == pytest.approx(3.716e-5, rel=1e-3)
+    found = standardised(np.array([0.1, -0.1, 0.0, 0.2]), np.array([0.0, 0.0, 0.0, 0.1]))
+    assert found.tolist() == [np.inf, -np.inf, 0.0, 2.0]
+
+
+def test_holm_by_hand():
+    p = np.array([[0.01, 0.5], [0.04, np.nan], [0.03, 0.02], [0.005, 0.3]])
+    expected = [[0.03, 0.6], [0.06, np.nan], [0.06, 0.06], [0.02, 0.6]]
+    np.testing.assert_allclose(holm(p), expected)
+    assert holm(np.array([[0.7], [0.9]])).ravel().tolist() == [1.0, 1.0]
+
+
+def test_paired_t_is_scipys(rng):
+    responses = rng.random((2, 15))
+    pairs = paired_differences(responses, np.ones(15), np.zeros(15, int), np.array([99]), np.ones((1, 1)))
+    found = paired_t(pairs.difference, pairs.variance_of_many, pairs.degrees)
+    assert found[0, 0] == pytest.approx(ttest_rel(responses[0], responses[1]).pvalue)

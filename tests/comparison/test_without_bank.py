@@ -123,11 +123,6 @@ def test_files_are_put_together_by_their_items(tmp_path):
     assert ib.compare([a, b]).rows() == found.rows()
 
 
-def content_of(name):
-    """Make a hash of items' content: those of 'changed' are other ones."""
-    return pl.lit("new" if name == "changed" else "old")
-
-
 @pytest.mark.parametrize(
     ("arguments", "choices", "error", "text"),
     [
@@ -142,16 +137,13 @@ def content_of(name):
     ],
 )
 def test_what_cannot_be_compared_is_refused(arguments, choices, error, text):
-    items = {"m": "ab", "mn": "ab", "x": "bc", "changed": "ab"}
-    given = [
-        ResponseMatrix.create(
-            np.eye(2)[: len(name) if name == "mn" else 1],
-            model_ids=list(name) if name == "mn" else [name],
-            items=ResponseMatrix.create(np.ones((1, 2)), item_ids=[*items[name]]).items.with_columns(
-                content_hash=content_of(name)
-            ),
+    given = []
+    for name in arguments:
+        models = ["m", "n"] if name == "mn" else [name]
+        answers = ResponseMatrix.create(
+            np.eye(2)[: len(models)], model_ids=models, item_ids=["b", "c"] if name == "x" else ["a", "b"]
         )
-        for name in arguments
-    ]
+        content = pl.lit("new" if name == "changed" else "old")
+        given.append(answers.with_tables(items=answers.items.with_columns(content_hash=content)))
     with pytest.raises(error, match=text):
         compare(*given, **choices)

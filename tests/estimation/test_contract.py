@@ -98,24 +98,20 @@ def check_range(found, bank, used):
     assert np.all((found.low >= least - 1e-12)[there] & (found.high <= most + 1e-12)[there])
 
 
-@pytest.mark.parametrize("interval", ["calibrated", "model-based"])
 @ALL_METHODS
-def test_a_full_run_gives_the_exact_score_without_error(bank, method, interval):
+def test_what_was_answered_in_full_has_its_exact_score_without_error(bank, method):
     responses = new_models(bank)
-    found = estimate(bank, responses, method=method, interval=interval)
-    np.testing.assert_allclose(found.value, full_scores(bank, responses), atol=1e-14)
-    np.testing.assert_allclose(found.standard_error, 0.0, atol=1e-12)
-    np.testing.assert_array_equal(found.low, found.high)
-
-
-@ALL_METHODS
-def test_a_scenario_answered_in_full_is_exact(bank, method):
-    responses = new_models(bank)
+    exact = full_scores(bank, responses)
+    for interval in ("calibrated", "model-based"):
+        found = estimate(bank, responses, method=method, interval=interval)
+        np.testing.assert_allclose(found.value, exact, atol=1e-14)
+        np.testing.assert_allclose(found.standard_error, 0.0, atol=1e-12)
+        np.testing.assert_array_equal(found.low, found.high)
     values = responses.responses.copy()
     is_math = responses.items["scenario"].to_numpy() == "math"
     values[:, ~is_math & (np.arange(30) > 10)] = np.nan
     found = estimate(bank, dataclasses.replace(responses, responses=values), method=method)
-    np.testing.assert_allclose(found.value[:, 0], full_scores(bank, responses)[:, 0], atol=1e-14)
+    np.testing.assert_allclose(found.value[:, 0], exact[:, 0], atol=1e-14)
     np.testing.assert_allclose(found.standard_error[:, 0], 0.0, atol=1e-12)
     assert np.all(found.standard_error[:, 1:] > 0.0)
 

@@ -103,27 +103,21 @@ def outside(coverages, least=LEAST):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("select_by", ["random", "anchor-irt", "v-optimal"])
-@pytest.mark.parametrize("n_items", [5, 30])
-def test_calibrated_intervals_cover_new_models_by_every_method(select_by, n_items):
-    found = {name: coverage("ordinary", spec, select_by=select_by, n_items=n_items) for name, spec in SPECS.items()}
-    assert not outside(found)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("world", ["low scores", "high scores"])
-def test_they_cover_scores_near_zero_and_one(world):
-    found = {name: coverage(world, spec, select_by="anchor-irt", n_items=30) for name, spec in SPECS.items()}
-    assert not outside(found)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("select_by", ["anchor-irt", "v-optimal"])
-def test_they_cover_where_three_in_ten_of_the_selected_items_are_missing(select_by):
-    found = {
-        name: coverage("ordinary", spec, select_by=select_by, n_items=30, missing=0.3) for name, spec in SPECS.items()
-    }
-    assert not outside(found)
+@pytest.mark.parametrize(
+    ("world", "select_by", "n_items", "missing"),
+    [
+        *(
+            ("ordinary", method, n_items, 0.0)
+            for method in ("random", "anchor-irt", "v-optimal")
+            for n_items in (5, 30)
+        ),
+        *((world, "anchor-irt", 30, 0.0) for world in ("low scores", "high scores")),
+        *(("ordinary", method, 30, 0.3) for method in ("anchor-irt", "v-optimal")),
+    ],
+)
+def test_calibrated_intervals_cover_new_models_by_every_method(world, select_by, n_items, missing):
+    choices = {"select_by": select_by, "n_items": n_items, "missing": missing}
+    assert not outside({name: coverage(world, spec, **choices) for name, spec in SPECS.items()})
 
 
 @pytest.mark.slow

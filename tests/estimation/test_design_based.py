@@ -66,38 +66,30 @@ def test_a_scenario_with_all_its_items_is_exact_beside_one_that_is_sampled(bank)
     assert np.all(estimates.standard_error[:, 2] < estimates.standard_error[:, 1])
 
 
-def test_blocks_of_models_do_not_matter(bank, monkeypatch):
-    selection = select(bank, 30, method="random", rng=1)
-    whole = design_based_estimates(bank, bank.responses, selection)
-    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 90 * 7 // 4)
-    np.testing.assert_allclose(
-        np.array(design_based_estimates(bank, bank.responses, selection)), np.array(whole), rtol=1e-6
-    )
-
-
-def test_only_the_chosen_responses_count(bank):
-    selection = select(bank, 30, method="random", rng=1)
-    chosen = bank.responses.item_indices(selection.item_ids)
-    one = design_based_estimates(bank, bank.responses, selection)
-    np.testing.assert_array_equal(
-        np.array(design_based_estimates(bank, bank.responses.take(items=chosen), selection)), np.array(one)
-    )
-
-
-def test_a_higher_level_is_wider(bank):
+def test_a_higher_level_is_wider_and_blocks_of_models_and_what_was_not_chosen_do_not_matter(bank, monkeypatch):
     selection = select(bank, 30, method="random", rng=1)
     narrow = design_based_estimates(bank, bank.responses, selection, level=0.8)
     wide = design_based_estimates(bank, bank.responses, selection, level=0.99)
     assert np.all(wide.high[:, 3] - wide.low[:, 3] > narrow.high[:, 3] - narrow.low[:, 3])
     np.testing.assert_array_equal(narrow.value, wide.value)
+    whole = np.array(design_based_estimates(bank, bank.responses, selection))
+    chosen = bank.responses.take(items=bank.responses.item_indices(selection.item_ids))
+    np.testing.assert_array_equal(np.array(design_based_estimates(bank, chosen, selection)), whole)
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 90 * 7 // 4)
+    np.testing.assert_allclose(np.array(design_based_estimates(bank, bank.responses, selection)), whole, rtol=1e-6)
+
+
+def without(responses, models, items):
+    """Responses of which some are missing."""
+    values = responses.responses.copy()
+    values[models, responses.item_indices(items)] = np.nan
+    return dataclasses.replace(responses, responses=values)
 
 
 def test_missing_responses_are_a_warning_and_widen_the_interval(bank):
     selection = select(bank, 45, method="random", rng=1)
     whole = design_based_estimates(bank, bank.responses, selection)
-    gappy = bank.responses.responses.copy()
-    gappy[:, bank.responses.item_indices(selection.item_ids[::2])] = np.nan
-    responses = ResponseMatrix.create(gappy, models=bank.responses.models, items=bank.responses.items)
+    responses = without(bank.responses, slice(None), selection.item_ids[::2])
     with pytest.warns(DataWarning, match=r"45 chosen items are missing: 'org/model-0 \(23\)'.*missing at random"):
         found = design_based_estimates(bank, responses, selection)
     assert not np.isnan(np.array(found)).any()
@@ -106,15 +98,9 @@ def test_missing_responses_are_a_warning_and_widen_the_interval(bank):
     with pytest.warns(DataWarning, match="missing at random"):
         absent = design_based_estimates(bank, bank.responses.take(items=kept), selection)
     np.testing.assert_allclose(np.array(absent), np.array(found))
-
-
-def test_one_answer_of_several_items_is_an_error(bank):
-    selection = select(bank, 6, method="random", rng=0)
-    answers = bank.responses.responses.copy()
-    answers[4, bank.responses.item_indices(selection.item_ids[1:])] = np.nan
-    responses = ResponseMatrix.create(answers, models=bank.responses.models, items=bank.responses.items)
+    one = without(bank.responses, 4, selection.item_ids[1:])
     with pytest.raises(DataError, match=r"at least 2 of the chosen items, got fewer from 'org/model-4'\. Run"):
-        design_based_estimates(bank, responses, selection)
+        design_based_estimates(bank, one, selection)
 
 
 def test_a_scenario_of_which_nothing_was_drawn_is_predicted(bank):
@@ -291,7 +277,7 @@ def test_over_all_unequal_samples_bias_is_small_and_variance_close():
     assert 0.75 < chance @ variances / error**2 < 1.3
 
 
-def test_right_predictions_give_the_score_without_error_whatever_was_drawn():
+def test_right_predictions_give_the_score_and_a_constant_error_of_theirs_changes_nothing():
     rng = np.random.default_rng(0)
     omega = rng.dirichlet(np.ones(20))
     truth = rng.random(20)
@@ -302,6 +288,11 @@ def test_right_predictions_give_the_score_without_error_whatever_was_drawn():
     np.testing.assert_allclose(difference_values(sample, truth[items][None], unseen), omega @ truth)
     variance, _ = difference_variances(sample, truth[items][None])
     np.testing.assert_allclose(variance, 0.0, atol=1e-20)
+    sample, q, _ = one_scenario(share_of_noise=0.2)
+    unseen = np.full((3, 1), 0.4)
+    shifted = unseen + 0.1 * sample.unseen_weight
+    np.testing.assert_allclose(difference_values(sample, q + 0.1, shifted), difference_values(sample, q, unseen))
+    np.testing.assert_allclose(difference_variances(sample, q + 0.1), difference_variances(sample, q))
 
 
 def one_scenario(n=40, size=200, seed=1, share_of_noise=1.0):
@@ -309,14 +300,6 @@ def one_scenario(n=40, size=200, seed=1, share_of_noise=1.0):
     q = rng.random((3, n))
     y = (rng.random((3, n)) < (1 - share_of_noise) * q + share_of_noise * 0.5).astype(float)
     return drawn(y, np.full(n, 1 / size), np.full(n, n / size), np.zeros(n, int), 1), q, y
-
-
-def test_a_constant_error_of_the_predictions_changes_nothing():
-    sample, q, _ = one_scenario(share_of_noise=0.2)
-    unseen = np.full((3, 1), 0.4)
-    shifted = unseen + 0.1 * sample.unseen_weight
-    np.testing.assert_allclose(difference_values(sample, q + 0.1, shifted), difference_values(sample, q, unseen))
-    np.testing.assert_allclose(difference_variances(sample, q + 0.1), difference_variances(sample, q))
 
 
 def test_missing_responses_count_as_a_smaller_sample():

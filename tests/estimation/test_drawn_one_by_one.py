@@ -93,12 +93,15 @@ def test_chances_follow_weights_and_what_is_unsure_and_items_come_so_often(rng):
     assert np.all(np.abs(counts / 4000 - chances) <= 4.5 * np.sqrt(chances * (1.0 - chances) / 4000))
 
 
-def test_with_everything_answered_scores_are_the_score_itself(rng):
+def test_with_everything_answered_scores_are_the_score_itself_and_without_any_answer_all_is_possible(rng):
     design, answers = small_design(rng), np.array([1.0, 0.0, 1.0, 0.0, 0.5])
     draws, _ = drawn_so(design, answers, (3, 0, 4, 1, 2))
     found = scores_of_draws(design, draws, answers, level=0.95)
     for one in (found.value, found.low, found.high):
         np.testing.assert_allclose(one[0], answers @ design.weights, atol=1e-12)
+    found = scores_of_draws(small_design(rng), [], np.full(5, np.nan), level=0.95)
+    np.testing.assert_allclose(found.low, 0.0)
+    np.testing.assert_allclose(found.high, 1.0)
 
 
 @pytest.mark.parametrize("n_items", [1, 2, 3])
@@ -111,12 +114,6 @@ def test_banks_of_few_items_end_with_their_score(rng, n_items, at_any_stop):
         assert np.all(found.low <= found.value)
         assert np.all(found.value <= found.high)
     np.testing.assert_allclose(np.stack([found.low, found.value, found.high]), 1.0)
-
-
-def test_without_any_answer_everything_is_possible(rng):
-    found = scores_of_draws(small_design(rng), [], np.full(5, np.nan), level=0.95)
-    np.testing.assert_allclose(found.low, 0.0)
-    np.testing.assert_allclose(found.high, 1.0)
 
 
 def test_a_draw_without_answer_is_left_out_and_others_speak_for_its_item(rng):

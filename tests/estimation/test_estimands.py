@@ -73,10 +73,12 @@ def test_intervals_of_full_runs_hold_the_expected_score():
     assert 0.93 < np.mean(inside) < 0.97  # 800 models: a standard error of 0.008
 
 
-def test_without_repeated_attempts_the_expected_score_is_refused():
+def test_other_estimands_and_expected_scores_without_repeated_attempts_are_refused():
     bank = shared_bank()
     with pytest.raises(DataError, match="repeated attempts at 20 items"):
         estimate(bank, new_models(bank), estimand="repeated", interval="model-based")
+    with pytest.raises(ParameterError, match="estimand must be"):
+        estimate(bank, new_models(bank), estimand="always")
 
 
 def test_calibration_models_tell_how_answers_vary_where_new_ones_cannot():
@@ -101,12 +103,6 @@ def test_an_interval_takes_in_the_variance_on_either_side():
     assert found.standard_error[0, 0] == pytest.approx(np.hypot(0.02, 0.01))
     at_the_edge = widened(Scores(*(np.array([[1.0]]) for _ in range(4))), np.array([[0.1]]), level=0.95)
     assert at_the_edge.high[0, 0] == 1.0
-
-
-def test_another_estimand_is_refused():
-    bank = shared_bank()
-    with pytest.raises(ParameterError, match="estimand must be"):
-        estimate(bank, new_models(bank), estimand="always")
 
 
 def test_attempts_are_drawn_without_putting_back():
@@ -148,24 +144,13 @@ def test_the_variance_of_links_is_that_of_the_items_not_answered():
     expected = (0.02 * 4 / 30) ** 2 + (0.03 * 5 / 30) ** 2
     np.testing.assert_allclose(added, expected)
     assert (linked.high - linked.low >= plain.high - plain.low).all()
-
-
-def test_a_full_run_has_no_linking_error():
-    bank = measured_bank(n_dims=1)
     full = estimated(with_links(bank, 6, 9), np.arange(30))
     np.testing.assert_array_equal(full.standard_error, estimated(bank, np.arange(30)).standard_error)
 
 
-def test_batches_are_told_by_their_version():
-    bank = with_links(measured_bank(n_dims=1), 6, 9)
-    found = [(int(members.sum()), error) for members, error in batches(bank.responses.items)]
-    assert found == [(6, 0.02), (9, 0.03)]
-    assert list(batches(measured_bank(n_dims=1).responses.items)) == []
-    unknown = bank.responses.items.with_columns(pl.lit(None, dtype=pl.Float64).alias(LINKING_ERROR))
-    assert list(batches(unknown)) == []
-
-
-@pytest.mark.parametrize("column", [BATCH, LINKING_ERROR])
-def test_one_column_alone_says_nothing(column):
-    bank = with_links(measured_bank(n_dims=1), 6, 9)
-    assert list(batches(bank.responses.items.drop(column))) == []
+def test_batches_are_told_by_their_version_and_one_column_alone_says_nothing():
+    items = with_links(measured_bank(n_dims=1), 6, 9).responses.items
+    assert [(int(members.sum()), error) for members, error in batches(items)] == [(6, 0.02), (9, 0.03)]
+    unknown = items.with_columns(pl.lit(None, dtype=pl.Float64).alias(LINKING_ERROR))
+    for rest in (unknown, items.drop(BATCH), items.drop(LINKING_ERROR), items.drop(BATCH, LINKING_ERROR)):
+        assert list(batches(rest)) == []

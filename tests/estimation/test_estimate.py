@@ -86,14 +86,11 @@ def test_gp_irt_is_the_mixture_with_lambda_from_the_bank(bank):
         np.testing.assert_allclose(found.value[:, :3], share * weighted + (1.0 - share) * predicted)
 
 
-def test_responses_without_a_selection_count_as_random(bank):
+def test_an_unmeasured_bias_is_taken_as_large_and_a_measured_one_counts_as_of_random_items(bank):
     found = estimate(bank, with_gaps(new_models(bank), "scattered"), method="gp-irt", interval="model-based")
     n_observed = found.n_items[:, :3]
     bias2 = bank.item_model_bias**2
     np.testing.assert_allclose(found.sample_share, bias2 / (bias2 + bank.response_variance / n_observed))
-
-
-def test_an_unmeasured_bias_is_taken_as_large(bank):
     unmeasured = dataclasses.replace(bank, item_model_bias=np.full(3, np.nan))
     selection = select(bank, 30, method="random", rng=0)
     responses = new_models(bank)
@@ -118,17 +115,13 @@ def test_the_estimated_factor_measures_the_anchors_on_the_calibration_models(ban
     np.testing.assert_allclose(found.sample_share[0], share)
 
 
-def test_only_the_items_of_the_selection_count(bank):
+def test_only_the_items_of_the_selection_count_by_its_weights(bank):
     responses = new_models(bank)
     selection = select(bank, 12, rng=0)
     whole = estimate(bank, responses, selection=selection)
     cut = estimate(bank, select_cells(responses, selection), selection=selection)
     np.testing.assert_allclose(whole.value, cut.value)
     assert whole.n_items[0, -1] == 12
-
-
-def test_selection_weights_are_used(bank):
-    responses = new_models(bank)
     ids = [bank.item_ids[index] for index in (0, 3, 1, 4, 2, 5)]
     scenarios = tuple(item.split("/")[0] for item in ids)
     selection = Selection(tuple(ids), scenarios, np.array([0.9, 0.1, 0.2, 0.8, 0.5, 0.5]), "anchor-irt", bank.bank_id)
@@ -150,7 +143,7 @@ def test_missing_items_of_the_selection_are_counted_and_said(bank):
     np.testing.assert_array_equal(found.n_items[:, -1], [12, 8])
 
 
-def test_a_model_without_any_response_has_no_estimate(bank):
+def test_a_model_without_any_response_has_no_estimate_and_no_response_at_all_is_an_error(bank):
     responses = new_models(bank, n_models=3)
     values = responses.responses.copy()
     values[1] = np.nan
@@ -158,9 +151,6 @@ def test_a_model_without_any_response_has_no_estimate(bank):
         found = estimate(bank, dataclasses.replace(responses, responses=values), method="p-irt")
     assert np.isnan(found.value[1]).all()
     assert not np.isnan(found.value[[0, 2]]).any()
-
-
-def test_no_response_at_all_is_an_error(bank):
     responses = new_models(bank)
     selection = select(bank, 3, rng=0)
     rest = [index for index, item in enumerate(bank.item_ids) if item not in selection.item_ids]
@@ -168,19 +158,16 @@ def test_no_response_at_all_is_an_error(bank):
         estimate(bank, responses.take(items=np.array(rest)), selection=selection)
 
 
-def test_items_of_another_benchmark_are_refused(bank):
+def test_selections_and_items_of_other_banks_are_used_with_a_warning_or_refused(bank):
+    selection = dataclasses.replace(select(bank, 12, rng=0), bank="another", target_digest="another")
+    with pytest.warns(DataWarning, match="made for bank another"):
+        estimate(bank, new_models(bank), selection=selection)
     responses = ResponseMatrix.create(np.ones((1, 2)), item_ids=["math/0", "math/unknown"])
     with pytest.raises(DataError, match="1 of 2 are not: 'math/unknown'"):
         estimate(bank, responses)
     foreign = Selection(("else/1",), ("else",), np.ones(1), "random", bank.bank_id)
     with pytest.raises(DataError, match="every item of the selection must be in bank"):
         estimate(bank, new_models(bank), selection=foreign)
-
-
-def test_a_selection_of_another_bank_is_used_with_a_warning(bank):
-    selection = dataclasses.replace(select(bank, 12, rng=0), bank="another", target_digest="another")
-    with pytest.warns(DataWarning, match="made for bank another"):
-        estimate(bank, new_models(bank), selection=selection)
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 95.0])
@@ -292,20 +279,10 @@ def test_p_irt_beats_the_sample_mean_when_the_item_model_is_true():
     truth = full_scores(bank, responses)
     errors = {}
     for method in ("mean", "p-irt", "gp-irt"):
-        found = [
-            np.abs(
-                estimate(
-                    bank,
-                    responses,
-                    selection=select(bank, 60, method="random", rng=seed),
-                    method=method,
-                    interval="model-based",
-                ).value
-                - truth
-            )
-            for seed in range(5)
-        ]
-        errors[method] = np.mean(found, axis=(0, 1))
+        how = {"method": method, "interval": "model-based"}
+        chosen = [select(bank, 60, method="random", rng=seed) for seed in range(5)]
+        found = [estimate(bank, responses, selection=selection, **how).value for selection in chosen]
+        errors[method] = np.mean(np.abs(np.array(found) - truth), axis=(0, 1))
     assert np.all(errors["p-irt"][:3] < 0.7 * errors["mean"][:3])
     assert errors["p-irt"][3] < errors["mean"][3]
     assert errors["gp-irt"][3] < errors["mean"][3]

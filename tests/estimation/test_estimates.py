@@ -6,9 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from itembank.bank.past_models import PastModels
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimates import Scores, Typicality, joined, placed, typicality_among
+from itembank.estimation.notes import notes_on_unlike
 from itembank.responses.responses import ResponseMatrix
+from itembank.selection.select import select
 from tests.estimation.simulated import shared_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
@@ -18,15 +21,9 @@ def test_typicality_is_the_fraction_that_fitted_no_better():
     past = np.array([0.5, 1.0, 1.0, 2.0, np.nan])
     new = np.array([0.4, 1.0, 1.5, 3.0, np.nan])
     np.testing.assert_allclose(typicality_among(past, new), [1.0, 0.75, 0.25, 0.0, np.nan])
-
-
-def test_without_known_misfit_nothing_is_said():
     found = typicality_among(np.full(12, np.nan), np.ones(3))
     assert np.isnan(found).all()
     assert not Typicality.unknown(3)._replace(typicality=found).is_flagged.any()
-
-
-def test_models_unlike_past_ones_are_named():
     found = Typicality.unknown(3)._replace(typicality=np.array([0.1, 0.05, np.nan]))
     np.testing.assert_array_equal(found.is_flagged, [False, True, False])
 
@@ -87,3 +84,55 @@ def test_targets_come_behind_each_other():
     both = whole.with_targets(more)
     np.testing.assert_array_equal(np.array(both.targets(slice(0, 4))), np.array(whole))
     np.testing.assert_array_equal(np.array(both.targets(np.array([4]))), np.array(more))
+
+
+PAST = PastModels(("a", "b", "c"), np.array([0.3, np.nan, 0.6]))
+
+
+@pytest.fixture(scope="module")
+def estimates():
+    """Of three models, from twelve items that were not drawn by chance."""
+    bank = shared_bank()
+    chosen = bank.item_ids[:12]
+    answers = np.stack([np.ones(12), np.zeros(12), np.arange(12) % 2])
+    new = ResponseMatrix.create(answers, item_ids=chosen, model_ids=["right", "wrong", "half"])
+    return estimate(bank, new)
+
+
+def with_scores(estimates, *values, typicality=(0.5, 0.5, 0.5), half=0.1):
+    value = np.tile(np.array(values)[:, None], len(estimates.targets))
+    scores = estimates.scores._replace(value=value, low=value - half, high=value + half)
+    typical = Typicality.unknown(3)._replace(typicality=np.array(typicality))
+    return dataclasses.replace(estimates, scores=scores, typicality=typical)
+
+
+def test_each_kind_is_said_once_with_the_drawn_items_that_would_settle_it(estimates):
+    made = with_scores(estimates, 0.61, 0.29, 0.5, typicality=(0.5, 0.5, 0.09))
+    found = notes_on_unlike(made, PAST, 3)
+    assert [(one.kind, *one.models) for one in found] == [("better", "right"), ("worse", "wrong"), ("unlike", "half")]
+    how = "and the interval holds for models like these. 12 items of `select` by method 'drawn' would settle it."
+    assert found[0].text == f"better than all 3 past models, {how}"
+    assert {one.more.partition(". ")[0].rstrip(".") for one in found} == {"select(bank, 12, method='drawn')"}
+    assert found[1].text == f"worse than all 3 past models, {how}"
+    assert found[2].text == f"answered unlike nearly all of the 3 past models (typicality below 0.1), {how}"
+
+
+def test_nothing_is_said_where_an_interval_holds_or_nothing_is_known(estimates):
+    assert notes_on_unlike(with_scores(estimates, 0.6, 0.3, 0.5, typicality=(0.1, 0.5, np.nan)), PAST, 3) == []
+    apart = with_scores(estimates, 0.9, 0.1, 0.5)
+    assert notes_on_unlike(apart, PastModels((), np.zeros(0)), 3) == []
+    assert notes_on_unlike(dataclasses.replace(apart, interval_kind="design"), PAST, 3) == []
+    # past models themselves are not compared with each other
+    assert [one.kind for one in notes_on_unlike(apart, PAST._replace(names=("right", "b", "c")), 3)] == ["worse"]
+    (note,) = notes_on_unlike(with_scores(estimates, 0.9, 0.4, 0.5, half=0.0), PAST, 3)
+    assert note.text == "better than all 3 past models."  # of a score that is known no interval is spoken of
+
+
+def test_drawn_items_of_any_model_bring_no_such_note_and_others_do():
+    bank = shared_bank()
+    for method, expected in (("drawn", set()), ("v-optimal", {"better", "worse"})):
+        selection = select(bank, 20, method=method, rng=0)
+        answers = np.stack([np.ones(20), np.zeros(20)])
+        new = ResponseMatrix.create(answers, item_ids=list(selection.item_ids), model_ids=["best", "worst"])
+        kinds = {one.kind for one in estimate(bank, new, selection=selection).notes}
+        assert kinds & {"better", "worse", "unlike"} - {"unlike"} == expected

@@ -13,7 +13,7 @@ from itembank.calibration.calibrate import calibrate
 from itembank.calibration.calibration_specs import JointMAP, Variational
 from itembank.errors import DataWarning
 from itembank.estimation.estimate import estimate
-from itembank.estimation.folds import MINIMUM_FOR_FOLDS, TOLERANCE, fold_numbers, folds, spec_of
+from itembank.estimation.folds import MINIMUM_FOR_FOLDS, TOLERANCE, fold_numbers, folds, run_trial, spec_of
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.siblings import order_by_answers
 from itembank.responses.targets import ScoreTargets
@@ -29,11 +29,15 @@ def with_responses(bank, values):
     return dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
 
 
-def test_every_model_is_left_out_once(bank):
+def test_folds_leave_every_model_out_once_over_the_range_of_scores(bank):
     parts = folds(bank)
     assert len(parts) == 10
     np.testing.assert_array_equal(np.sort(np.concatenate([fold.held_out for fold in parts])), np.arange(23))
     assert {fold.held_out.size for fold in parts} == {2, 3}
+    # models in order of their score are dealt out: every fold gets one of each tenth of them
+    rank = np.argsort(order_by_answers(bank.responses, np.arange(23), bank.content_order))
+    for fold in folds(bank):
+        assert {0, 1} <= set((rank[fold.held_out] // 10).tolist())
 
 
 def test_copies_are_left_out_with_the_model_and_are_not_tried(bank):
@@ -48,7 +52,11 @@ def test_copies_are_left_out_with_the_model_and_are_not_tried(bank):
         assert fold.bank.n_models == 40 - 2 * fold.held_out.size
 
 
-def test_other_names_of_models_give_the_same_folds():
+def test_folds_are_the_same_every_time_and_with_other_names_of_models(bank):
+    for one, other in zip(folds(bank), folds(dataclasses.replace(bank)), strict=True):
+        np.testing.assert_array_equal(one.held_out, other.held_out)
+        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
+    assert folds(bank) is folds(bank)
     responses = make_bank(n_models=30, n_items=24, n_dims=1).responses
     names = [f"m{number}" for number in np.random.default_rng(0).permutation(30)]
     renamed = responses.with_tables(models=responses.models.with_columns(model_id=pl.Series(names)))
@@ -57,7 +65,7 @@ def test_other_names_of_models_give_the_same_folds():
     assert held_out[0] == held_out[1]
 
 
-def test_a_fold_s_bank_holds_the_other_models_and_the_same_benchmark(bank):
+def test_a_fold_s_bank_holds_the_other_models_and_goes_with_it(bank):
     for fold in folds(bank):
         rest = np.setdiff1d(np.arange(23), fold.held_out)
         assert fold.bank.responses.model_ids == [bank.responses.model_ids[row] for row in rest]
@@ -66,22 +74,12 @@ def test_a_fold_s_bank_holds_the_other_models_and_the_same_benchmark(bank):
         assert fold.bank.targets is bank.targets
         assert fold.bank.calibration.abilities.shape == (rest.size, 1)
         assert fold.bank.parameters.loadings.shape == (24, 1)
-
-
-def test_a_fold_puts_its_bank_together_once_and_takes_it_along(bank):
     fold = folds(bank)[2]
     assert fold.bank is fold.bank
     sent = copy.deepcopy(fold)  # by the same protocol as what goes to other processes
     assert (sent.number, sent.held_out.tolist()) == (fold.number, fold.held_out.tolist())
     np.testing.assert_array_equal(sent.bank.parameters.loadings, fold.bank.parameters.loadings)
     assert sent.bank.responses.model_ids == fold.bank.responses.model_ids
-
-
-def test_folds_span_the_range_of_scores(bank):
-    """Models in order of their score are dealt out: every fold gets one of each tenth of them."""
-    rank = np.argsort(order_by_answers(bank.responses, np.arange(23), bank.content_order))
-    for fold in folds(bank):
-        assert {0, 1} <= set((rank[fold.held_out] // 10).tolist())
 
 
 def test_the_fit_is_that_of_the_other_models_alone(bank):
@@ -109,26 +107,19 @@ def test_folds_are_fitted_as_loosely_as_the_bank_but_never_as_strictly_as_it_may
     np.testing.assert_allclose(fold.bank.parameters.intercept, fitted.parameters.intercept)
 
 
-def test_folds_are_the_same_every_time(bank):
-    for one, other in zip(folds(bank), folds(dataclasses.replace(bank)), strict=True):
-        np.testing.assert_array_equal(one.held_out, other.held_out)
-        np.testing.assert_array_equal(one.bank.parameters.loadings, other.bank.parameters.loadings)
-    assert folds(bank) is folds(bank)
-
-
 @pytest.mark.parametrize("n_models", [3, MINIMUM_FOR_FOLDS - 1])
 def test_few_models_have_no_folds(n_models):
     assert folds(make_bank(n_models=n_models)) == ()
 
 
-def test_many_models_have_fewer_folds():
+def test_many_models_have_fewer_folds_and_none_where_a_fit_or_a_score_is_impossible(bank):
     parts = folds(make_bank(n_models=100, n_items=12, n_dims=1))
     assert [fold.held_out.size for fold in parts] == [20] * 5
-
-
-def test_there_are_none_where_a_fit_without_some_models_is_impossible(bank):
     values = np.ones((23, 24))
     values[5, ::2] = 0.0  # without this model no item tells the others apart
+    assert folds(with_responses(bank, values)) == ()
+    values = bank.responses.responses.copy()
+    values[MINIMUM_FOR_FOLDS - 1 :, 8:] = np.nan
     assert folds(with_responses(bank, values)) == ()
 
 
@@ -233,12 +224,6 @@ def test_models_without_a_known_score_are_in_every_fit(bank):
     np.testing.assert_array_equal(fold_numbers(incomplete)[3:9], -1)
 
 
-def test_models_without_a_known_score_do_not_make_folds(bank):
-    values = bank.responses.responses.copy()
-    values[MINIMUM_FOR_FOLDS - 1 :, 8:] = np.nan
-    assert folds(with_responses(bank, values)) == ()
-
-
 def test_factors_without_some_models_are_fitted_once_for_these_models(tmp_path, monkeypatch):
     """Also by another process: they take longer than all else that depends on the bank alone."""
     monkeypatch.setenv("ITEMBANK_CACHE", str(tmp_path / "user"))
@@ -318,3 +303,42 @@ def test_no_interval_has_width_zero_while_answers_are_unknown(method):
     assert np.all(found.high - found.low > 0.02)
     everything = estimate(bank, ResponseMatrix.create(past[[0, 20]], item_ids=items), method=method)
     np.testing.assert_array_equal(everything.high, everything.low)
+
+
+SHAPE = (1, 12, 2)
+
+
+@pytest.fixture(scope="module")
+def twelve_models():
+    return make_bank(n_models=12, n_items=24, n_dims=1)
+
+
+def mean_and_rest(fold, _):
+    """How many models the fold's bank has, and the rows it left out."""
+    return np.stack([np.full(fold.held_out.size, fold.bank.n_models), fold.held_out], axis=1)[None]
+
+
+def test_each_model_gets_what_its_own_fold_said_once_for_a_name(twelve_models):
+    values = run_trial(twelve_models, "rows", mean_and_rest, SHAPE)
+    np.testing.assert_array_equal(values[0, :, 1], np.arange(12))
+    for fold in folds(twelve_models):
+        np.testing.assert_array_equal(values[0, fold.held_out, 0], 12 - fold.held_out.size)
+    copy = dataclasses.replace(twelve_models)
+    first = run_trial(copy, "once", mean_and_rest, SHAPE)
+    assert run_trial(copy, "once", lambda *_: 1 // 0, SHAPE) is first
+    with pytest.raises(ZeroDivisionError):
+        run_trial(copy, "another", lambda *_: 1 // 0, SHAPE)
+
+
+def test_progress_goes_through_the_fits_and_then_the_folds(twelve_models):
+    told = []
+
+    def try_fold(fold, progress):
+        progress(f"trying fold {fold.number}", 1.0)
+        return mean_and_rest(fold, progress)
+
+    run_trial(dataclasses.replace(twelve_models), "told", try_fold, SHAPE, progress=lambda *said: told.append(said))
+    fractions = [fraction for _, fraction in told]
+    assert fractions == sorted(fractions)
+    assert [text for text, fraction in told if fraction > 0.5] == [f"trying fold {number}" for number in range(10)]
+    assert fractions[-1] == 1.0

@@ -72,7 +72,7 @@ def inside(found, truth):
     return np.mean((found.low[:, -1] <= truth) & (truth <= found.high[:, -1]))
 
 
-def test_expected_win_rates_are_those_of_drawn_scores():
+def test_expected_win_rates_are_those_of_drawn_scores_and_of_counting_ties_half():
     rng = np.random.default_rng(1)
     reference = np.vstack([rng.random((9, 2)), [np.nan, 0.5]])
     scores, sizes, own = rng.random((5, 2)), rng.uniform(0.02, 0.3, (5, 2)), np.array([-1, 0, 3, -1, 8])
@@ -87,9 +87,6 @@ def test_expected_win_rates_are_those_of_drawn_scores():
     one, spread = expected_win_rates(np.array([[0.6]]), np.array([[0.1]]), np.array([[0.5]]), np.array([-1]))
     assert one[0] == pytest.approx(norm.cdf(1.0), abs=1e-12)
     assert spread[0] == pytest.approx(norm.cdf(1.0) * norm.sf(1.0), abs=1e-12)
-
-
-def test_exact_scores_have_the_win_rates_of_counting_ties_half():
     reference = np.array([[0.2, 0.5], [0.5, 0.5], [0.7, 0.1]])
     value, variance = expected_win_rates(np.array([[0.5, 0.5]]), np.zeros((1, 2)), reference, np.array([-1]))
     assert value[0] == pytest.approx(mean_win_rate(np.array([[0.5, 0.5]]), reference)[0], abs=1e-12)
@@ -130,7 +127,15 @@ def test_an_external_score_is_estimated_and_its_gap_to_the_items_is_in_the_inter
     np.testing.assert_array_equal(found.value[:, :-1], plain.value[:, :-1])
 
 
-def test_all_answers_leave_an_external_score_uncertain_and_a_win_rate_known():
+def test_win_rates_are_estimated_with_intervals_that_hold_and_known_from_all_answers():
+    (chosen, answers), (bank, _, _) = asked(), world()
+    found = estimate(bank, answers, selection=chosen, target="mean_win_rate")
+    truth = true_win_rates()
+    assert found.rows()[3]["target"] == "mean_win_rate"
+    assert found.rows()[3]["interval"] == "calibrated"
+    assert np.abs(found.value[:, -1] - truth).mean() < 0.12
+    assert inside(found, truth) > 0.88
+    assert np.mean(found.high[:, -1] - found.low[:, -1]) < 0.6
     bank, new, board = world()
     external = estimate(bank, new, target="board")
     assert (external.high[:, -1] - external.low[:, -1]).min() > 0.02
@@ -140,27 +145,12 @@ def test_all_answers_leave_an_external_score_uncertain_and_a_win_rate_known():
     np.testing.assert_allclose(rates.high[:, -1], rates.low[:, -1], atol=1e-9)
 
 
-def test_win_rates_are_estimated_with_intervals_that_hold():
-    (chosen, answers), (bank, _, _) = asked(), world()
-    found = estimate(bank, answers, selection=chosen, target="mean_win_rate")
-    truth = true_win_rates()
-    assert found.rows()[3]["target"] == "mean_win_rate"
-    assert found.rows()[3]["interval"] == "calibrated"
-    assert np.abs(found.value[:, -1] - truth).mean() < 0.12
-    assert inside(found, truth) > 0.88
-    assert np.mean(found.high[:, -1] - found.low[:, -1]) < 0.6
-
-
-def test_a_model_of_the_bank_is_not_ranked_against_itself():
+def test_a_model_of_the_bank_is_not_ranked_against_itself_and_views_share_what_was_derived():
     bank, _, _ = world()
     one = bank.responses.take(models=np.array([4]))
     found = estimate(bank, one, target="mean_win_rate")
     expected = with_target(bank, "mean_win_rate").past_scores[4, -1]
     assert found.value[0, -1] == pytest.approx(expected, abs=1e-9)
-
-
-def test_what_was_derived_from_a_bank_serves_all_its_targets():
-    bank, _, _ = world()
     view = with_target(bank, "board")
     assert view.cache.memory is bank.cache.memory
 
@@ -182,17 +172,13 @@ def test_models_are_compared_by_an_external_score():
         compare(bank, answers.take(models=few), selection=chosen, target=("board", "mean_win_rate"))
 
 
-def test_a_draw_gives_no_interval_of_a_headline_score_and_plans_say_so():
+def test_a_draw_gives_no_headline_an_interval_and_selections_go_by_its_past_errors():
     bank, _, _ = world()
     for name in ("board", "mean_win_rate"):
         with pytest.raises(ParameterError, match=f"no draw gives the score '{name}' an interval"):
             plan(bank, half_width=0.01, target=name)
     with pytest.raises(ParameterError, match="no draw gives the score 'board'"):
         plan(with_target(bank, "board"))
-
-
-def test_selections_are_chosen_by_past_errors_of_the_score():
-    bank, _, _ = world()
     chosen = select(with_target(bank, "board"), 12, rng=0)
     assert "interval of 'board': about ±" in chosen.explanation
     assert "Cross-validated mean error: " in chosen.explanation
@@ -210,7 +196,7 @@ def test_win_rates_rise_with_a_score_as_the_density_of_models_there():
     assert headline_slopes(win_rate_headline(alike), alike)[1] == 0.0
 
 
-def test_items_are_aimed_at_the_score_that_was_asked_for():
+def test_items_and_stages_are_aimed_at_the_score_that_was_asked_for():
     """A leaderboard of one scenario of three: its score is learnt from more of its items."""
     bank, new, _ = world()
     truth = bank.targets.scenario_means(new.responses)[:, 0]
@@ -228,20 +214,12 @@ def test_items_are_aimed_at_the_score_that_was_asked_for():
         found = estimate(known, answers, selection=chosen, target="first", method="ridge")
         errors.append(np.abs(found.value[:, -1] - truth).mean())
     assert errors[0] < 0.95 * errors[1]
-
-
-def test_stages_are_aimed_at_the_score_that_was_asked_for():
-    """The first stage takes the weights of the score, and the later one follows the first."""
-    bank, new, _ = world()
-    known = add_scores(
-        bank, pl.DataFrame({"model_id": bank.responses.model_ids, "first": bank.scenario_scores[:, 0]}), ["first"]
-    )
+    # the first stage takes the weights of the score, and the later one follows the first
     view, model = with_target(known, "first"), new.take(models=np.arange(1))
-    spec = aimed_at_headline(view)
     routing = select(view, 18, stages=2, rng=0)
     plain = select(known, 18, stages=2, rng=0)
     module, usual = (next_stage(known, selection, model).whole for selection in (routing, plain))
-    assert [read_recipe(one).spec for one in (routing, module, plain)] == [spec, spec, VOptimal()]
+    assert [read_recipe(one).spec for one in (routing, module, plain)] == [aimed, aimed, VOptimal()]
     assert [module.n_items, usual.n_items] == [18, 18]
     assert module.scenarios.count("s0") >= 15  # one of each scenario at least in the first stage
     assert usual.scenarios.count("s0") <= 10

@@ -63,13 +63,10 @@ def test_the_policies_are_what_answers_filled_in_by_hand_give(bank, method):
     np.testing.assert_allclose(bounds.high[1], high.max(axis=0), atol=1e-12)
 
 
-def test_the_policy_of_the_responses_holds_unless_told_otherwise(bank):
+def test_the_policy_of_the_responses_holds_and_answers_lost_outside_the_selection_are_not_counted(bank):
     responses = losing(new_models(bank), 0, [3, 8]).with_errors("wrong")
     assert estimate(bank, responses).lost.errors == "wrong"
     assert estimate(bank, responses, errors="missing").lost.errors == "missing"
-
-
-def test_answers_lost_outside_the_selection_are_not_counted(bank):
     selection = select(bank, 20)
     outside = [item for item in bank.item_ids if item not in selection.item_ids][:3]
     responses = losing(new_models(bank), 0, bank.responses.item_indices(outside))

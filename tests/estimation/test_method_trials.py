@@ -1,18 +1,21 @@
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
 
 from itembank.bank.banks import CONTENT_ORDER
 from itembank.bank.selections import Selection
+from itembank.estimation import method_trials
 from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
-from itembank.estimation.estimator_specs import PIRT, Stacked, Weighted
+from itembank.estimation.estimator_specs import DEFAULT_MEMBERS, GPIRT, METHODS, PIRT, Stacked, Weighted
 from itembank.estimation.folds import folds
-from itembank.estimation.method_trials import SEED, items_of_fold, try_methods
+from itembank.estimation.method_trials import SEED, choose_method, items_of_fold, try_methods
 from itembank.estimation.point_methods import Known, point_scores
 from itembank.estimation.response_summary import summarise_responses
+from itembank.estimation.trials import Expectations, Trial
 from itembank.selection.select import select
 from tests.estimation.simulated import new_models, shared_bank, small_bank
 
@@ -44,29 +47,33 @@ def test_each_fold_chooses_its_own_items(bank, method):
     assert others > 0  # or the test would say nothing
 
 
-@pytest.mark.parametrize("method", ["random", "stratified"])
-def test_items_that_chance_chose_are_kept(bank, method):
+@pytest.mark.parametrize(
+    ("method", "known"),
+    [
+        pytest.param("random", lambda recipe: recipe, id="chosen by chance"),
+        pytest.param("stratified", lambda recipe: recipe, id="chosen by chance in scenarios"),
+        pytest.param("anchor-irt", lambda _: None, id="nothing is known"),
+        pytest.param("anchor-irt", lambda _: {"n_items": 12, "options": {"from": "a later release"}}, id="newer"),
+        pytest.param("anchor-irt", lambda recipe: {**recipe, "excluded": ["else/1"]}, id="without unknown items"),
+    ],
+)
+def test_items_that_no_fold_can_choose_are_taken_as_they_are(bank, method, known):
     selection = select(bank, 12, method=method, rng=0)
-    asked = Asked.of_past(bank, selection)
+    asked = Asked.of_past(bank, dataclasses.replace(selection, recipe=known(selection.recipe)))
     as_they_are = Asked(bank, asked.observations)
     np.testing.assert_array_equal(try_methods(asked, SPECS).values, try_methods(as_they_are, SPECS).values)
 
 
-@pytest.mark.parametrize("recipe", [None, {"n_items": 12, "options": {"from": "a later release"}}])
-def test_items_of_which_nothing_is_known_are_taken_as_they_are(bank, recipe):
-    selection = dataclasses.replace(select(bank, 12, method="anchor-irt", rng=0), recipe=recipe)
-    asked = Asked.of_past(bank, selection)
-    as_they_are = Asked(bank, asked.observations)
-    np.testing.assert_array_equal(try_methods(asked, SPECS).values, try_methods(as_they_are, SPECS).values)
-
-
-def test_a_selection_from_a_file_is_tried_as_the_one_that_was_written(bank):
+def test_a_selection_from_a_file_is_tried_as_the_one_that_was_written_and_one_item_is_left(bank):
     selection = select(bank, 12, method="v-optimal", rng=0)
     read = Selection.from_dict(json.loads(json.dumps(selection.to_dict())))
     np.testing.assert_array_equal(
         try_methods(Asked.of_past(bank, read), SPECS).values,
         try_methods(Asked.of_past(dataclasses.replace(bank), selection), SPECS).values,
     )
+    selection = select(bank, 18, method="anchor-irt", rng=0)
+    nothing = Asked.of_past(bank, selection).take(models=np.arange(bank.n_models), columns=np.arange(0))
+    assert items_of_fold(nothing, folds(bank)[0]).positions.size == 1
 
 
 def test_folds_leave_out_as_many_items_of_each_scenario_as_were_not_answered(bank):
@@ -89,12 +96,6 @@ def test_folds_leave_out_as_many_items_of_each_scenario_as_were_not_answered(ban
     assert not np.array_equal(*values)
 
 
-def test_at_least_one_item_is_left(bank):
-    selection = select(bank, 18, method="anchor-irt", rng=0)
-    nothing = Asked.of_past(bank, selection).take(models=np.arange(bank.n_models), columns=np.arange(0))
-    assert items_of_fold(nothing, folds(bank)[0]).positions.size == 1
-
-
 def test_where_folds_have_too_few_items_to_choose_from_the_items_are_taken_as_they_are(bank):
     """All items that tell the calibration models apart: without some of these fewer do."""
     calibration = dataclasses.replace(bank.calibration, is_degenerate=bank.responses.responses.std(axis=0) == 0.0)
@@ -105,14 +106,6 @@ def test_where_folds_have_too_few_items_to_choose_from_the_items_are_taken_as_th
     assert min(sizes) < n_items
     found = estimate(bank, new_models(bank), selection=selection)
     assert found.interval_kind == "calibrated"
-
-
-def test_a_selection_of_another_bank_whose_excluded_items_are_unknown_is_taken_as_it_is(bank):
-    selection = select(bank, 12, method="anchor-irt", rng=0)
-    foreign = dataclasses.replace(selection, recipe={**selection.recipe, "excluded": ["else/1"]})
-    asked = Asked.of_past(bank, foreign)
-    as_they_are = Asked(bank, asked.observations)
-    np.testing.assert_array_equal(try_methods(asked, SPECS).values, try_methods(as_they_are, SPECS).values)
 
 
 def test_what_a_left_out_model_did_elsewhere_does_not_change_its_own_trial(bank):
@@ -143,3 +136,112 @@ def test_stacked_without_a_trial_weighs_all_alike():
     each = [estimate(bank, responses, method=member).value for member in members]
     np.testing.assert_allclose(found.value, np.mean(each, axis=0))
     assert found.interval_kind == "model-based"
+
+
+def planted(errors):
+    """A trial in which methods made these errors (n_members, n_models), in two folds."""
+    n_models = errors.shape[1]
+    truth = np.full((n_models, 4), 0.5)
+    values = truth + np.repeat(errors[:, :, None], 4, axis=2)
+    small = np.full(truth.shape, 1e-4)
+    expected = Expectations(truth, small, truth, small, truth, np.ones(truth.shape))
+    return Trial(truth, values, expected, np.arange(n_models) % 2, np.full(3, 1 / 3))
+
+
+def with_one_better(member, rng, n_models=60):
+    """Errors of methods that are all somewhat off, but one: exact for most, far off for one in 60.
+
+    Squared errors, which make the weights, fall for the others.
+    """
+    errors = 0.03 * np.sign(rng.standard_normal(n_models)) * np.ones((len(DEFAULT_MEMBERS), 1))
+    errors += 0.002 * rng.standard_normal(errors.shape)
+    errors[member] = np.where(np.arange(n_models) == 0, 0.4, 0.0)
+    return errors
+
+
+def test_the_explanation_says_the_errors_it_was_chosen_by(bank):
+    selection = select(bank, 12, method="anchor-irt", rng=0)
+    asked = Asked.of(bank, new_models(bank), selection)
+    chosen, found = choose_method(asked), try_methods(asked, DEFAULT_MEMBERS)
+    errors = {METHODS.label(spec): found.single(number).error for number, spec in enumerate(DEFAULT_MEMBERS)}
+    errors["stacked"] = found.by(Stacked()).error
+    said = dict(re.findall(r"((?:[a-z-]+)(?: \(discrepancy [\d.]+\))?) (\d+\.\d\d)", chosen.explanation))
+    assert said == {name: f"{100.0 * np.mean(np.abs(error[:, -1])):.2f}" for name, error in errors.items()}
+    assert chosen.explanation.startswith(
+        f"{METHODS.label(chosen.spec)}. Cross-validated mean errors of the overall score"
+    )
+    assert f"of {bank.n_models} past models, in points" in chosen.explanation
+
+
+def test_estimate_takes_the_choice_and_hands_the_reason_on(bank):
+    selection = select(bank, 12, method="anchor-irt", rng=0)
+    responses = new_models(bank)
+    chosen = choose_method(Asked.of(bank, responses, selection))
+    found = estimate(bank, responses, selection=selection)
+    same = estimate(bank, responses, selection=selection, method=chosen.spec)
+    assert (found.method, found.explanation) == (METHODS.label(chosen.spec), chosen.explanation)
+    assert same.explanation == ""
+    for name in ("value", "standard_error", "low", "high"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(same, name))
+
+
+@pytest.mark.parametrize("member", range(len(DEFAULT_MEMBERS)))
+def test_a_single_method_is_not_taken_for_looking_best(bank, rng, monkeypatch, member):
+    made = planted(with_one_better(member, rng))
+    monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: made)
+    assert choose_method(Asked.of(bank, new_models(bank), None)).spec == Stacked()
+
+
+def test_stacked_is_taken_where_none_is_clearly_better(bank, rng, monkeypatch):
+    made = planted(0.03 * rng.standard_normal((len(DEFAULT_MEMBERS), 60)))
+    monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: made)
+    chosen = choose_method(Asked.of(bank, new_models(bank), None))
+    assert chosen.spec == Stacked()
+    assert chosen.explanation.startswith("stacked. Cross-validated mean errors of the overall score")
+
+
+def test_methods_without_an_estimate_do_not_stand_in_the_way(bank, rng, monkeypatch):
+    errors = with_one_better(0, rng)
+    errors[2] = np.nan
+    monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: planted(errors))
+    chosen = choose_method(Asked.of(bank, new_models(bank), None))
+    assert chosen.spec == Stacked()
+    assert "nan" not in chosen.explanation
+    assert METHODS.label(DEFAULT_MEMBERS[2]) not in chosen.explanation.replace("gp-irt", "").split()
+    monkeypatch.setattr(method_trials, "try_methods", lambda *_, **__: planted(np.full(errors.shape, np.nan)))
+    nothing = choose_method(Asked.of(bank, new_models(bank), None))
+    assert nothing.spec == Stacked()
+    assert "no past model has both a score and a cross-validated estimate" in nothing.explanation
+
+
+def test_few_models_fall_back_on_gp_irt():
+    bank = small_bank(n_models=9)
+    responses = new_models(bank).take(items=np.arange(12))
+    found = estimate(bank, responses)
+    assert (found.method, found.interval_kind) == ("gp-irt", "model-based")
+    assert found.explanation.startswith("gp-irt, since 9 past models are too few")
+    expected = estimate(bank, responses, method=GPIRT(), interval="model-based")
+    for name in ("value", "standard_error", "low", "high"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+def test_models_that_cannot_be_left_out_are_not_called_too_few():
+    """One model alone tells items apart: without it there is nothing to fit to."""
+    bank = small_bank()
+    values = np.ones(bank.responses.responses.shape)
+    values[0, ::2] = 0.0
+    odd = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, responses=values))
+    found = estimate(odd, new_models(bank).take(items=np.arange(12)))
+    assert (found.method, found.interval_kind) == ("gp-irt", "model-based")
+    assert "12 past models are too unlike in what they answered" in found.explanation
+
+
+@pytest.mark.parametrize("method", ["gp-irt", "p-irt", "ridge", "stacked"])
+def test_the_error_of_a_method_that_is_named_is_told_too(bank, method):
+    selection = select(bank, 12, method="anchor-irt", rng=0)
+    found = estimate(bank, new_models(bank), selection=selection, method=method)
+    asked, spec = Asked.of(bank, new_models(bank), selection), METHODS.resolve(method)
+    expected = np.abs(try_methods(asked, spec.members).by(spec).error[:, -1])
+    assert found.cross_validated_error == pytest.approx(expected.mean())
+    plain = estimate(bank, new_models(bank), selection=selection, method=method, interval="model-based")
+    assert np.isnan(plain.cross_validated_error)

@@ -6,25 +6,26 @@ import pytest
 from itembank.errors import DataError, DataWarning
 from itembank.estimation.asked import Asked
 from itembank.estimation.estimate import estimate
+from itembank.estimation.predictions import predicted_sums, score_posterior, standard_error
+from itembank.estimation.response_summary import ResponseSummary, ScoreBasis, summarise_responses, summary_at
+from itembank.irt.bernoulli import probability
+from itembank.irt.newton import map_abilities
+from itembank.irt.parameters import AbilityPrior, ItemParameters
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.targets import ScoreTargets
 from itembank.selection.select import select
 from tests.bank.banks import make_bank
+from tests.estimation.simulated import new_models, small_bank, with_gaps
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
 
-def test_a_selection_without_weight_in_a_scenario_is_refused():
+def test_a_selection_of_other_scenarios_or_without_weight_in_one_is_refused():
     bank = make_bank()
     selection = select(bank, 6, rng=0)
     weights = np.where(np.array(selection.scenarios) == "code", 0.0, selection.weights)
     with pytest.raises(DataError, match="zero in a scenario, but are in 'code'"):
         estimate(bank, bank.responses, selection=replace(selection, weights=weights))
-
-
-def test_a_selection_of_other_scenarios_is_refused():
-    bank = make_bank()
-    selection = select(bank, 6, rng=0)
     with pytest.raises(DataError, match="scenarios of the selection must be those of bank"):
         estimate(bank, bank.responses, selection=replace(selection, scenarios=("math",) * 6))
 
@@ -71,3 +72,73 @@ def test_answers_of_other_calibration_models_are_not_made_numbers(monkeypatch):
     found = observations.answered_by_calibration_models(bank, np.array([7, 2])).responses
     assert asked == [[7, 2]]
     np.testing.assert_array_equal(found, bank.responses.responses[[7, 2], 3:9])
+
+
+def test_evidence_at_the_ability_that_is_found_is_the_evidence():
+    bank = small_bank()
+    observations = Asked.of(bank, with_gaps(new_models(bank), "scattered"), None).observations
+    found = summarise_responses(bank, observations)
+    parameters = bank.parameters.take(observations.positions)
+    abilities = map_abilities(parameters, observations.responses, bank.calibration.prior)
+    again = summary_at(ScoreBasis.of_bank(bank), observations, abilities)
+    for name in ResponseSummary.__slots__:
+        np.testing.assert_array_equal(getattr(again, name), getattr(found, name))
+
+
+def test_one_model_alone_has_the_evidence_it_has_among_others():
+    bank = small_bank()
+    observations = Asked.of(bank, new_models(bank).take(items=np.arange(12)), None).observations
+    together = summarise_responses(bank, observations)
+    alone = summarise_responses(bank, observations.take(models=np.array([2]), columns=np.arange(12)))
+    for name in ResponseSummary.__slots__:
+        np.testing.assert_allclose(getattr(alone, name)[0], getattr(together, name)[2], atol=1e-9)
+
+
+def test_another_ability_changes_what_is_predicted_and_not_what_is_known():
+    bank = small_bank()
+    observations = Asked.of(bank, new_models(bank).take(items=np.arange(12)), None).observations
+    prior = AbilityPrior(bank.calibration.prior.mean + 1.0, 0.5 * bank.calibration.prior.covariance)
+    other = map_abilities(bank.parameters.take(observations.positions), observations.responses, prior)
+    moved = summary_at(ScoreBasis.of_bank(bank), observations, other)
+    found = summarise_responses(bank, observations)
+    np.testing.assert_array_equal(moved.known, found.known)
+    assert np.all(moved.posterior_mean > found.posterior_mean)
+    assert np.all(
+        np.trace(moved.ability_covariance, axis1=1, axis2=2) < np.trace(found.ability_covariance, axis1=1, axis2=2)
+    )
+
+
+def test_moments_equal_those_of_drawn_scores(rng):
+    """Draw ability from its posterior and unseen responses given it: mean and covariance are the closed ones."""
+    n_items, n_draws = 30, 100_000
+    parameters = ItemParameters.create(rng.normal(size=(n_items, 2)), rng.normal(size=n_items))
+    scenario = np.arange(n_items) % 3
+    weights = rng.random(n_items)
+    weights /= np.bincount(scenario, weights=weights)[scenario]
+    mask = np.arange(n_items)[None] >= 6
+    theta = np.array([[0.4, -0.7]])
+    root = np.array([[0.12, 0.0], [-0.05, 0.1]])  # narrow, as in the setting the first-order formula is for
+    covariance = (root @ root.T)[None]
+    known = np.array([[0.11, 0.05, 0.17]])
+    mean, found = score_posterior(
+        known, predicted_sums(parameters, weights, scenario, 3, theta, mask=mask), covariance, np.ones(3)
+    )
+    drawn = theta + rng.standard_normal((n_draws, 2)) @ root.T
+    responses = rng.random((n_draws, n_items)) < probability(parameters, drawn)
+    onto = np.zeros((n_items, 3))
+    onto[np.arange(n_items), scenario] = weights
+    scores = known + (responses * mask) @ onto
+    np.testing.assert_allclose(mean[0], scores.mean(axis=0), atol=2e-3)
+    # entries of a covariance from 100,000 draws have a relative error of about 0.5 %; the rest is second order
+    scale = np.sqrt(np.diag(found[0]))
+    np.testing.assert_allclose(found[0] / np.outer(scale, scale), np.cov(scores.T) / np.outer(scale, scale), atol=0.02)
+
+
+def test_noise_and_distance_from_the_posterior_mean_count_in_the_error(rng):
+    parameters = ItemParameters.create(np.zeros((4, 1)), np.zeros(4))  # p = 1/2, no slope
+    sums = predicted_sums(parameters, np.full(4, 0.25), np.zeros(4, int), 1, np.zeros((1, 1)))
+    _, found = score_posterior(np.zeros((1, 1)), sums, np.ones((1, 1, 1)), np.array([0.3]))
+    assert found[0, 0, 0] == pytest.approx(0.3 * 4 * 0.25**2 * 0.25)
+    scores = 0.6 + 0.05 * rng.standard_normal(400_000)
+    expected = np.sqrt(np.mean((scores - 0.67) ** 2))
+    assert standard_error(np.array(0.67), np.array(0.6), np.array(0.0025)) == pytest.approx(expected, rel=0.01)

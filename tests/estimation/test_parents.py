@@ -41,15 +41,9 @@ def world():
 
     founders, p = born(rng.normal(size=N_FAMILIES))
     strangers, _ = born(rng.normal(size=60))
-    past = ResponseMatrix.create(
-        np.concatenate([founders, children(founders, p)[:N_WITH_CHILD]]),
-        models=pl.DataFrame(
-            {
-                "model_id": [f"founder-{k}" for k in range(N_FAMILIES)] + [f"child-{k}" for k in range(N_WITH_CHILD)],
-            }
-        ),
-    )
-    bank = bank_of(past)
+    ids = [f"founder-{k}" for k in range(N_FAMILIES)] + [f"child-{k}" for k in range(N_WITH_CHILD)]
+    answers = np.concatenate([founders, children(founders, p)[:N_WITH_CHILD]])
+    bank = bank_of(ResponseMatrix.create(answers, model_ids=ids))
 
     def new(kind, answers):
         models = pl.DataFrame({"model_id": [f"{kind}-{k}" for k in range(len(answers))]})
@@ -104,13 +98,10 @@ def test_a_named_parent_counts_more_than_others_and_a_wrong_one_is_told():
     assert "which was named" in found.explanation
 
 
-def test_a_model_of_the_bank_is_no_parent_of_itself():
+def test_a_model_of_the_bank_is_no_parent_of_itself_and_of_too_few_nothing_is_learnt():
     bank, *_ = world()
     found = estimate(bank, asked(bank.responses.take(models=np.arange(1))), parent="auto")
     assert found.parents == ("child-0",)
-
-
-def test_of_too_few_models_nothing_is_learnt():
     bank = shared_bank()
     new = new_models(bank, 2)
     usual, found = estimate(bank, new), estimate(bank, new, parent="auto")

@@ -39,19 +39,16 @@ def test_scenario_sums_add_up_each_scenarios_items(rng):
     assert [items.tolist() for items in scenario_items(index, 4)] == [[1, 3, 6], [4], [0, 2, 5], []]
 
 
-def test_sample_mean_by_hand():
+def test_means_by_hand():
     np.testing.assert_allclose(sample_mean(RESPONSES, SCENARIO, 2), [[0.5, 0.75], [np.nan, 0.5]])
-
-
-def test_weighted_mean_by_hand():
     weights = np.array([3.0, 1.0, 1.0, 2.0, 4.0])
     expected = [[0.75, (0.5 + 4.0) / 5.0], [np.nan, (0.25 + 1.5 + 2.0) / 7.0]]
     np.testing.assert_allclose(weighted_mean(RESPONSES, weights, SCENARIO, 2), expected)
-
-
-def test_weighted_mean_without_observed_weight_is_not_a_number():
     weights = np.array([0.0, 1.0, 0.0, 1.0, 1.0])
     assert np.isnan(weighted_mean(RESPONSES, weights, SCENARIO, 2)[:, 0]).all()
+    responses = np.array([[1.0, 0.0, 0.5], [1.0, np.nan, 0.0], [np.nan, np.nan, 1.0], [np.nan] * 3])
+    found = weighted_means(responses, np.array([1.0, 3.0, 0.0]))
+    np.testing.assert_array_equal(found, [0.25, 1.0, np.nan, np.nan])
 
 
 def test_predicted_sums_equal_a_loop(rng):
@@ -107,14 +104,11 @@ def test_p_irt_has_the_papers_two_forms(rng):
     assert found[0, 0] == pytest.approx(expected)
 
 
-def test_lambda_by_hand():
+def test_lambda_by_hand_and_at_its_limits():
     """b = 0.03, sigma^2 = 0.2: random n = 40 gives 0.0009 / (0.0009 + 0.005), anchors divide 0.005 by 4."""
     bias, variance, n = np.array([0.03]), np.array([0.2]), np.array([[40]])
     assert sample_share(bias, variance, n, np.array([1.0]))[0, 0] == pytest.approx(0.0009 / 0.0059)
     assert sample_share(bias, variance, n, np.array([4.0]))[0, 0] == pytest.approx(0.0009 / 0.00215)
-
-
-def test_lambda_at_its_limits():
     bias, variance = np.array([0.0, 0.1, 0.1, 0.0]), np.array([0.2, 0.0, 0.2, 0.0])
     n = np.array([[10, 10, 0, 10]])
     np.testing.assert_array_equal(sample_share(bias, variance, n, np.ones(4)), [[0.0, 1.0, 0.0, 0.0]])
@@ -131,12 +125,9 @@ def test_lambda_minimises_the_expected_squared_error(rng):
     assert grid[np.argmin(error)] == pytest.approx(share, abs=0.02)
 
 
-def test_gp_irt_mixes_and_falls_back_on_p_irt():
+def test_gp_irt_and_the_estimated_factor_by_hand():
     weighted, predicted = np.array([[0.8, np.nan]]), np.array([[0.6, 0.3]])
     np.testing.assert_allclose(gp_irt(weighted, predicted, np.array([[0.25, 0.0]])), [[0.65, 0.3]])
-
-
-def test_estimated_factor_by_hand():
     weighted = np.array([[0.5, 0.2], [0.7, np.nan], [0.4, 0.9]])
     scores = np.array([[0.6, 0.2], [0.7, 0.5], [0.6, 0.9]])
     factor = estimated_factor(weighted, scores, np.array([0.2, 0.2]), np.array([10, 5]))
@@ -153,12 +144,6 @@ def test_names_stand_for_default_specs():
     assert all(METHODS.name_of(METHODS.resolve(name)) == name for name in METHODS.kinds)
     with pytest.raises(ParameterError, match=r"must be one of 'mean', 'weighted', .*'stacked', 'auto', got 'best'"):
         METHODS.resolve("best")
-
-
-def test_weighted_means_are_over_what_was_answered():
-    responses = np.array([[1.0, 0.0, 0.5], [1.0, np.nan, 0.0], [np.nan, np.nan, 1.0], [np.nan] * 3])
-    found = weighted_means(responses, np.array([1.0, 3.0, 0.0]))
-    np.testing.assert_array_equal(found, [0.25, 1.0, np.nan, np.nan])
 
 
 UNSTACKED = [(), (PIRT(),), (PIRT(), Stacked()), (PIRT(), Auto()), (PIRT(), "gp-irt")]

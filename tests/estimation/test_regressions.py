@@ -25,15 +25,10 @@ def problem(rng, n_train=40, n_columns=12, n_targets=3, n_new=6):
 
 
 @pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
-def test_given_penalty_equals_sklearn(rng, shape):
+def test_given_penalty_and_leave_one_out_choice_equal_sklearn(rng, shape):
     train, scores, new = problem(rng, *shape)
     expected = Ridge(alpha=2.5).fit(train, scores).predict(new)
     np.testing.assert_allclose(predict_ridge(train, scores, new, penalty=2.5), expected, atol=1e-10)
-
-
-@pytest.mark.parametrize("shape", [(40, 12), (12, 40)])
-def test_leave_one_out_choice_equals_sklearn(rng, shape):
-    train, scores, new = problem(rng, *shape)
     unit = ((train - train.mean(axis=0)) ** 2).sum() / train.shape[1]
     reference = RidgeCV(alphas=unit * RELATIVE_PENALTIES, alpha_per_target=True).fit(train, scores)
     assert np.unique(reference.alpha_).size > 1  # else one penalty for all would pass
@@ -58,14 +53,11 @@ def test_drawn_to_weights_is_the_mean_under_the_normal_prior_of_coefficients(rng
     np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
-def test_one_scenario_adds_nothing_to_the_free_mean(rng):
+def test_columns_and_scenarios_that_add_nothing_are_left_out(rng):
     train, scores, new = problem(rng)
     alone = predict_ridge(train, scores, new, column_weights=np.ones(12))
     named = predict_ridge(train, scores, new, column_weights=np.ones(12), scenario_index=np.full(12, 4))
     np.testing.assert_array_equal(alone, named)
-
-
-def test_columns_without_weight_are_left_out_unless_there_are_no_others(rng):
     train, scores, new = problem(rng)
     weights = rng.uniform(0.5, 2.0, 12)
     weights[5:] = 0.0
@@ -77,16 +69,17 @@ def test_columns_without_weight_are_left_out_unless_there_are_no_others(rng):
     np.testing.assert_allclose(found[:1], rest, atol=1e-12)
 
 
-def test_with_few_models_drawing_to_weights_is_better(rng):
-    ability = rng.normal(size=(220, 1))
-    responses = (rng.random((220, 60)) < 1.0 / (1.0 + np.exp(-ability - rng.normal(size=60)))).astype(float)
+def test_drawing_to_weights_helps_few_models_and_the_choice_beats_the_largest_and_the_smallest_penalty(rng):
+    ability = rng.normal(size=(260, 1))
+    responses = (rng.random((260, 60)) < 1.0 / (1.0 + np.exp(-ability - rng.normal(size=60)))).astype(float)
     truth = 1.0 / (1.0 + np.exp(-ability))
 
-    def error(**choice):
-        found = predict_ridge(responses[:20], truth[:20], responses[20:], **choice)
-        return np.abs(found - truth[20:]).mean()
+    def error(n_models, **choice):
+        found = predict_ridge(responses[:n_models], truth[:n_models], responses[60:], **choice)
+        return np.abs(found - truth[60:]).mean()
 
-    assert error(column_weights=np.ones(60)) < 0.9 * error()
+    assert error(20, column_weights=np.ones(60)) < 0.9 * error(20)
+    assert error(60) < 0.9 * min(error(60, penalty=1e-2), error(60, penalty=1e4))
 
 
 def test_each_pattern_of_missing_items_is_its_own_regression(rng):
@@ -100,31 +93,15 @@ def test_each_pattern_of_missing_items_is_its_own_regression(rng):
         np.testing.assert_allclose(found[row], expected[0], atol=1e-10)
 
 
-def test_models_without_a_score_are_left_out_for_that_target_alone(rng):
+def test_models_without_a_score_or_answer_do_no_harm(rng):
     train, scores, new = problem(rng)
     holed = scores.copy()
     holed[:10, 1] = np.nan
     found = predict_ridge(train, holed, new)
     np.testing.assert_allclose(found[:, [0, 2]], predict_ridge(train, scores[:, [0, 2]], new), atol=1e-12)
     np.testing.assert_allclose(found[:, [1]], predict_ridge(train[10:], scores[10:, [1]], new), atol=1e-12)
-
-
-def test_nothing_answered_gives_the_mean_score(rng):
-    train, scores, new = problem(rng)
     new[2] = np.nan
     np.testing.assert_allclose(predict_ridge(train, scores, new)[2], scores.mean(axis=0))
-
-
-def test_the_choice_beats_the_largest_and_the_smallest_penalty(rng):
-    ability = rng.normal(size=(260, 1))
-    responses = (rng.random((260, 60)) < 1.0 / (1.0 + np.exp(-ability - rng.normal(size=60)))).astype(float)
-    truth = 1.0 / (1.0 + np.exp(-ability))
-    train, new = slice(0, 60), slice(60, None)
-
-    def error(**choice):
-        return np.abs(predict_ridge(responses[train], truth[train], responses[new], **choice) - truth[new]).mean()
-
-    assert error() < 0.9 * min(error(penalty=1e-2), error(penalty=1e4))
 
 
 @pytest.mark.parametrize("shape", [(30, 8), (8, 30), (8, 8)])
@@ -171,14 +148,11 @@ def test_equals_the_conditional_normal_distribution(rng, n_factors):
         np.testing.assert_allclose(found.variance[row], variance, atol=1e-12)
 
 
-def test_all_items_observed_gives_the_score_itself(rng):
+def test_all_items_observed_give_the_score_itself_and_a_column_that_nobody_answered_is_as_if_absent(rng):
     model, weights, responses = some_model(rng), np.full((14, 1), 1.0 / 14.0), rng.random((4, 14)).round()
     found = predict_factor(model, np.arange(14), weights, responses)
     np.testing.assert_allclose(found.value[:, 0], responses.mean(axis=1))
     np.testing.assert_allclose(found.variance, 0.0, atol=1e-15)
-
-
-def test_a_column_that_nobody_answered_is_as_if_absent(rng):
     model, weights, responses = some_model(rng), np.full((14, 1), 1.0 / 14.0), rng.random((4, 6))
     positions = np.array([1, 3, 4, 8, 9, 13])
     responses[:, 2] = np.nan
@@ -255,15 +229,9 @@ def test_empirical_bayes_is_the_mean_of_the_beta_posterior():
             expected[model, scenario] = stats.beta(strength * mean + right, strength * (1.0 - mean) + wrong).mean()
     np.testing.assert_allclose(found[:, :2], expected, atol=1e-12)
     np.testing.assert_allclose(found[:, 2], expected @ weights)
-
-
-def test_empirical_bayes_by_hand():
     found = predict_task_mean_eb(SCORES, NEW, scenario_index=SCENARIO, scenario_weights=np.array([0.5, 0.5]))
     np.testing.assert_allclose(found[0, :2], [(2.0 + 2.0) / 7.0, (3.0 + 3.5) / 9.0])
     np.testing.assert_allclose(found[1, :2], [(0.0 + 2.0) / 6.0, 0.7])  # nothing of the second: its mean
-
-
-def test_an_unknown_scenario_that_does_not_weigh_leaves_the_overall_score_known():
     scores = SCORES.copy()
     scores[:, 1] = np.nan
     found = predict_task_mean_eb(scores, NEW, scenario_index=SCENARIO, scenario_weights=np.array([1.0, 0.0]))
@@ -284,7 +252,7 @@ def gappy_problem(rng, n_train=30, n_new=6):
     return responses[:n_train], scores[:n_train], responses[n_train:]
 
 
-def test_additive_data_are_completed_exactly():
+def test_additive_data_are_completed_exactly_and_what_nobody_answered_by_means():
     item, model = np.array([0.2, 0.4, 0.6]), np.array([0.0, 0.1, 0.2, -0.1])
     whole = item + model[:, None]
     holed = whole.copy()
@@ -294,9 +262,6 @@ def test_additive_data_are_completed_exactly():
     np.testing.assert_array_equal(found[known], whole[known])
     mean = np.array([whole[:, 0].mean(), whole[:, 1].mean(), whole[1:, 2].mean()])
     assert found[0, 2] == pytest.approx(mean[2] + (whole[0, :2] - mean[:2]).mean())
-
-
-def test_columns_and_models_without_responses_do_no_harm():
     responses = np.array([[1.0, np.nan, 0.0], [0.0, np.nan, 1.0], [np.nan, np.nan, np.nan]])
     np.testing.assert_array_equal(completed(responses), [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.5, 0.0, 0.5]])
 

@@ -1,21 +1,27 @@
 """Trials of stages on calibration models left out."""
 
 import dataclasses
+import functools
 
 import numpy as np
+import polars as pl
 import pytest
 
 from itembank.bank.banks import CONTENT_ORDER
+from itembank.calibration.build import build_bank
+from itembank.calibration.calibration_specs import Variational
 from itembank.estimation.estimate import estimate
 from itembank.estimation.estimator_specs import PIRT, Weighted
 from itembank.estimation.folds import folds
 from itembank.estimation.method_trials import SEED, answered_in_stages, try_stages
+from itembank.numerics.parallel import one_blas_thread
 from itembank.planning.auto import first_of_stages
-from itembank.planning.select import next_stage
+from itembank.planning.select import next_stage, select
+from itembank.responses.responses import ResponseMatrix
 from itembank.selection.recipes import Recipe
 from itembank.selection.select import select_by_recipe
 from itembank.selection.selector_specs import Stratified, VOptimal
-from tests.estimation.simulated import shared_bank
+from tests.estimation.simulated import full_scores, shared_bank
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 
@@ -70,11 +76,57 @@ def test_as_many_items_are_left_out_as_new_models_left_unanswered(bank):
     assert np.mean(np.abs(thinned.single(0).error[:, -1])) > np.mean(np.abs(whole.single(0).error[:, -1]))
 
 
-def test_where_no_fold_can_follow_nothing_is_known(bank):
+def test_what_folds_cannot_follow_or_was_found_for_other_stages_is_not_taken(bank):
     found = try_stages(bank, dataclasses.replace(RECIPE, excluded=("of another bank",)), SPECS)
     assert np.isnan(found.values).all()
-
-
-def test_what_was_found_for_two_stages_is_not_taken_for_three(bank):
     two = dataclasses.replace(RECIPE, stages=(6, 9))
     assert not np.allclose(try_stages(bank, two, SPECS).values, try_stages(bank, RECIPE, SPECS).values)
+
+
+N_PAST, N_NEW, N_ITEMS, N_CHOSEN, SEEDS = 80, 60, 240, 36, range(5)
+
+
+@functools.cache
+@one_blas_thread()
+def tried(seed):
+    """Errors and coverage of new models by one batch and in two stages.
+
+    One ability rules, items are sharp and abilities far apart: an item that tells much of one model tells nothing of
+    most others.
+    """
+    rng = np.random.default_rng([seed, 9])
+    theta, difficulty = 1.5 * rng.normal(size=N_PAST + N_NEW), 1.8 * rng.normal(size=N_ITEMS)
+    slope = rng.lognormal(0.8, 0.2, N_ITEMS)
+    p = 1.0 / (1.0 + np.exp(-slope * (theta[:, None] - difficulty)))
+    responses = (rng.random(p.shape) < p).astype(float)
+    items = pl.DataFrame({"item_id": [f"i{i}" for i in range(N_ITEMS)], "scenario": ["all"] * N_ITEMS})
+    past, new = (
+        ResponseMatrix.create(rows, model_ids=[f"{kind} {row}" for row in range(len(rows))], items=items)
+        for kind, rows in (("past", responses[:N_PAST]), ("new", responses[N_PAST:]))
+    )
+    bank = build_bank(past, Variational(item_model="2pl", n_dims=1), rng=0)
+    batch, routing = (select(bank, N_CHOSEN, method="v-optimal", stages=stages, rng=0) for stages in (1, 2))
+    truth = full_scores(bank, new)[:, -1]
+    of_batch = estimate(bank, new.take(items=new.item_indices(batch.item_ids)), selection=batch)
+    errors, held = [np.abs(of_batch.value[:, -1] - truth)], []
+    in_stages = np.zeros(N_NEW)
+    for row in range(N_NEW):
+        model = new.take(models=np.array([row]))
+        found = estimate(bank, model, selection=next_stage(bank, routing, model))
+        in_stages[row] = abs(found.value[0, -1] - truth[row])
+        held.append(found.low[0, -1] <= truth[row] <= found.high[0, -1])
+    return np.stack([*errors, in_stages]), np.array(held)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
+def test_two_stages_come_closer_than_one_batch_where_one_ability_rules():
+    errors = np.concatenate([tried(seed)[0] for seed in SEEDS], axis=1).mean(axis=1)
+    assert errors[1] < 0.85 * errors[0]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("all_folds")
+def test_intervals_after_two_stages_hold_as_often_as_they_say():
+    held = np.concatenate([tried(seed)[1] for seed in SEEDS])
+    assert 0.92 < held.mean() < 0.998

@@ -103,11 +103,15 @@ def test_the_answer_is_the_last_json_on_standard_output(said, response, costs):
     assert (answer.failed, answer.response, dict(answer.costs)) == (False, response, costs), answer.reason
 
 
-def test_counts_of_trials_and_failures_are_answers_too():
+def test_counts_of_trials_and_failures_are_answers_too_and_costs_of_a_failed_run_count():
     answer = items_of('echo \'{"n_correct": 3, "n_trials": 4}\'', uses_shell=True)(HOSTILE[0])
     assert (answer.n_correct, answer.n_trials) == (3, 4)
     answer = items_of('echo \'{"failed": true, "reason": "refused"}\'', uses_shell=True)(HOSTILE[0])
     assert (answer.failed, answer.again, answer.reason) == (True, False, "refused")
+    command = 'echo \'{"response": 1, "costs": {"cost_usd": 2}}\'; exit 1'
+    assert items_of(command, uses_shell=True)(HOSTILE[0]).costs == {"cost_usd": 2.0}
+    command = 'echo \'{"costs": {"cost_usd": -1}}\'; exit 1'
+    assert items_of(command, uses_shell=True)(HOSTILE[0]).costs == {}
 
 
 @pytest.mark.parametrize(
@@ -135,13 +139,6 @@ def test_what_is_no_answer_is_a_failure_and_not_a_zero(command, reason):
     assert (answer.failed, answer.again, answer.response) == (True, True, None)
     assert reason in answer.reason
     assert len(answer.reason) < 250
-
-
-def test_costs_of_a_failed_run_count():
-    command = 'echo \'{"response": 1, "costs": {"cost_usd": 2}}\'; exit 1'
-    assert items_of(command, uses_shell=True)(HOSTILE[0]).costs == {"cost_usd": 2.0}
-    command = 'echo \'{"costs": {"cost_usd": -1}}\'; exit 1'
-    assert items_of(command, uses_shell=True)(HOSTILE[0]).costs == {}
 
 
 def test_an_id_that_no_argument_can_hold_is_refused_by_the_system():

@@ -146,10 +146,16 @@ def test_an_item_is_asked_again_as_often_as_wanted_and_then_skipped(drive_sessio
     assert session.n_items == 5
 
 
-def test_a_failure_for_good_is_not_asked_again():
+def test_a_failure_for_good_is_not_asked_again_and_unknown_units_end_the_run():
     session, outcomes = session_of(5), iter([{"failed": True, "reason": "refused"}, *[1.0] * 5])
     drive(session, lambda item: next(outcomes), 1, retries=5)
     assert [event.reason for event in session.history if isinstance(event, Failed)] == ["refused"]
+    session = session_of(3)
+    with pytest.raises(DataError, match="'joules'"):
+        drive(session, lambda item: {"response": 1, "costs": {"joules": 3}}, 1)
+    assert (session.n_items, len(session.pending)) == (0, 1)
+    drive(session, lambda item: {"response": 1, "costs": {"joules": 3}}, 1, new_units=True)
+    assert session.costs == {"joules": 9.0}
 
 
 @WAYS
@@ -186,15 +192,6 @@ def test_what_runs_when_the_run_ends_is_waited_for_and_told():
     with pytest.raises(RunError):
         drive(session, run_item, 2, max_failures=3, on_interrupt=has_failed.set)
     assert list(session.told) == first
-
-
-def test_unknown_units_end_the_run():
-    session = session_of(3)
-    with pytest.raises(DataError, match="'joules'"):
-        drive(session, lambda item: {"response": 1, "costs": {"joules": 3}}, 1)
-    assert (session.n_items, len(session.pending)) == (0, 1)
-    drive(session, lambda item: {"response": 1, "costs": {"joules": 3}}, 1, new_units=True)
-    assert session.costs == {"joules": 9.0}
 
 
 @pytest.fixture

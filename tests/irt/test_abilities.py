@@ -3,6 +3,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from itembank.irt.abilities import expected_difficulties
+from itembank.irt.binarise import apply_thresholds
 
 SLOPE, INTERCEPT = np.array([1.2, 0.3, -0.05]), np.array([0.7, -0.4, 1.1])
 ROOTS = np.array([[[0.1, 0.0], [0.05, 0.2]], [[0.3, 0.0], [-0.1, 0.3]], [[0.2, 0.0], [0.1, 0.1]]])
@@ -38,3 +39,13 @@ def test_they_move_with_the_scale_of_ability():
     after = expected_difficulties(moved[:, 0], moved[:, 1], change @ COVARIANCE @ change.T)
     np.testing.assert_allclose(after.value, scale * before.value + shift, atol=1e-12)
     np.testing.assert_allclose(after.standard_error, scale * before.standard_error, rtol=1e-12)
+
+
+def test_a_response_at_the_threshold_counts_as_right_and_missing_stays_missing():
+    binary = apply_thresholds(np.array([[0.49, 0.5, 0.51]]), np.full(3, 0.5))
+    np.testing.assert_array_equal(binary, [[0.0, 1.0, 1.0]])
+    responses = np.array([[np.nan, 0.3, 0.3], [0.9, np.nan, 0.1]])
+    binary = apply_thresholds(responses, np.array([0.5, np.nan, 0.2]))
+    np.testing.assert_array_equal(binary, [[np.nan, 0.3, 1.0], [1.0, np.nan, 0.0]])
+    assert responses[0, 1] == 0.3
+    assert np.isnan(responses[0, 0])

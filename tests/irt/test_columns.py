@@ -36,31 +36,23 @@ def in_parts(responses, reads=None):
 
 
 @pytest.mark.parametrize("change", [np.copy, some_missing])
-def test_a_fit_to_parts_is_that_to_the_whole(answers, change):
-    responses = change(answers)
+def test_fits_and_shifts_of_parts_are_those_of_the_whole(answers, change):
+    responses, groups = change(answers), np.zeros(50, dtype=np.int64)
     whole, parts = fit_factor_model(responses), fit_factor_model(in_parts(responses))
     assert whole.n_factors > 0
     assert_allclose(parts.mean, whole.mean, atol=1e-12)
     assert_allclose(parts.noise, whole.noise, atol=1e-6)
     assert_allclose(parts.loadings @ parts.loadings.T, whole.loadings @ whole.loadings.T, atol=1e-6)
-
-
-@pytest.mark.parametrize("change", [np.copy, some_missing])
-def test_shifts_measured_on_parts_are_those_measured_on_the_whole(answers, change):
-    responses, groups = change(answers), np.zeros(50, dtype=np.int64)
     whole = measure_discrepancy(responses, groups, subgroups=np.arange(50) // 10)
     parts = measure_discrepancy(in_parts(responses), groups, subgroups=np.arange(50) // 10)
     assert whole.level + whole.subgroup > 0.01
     assert_allclose([parts.level, parts.subgroup], [whole.level, whole.subgroup], atol=1e-6)
 
 
-def test_never_more_than_some_items_are_read(answers):
+def test_never_more_than_some_items_are_read_and_models_in_the_order_asked_for(answers):
     reads = []
     fit_factor_model(in_parts(some_missing(answers), reads))
     assert {place.stop - place.start for place in reads} == {WIDTH, 50 % WIDTH}
-
-
-def test_models_of_parts_are_taken_in_the_order_asked_for(answers):
     rows = np.array([5, 2, 30])
     found = np.hstack([part for _, part in in_parts(answers).of_models(rows).parts()])
     np.testing.assert_array_equal(found, answers[rows])

@@ -15,20 +15,18 @@ def added(model):
     return loadings @ loadings.T
 
 
-def test_without_a_scale_nothing_changes():
-    assert with_discrepancy(MODEL, GROUPS, Discrepancy(0.0)) is MODEL
-
-
 def test_items_of_a_group_and_of_like_difficulty_move_together():
+    assert with_discrepancy(MODEL, GROUPS, Discrepancy(0.0)) is MODEL
     covariance = added(MODEL)
     order = np.argsort(MODEL.mean[:100])
     easiest, hardest, next_easiest = order[-1], order[0], order[-2]
     assert covariance[easiest, next_easiest] > covariance[easiest, hardest] >= 0.2**2 - 1e-12
     assert np.all(covariance[:100, 100:] == 0.0)
-
-
-def test_a_small_group_moves_as_one():
     assert_allclose(added(MODEL)[100:, 100:], 0.2**2)
+    subgroups = np.arange(105) // 21
+    changed = with_discrepancy(MODEL, GROUPS, Discrepancy(0.0, 0.3), subgroups=subgroups)
+    extra = changed.loadings[:, 2:] @ changed.loadings[:, 2:].T
+    assert_allclose(extra, 0.09 * (subgroups[:, None] == subgroups))
 
 
 def test_the_past_stays_as_it_was():
@@ -49,13 +47,6 @@ def test_a_model_beyond_the_past_is_followed(scale):
         predicted[label] = (each.mean + factors @ each.loadings.T).mean()
     assert predicted["past"] < 0.12
     assert predicted["open"] > 0.7
-
-
-def test_subgroups_move_as_one():
-    subgroups = np.arange(105) // 21
-    changed = with_discrepancy(MODEL, GROUPS, Discrepancy(0.0, 0.3), subgroups=subgroups)
-    extra = changed.loadings[:, 2:] @ changed.loadings[:, 2:].T
-    assert_allclose(extra, 0.09 * (subgroups[:, None] == subgroups))
 
 
 def shifted_responses(n_models, level, seed=0, n_subgroups=30):
@@ -79,19 +70,13 @@ def test_measures_the_shifts_of_subgroups(level):
     assert_allclose(np.sqrt(found), level, rtol=0.2)
 
 
-def test_measures_none_where_there_is_none():
+def test_measures_none_where_there_is_none_too_few_models_nothing_and_missing_responses_no_matter():
     responses, subgroups = shifted_responses(200, 0.0)
     found = measure_discrepancy(responses, np.zeros(300, int), subgroups=subgroups)
     assert found.level < 0.012
     assert found.subgroup < 0.025
-
-
-def test_too_few_models_measure_nothing():
     responses, _ = shifted_responses(6, 0.1)
     assert measure_discrepancy(responses, np.zeros(300, int)) == Discrepancy(0.0)
-
-
-def test_missing_responses_do_not_hinder_the_measurement():
     responses, subgroups = shifted_responses(30, 0.12)
     holes = np.where(np.random.default_rng(1).random(responses.shape) < 0.1, np.nan, responses)
     found = measure_discrepancy(holes, np.zeros(300, int), subgroups=subgroups)

@@ -3,6 +3,7 @@ import pytest
 from scipy.integrate import quad
 
 from itembank.errors import ParameterError
+from itembank.irt.ability_specs import METHODS, ExpectedAPosteriori
 from itembank.irt.expected_abilities import eap_abilities
 from itembank.irt.newton import map_abilities
 from itembank.irt.parameters import AbilityPrior, ItemParameters
@@ -77,3 +78,18 @@ def test_more_than_two_dimensions_are_refused(rng):
     parameters, responses = simulate(rng, 3, 10, 3)
     with pytest.raises(ParameterError, match="one or two abilities, got 3"):
         eap_abilities(parameters, responses, AbilityPrior.standard(3))
+
+
+def test_short_names_and_specs_are_equal_and_unknown_ones_refused():
+    for name, kind in METHODS.kinds.items():
+        spec = METHODS.resolve(name)
+        assert isinstance(spec, kind)
+        assert METHODS.resolve(spec) is spec
+    with pytest.raises(ParameterError, match=r"one of 'ml', 'map', 'eap', 'wle', got 'mle'"):
+        METHODS.resolve("mle")
+
+
+@pytest.mark.parametrize("options", [{"n_quadrature": 1}, {"bounds": (3.0, 3.0)}, {"bounds": (4.0, -4.0)}])
+def test_impossible_grids_are_refused(options):
+    with pytest.raises(ParameterError, match=next(iter(options))):
+        ExpectedAPosteriori(**options)

@@ -111,7 +111,7 @@ def test_beta_binomial_information_is_the_expected_curvature(n, precision, asymp
     np.testing.assert_allclose(information, np.sum(mass * curvature, axis=0), rtol=3e-6, atol=1e-9)
 
 
-def test_beta_binomial_is_scipys_but_for_the_coefficient():
+def test_beta_and_beta_binomial_are_scipys_but_for_the_coefficient():
     k, n, precision = np.arange(13)[:, None], 12, 4.0
     p = 1.0 / (1.0 + np.exp(-X))
     ours = beta_binomial.log_likelihood_terms(X, k / n, np.array(precision), np.array(12.0))
@@ -119,11 +119,7 @@ def test_beta_binomial_is_scipys_but_for_the_coefficient():
     np.testing.assert_allclose(
         ours + coefficient, betabinom.logpmf(k, n, p * precision, (1 - p) * precision), rtol=1e-11, atol=1e-12
     )
-
-
-def test_beta_is_scipys_density():
     y, precision = np.array([[0.02], [0.5], [0.9]]), 8.0
-    p = 1.0 / (1.0 + np.exp(-X))
     ours = beta.log_likelihood_terms(X, y, np.array(precision))
     np.testing.assert_allclose(ours, beta_distribution.logpdf(y, p * precision, (1 - p) * precision), rtol=1e-12)
 
@@ -149,15 +145,12 @@ def test_one_beta_binomial_trial_is_bernoulli(precision, asymptotes):
     np.testing.assert_array_equal(one.information_weights(X), other.information_weights(X))
 
 
-def test_no_trial_says_nothing():
+def test_no_trial_says_nothing_and_more_add_information_up_to_that_of_the_probability_itself():
     terms = model("beta-binomial", 3.0, None).likelihood_terms(X, np.array(0.0), np.array(0.0))
     for term in terms:
         np.testing.assert_array_equal(term, 0.0)
     weights = beta_binomial.information_weights(X, np.array(3.0), np.array(0.0))
     np.testing.assert_array_equal(weights, 0.0)
-
-
-def test_trials_add_information_up_to_that_of_the_probability_itself():
     n = np.array([1.0, 2.0, 10.0, 200.0, 1e4, 1e6, 1e9])[:, None]
     information = beta_binomial.information_weights(X, np.array(6.0), n)
     assert np.all(np.diff(information, axis=0) > 0.0)

@@ -279,9 +279,7 @@ def test_the_answer_does_not_depend_on_the_ability_scale(family, method):
     prior, spec = AbilityPrior.standard(1), METHODS.resolve(method)
     here = abilities_of(parameters, responses, prior, spec, n_trials=n_trials)
     moved = dataclasses.replace(
-        parameters,
-        loadings=parameters.loadings / 2.5,
-        intercept=parameters.intercept + parameters.loadings[:, 0] / 2.5,
+        parameters, loadings=parameters.loadings / 2.5, intercept=parameters.intercept + parameters.loadings[:, 0] / 2.5
     )
     there = abilities_of(moved, responses, AbilityPrior(np.array([-1.0]), np.array([[6.25]])), spec, n_trials=n_trials)
     np.testing.assert_allclose(there.theta, 2.5 * here.theta - 1.0, rtol=1e-6, atol=1e-6)

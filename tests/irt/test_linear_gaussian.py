@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from itembank.irt.linear_gaussian import FactorModel, factor_posterior, fit_factor_model
+from itembank.estimation.regressions import predict_factor
+from itembank.irt.linear_gaussian import (
+    FactorModel,
+    factor_posterior,
+    fit_factor_model,
+    group_residuals,
+    item_residuals,
+    successive_residuals,
+)
 
 
 def simulated(rng, n_models, n_items, n_factors, noise=0.05):
@@ -24,7 +32,7 @@ def test_the_posterior_is_that_of_dense_gaussian_conditioning(n_factors):
     assert_allclose(found.covariance, np.eye(n_factors) - own.T @ inverse @ own, atol=1e-12)
 
 
-def test_finds_the_factors_it_was_given():
+def test_finds_the_factors_it_was_given_and_none_in_noise():
     rng = np.random.default_rng(1)
     responses, loadings = simulated(rng, 300, 400, 3)
     model = fit_factor_model(responses)
@@ -32,6 +40,8 @@ def test_finds_the_factors_it_was_given():
     true = loadings @ loadings.T
     assert np.linalg.norm(model.loadings @ model.loadings.T - true) < 0.25 * np.linalg.norm(true)
     assert_allclose(model.noise.mean(), 0.05, rtol=0.05)
+    rng = np.random.default_rng(3)
+    assert fit_factor_model(rng.normal(size=(80, 300))).n_factors <= 2
 
 
 def test_the_strength_of_the_factors_is_not_inflated_where_models_are_few():
@@ -56,16 +66,14 @@ def test_a_factor_has_its_variance_times_the_squared_cosine_between_its_vector_a
     assert np.mean(found) == pytest.approx(np.mean(expected), abs=0.25)
 
 
-def test_another_unit_of_the_responses_changes_the_unit_of_the_factors_alone():
+def test_fifty_factors_are_the_most_and_another_unit_changes_theirs_alone():
+    responses, _ = simulated(np.random.default_rng(10), 150, 160, 60, noise=1e-4)
+    assert fit_factor_model(responses).n_factors == 50
+    assert fit_factor_model(responses, n_factors=55).n_factors == 55
     responses, _ = simulated(np.random.default_rng(5), 40, 300, 2)
     one, ten = fit_factor_model(responses), fit_factor_model(10.0 * responses)
     assert_allclose(np.sum(ten.loadings**2), 100.0 * np.sum(one.loadings**2), rtol=1e-9)
     assert_allclose(ten.noise, 100.0 * one.noise, rtol=1e-9)
-
-
-def test_pure_noise_has_no_factors():
-    rng = np.random.default_rng(3)
-    assert fit_factor_model(rng.normal(size=(80, 300))).n_factors <= 2
 
 
 @pytest.mark.parametrize("n_factors", ["auto", 0])
@@ -75,12 +83,6 @@ def test_without_spread_or_without_factors_there_is_only_noise(n_factors):
     assert model.loadings.shape == (4, 0)
     assert_allclose(model.mean, responses.mean(axis=0))
     assert_allclose(model.noise, np.maximum(responses.var(axis=0, ddof=1), np.finfo(np.float64).tiny))
-
-
-def test_fifty_factors_are_the_most():
-    responses, _ = simulated(np.random.default_rng(10), 150, 160, 60, noise=1e-4)
-    assert fit_factor_model(responses).n_factors == 50
-    assert fit_factor_model(responses, n_factors=55).n_factors == 55
 
 
 @pytest.mark.parametrize("n_models", [1, 2, 3])
@@ -99,9 +101,6 @@ def test_missing_responses_hardly_change_the_fit():
     assert_allclose(holed.noise.mean(), whole.noise.mean(), rtol=0.1)
     true, found = whole.loadings @ whole.loadings.T, holed.loadings @ holed.loadings.T
     assert np.linalg.norm(found - true) < 0.3 * np.linalg.norm(true)
-
-
-def test_an_item_nobody_answered_is_survived():
     rng = np.random.default_rng(6)
     responses, _ = simulated(rng, 50, 40, 1)
     responses[:, 7] = np.nan
@@ -132,3 +131,52 @@ def test_incomplete_models_make_the_fit_better(fraction):
         distances.append([np.linalg.norm(model.loadings @ model.loadings.T - true) for model in models])
     alone, beside = np.mean(distances, axis=0)
     assert beside < 0.9 * alone
+
+
+@pytest.fixture
+def model(rng):
+    return FactorModel(rng.random(12), rng.normal(size=(12, 3)), rng.uniform(0.1, 1.0, 12))
+
+
+ITEMS = np.array([7, 1, 11, 4, 0])
+
+
+@pytest.fixture
+def answers(rng):
+    return rng.random((4, ITEMS.size))
+
+
+def given(model, wanted, known, values):
+    """Mean and covariance of some items given the values (n_models, n_known) of others, by the dense matrix."""
+    covariance = model.loadings @ model.loadings.T + np.diag(model.noise)
+    gain = covariance[np.ix_(wanted, known)] @ np.linalg.inv(covariance[np.ix_(known, known)])
+    mean = model.mean[wanted] + (values - model.mean[known]) @ gain.T
+    return mean, covariance[np.ix_(wanted, wanted)] - gain @ covariance[np.ix_(known, wanted)]
+
+
+def test_an_items_and_a_groups_residual_are_what_leaving_answers_out_gives(model, answers):
+    residual, variance = item_residuals(model, ITEMS, answers)
+    for column in range(ITEMS.size):
+        others = np.delete(np.arange(ITEMS.size), column)
+        mean, covariance = given(model, ITEMS[[column]], ITEMS[others], answers[:, others])
+        assert_allclose(residual[:, column], answers[:, column] - mean[:, 0], atol=1e-12)
+        assert_allclose(variance[column], covariance[0, 0])
+    group, reference = np.array([0, 3]), np.array([1, 4])
+    residual, variance = group_residuals(model, ITEMS, answers, group, reference)
+    mean, covariance = given(model, ITEMS[group], ITEMS[reference], answers[:, reference])
+    assert_allclose(residual, answers[:, group].mean(axis=1) - mean.mean(axis=1), atol=1e-12)
+    assert_allclose(variance, covariance.mean())
+    model = FactorModel(np.full(12, 0.5), np.zeros((12, 0)), np.full(12, 0.25))
+    residual, variance = item_residuals(model, ITEMS, answers)
+    assert_allclose(residual, answers - 0.5)
+    assert_allclose(variance, 0.25)
+    assert_allclose(successive_residuals(model, ITEMS, answers), (answers - 0.5) / 0.5)
+
+
+def test_successive_residuals_are_those_given_all_answers_before_and_make_up_the_misfit(model, answers):
+    found = successive_residuals(model, ITEMS, answers)
+    for t in range(1, ITEMS.size):
+        mean, covariance = given(model, ITEMS[[t]], ITEMS[:t], answers[:, :t])
+        assert_allclose(found[:, t], (answers[:, t] - mean[:, 0]) / np.sqrt(covariance[0, 0]), atol=1e-12)
+    misfit = predict_factor(model, ITEMS, np.ones((12, 1)), answers).misfit
+    assert_allclose(np.mean(found**2, axis=1), misfit)

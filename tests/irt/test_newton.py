@@ -18,15 +18,12 @@ def test_gradient_of_the_log_posterior_is_zero(rng, lower):
     np.testing.assert_allclose(score_function(parameters, found.theta, responses), pull, atol=1e-10)
 
 
-def test_a_flat_prior_gives_maximum_likelihood(rng):
+def test_a_flat_prior_gives_maximum_likelihood_and_the_start_does_not_matter(rng):
     parameters, responses = simulate(rng, 30, 60, 2)
     flat = AbilityPrior(np.zeros(2), 1e12 * np.eye(2))
     np.testing.assert_allclose(
         map_abilities(parameters, responses, flat).theta, ml_abilities(parameters, responses).theta, atol=1e-9
     )
-
-
-def test_start_does_not_matter(rng):
     parameters, responses = simulate(rng, 10, 40, 3)
     prior = AbilityPrior.standard(3)
     start = 5.0 * rng.normal(size=(10, 3))
@@ -57,12 +54,17 @@ def test_of_two_modes_the_higher_is_found():
     assert modes == {True, False}
 
 
-def test_one_item_with_a_closed_form():
+def test_one_item_with_a_closed_form_and_curves_with_a_chance_to_guess():
     # Ten copies of an item answered right k times: sigmoid(theta) = k / 10 but for the prior's pull.
     parameters = ItemParameters.create(np.ones((10, 1)), np.zeros(10))
     responses = (np.arange(10) < 7).astype(float)[None]
     theta = map_abilities(parameters, responses, AbilityPrior.standard(1)).theta[0, 0]
     assert 7.0 - 10.0 * expit(theta) == pytest.approx(theta, abs=1e-12)
+    slopes = np.ones((2, 1))
+    assert can_stand_side_by_side(ResponseModel.of(ItemParameters.create(slopes, np.zeros(2))))
+    assert not can_stand_side_by_side(ResponseModel.of(ItemParameters.create(slopes, np.zeros(2), 0.2)))
+    graded = ItemParameters.create(slopes, np.zeros(2), family="beta", precision=np.ones(2))
+    assert not can_stand_side_by_side(ResponseModel.of(graded))
 
 
 @pytest.mark.parametrize("lower", [0.0, 0.25])
@@ -105,11 +107,7 @@ def test_each_model_has_the_ability_that_it_has_alone(rng, n_dims, n_answers):
     responses[3] = 1.0  # all right: the prior alone keeps the ability finite
     prior = AbilityPrior(rng.normal(size=n_dims), 0.5 * np.eye(n_dims))
     found = map_side_by_side(
-        parameters.loadings[positions],
-        parameters.intercept[positions],
-        responses,
-        ResponseModel.of(parameters),
-        prior,
+        parameters.loadings[positions], parameters.intercept[positions], responses, ResponseModel.of(parameters), prior
     )
     assert found.converged.all()
     for row in range(5):
@@ -118,11 +116,3 @@ def test_each_model_has_the_ability_that_it_has_alone(rng, n_dims, n_answers):
         np.testing.assert_allclose(one.theta, alone.theta, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(one.covariance, alone.covariance, rtol=1e-12)
         assert (one.method, one.n_models) == ("map", 1)
-
-
-def test_curves_with_a_chance_to_guess_stand_alone():
-    slopes = np.ones((2, 1))
-    assert can_stand_side_by_side(ResponseModel.of(ItemParameters.create(slopes, np.zeros(2))))
-    assert not can_stand_side_by_side(ResponseModel.of(ItemParameters.create(slopes, np.zeros(2), 0.2)))
-    graded = ItemParameters.create(slopes, np.zeros(2), family="beta", precision=np.ones(2))
-    assert not can_stand_side_by_side(ResponseModel.of(graded))

@@ -9,14 +9,11 @@ from tests.living.test_descendants import with_intercepts, with_items, with_mode
 from tests.living.test_overlay import REST, part
 
 
-def test_a_bank_does_not_differ_from_itself():
+def test_a_bank_does_not_differ_from_itself_and_without_common_items_no_scale_is_the_same():
     bank = named_bank(with_extras=True)
     found = diff(bank, restore(retire(bank, ["math/0"], reason="bad"), ["math/0"], reason="good"))
     assert found.rows() == []
     assert (found.is_same_score, found.is_same_scale, found.is_descendant) == (True, True, True)
-
-
-def test_without_common_items_nothing_says_that_scales_are_the_same():
     bank = measured_bank()
     assert not diff(*(part(bank, items, np.arange(5)) for items in (np.arange(10), REST))).is_same_scale
 

@@ -94,26 +94,9 @@ def test_history_says_what_came_and_went():
     assert last.history.ancestors[0] == bank.bank_id
 
 
-def test_targets_of_a_bank_that_gets_its_name_late_are_named_after_the_versions_that_first_gave_them():
+def test_targets_are_named_after_the_versions_that_first_gave_them_and_labels_follow_it():
     bank = retire(dataclasses.replace(named_bank(), history=None), ["math/0"], reason="bad")
     assert note(bank, "now it has one", name="late").target_id == "late@2"
-
-
-def test_items_must_stay_in_their_order():
-    bank = named_bank()
-    turned = dataclasses.replace(bank, responses=bank.responses.take(items=np.arange(30)[::-1]))
-    with pytest.raises(DataError, match="must begin with those of its parent"):
-        descendant(bank, turned, Operation("turn"))
-
-
-def test_a_name_must_fit_a_file_and_an_id():
-    with pytest.raises(ParameterError, match="a name must begin with a letter or digit"):
-        note(named_bank(), "x", name="../quiz")
-    with pytest.raises(ParameterError, match="a target's name must be new, got 'quiz@1-clean'"):
-        retire(retire(named_bank(), ["math/0"], reason="x", label="clean"), ["code/1"], reason="x", label="clean")
-
-
-def test_a_label_follows_the_version_of_the_score_before():
     bank = retire(named_bank("mmlu-pro"), ["math/0"], reason="bad", label="clean")
     assert bank.target_id == "mmlu-pro@1-clean"
     assert retire(bank, ["code/1"], reason="bad", label="cleaner").target_id == "mmlu-pro@1-cleaner"
@@ -123,5 +106,13 @@ def test_a_label_follows_the_version_of_the_score_before():
         retire(bank, ["code/1"], reason="bad", status="suspect", label="odd")
 
 
-def test_numbers_of_versions():
+def test_items_must_stay_in_their_order_and_names_fit_a_file():
+    bank = named_bank()
+    turned = dataclasses.replace(bank, responses=bank.responses.take(items=np.arange(30)[::-1]))
+    with pytest.raises(DataError, match="must begin with those of its parent"):
+        descendant(bank, turned, Operation("turn"))
+    with pytest.raises(ParameterError, match="a name must begin with a letter or digit"):
+        note(named_bank(), "x", name="../quiz")
+    with pytest.raises(ParameterError, match="a target's name must be new, got 'quiz@1-clean'"):
+        retire(retire(named_bank(), ["math/0"], reason="x", label="clean"), ["code/1"], reason="x", label="clean")
     assert [bumped("1.2.3", part) for part in ("major", "minor", "patch")] == ["2.0.0", "1.3.0", "1.2.4"]

@@ -45,6 +45,11 @@ def test_points_in_many_dimensions_have_the_moments_of_the_normal_approximation(
     mode = map_abilities(data.old, data.old_responses, data.prior)
     np.testing.assert_allclose(nodes.mean, mode.theta, atol=1e-12)
     np.testing.assert_allclose(nodes.covariance, mode.covariance, atol=1e-12)
+    points, log_weights = standard_points(5)
+    np.testing.assert_allclose(points.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(points.T @ points / len(points), np.eye(5), atol=1e-12)
+    assert np.mean(points**4) == pytest.approx(3.0, abs=0.3)
+    np.testing.assert_allclose(log_weights, 0.5 * np.sum(points**2, axis=1))
 
 
 POPULATION = AbilityPrior(np.array([1.0, 0.3]), np.array([[0.3, 0.1], [0.1, 1.2]]))
@@ -74,14 +79,6 @@ def test_moments_are_those_of_a_fine_grid(rng):
         np.testing.assert_allclose(found.mean[item], mean, atol=0.01)
         covariance = (points - mean).T @ ((points - mean) * weights[:, None])
         np.testing.assert_allclose(found.covariance[item], covariance, atol=0.02)
-
-
-def test_many_dimensions_have_points_of_a_standard_normal():
-    points, log_weights = standard_points(5)
-    np.testing.assert_allclose(points.mean(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(points.T @ points / len(points), np.eye(5), atol=1e-12)
-    assert np.mean(points**4) == pytest.approx(3.0, abs=0.3)
-    np.testing.assert_allclose(log_weights, 0.5 * np.sum(points**2, axis=1))
 
 
 def test_counts_and_missing_answers_weigh_as_single_answers_do(rng):

@@ -99,7 +99,7 @@ def test_added_items_are_linked_and_the_old_score_stays_known(bank, tmp_path):
     np.testing.assert_array_equal(load_bank(tmp_path / "bank").parameters.intercept, grown.parameters.intercept)
 
 
-def test_items_on_trial_do_not_count_yet(bank):
+def test_items_on_trial_do_not_count_yet_and_retired_ones_link_too(bank):
     responses, _ = linking(bank)
     grown = add_items(bank, responses, status="field-test")
     assert grown.item_ids == bank.item_ids
@@ -108,11 +108,7 @@ def test_items_on_trial_do_not_count_yet(bank):
     assert grown.version == "1.1.0"
     with pytest.raises(ParameterError, match="status must be one of"):
         add_items(bank, responses, status="new")
-
-
-def test_items_are_linked_to_retired_ones_too(bank):
     smaller = retire(bank, bank.item_ids[:5], reason="wrong key")
-    responses, _ = linking(bank)
     grown = add_items(smaller, responses)
     assert grown.n_items == 47
     assert grown.whole.n_items == 52
@@ -132,7 +128,14 @@ def test_difficulties_follow_models_that_found_items_easier(bank):
         recalibrate(newer)
 
 
-def test_banks_without_errors_of_items_keep_their_difficulties(bank):
+def test_information_about_intercepts_is_added_unless_errors_of_items_are_unknown(rng, bank):
+    covariance, information = covariance_of(rng, 4), np.array([0.0, 1.0, 5.0, 100.0])
+    expected = np.linalg.inv(covariance)
+    expected[:, 1, 1] += information
+    np.testing.assert_allclose(updated_covariance(covariance, information), np.linalg.inv(expected))
+    data, _, _ = linking_data(rng, n_models=10, n_old=20)
+    found, _ = update_intercepts(data.old, np.tile(1e-8 * np.eye(2), (20, 1, 1)), data.old_responses, data.prior)
+    assert found == pytest.approx(data.old.intercept, abs=1e-5)
     covariance = np.full_like(bank.calibration.item_covariance, np.nan)
     blind = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, item_covariance=covariance))
     with pytest.raises(DataError, match="gave none"):
@@ -173,16 +176,3 @@ def test_the_mode_has_no_slope(rng):
     step = 1e-5
     slope = (objective(found + step) - objective(found - step)) / (2.0 * step)
     np.testing.assert_allclose(slope, 0.0, atol=1e-4)
-
-
-def test_information_about_intercepts_is_added_to_the_precision(rng):
-    covariance, information = covariance_of(rng, 4), np.array([0.0, 1.0, 5.0, 100.0])
-    expected = np.linalg.inv(covariance)
-    expected[:, 1, 1] += information
-    np.testing.assert_allclose(updated_covariance(covariance, information), np.linalg.inv(expected))
-
-
-def test_what_is_known_well_hardly_moves(rng):
-    data, _, _ = linking_data(rng, n_models=10, n_old=20)
-    found, _ = update_intercepts(data.old, np.tile(1e-8 * np.eye(2), (20, 1, 1)), data.old_responses, data.prior)
-    assert found == pytest.approx(data.old.intercept, abs=1e-5)

@@ -114,7 +114,7 @@ def test_models_with_too_few_old_answers_do_not_link(bank):
     assert linked.model_ids == ("link-0", "link-1", "link-2", "link-3", "link-4")
 
 
-def test_items_without_answers_and_answers_without_new_items_are_refused(bank):
+def test_what_cannot_be_linked_is_refused(bank):
     responses, _ = linking(bank)
     values = responses.responses.copy()
     values[:, -1] = np.nan
@@ -122,10 +122,6 @@ def test_items_without_answers_and_answers_without_new_items_are_refused(bank):
         link_items(bank, dataclasses.replace(responses, responses=values))
     with pytest.raises(DataError, match="all 40 are in it already"):
         link_items(bank, responses.take(items=np.arange(40)))
-
-
-def test_banks_that_a_few_models_cannot_extend_are_refused(bank):
-    responses, _ = linking(bank)
     items = ItemParameters.create(bank.parameters.loadings, bank.parameters.intercept, family="beta", precision=5.0)
     beta = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=items))
     with pytest.raises(DataError, match="family 'beta'"):

@@ -58,20 +58,17 @@ def test_the_score_of_before_is_still_given_with_its_interval():
         with_target(clean, "quiz@3")
 
 
-def test_no_target_is_meant_by_nothing():
-    bank = make_bank()
-    clean = retire(bank, bank.item_ids[:1], reason="wrong key")
-    with pytest.raises(BankError, match="got ''"):
-        with_target(clean, "")
-
-
-def test_a_whole_scenario_can_be_retired_and_come_back():
+def test_a_whole_scenario_can_be_retired_and_come_back_and_no_target_is_meant_by_nothing():
     bank = measured_bank()
     law = [item for item in bank.item_ids if item.startswith("law")]
     smaller = retire(bank, law, reason="another benchmark has it")
     assert smaller.targets.scenarios == ("math", "code")
     np.testing.assert_allclose(smaller.targets.scenario_weights, 0.5)
     assert restore(smaller, law, reason="it is wanted").bank_id == bank.bank_id
+    bank = make_bank()
+    clean = retire(bank, bank.item_ids[:1], reason="wrong key")
+    with pytest.raises(BankError, match="got ''"):
+        with_target(clean, "")
 
 
 def test_suspect_items_count_and_items_on_trial_do_not():

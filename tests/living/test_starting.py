@@ -48,13 +48,21 @@ def test_scenarios_of_the_table_count_and_that_is_said():
     assert len(told) == 1
 
 
-def test_items_of_other_content_are_refused():
+def test_answers_may_leave_items_out_but_not_bring_other_ones(rng):
+    bank = start(ITEMS, answers(2, rng, n_items=50))
+    assert bank.n_items == 60
+    assert np.isnan(bank.responses.responses[:, 50:]).all()
+    with pytest.raises(DataError, match=r"q59"):
+        start(ITEMS.head(59), answers(1, rng))
     table, found = (ITEMS.with_columns(content_hash=pl.lit(one)) for one in ("new", "old"))
     with pytest.raises(DataError, match="got 60 of 60 with another"):
         start(table, ResponseMatrix.create(np.ones((1, 60)), items=found))
+    bank = start(ITEMS, answers(10, rng))
+    assert bank.calibration.is_fitted
+    assert bank.n_items == 60
 
 
-def test_chance_of_an_item_is_the_mean_of_its_beta_distribution():
+def test_chances_and_intercepts_are_those_of_a_beta_variable(rng):
     values = np.array([[1.0, 0.0, np.nan, 1.0], [1.0, 1.0, np.nan, 0.0]])
     found = calibration_of_few(ResponseMatrix.create(values), np.zeros(4, dtype=np.int64))
     mean = (4.0 + 0.5) / (6.0 + 1.0)
@@ -62,33 +70,24 @@ def test_chance_of_an_item_is_the_mean_of_its_beta_distribution():
         np.array([2.0, 2.0, 0.0, 2.0]) + PRIOR_ANSWERS
     )
     np.testing.assert_allclose(probability(found.parameters, np.zeros((1, 1)))[0], expected, rtol=1e-12)
-
-
-def test_variance_of_an_intercept_is_that_of_the_logit_of_a_beta_variable(rng):
+    found = calibration_of_few(ResponseMatrix.create(np.ones((9, 500))), np.zeros(500, dtype=np.int64))
+    assert probability(found.parameters, np.zeros((1, 1))).max() <= 1.0 - SMALLEST_MEAN * PRIOR_ANSWERS / (
+        9 + PRIOR_ANSWERS
+    )
     found = calibration_of_few(ResponseMatrix.create(np.array([[1.0, 0.0]])), np.zeros(2, dtype=np.int64))
     # q = (1 + 1/2) / (2 + 1) = 1/2 here: one right, one wrong
     drawn = logit(rng.beta(1.0 + PRIOR_ANSWERS / 2.0, PRIOR_ANSWERS / 2.0, 400_000))
     assert found.item_covariance[0, 1, 1] == pytest.approx(drawn.var(), rel=0.05)
 
 
-def test_difficulty_prior_stands_where_it_is_given():
+def test_difficulty_prior_stands_where_it_is_given_and_must_be_a_number():
     items = ITEMS.with_columns(difficulty_prior=pl.Series([1.5, None] * 30))
     bank = start(items)
     found = probability(bank.parameters, np.zeros((1, 1)))[0]
     np.testing.assert_allclose(found[::2], expit(-1.5))
     np.testing.assert_allclose(found[1::2], 0.5)
-
-
-def test_difficulty_prior_that_is_no_number_is_refused():
     with pytest.raises(DataError, match=r"difficulty_prior must be a finite number of logits.*'q1'"):
         start(pl.DataFrame({"item_id": ["q0", "q1"], "difficulty_prior": ["0.5", "hard"]}))
-
-
-def test_scenario_that_all_solved_is_not_taken_to_be_solved_for_ever():
-    found = calibration_of_few(ResponseMatrix.create(np.ones((9, 500))), np.zeros(500, dtype=np.int64))
-    assert probability(found.parameters, np.zeros((1, 1))).max() <= 1.0 - SMALLEST_MEAN * PRIOR_ANSWERS / (
-        9 + PRIOR_ANSWERS
-    )
 
 
 @pytest.mark.parametrize("n_models", [0, 1, 2, 9, None])
@@ -102,23 +101,6 @@ def test_bank_comes_back_from_its_folder_the_same(tmp_path, rng, n_models):
     assert loaded.n_models == (n_models or 0)
     assert loaded.calibration.is_fitted == is_known
     np.testing.assert_array_equal(loaded.parameters.intercept, bank.parameters.intercept)
-
-
-def test_item_model_is_fitted_from_ten_models_on(rng):
-    bank = start(ITEMS, answers(10, rng))
-    assert bank.calibration.is_fitted
-    assert bank.n_items == 60
-
-
-def test_answers_to_some_items_leave_the_others_to_be_answered(rng):
-    bank = start(ITEMS, answers(2, rng, n_items=50))
-    assert bank.n_items == 60
-    assert np.isnan(bank.responses.responses[:, 50:]).all()
-
-
-def test_answers_to_items_outside_the_table_are_refused(rng):
-    with pytest.raises(DataError, match=r"q59"):
-        start(ITEMS.head(59), answers(1, rng))
 
 
 def test_without_past_models_the_estimate_is_the_sample_mean_of_each_scenario():

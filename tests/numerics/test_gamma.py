@@ -29,9 +29,6 @@ def test_rests_are_the_functions_less_their_growth():
     np.testing.assert_allclose(digamma_rest(A), digamma(A) - np.log(A), atol=1e-14, rtol=1e-14)
     np.testing.assert_allclose(trigamma(A), polygamma(1, A), rtol=1e-14)
     np.testing.assert_allclose(trigamma_rest(A), trigamma(A) - 1.0 / A, atol=1e-15, rtol=1e-14)
-
-
-def test_series_have_the_numbers_of_bernoulli():
     k = np.arange(1, 8)
     numbers = bernoulli(14)[2 * k]
     np.testing.assert_allclose(gamma.LOG_GAMMA_SERIES, numbers / (2 * k * (2 * k - 1)), rtol=1e-11)

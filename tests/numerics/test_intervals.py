@@ -49,17 +49,11 @@ def typical(errors, scale=None, *, level):
     return out_of_fold(errors[:, None], size[:, None]).typical_half_width(level=level)
 
 
-def test_half_width_is_the_normal_quantile_of_many_errors(rng):
+def test_the_half_width_is_that_of_the_typical_model(rng):
     assert typical(rng.normal(size=50_000), level=0.9) == pytest.approx(norm.ppf(0.95), rel=0.02)
-
-
-def test_half_width_of_few_errors_is_the_conformal_order_statistic():
     # 19 errors: the 95 % interval reaches to the largest
     assert typical(np.arange(1.0, 20.0), level=0.95) == pytest.approx(19.0)
     assert typical(np.append(np.arange(1.0, 20.0), np.nan), level=0.9) == pytest.approx(18.0)
-
-
-def test_half_width_is_that_of_the_typical_model(rng):
     scale = rng.uniform(0.5, 2.0, 20_000)
     found = typical(scale * rng.normal(size=20_000), scale, level=0.9)
     assert found == pytest.approx(norm.ppf(0.95) * np.median(scale), rel=0.03)
@@ -74,16 +68,13 @@ def test_widths_out_of_fold_know_nothing_of_a_folds_own_errors(rng):
     assert found[fold == 2].min() > 3.0 * others
 
 
-def test_few_models_by_hand():
+def test_few_and_many_models_by_hand():
     errors, scale = np.array([[0.02], [-0.01], [0.03]]), np.array([[0.01], [0.01], [0.02]])
     root_mean_square = np.sqrt((4.0 + 1.0 + 2.25) / 3.0)
     expected = t.ppf(0.975, 2) * root_mean_square * np.sqrt(4.0 / 3.0) * 0.05
     found = calibrated_half_widths(errors, scale, np.array([[0.05]]), level=0.95)
     np.testing.assert_allclose(found, [[expected]])
-
-
-def test_many_models_by_hand():
-    """Nineteen errors: the 95 % quantile is the largest; the half-width follows the new model's own scale."""
+    # nineteen errors: the 95 % quantile is the largest; the half-width follows the new model's own scale
     ratios = np.linspace(0.1, 1.9, 19)
     scale = np.linspace(0.01, 0.02, 19)
     errors = ratios * scale * np.where(np.arange(19) % 2, 1.0, -1.0)
@@ -93,22 +84,12 @@ def test_many_models_by_hand():
     np.testing.assert_allclose(half, 1.0 * 0.01)
 
 
-def test_a_level_beyond_the_order_of_the_errors_is_no_narrower_than_the_largest(rng):
+def test_a_level_beyond_the_errors_is_no_narrower_than_the_largest_and_unknown_ones_are_left_out(rng):
     errors = np.append(0.01 * rng.standard_normal(29), 0.2)[:, None]
     scale = np.full((30, 1), 0.01)
     found = calibrated_half_widths(errors, scale, scale[:1], level=0.99)
     assert found[0, 0] == pytest.approx(0.2)
     assert calibrated_half_widths(errors, scale, scale[:1], level=0.9)[0, 0] < 0.05
-
-
-@pytest.mark.parametrize("n_models", [5, 18, 19, 40, 200])
-def test_a_higher_level_is_never_narrower(rng, n_models):
-    errors, scale = 0.02 * rng.standard_normal((n_models, 3)), rng.lognormal(-4.0, 0.3, (n_models, 3))
-    widths = [calibrated_half_widths(errors, scale, scale[:1], level=level) for level in (0.5, 0.8, 0.9, 0.95, 0.99)]
-    assert np.all(np.diff(widths, axis=0) >= 0.0)
-
-
-def test_unknown_errors_are_left_out(rng):
     errors, scale = 0.02 * rng.standard_normal((40, 2)), rng.lognormal(-4.0, 0.3, (40, 2))
     partial = errors.copy()
     partial[::2, 1] = np.nan
@@ -118,16 +99,20 @@ def test_unknown_errors_are_left_out(rng):
     assert np.isnan(calibrated_half_widths(partial, scale, scale[:3], level=0.9)[:, 1]).all()
 
 
+@pytest.mark.parametrize("n_models", [5, 18, 19, 40, 200])
+def test_a_higher_level_is_never_narrower(rng, n_models):
+    errors, scale = 0.02 * rng.standard_normal((n_models, 3)), rng.lognormal(-4.0, 0.3, (n_models, 3))
+    widths = [calibrated_half_widths(errors, scale, scale[:1], level=level) for level in (0.5, 0.8, 0.9, 0.95, 0.99)]
+    assert np.all(np.diff(widths, axis=0) >= 0.0)
+
+
 def test_models_that_answered_everything_neither_spoil_nor_get_a_width(rng):
     errors, scale = 0.02 * rng.standard_normal((40, 1)), np.full((40, 1), 0.02)
     errors[:3], scale[:3] = 1e-16, 0.0
     found = calibrated_half_widths(errors, scale, np.array([[0.02], [0.0]]), level=0.95)
     assert 0.02 < found[0, 0] < 0.08
     assert found[1, 0] == pytest.approx(1e-3 * found[0, 0])  # the scale counts as a thousandth of the typical one
-
-
-def test_rounding_alone_gives_no_width():
-    """Where all models answered everything, errors of 1e-16 over a scale of zero stay what they are."""
+    # where all models answered everything, errors of 1e-16 over a scale of zero stay what they are
     for n_models in (12, 40):
         errors, scale = np.full((n_models, 1), 1e-16), np.zeros((n_models, 1))
         assert np.all(calibrated_half_widths(errors, scale, np.zeros((2, 1)), level=0.95) < 1e-14)
@@ -138,9 +123,6 @@ def test_intervals_are_cut_to_what_the_answered_items_leave():
     low, high = cut_to_possible(np.array([[-0.1, 0.4, 0.45]]), np.array([[0.5, 0.6, 0.55]]), known, unseen)
     np.testing.assert_allclose(low, [[0.1, 0.4, 0.5]])
     np.testing.assert_allclose(high, [[0.3, 0.6, 0.5]])
-
-
-def test_what_is_not_known_stays_unknown_when_cut():
     low, high = cut_to_possible(*np.full((2, 1, 1), np.nan), np.array([[0.1]]), np.array([[0.5]]))
     assert np.isnan(low).all()
     assert np.isnan(high).all()

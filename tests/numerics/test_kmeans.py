@@ -36,37 +36,39 @@ def test_a_weight_counts_like_that_many_copies_of_a_point(rng):
     assert weighted.inertia == pytest.approx(repeated.inertia)
 
 
-def test_centroids_are_weighted_means_of_their_points(rng):
+def test_centroids_are_weighted_means_of_their_points_one_labelling_after_the_other(rng):
     points, weights = rng.normal(size=(60, 3)), rng.uniform(0.1, 2.0, 60)
     found = weighted_kmeans(points, weights, 5, rng)
     for k in range(5):
         own = found.labels == k
         np.testing.assert_allclose(found.centroids[k], np.average(points[own], axis=0, weights=weights[own]))
     np.testing.assert_array_equal(nearest_centroid(points, found.centroids), found.labels)
+    points, weights = rng.normal(size=(30, 4)), rng.uniform(0.1, 2.0, 30)
+    means = ClusterMeans(points, weights, 3)
+    for labels in (np.arange(30) % 3, rng.permutation(np.arange(30) % 3)):
+        expected = [np.average(points[labels == k], axis=0, weights=weights[labels == k]) for k in range(3)]
+        np.testing.assert_allclose(means.of(labels), expected)
 
 
-def test_fewer_distinct_points_than_clusters_give_one_cluster_each(rng):
+def test_points_that_are_equal_make_one_cluster(rng):
     points = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]], 4, axis=0)
     found = weighted_kmeans(points, np.ones(12), 5, rng)
     assert found.centroids.shape == (3, 2)
     assert found.inertia == 0.0
     np.testing.assert_array_equal(found.centroids[found.labels], points)
-
-
-def test_points_that_differ_by_rounding_only_leave_no_cluster_empty(rng):
     points = np.repeat([[0.0], [1.0]], 10, axis=0) + 1e-17 * rng.normal(size=(20, 1))
     found = weighted_kmeans(points, np.ones(20), 4, rng)
     assert np.bincount(found.labels, minlength=len(found.centroids)).min() > 0
+    found = weighted_kmeans(np.array([[0.0], [-0.0], [1.0]]), np.ones(3), 2, rng)
+    assert found.centroids.shape == (2, 1)
+    assert found.inertia == 0.0
 
 
-def test_the_generator_decides_the_clusters(rng):
+def test_the_generator_decides_the_clusters_and_more_restarts_never_worsen_them(rng):
     points = rng.normal(size=(200, 2))
     one, same = (weighted_kmeans(points, np.ones(200), 20, np.random.default_rng(5)) for _ in range(2))
     np.testing.assert_array_equal(one.labels, same.labels)
     assert not np.array_equal(one.labels, weighted_kmeans(points, np.ones(200), 20, np.random.default_rng(6)).labels)
-
-
-def test_more_restarts_never_worsen_the_inertia(rng):
     points = rng.normal(size=(300, 3))
     one = weighted_kmeans(points, np.ones(300), 25, np.random.default_rng(0), n_restarts=1)
     many = weighted_kmeans(points, np.ones(300), 25, np.random.default_rng(0), n_restarts=10)
@@ -108,17 +110,3 @@ def test_restarts_together_begin_where_they_would_one_after_the_other(n_clusters
     found = _starts(points, weights, n_clusters, 4, np.random.default_rng(5))
     alone = np.random.default_rng(5)
     np.testing.assert_array_equal(found, [one_start(points, weights, n_clusters, alone) for _ in range(4)])
-
-
-def test_means_follow_one_labelling_after_the_other(rng):
-    points, weights = rng.normal(size=(30, 4)), rng.uniform(0.1, 2.0, 30)
-    means = ClusterMeans(points, weights, 3)
-    for labels in (np.arange(30) % 3, rng.permutation(np.arange(30) % 3)):
-        expected = [np.average(points[labels == k], axis=0, weights=weights[labels == k]) for k in range(3)]
-        np.testing.assert_allclose(means.of(labels), expected)
-
-
-def test_zeros_of_either_sign_are_one_point(rng):
-    found = weighted_kmeans(np.array([[0.0], [-0.0], [1.0]]), np.ones(3), 2, rng)
-    assert found.centroids.shape == (2, 1)
-    assert found.inertia == 0.0

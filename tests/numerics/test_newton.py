@@ -129,9 +129,6 @@ def test_a_direction_that_rounding_has_swallowed_is_left_where_it_is():
     assert found.theta[1].sum() == pytest.approx(1.0, abs=1e-6)
     variance = np.einsum("ndd->nd", inverse(singular))
     assert np.all(variance > 1e4)
-
-
-def test_inverses_of_well_known_matrices_are_the_plain_ones():
     matrices = np.stack([np.diag([1e-6, 1e6]), np.array([[2.0, 0.9], [0.9, 1.0]])])
     np.testing.assert_array_equal(inverse(matrices), np.linalg.inv(matrices))
 
@@ -158,6 +155,7 @@ def test_what_is_negative_without_bounds_may_be_positive_with_them():
     linear = np.array([-1.0, 1.0, -1.0])
     assert np.all(np.linalg.solve(matrix, linear) < 0.0)
     np.testing.assert_allclose(non_negative_minimum(matrix, linear), [0.0, 0.1, 0.0], atol=1e-15)
+    assert not non_negative_minimum(np.eye(3), np.array([-1.0, -2.0, 0.0])).any()
 
 
 def test_a_search_that_could_go_in_circles_ends():
@@ -179,7 +177,3 @@ def test_a_search_that_could_go_in_circles_ends():
     assert found.min() >= 0.0
     assert slope.max() < 1e-9
     np.testing.assert_allclose(slope[found > 0.0], 0.0, atol=1e-9)
-
-
-def test_where_every_slope_points_down_all_are_zero():
-    assert not non_negative_minimum(np.eye(3), np.array([-1.0, -2.0, 0.0])).any()

@@ -54,9 +54,11 @@ def always_dies(number):
     return number
 
 
-def test_results_are_the_same_to_the_bit_in_any_number_of_processes():
+def test_results_are_the_same_in_any_number_of_processes_and_of_parts_at_a_time():
     parts = [(MATRIX, scale) for scale in (1.0, 1.5, 2.0)]
     assert dict(in_parallel(product, parts)) == dict(in_parallel(product, parts, n_jobs=2))
+    for _, (_, processes) in in_parallel(nested, [(0,), (1,)], n_jobs=2):
+        assert len(set(processes)) == 1
 
 
 def test_joblibs_own_configuration_is_heeded():
@@ -72,11 +74,6 @@ def test_joblibs_own_configuration_is_heeded():
 def test_threads_are_refused():
     with joblib.parallel_config("threading", n_jobs=2), pytest.raises(ParameterError, match="backend of processes"):
         list(in_parallel(where, [(1,), (2,)]))
-
-
-def test_parts_of_a_part_run_where_it_runs():
-    for _, (_, processes) in in_parallel(nested, [(0,), (1,)], n_jobs=2):
-        assert len(set(processes)) == 1
 
 
 def test_warnings_of_other_processes_reach_the_caller():
@@ -142,23 +139,13 @@ def test_blas_has_one_thread_inside_and_what_it_had_outside():
     with threadpool_limits(limits=2, user_api="blas"):
         before = n_blas_threads()
         with one_blas_thread():
-            assert n_blas_threads() == {1}
-        assert n_blas_threads() == before
-
-
-def test_one_within_another_leaves_the_outer_one_as_it_was():
-    with threadpool_limits(limits=2, user_api="blas"):
-        before = n_blas_threads()
-        with one_blas_thread():
-            with one_blas_thread():
+            with one_blas_thread():  # one within another leaves the outer one as it was
                 assert n_blas_threads() == {1}
             assert n_blas_threads() == {1}
         assert n_blas_threads() == before
         with one_blas_thread():
             assert n_blas_threads() == {1}
-
-
-def test_it_can_be_a_decorator():
+        assert n_blas_threads() == before
     assert one_blas_thread()(n_blas_threads)() == {1}
 
 

@@ -7,19 +7,13 @@ from itembank.errors import ParameterError
 from itembank.numerics.quadrature import THREE_NODES, log_sum_exp, normal_grid
 
 
-def test_three_nodes_integrate_the_fifth_degree():
+def test_grids_are_those_of_the_normal_density():
     places, weights = np.array(THREE_NODES).T
     found = [weights @ (places * np.sqrt(3.0)) ** power for power in range(6)]
     np.testing.assert_allclose(found, [1.0, 0.0, 1.0, 0.0, 3.0, 0.0], atol=1e-15)
-
-
-def test_weights_are_the_normal_density_renormalised_on_the_nodes():
     nodes, log_weights = normal_grid(61, bounds=(-6.0, 6.0), n_dims=1)
     density = stats.norm.pdf(nodes[:, 0])
     np.testing.assert_allclose(np.exp(log_weights), density / density.sum(), rtol=1e-13)
-
-
-def test_product_grid_integrates_moments_of_the_bivariate_normal():
     nodes, log_weights = normal_grid(31, bounds=(-6.0, 6.0), n_dims=2)
     weights = np.exp(log_weights)
     assert nodes.shape == (961, 2)

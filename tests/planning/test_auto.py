@@ -89,14 +89,15 @@ def test_a_large_bank_tries_v_optimal_items_only_where_they_are_asked_for(monkey
     assert "if it is like the 14 past ones" in chosen_from(bank).explanation
 
 
-def test_where_no_draw_can_speak_for_the_score_items_are_v_optimal(bank):
+def test_where_no_draw_can_speak_for_the_score_items_are_v_optimal_and_no_width_is_told(bank):
     without = select(bank, 12, rng=5, excluded=bank.item_ids[:2])
     assert without.method == "v-optimal"
     assert "whatever the model is" not in without.explanation
-
-
-def test_a_width_for_another_score_is_not_told(bank):
     assert not select(bank, 12, method=VOptimal(target="math"), rng=0).explanation
+    bank = small_bank(n_models=9)
+    found = select(bank, 12, rng=5)
+    assert found.method == "drawn"
+    assert found.explanation.endswith("points whatever the model is.")
 
 
 def test_the_width_that_is_told_is_the_one_that_models_get(bank):
@@ -133,13 +134,6 @@ def test_items_that_tell_no_past_models_apart_do_not_come():
     with pytest.raises(ParameterError, match="n_items must be from 3"):
         by_method(bank, 12, method=VOptimal())
     assert chosen_from(bank, n_items=7).method == "v-optimal"
-
-
-def test_few_models_draw_items_too():
-    bank = small_bank(n_models=9)
-    found = select(bank, 12, rng=5)
-    assert found.method == "drawn"
-    assert found.explanation.endswith("points whatever the model is.")
 
 
 def test_a_selection_says_how_it_was_made_and_a_file_keeps_it(bank, chosen, tmp_path):

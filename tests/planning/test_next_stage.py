@@ -114,29 +114,20 @@ def test_a_model_is_not_asked_again_what_it_did_not_answer(bank, routing, model)
         assert np.isfinite(estimate(bank, some, selection=module).value).all()
 
 
-def test_the_recipe_of_a_module_that_was_cut_asks_for_what_is_left(bank, routing, model):
+def test_the_recipe_of_a_module_asks_for_what_is_left_and_excludes_the_same_items(bank, routing, model):
     content = next_stage(bank, routing, model).to_dict()
     content["items"] = content["items"][:4]
     assert read_recipe(Selection.from_dict(content).whole).stages == (5, 4)
-
-
-def test_what_excluded_items_are_holds_for_all_stages(bank, model):
     excluded = bank.item_ids[::4]
     routing = select(bank, 12, stages=2, excluded=excluded, rng=0)
     assert not set(excluded) & set(next_stage(bank, routing, model).whole.item_ids)
 
 
-def test_one_batch_has_no_next_stage(bank, model):
+def test_one_batch_two_models_and_comparisons_have_no_next_stage(bank, model, routing):
     with pytest.raises(DataError, match=r"got one batch\. Choose the first stage with stages=2"):
         next_stage(bank, select(bank, 12, method="v-optimal"), model)
-
-
-def test_models_are_not_compared_on_the_items_of_one(bank, routing, model):
     with pytest.raises(DataError, match="the same for all models is needed, got one of a later stage"):
         compare(bank, new_models(bank, 2), selection=next_stage(bank, routing, model))
-
-
-def test_one_model_at_a_time(bank, routing):
     with pytest.raises(DataError, match="one model, from its own answers, got 2 models: 'new-0', 'new-1'"):
         next_stage(bank, routing, new_models(bank, 2))
 

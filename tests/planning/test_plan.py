@@ -1,11 +1,15 @@
 import dataclasses
 
 import numpy as np
+import polars as pl
 import pytest
+from scipy.stats import t
 
 import itembank as ib
 from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
+from itembank.living.starting import start
+from itembank.planning.more_models import USUAL_AGREEMENT, between_models, plan_models
 from itembank.planning.plan import overall_plan, plan, table_sizes
 from itembank.publishing.without_responses import without_responses
 from itembank.responses.responses import ResponseMatrix
@@ -41,9 +45,6 @@ def test_precision_grows_with_items_down_to_no_error_at_all(bank):
     assert (halves[-1], apart[-1]) == (0.0, 0.0)
     assert (made.n_items, made.at, made.reached, made.message, made.notes) == (None, None, None, "", ())
     assert made.near(100).n_items == 50
-
-
-def test_sizes_of_a_table_are_the_same_for_every_bank():
     assert table_sizes(1000) == [10, 20, 30, 50, 100, 200, 300, 500, 1000]
     assert table_sizes(240) == [10, 20, 30, 50, 100, 240]
     assert table_sizes(7) == [7]
@@ -66,9 +67,6 @@ def test_a_limit_that_does_not_do_is_said(bank):
     assert "25 items are too few" in made.message
     assert f"{enough} of 120 items would be enough" in made.message
     assert [one.n_items for one in plan(bank, max_items=4).table] == [4]
-
-
-def test_a_goal_that_only_all_items_reach_is_no_guess(bank):
     assert plan(bank, half_width=1e-6).message.startswith("Only all 120 items are enough for a half-width of 1e-06")
     assert "Only all 120 items are enough" in plan(bank, half_width=1e-6, max_items=20).message
 
@@ -101,9 +99,14 @@ def test_any_number_of_past_models_will_do(bank, n_models):
     assert plan(few).table[2].half_width == pytest.approx(np.mean(found), rel=0.2)
 
 
-def test_a_bank_published_without_responses_plans_as_the_whole_one(bank):
+def test_a_bank_without_responses_plans_as_the_whole_one_unless_items_lack(bank):
     published = without_responses(bank, selections=[select(bank, 12, method="random", rng=0)])
     assert plan(published).table[2].half_width == pytest.approx(plan(bank).table[2].half_width, rel=0.05)
+    bank = make_bank(n_models=12, n_dims=1)
+    kept = without_responses(bank, selections=[select(bank, 12, method="random", rng=0)], only_chosen=True)
+    assert overall_plan(kept) is None
+    with pytest.raises(DataError, match="a plan needs all items"):
+        plan(kept)
 
 
 @pytest.mark.parametrize(
@@ -126,14 +129,6 @@ def test_what_cannot_be_planned_is_refused(bank, choices, error, text):
         plan(bank, **choices)
 
 
-def test_a_bank_of_few_of_its_items_has_no_plan():
-    bank = make_bank(n_models=12, n_dims=1)
-    kept = without_responses(bank, selections=[select(bank, 12, method="random", rng=0)], only_chosen=True)
-    assert overall_plan(kept) is None
-    with pytest.raises(DataError, match="a plan needs all items"):
-        plan(kept)
-
-
 def test_the_chance_of_the_run_stays_however_many_items_are_run(bank):
     trials = np.full(bank.responses.responses.shape, 4)
     p = probability(bank.parameters, bank.calibration.abilities)
@@ -151,3 +146,47 @@ def test_the_chance_of_the_run_stays_however_many_items_are_run(bank):
     )
     assert expected.n_items is None
     assert "chance of the run" in expected.message
+
+
+def simulated(n_models: int, rng: np.random.Generator, *, agreement: float, n_items: int = 4000) -> ResponseMatrix:
+    """Answers whose items are solved with chances of beta distribution: two models correlate by `agreement`."""
+    count = (1.0 - agreement) / agreement
+    chance = rng.beta(count / 2.0, count / 2.0, n_items)
+    return ResponseMatrix.create((rng.random((n_models, n_items)) < chance).astype(float))
+
+
+def test_forecasts_begin_with_what_a_plan_says():
+    bank = start(pl.DataFrame({"item_id": [f"q{number}" for number in range(1000)]}))
+    found = plan_models(bank, 100, more=(1,))
+    assert found.half_width[0] == pytest.approx(plan(bank, max_items=100).table[-1].half_width)
+    # one model explains the square of a correlation
+    assert found.half_width[1] == pytest.approx(found.half_width[0] * np.sqrt(1.0 - USUAL_AGREEMENT**2))
+    assert not found.is_measured
+    assert found.agreement == USUAL_AGREEMENT
+
+
+def test_agreement_of_models_is_found_unless_there_is_one_only(rng):
+    for agreement in (0.2, 0.5):
+        responses = simulated(8, rng, agreement=agreement)
+        assert between_models(start(responses.items, responses)) == pytest.approx(agreement, abs=0.03)
+    responses = simulated(1, rng, agreement=0.5, n_items=50)
+    assert np.isnan(between_models(start(responses.items, responses)))
+
+
+def test_forecast_is_what_more_models_bring(rng):
+    responses = simulated(9, rng, agreement=0.5)
+    said = plan_models(start(responses.items, responses.take(models=np.arange(3))), 200, more=(5,)).half_width
+    # what 3 and 8 past means explain of the ninth model's answers, by least squares
+    for half, n_past in zip(said, (3, 8), strict=True):
+        mean, last = responses.responses[:n_past].mean(axis=0), responses.responses[8]
+        left = 1.0 - np.corrcoef(mean, last)[0, 1] ** 2
+        sample = t.ppf(0.975, 199) * np.sqrt(0.25 / 200 * 0.95)
+        assert half == pytest.approx(sample * np.sqrt(left), rel=0.05)
+
+
+def test_level_and_size_are_checked():
+    bank = start(pl.DataFrame({"item_id": ["a", "b"]}))
+    with pytest.raises(ParameterError, match="number of items"):
+        plan_models(bank, 0)
+    with pytest.raises(ParameterError, match="level"):
+        plan_models(bank, 1, level=1.5)

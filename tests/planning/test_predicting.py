@@ -113,16 +113,13 @@ def test_an_estimate_says_what_is_predicted(bank):
     assert estimate(bank, new).said_of_predicted() == ""
 
 
-def test_stages_ask_nothing_of_it_either(bank):
+def test_stages_ask_nothing_of_it_either_and_a_file_keeps_what_was_said(bank, tmp_path):
     found = select(bank, 12, predict="law", rng=0, stages=2)
     new = new_models(bank, n_models=1)
     module = next_stage(bank, found, new.take(items=new.item_indices(found.item_ids)))
     assert module.n_items == 8
     assert "law" not in module.scenarios
     assert found.never_asked[0]["error"] > 0.0
-
-
-def test_a_file_keeps_what_was_said(bank, tmp_path):
     found = select(bank, 12, predict="law", rng=0)
     found.save(tmp_path / "s.json")
     assert Selection.load(tmp_path / "s.json").never_asked == found.never_asked
@@ -131,12 +128,15 @@ def test_a_file_keeps_what_was_said(bank, tmp_path):
             Selection.from_dict({**found.to_dict(), "never_asked": wrong})
 
 
-def test_few_past_models_cannot_say_how_well_it_predicts():
+def test_few_past_models_cannot_say_how_well_it_predicts_and_one_scenario_needs_others():
     bank = small_bank(n_models=9)
     found = select(bank, 6, predict="law", rng=0)
     assert set(found.scenarios) == {"math", "code"}
     assert "'law': never asked, and how well it is predicted is not known, since 9 past models" in found.explanation
     assert found.never_asked == ({"target": "law", "error": None, "error_of_mean": None, "half_width": None},)
+    values = (np.random.default_rng(0).random((12, 20)) < 0.5).astype(float)
+    with pytest.raises(ParameterError, match="predicted from the items of others, and the bank has 1: got 'all'"):
+        select(fitted(values, ["all"]), 4, predict="all")
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,3 @@ def test_few_past_models_cannot_say_how_well_it_predicts():
 def test_what_contradicts_is_refused(bank, choices, message):
     with pytest.raises(ParameterError, match=message):
         select(bank, **{"n_items": 12, "rng": 0, **choices})
-
-
-def test_one_scenario_needs_others():
-    values = (np.random.default_rng(0).random((12, 20)) < 0.5).astype(float)
-    with pytest.raises(ParameterError, match="predicted from the items of others, and the bank has 1: got 'all'"):
-        select(fitted(values, ["all"]), 4, predict="all")

@@ -18,12 +18,14 @@ def bank():
     return small_bank(n_models=14, n_items=36)
 
 
-def test_auto_is_the_default(bank):
+def test_auto_is_the_default_and_a_spec_is_taken_as_it_is(bank):
     found = select(bank, 12, rng=5)
     expected = choose_selection(bank, 12, per_scenario=False, excluded=(), seed=5)
     assert (found.item_ids, found.method) == (expected.item_ids, "drawn")
     assert found.item_ids == select(bank, 12, method="auto", rng=5).item_ids
     assert found.explanation
+    spec = VOptimal(target="math")
+    assert select(bank, 12, method=spec, rng=0).recipe["options"]["target"] == "math"
 
 
 @pytest.mark.parametrize("method", list(METHODS.kinds))
@@ -34,20 +36,12 @@ def test_a_method_by_name_is_that_method(bank, method):
     assert bool(told["explanation"]) == (method in {"drawn", "v-optimal"})  # how wide intervals will be
 
 
-def test_a_spec_is_taken_as_it_is(bank):
-    spec = VOptimal(target="math")
-    assert select(bank, 12, method=spec, rng=0).recipe["options"]["target"] == "math"
-
-
-def test_the_same_seed_gives_the_same_items(bank):
+def test_the_same_seed_gives_the_same_items_and_where_chance_chooses_another_others(bank):
     one, two = (select(bank, 12, rng=7) for _ in range(2))
     assert one.to_dict() == two.to_dict()
     assert one.seed == 7
     generated, again = (select(bank, 12, rng=np.random.default_rng(7)) for _ in range(2))
     assert generated.to_dict() == again.to_dict()
-
-
-def test_where_chance_chooses_another_seed_gives_other_items():
     bank = small_bank(n_models=9)
     chosen = {select(bank, 12, rng=seed).item_ids for seed in range(3)}
     assert len(chosen) == 3
@@ -67,9 +61,6 @@ def test_excluded_items_are_not_chosen(bank):
 def test_per_scenario_gives_each_scenario_its_number(bank):
     found = select(bank, 4, rng=5, per_scenario=True)
     assert sorted(found.scenarios) == ["code"] * 4 + ["law"] * 4 + ["math"] * 4
-
-
-def test_few_models_get_items_all_the_same():
     bank = small_bank(n_models=9)
     found = select(bank, 4, rng=5, per_scenario=True, excluded=bank.item_ids[:3])
     assert found.n_items == 12

@@ -17,7 +17,7 @@ SCORES = CrossValidatedScores(
 )
 
 
-def test_the_card_says_what_the_bank_holds():
+def test_the_card_says_what_the_bank_holds_and_claims_no_accuracy_of_few_models():
     text = card(make_bank(), OPTIONS, [SCORES])
     front, _, body = text.removeprefix("---\n").partition("---\n")
     assert "license: cc-by-4.0\ntags:\n- itembank\nconfigs:\n- config_name: items\n  data_files: items.parquet" in front
@@ -26,9 +26,6 @@ def test_the_card_says_what_the_bank_holds():
         assert words in body
     assert "| 30 | 2 | 3.0 points | 50 % |" in body
     assert "What does not work" not in body
-
-
-def test_a_bank_of_few_models_claims_no_accuracy():
     assert "too few past models for cross-validation, so nobody knows" in card(make_bank(), OPTIONS, [])
 
 

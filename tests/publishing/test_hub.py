@@ -133,15 +133,12 @@ def test_a_repository_that_is_damaged_anyhow_is_refused_and_leaves_nothing(hub, 
         shutil.rmtree(tmp_path / "mine", ignore_errors=True)
 
 
-def test_a_hub_that_is_gone_is_said_to_be(hub, folder):
+def test_a_hub_that_is_gone_and_names_of_no_hub_are_said(hub, folder, tmp_path):
+    with pytest.raises(ValueError, match="hf:owner/name"):
+        pull_bank(folder, tmp_path / "mine")
     hub.close()
     with pytest.raises(BankError, match=r"hf:me/bank cannot be pushed to"):
         push(folder, "hf:me/bank")
-
-
-def test_pull_takes_names_of_the_hub_only(hub, folder, tmp_path):
-    with pytest.raises(ValueError, match="hf:owner/name"):
-        pull_bank(folder, tmp_path / "mine")
 
 
 def test_a_published_subset_is_pushed_as_it_stands_and_estimated_from_its_name(hub, tmp_path):

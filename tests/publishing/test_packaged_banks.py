@@ -124,15 +124,11 @@ def responses_to(items, *, models=("new",)):
     return ib.responses_from_frame(pl.DataFrame(rows, schema=["model_id", "item_id", "response"], orient="row"))
 
 
-def test_answers_to_all_items_are_all_used():
+def test_answers_to_all_items_are_used_and_to_others_with_the_item_models_interval():
     bank = ib.load_bank("bank:swebench-verified")
     found = ib.estimate(bank, responses_to(bank.item_ids))
     assert found.n_items[0, -1] == 500
     assert [found.value[0, -1], found.scores.low[0, -1], found.scores.high[0, -1]] == pytest.approx([0.5] * 3)
-
-
-def test_answers_to_other_items_than_the_published_are_used_with_the_item_models_interval():
-    bank = ib.load_bank("bank:swebench-verified")
     chosen = [item for item in bank.item_ids if item not in ib.select(bank, 200).item_ids][:50]
     found = ib.estimate(bank, responses_to(chosen))
     assert (found.n_items[0, -1], found.interval_kind) == (50, "model-based")

@@ -49,13 +49,19 @@ def test_what_else_is_known_of_items_may_go(name, value):
     check_no_questions(with_column(name, value))
 
 
-def test_questions_in_the_place_of_ids_are_found():
+def test_questions_are_found_in_the_place_of_ids_and_among_items_kept_aside():
     items = BANK.responses.items.with_columns(
         item_id="What is the capital of the country whose number is " + pl.col("item_id") + "?"
     )
     bank = dataclasses.replace(BANK, responses=dataclasses.replace(BANK.responses, items=items))
     with pytest.raises(DataError, match="'item_id'"):
         check_no_questions(bank)
+    bank = retire(with_column("prompt", "2+2="), BANK.item_ids[:1], reason="wrong key")
+    with pytest.raises(DataError, match="columns 'prompt'"):
+        check_no_questions(bank)
+    slim = without_columns(bank, ("prompt",))
+    assert "prompt" not in whole_bank(slim).responses.items.columns
+    assert whole_bank(slim).n_items == BANK.n_items
 
 
 def test_a_bank_without_columns_is_the_same_bank():
@@ -65,33 +71,26 @@ def test_a_bank_without_columns_is_the_same_bank():
     for name in ("nothing", "scenario"):
         with pytest.raises(DataError, match=name):
             without_columns(BANK, (name,))
-
-
-def test_a_column_to_include_must_be_there():
     with pytest.raises(DataError, match="'promt'"):
         check_no_questions(BANK, ("promt",))
-
-
-def test_items_that_are_kept_aside_lose_their_columns_too():
-    bank = retire(with_column("prompt", "2+2="), BANK.item_ids[:1], reason="wrong key")
-    with pytest.raises(DataError, match="columns 'prompt'"):
-        check_no_questions(bank)
-    slim = without_columns(bank, ("prompt",))
-    assert "prompt" not in whole_bank(slim).responses.items.columns
-    assert whole_bank(slim).n_items == BANK.n_items
 
 
 pytestmark = pytest.mark.usefixtures("few_folds")
 SECRET = "Zx9SECRET"  # noqa: S105 (made up)
 
 
-def test_links_are_refused(tmp_path):
+def test_links_and_ids_with_secrets_are_refused(tmp_path):
     publish_tiny(make_bank(n_models=12), tmp_path / "tiny", 9)
     (tmp_path / "secret.csv").write_text(SECRET)
     (tmp_path / "tiny" / "selected.csv").unlink()
     (tmp_path / "tiny" / "selected.csv").symlink_to(tmp_path / "secret.csv")
     with pytest.raises(DataError, match=r"must be no links, got 'selected\.csv'"):
         stage(load_bank(tmp_path / "tiny"), tmp_path / "staged", HubName("me/tiny"), PushSpec())
+    bank = make_bank(n_models=12)
+    models = bank.responses.models.with_columns(model_id="/home/alice/" + pl.col("model_id"))
+    asked = dataclasses.replace(bank, responses=bank.responses.with_tables(models=models))
+    with pytest.raises(DataError, match=r"12 values of column 'model_id' do\. Read the logs again"):
+        stage(asked, tmp_path / "staged", HubName("me/bank"), PushSpec())
 
 
 def test_only_columns_of_models_that_are_needed_are_pushed(tmp_path):
@@ -123,11 +122,3 @@ def test_only_columns_of_models_that_are_needed_are_pushed(tmp_path):
             stage(loaded, tmp_path / column, name, PushSpec(include_columns=(column,)))
     with pytest.raises(DataError, match="Did you mean 'epochs'"):
         stage(loaded, tmp_path / "x", name, PushSpec(include_columns=("epoch",)))
-
-
-def test_ids_with_secrets_are_refused(tmp_path):
-    bank = make_bank(n_models=12)
-    models = bank.responses.models.with_columns(model_id="/home/alice/" + pl.col("model_id"))
-    asked = dataclasses.replace(bank, responses=bank.responses.with_tables(models=models))
-    with pytest.raises(DataError, match=r"12 values of column 'model_id' do\. Read the logs again"):
-        stage(asked, tmp_path / "staged", HubName("me/bank"), PushSpec())

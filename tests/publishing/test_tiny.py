@@ -81,7 +81,7 @@ def test_the_command_publishes_given_items_and_replaces_when_asked(run, whole, t
     assert run(*words, "-n", 5).code == 2
 
 
-def test_what_would_give_questions_away_is_refused(run, tmp_path):
+def test_what_would_give_questions_away_or_stands_there_is_refused(run, tmp_path, whole):
     bank = make_bank(n_models=12)
     bank.responses.items.insert_column(0, pl.Series("prompt", ["2 + 2 ="] * bank.n_items))
     with pytest.raises(DataError, match="'prompt'"):
@@ -95,9 +95,6 @@ def test_what_would_give_questions_away_is_refused(run, tmp_path):
         spec=TinySpec(drop_columns=("prompt",)),
     )
     assert b"2 + 2" not in (tmp_path / "tiny" / "items.parquet").read_bytes()
-
-
-def test_what_stands_there_is_not_overwritten(whole, tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "mine.txt").write_text("mine")
     with pytest.raises(BankError, match="is not a bank"):

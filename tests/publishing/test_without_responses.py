@@ -105,11 +105,6 @@ def test_sums_over_the_rest_are_kept_of_simple_curves_only(model):
         without_responses(bank, selections=[ib.select(bank, 8, method="random", rng=0)], only_chosen=True)
 
 
-def test_a_selector_that_learns_from_responses_says_so(whole, selection):
-    with pytest.raises(DataError, match="published without"):
-        ib.select(without_responses(whole, selections=[selection]), 9, method="anchor-correctness")
-
-
 def test_other_items_are_estimated_by_the_item_model_alone(whole, selection, new):
     published = without_responses(whole, selections=[selection])
     other = ib.select(published, 9)
@@ -119,6 +114,8 @@ def test_other_items_are_estimated_by_the_item_model_alone(whole, selection, new
     found = ib.estimate(published, new, selection=chosen)
     assert (found.method, found.interval_kind) == ("gp-irt", "model-based")
     assert "published without" in found.explanation
+    with pytest.raises(DataError, match="published without"):
+        ib.select(without_responses(whole, selections=[selection]), 9, method="anchor-correctness")
 
 
 def test_a_model_that_left_some_items_unanswered_keeps_a_calibrated_interval(published, selection, asked):
@@ -145,7 +142,10 @@ def test_nothing_of_a_model_is_left_in_the_files(whole, published, tmp_path):
     assert np.all(np.diff(errors, axis=0)[~np.isnan(np.diff(errors, axis=0))] >= 0.0)
 
 
-def test_a_bank_without_responses_cannot_lose_them_again(published):
+def test_words_of_a_stranger_do_not_drive_the_terminal(published, tmp_path):
+    subset = dataclasses.replace(published.published.subset, explanation="stacked\x1b[2J")
+    save_bank(spoiled(published, subsets=(subset,)), tmp_path / "bank")
+    assert load_bank(tmp_path / "bank").published.subset.explanation == "stacked\\x1b[2J"
     with pytest.raises(ParameterError, match="published without"):
         without_responses(published)
 
@@ -229,12 +229,6 @@ def test_sums_over_the_rest_that_cannot_be_are_refused(whole, selection, tmp_pat
     save_bank(spoiled(published, rest=dataclasses.replace(published.rest, **change(published.rest))), tmp_path / "bank")
     with pytest.raises(IntegrityError, match=message):
         load_bank(tmp_path / "bank")
-
-
-def test_words_of_a_stranger_do_not_drive_the_terminal(published, tmp_path):
-    subset = dataclasses.replace(published.published.subset, explanation="stacked\x1b[2J")
-    save_bank(spoiled(published, subsets=(subset,)), tmp_path / "bank")
-    assert load_bank(tmp_path / "bank").published.subset.explanation == "stacked\\x1b[2J"
 
 
 def test_differences_are_those_of_the_whole_bank_with_calibrated_intervals(whole, selection, published, asked):

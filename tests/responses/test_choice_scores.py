@@ -53,15 +53,15 @@ def test_scores_are_those_of_a_loop_over_the_options(padded: tuple[np.ndarray, .
             assert [score[model, item] for score in found] == pytest.approx(expected, rel=1e-13)
 
 
-def test_a_uniform_model_has_one_over_the_number_of_options() -> None:
+def test_uniform_models_fair_coins_and_ties_by_hand():
     log_likelihood = np.array([[-3.0, -3.0, np.nan], [-700.0, -700.0, -700.0]])
     assert choice_probability(log_likelihood, np.array([1, 2])) == pytest.approx([1 / 2, 1 / 3])
-
-
-def test_a_fair_coin_a_character_costs_one_bit_a_byte() -> None:
     log_likelihood = np.array([[5 * math.log(0.5)]])
     assert bits_per_byte(log_likelihood, np.array([0]), np.array([[5.0]])) == pytest.approx([1.0])
     assert probability_per_character(log_likelihood, np.array([0]), np.array([[5.0]])) == pytest.approx([0.5])
+    log_likelihood = np.array([[-1.0, -1.0]])
+    assert choice_accuracy(log_likelihood, np.array([0])).tolist() == [1.0]
+    assert choice_accuracy(log_likelihood, np.array([1])).tolist() == [0.0]
 
 
 def test_softmax_stands_far_from_zero_and_at_impossible_options() -> None:
@@ -92,12 +92,6 @@ def test_an_unknown_right_option_is_missing_not_wrong() -> None:
         bits_per_byte(log_likelihood, correct, lengths),
     ):
         assert np.isnan(score).all()
-
-
-def test_of_equally_likely_options_the_first_is_chosen() -> None:
-    log_likelihood = np.array([[-1.0, -1.0]])
-    assert choice_accuracy(log_likelihood, np.array([0])).tolist() == [1.0]
-    assert choice_accuracy(log_likelihood, np.array([1])).tolist() == [0.0]
 
 
 def test_single_precision_stays_and_nothing_given_changes(padded: tuple[np.ndarray, ...]) -> None:

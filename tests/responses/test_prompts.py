@@ -36,12 +36,9 @@ def table(hashes=None, settings=None):
     return pl.DataFrame(columns, schema_overrides={"prompt_hash": pl.String} if hashes is not None else None)
 
 
-def test_numbers_of_hashes_keep_their_first_fifteen_digits():
+def test_numbers_of_hashes_keep_their_first_fifteen_digits_whatever_stands_beside_them():
     assert hash_texts(hash_numbers(HASHES)) == [one[:15] for one in HASHES]
     assert hash_numbers(HASHES).min() >= 0
-
-
-def test_numbers_are_the_same_whatever_stands_beside_a_hash():
     mixed = hash_numbers([HASHES[0], None, "short", HASHES[1].upper(), 7])
     np.testing.assert_array_equal(mixed[[0, 3]], hash_numbers(HASHES[:2]))
     assert mixed[1] == -1
@@ -70,15 +67,12 @@ def test_settings_are_said_in_words(settings, words):
     assert settings_in_words(settings) == words
 
 
-def test_settings_of_runs_are_joined_and_those_that_differ_named():
+def test_settings_of_runs_are_joined_and_told_by_task():
     joined = joined_settings([FOUR, {"num_fewshot": 0, "version": "2.5"}, {"fewshot_seed": 1}])
     assert joined == {"num_fewshot": DIFFERS, "version": "2.5", "chat_template": False, "fewshot_seed": 1}
     assert joined_settings([{"chat_template": True}, {"chat_template": False}, {"chat_template": True}]) == {
         "chat_template": DIFFERS
     }
-
-
-def test_settings_are_told_by_task():
     items = pl.DataFrame({"task": ["x", "x", "y"], "prompt_settings": [settings_text(FOUR), settings_text(FOUR), None]})
     assert settings_by_task(items) == {"x": FOUR}
     assert settings_by_task(items.drop("prompt_settings")) == {}
@@ -87,12 +81,15 @@ def test_settings_are_told_by_task():
 # compared
 
 
-def test_equal_hashes_decide_whatever_the_settings():
+def test_hashes_are_compared_by_the_digits_and_items_that_they_share():
     other = {**FOUR, "version": "3.0"}
     assert prompt_differences(table(HASHES[:4], other), table(HASHES[:4], FOUR)) == ""
+    assert prompt_differences(table(HASHES[:4]), table([one[:15] for one in HASHES[:4]])) == ""
+    new = table(HASHES[4:8], FOUR).with_columns(item_id=pl.Series(["w", "x", "y", "d"]))
+    assert prompt_differences(new, table(HASHES[:4], FOUR)).startswith("prompts differ for 1 of 1 items")
 
 
-def test_other_hashes_are_explained_by_the_settings():
+def test_other_hashes_are_explained_by_the_settings_or_name_items():
     new = table([*HASHES[:1], *HASHES[5:8]], {**FOUR, "num_fewshot": 0})
     assert prompt_differences(new, table(HASHES[:4], FOUR)) == (
         "prompts differ for 3 of 4 items: the bank's runs had 4 shots, these have 0 shots"
@@ -102,9 +99,6 @@ def test_other_hashes_are_explained_by_the_settings():
         "prompts differ for 4 of 4 items: the bank's runs had 4 shots and task version 2.5 and no system prompt, "
         "these have 1 shot and task version 3 and system prompt 1a2b3c4d"
     )
-
-
-def test_other_hashes_with_equal_settings_name_items():
     message = prompt_differences(table([*HASHES[:3], HASHES[9]], FOUR), table(HASHES[:4], FOUR))
     assert message == ("prompts differ for 1 of 4 items, although the settings that are known are the same: 'd'")
     assert prompt_differences(table(HASHES[4:8]), table(HASHES[:4])).startswith("prompts differ for 4 of 4 items")
@@ -138,15 +132,6 @@ def test_templates_of_two_models_are_no_difference_but_having_none_is():
     )
 
 
-def test_long_hashes_and_short_ones_are_compared_by_the_digits_they_share():
-    assert prompt_differences(table(HASHES[:4]), table([one[:15] for one in HASHES[:4]])) == ""
-
-
-def test_items_that_only_one_table_has_are_not_compared():
-    new = table(HASHES[4:8], FOUR).with_columns(item_id=pl.Series(["w", "x", "y", "d"]))
-    assert prompt_differences(new, table(HASHES[:4], FOUR)).startswith("prompts differ for 1 of 1 items")
-
-
 @pytest.mark.parametrize("text", ["[1]", "{", "null", "3", ""])
 def test_settings_that_are_no_object_say_nothing(text):
     known = table(None, FOUR).with_columns(prompt_settings=pl.lit(text))
@@ -168,11 +153,12 @@ def test_arguments_are_compared_one_by_one():
     assert prompt_differences(table(None, joined), known) == ""
 
 
-def test_many_arguments_are_kept_as_their_digest():
+def test_many_arguments_are_kept_as_their_digest_and_secrets_among_them_hidden():
     many = {f"argument_{number}": number for number in range(40)}
     assert len(entries_text(many)) == 8
     other = table(None, {"task_args": entries_text({**many, "argument_0": 1})})
     assert prompt_differences(other, table(None, {"task_args": entries_text(many)})) != ""
+    assert entries_text({"api_key": "Zx9", "n": 40, "path": "/home/alice/x"}) == "api_key=***, n=40, path=~/x"
 
 
 # said of a bank
@@ -199,10 +185,6 @@ def test_ways_of_asking_are_listed_with_their_tasks():
     words = "4 shots, task version 2.5, no chat template"
     assert words_of_items(items).to_list() == [words, None, None, words]
     assert words_of_items(items.drop("prompt_settings")).null_count() == 4
-
-
-def test_secrets_among_arguments_of_tasks_are_hidden():
-    assert entries_text({"api_key": "Zx9", "n": 40, "path": "/home/alice/x"}) == "api_key=***, n=40, path=~/x"
 
 
 def test_the_name_of_a_renamed_task_is_kept_and_makes_no_prompt():

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pyarrow.parquet
@@ -10,6 +14,7 @@ from polars.testing import assert_frame_equal
 from itembank.errors import DataError, ParameterError
 from itembank.readers.read import read_responses
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses import opening
 from itembank.responses.response_files import is_response_file, write_responses
 from itembank.responses.responses import ResponseMatrix
 
@@ -81,15 +86,11 @@ def test_the_file_is_a_plain_long_table_for_everybody_else(tmp_path):
     assert len(table) == 4
 
 
-def test_the_same_responses_make_the_same_file(tmp_path):
+def test_the_same_responses_make_the_same_file_and_a_failed_write_leaves_it(tmp_path, monkeypatch):
     matrix = ResponseMatrix.create(np.array([[1.0, 0.0]]))
     write_responses(matrix, tmp_path / "a.parquet")
     write_responses(read_responses(tmp_path / "a.parquet"), tmp_path / "b.parquet")
     assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
-
-
-def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
-    matrix = ResponseMatrix.create(np.array([[1.0, 0.0]]))
     write_responses(matrix, tmp_path / "r.parquet")
     before = (tmp_path / "r.parquet").read_bytes()
 
@@ -100,7 +101,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         write_responses(matrix, tmp_path / "r.parquet")
     assert (tmp_path / "r.parquet").read_bytes() == before
-    assert list(tmp_path.iterdir()) == [tmp_path / "r.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.parquet", "b.parquet", "r.parquet"]
 
 
 def flipped(content, place, bit):
@@ -129,12 +130,17 @@ def test_no_flipped_bit_reads_as_other_responses(tmp_path):
     assert n_refused > 130
 
 
-def test_a_response_file_of_an_earlier_release_states_no_digest_and_is_read(tmp_path):
+def test_response_files_of_an_earlier_release_are_read_and_told_from_other_parquet(tmp_path):
     matrix = ResponseMatrix.create(np.array([[1.0, 0.5]]))
     write_responses(matrix, tmp_path / "r.parquet")
     rewritten(tmp_path / "r.parquet")
     assert "itembank.digest" not in pl.read_parquet_metadata(tmp_path / "r.parquet")
     assert_same(read_responses(tmp_path / "r.parquet"), matrix)
+    write_responses(ResponseMatrix.create(np.array([[1.0]])), tmp_path / "r.parquet")
+    pl.read_parquet(tmp_path / "r.parquet").write_parquet(tmp_path / "plain.parquet")
+    assert is_response_file(tmp_path / "r.parquet")
+    assert not is_response_file(tmp_path / "plain.parquet")
+    assert read_responses(tmp_path / "plain.parquet").model_ids == ["model-1"]
 
 
 def test_a_response_file_that_another_program_changed_is_refused(tmp_path):
@@ -179,9 +185,60 @@ def test_metadata_of_another_release_or_damaged(metadata, message, tmp_path):
         read_responses(tmp_path / "r.parquet")
 
 
-def test_a_response_file_is_told_from_other_parquet(tmp_path):
-    write_responses(ResponseMatrix.create(np.array([[1.0]])), tmp_path / "r.parquet")
-    pl.read_parquet(tmp_path / "r.parquet").write_parquet(tmp_path / "plain.parquet")
-    assert is_response_file(tmp_path / "r.parquet")
-    assert not is_response_file(tmp_path / "plain.parquet")
-    assert read_responses(tmp_path / "plain.parquet").model_ids == ["model-1"]
+CHATTING = """
+import os, sys
+import polars as pl
+from itembank.responses import opening
+
+def panic():
+    os.write(2, b"thread 'main' panicked at ...\\n")
+    raise pl.exceptions.PanicException("called `Result::unwrap()` on an `Err` value")
+
+def warned():
+    os.write(2, b"worth knowing\\n")
+    return 1
+
+try:
+    opening.quiet(panic)()
+except Exception as error:
+    print(type(error).__name__, error)
+print(opening.quiet(warned)())
+"""
+
+
+def test_a_panic_is_an_ordinary_error_and_is_not_told_on_the_terminal():
+    done = subprocess.run([sys.executable, "-c", CHATTING], capture_output=True, text=True, check=True)
+    assert done.stdout == "ComputeError it is damaged. Copy it again.\n1\n"
+    assert done.stderr == "worth knowing\n"
+
+
+def test_damaged_parquet_is_refused_whatever_is_damaged_and_other_errors_come_through(tmp_path, capfd):
+    path = tmp_path / "table.parquet"
+    pl.DataFrame({"name": ["a", "b", "c"] * 30, "number": range(90)}).write_parquet(path)
+    content = path.read_bytes()
+    for start in range(0, len(content) - 40, 40):
+        path.write_bytes(content[:start] + bytes(40) + content[start + 40 :])
+        try:
+            opening.read_parquet(path)
+        except pl.exceptions.PolarsError:
+            continue
+    assert "panicked" not in capfd.readouterr().err
+    with pytest.raises(FileNotFoundError):
+        opening.read_parquet(tmp_path / "absent.parquet")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("gpt-3.5-turbo.json", "gpt-3.5-turbo"),
+        ("Qwen2.5-7B.jsonl.gz", "Qwen2.5-7B"),
+        ("m.CSV.ZST", "m"),
+        ("v1.eval", "v1"),
+        ("outputs.2.zip", "outputs.2"),
+        ("a.eval.json", "a.eval"),
+        ("llama-3.1", "llama-3.1"),
+        (".json", ".json"),
+    ],
+)
+def test_only_known_endings_are_taken_off_the_name_of_a_file(file, name):
+    assert opening.name_without_ending(Path(file)) == name

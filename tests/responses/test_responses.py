@@ -1,8 +1,12 @@
+import datetime as dt
+
 import numpy as np
 import polars as pl
 import pytest
 
 from itembank.errors import DataError
+from itembank.responses.labels import come_again, first_told, names_of, number_of_pair, numbered
+from itembank.responses.model_features import model_dates, standardised
 from itembank.responses.responses import (
     ResponseMatrix,
     check_complete,
@@ -21,11 +25,10 @@ def test_values_outside_are_named_by_id_with_what_to_do():
         "response must lie in [0, 1], got 2 values outside for 2 of 3 models: 'a' item 'y' = 1.5, "
         "'b' item 'y' = -0.25. Rescale or drop them."
     )
-
-
-def test_infinite_values_are_outside_and_only_five_are_named():
     with pytest.raises(DataError, match=r"got 7 values outside .*: 'm' .*item-5' = inf and 2 more\. Rescale"):
         ResponseMatrix.create(np.full((1, 7), np.inf), model_ids=["m"])
+    with pytest.raises(DataError, match=r"model_id must be unique.*item_id must be unique.*\[0, 1\]"):
+        ResponseMatrix.create(np.full((2, 2), 9.0), model_ids=["a", "a"], item_ids=["x", "x"])
 
 
 @pytest.mark.parametrize(
@@ -44,50 +47,38 @@ def test_tables_and_arrays_that_do_not_fit(arguments, message):
         ResponseMatrix.create(np.zeros((2, 3)), **arguments)
 
 
-def test_all_problems_of_the_ids_are_told_at_once():
-    with pytest.raises(DataError, match=r"model_id must be unique.*item_id must be unique.*\[0, 1\]"):
-        ResponseMatrix.create(np.full((2, 2), 9.0), model_ids=["a", "a"], item_ids=["x", "x"])
-
-
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0)])
-def test_nothing_at_all_is_refused(shape):
-    with pytest.raises(DataError, match="at least one model and one item"):
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((0, 3), "at least one model and one item"),
+        ((3, 0), "at least one model and one item"),
+        ((3,), r"two axes .* got shape \(3,\)"),
+    ],
+)
+def test_nothing_at_all_and_one_axis_are_refused(shape, message):
+    with pytest.raises(DataError, match=message):
         ResponseMatrix.create(np.zeros(shape))
 
 
-def test_one_axis_is_refused():
-    with pytest.raises(DataError, match=r"two axes .* got shape \(3,\)"):
-        ResponseMatrix.create(np.zeros(3))
-
-
-def test_missing_cells_are_named():
+def test_missing_cells_and_what_has_no_responses_are_named():
     check_complete(np.zeros((2, 2)), ["a", "b"], ["x", "y"])
     with pytest.raises(DataError, match=r"got 2 missing of 4: 'a' item 'y', 'b' item 'x'\. Run them"):
         check_complete(np.array([[0, NAN], [NAN, 1]]), ["a", "b"], ["x", "y"])
     with pytest.raises(DataError, match=r"got 8 missing of 8: .*'m' item '4' and 3 more"):
         check_complete(np.full((1, 8), NAN), ["m"], [str(k) for k in range(8)])
-
-
-def test_empty_models_and_items_are_named():
     values = np.array([[NAN, NAN, NAN], [0, NAN, 1]])
     with pytest.raises(DataError, match=r"every model .* none for 1 of 2 models: 'a'.*every item .* 1 of 3 items: 'y'"):
         check_models_and_items_have_responses(values, ["a", "b"], ["x", "y", "z"])
-
-
-def test_too_few_models_name_how_many_are_needed():
     check_enough_models(5, 5, "this")
     with pytest.raises(DataError, match="this needs at least 5 models, got 4"):
         check_enough_models(4, 5, "this")
 
 
-def test_model_and_item_tables_keep_other_columns_and_scenarios_default():
+def test_tables_keep_other_columns_and_counts_make_responses():
     items = pl.DataFrame({"n_options": [4, 5], "item_id": ["x", "y"]})
     matrix = ResponseMatrix.create(np.zeros((1, 2)), items=items)
     assert matrix.items.columns == ["item_id", "scenario", "subscenario", "n_options"]
     assert matrix.items["scenario"].to_list() == ["all", "all"]
-
-
-def test_counts_make_responses_and_zero_trials_a_missing_one():
     matrix = ResponseMatrix.from_counts(np.array([[3, 0], [2, 5]]), np.array([[4, 0], [2, 10]]), model_ids=["a", "b"])
     np.testing.assert_array_equal(matrix.responses, [[0.75, np.nan], [1.0, 0.5]])
     np.testing.assert_array_equal(matrix.n_trials, [[4, 0], [2, 10]])
@@ -121,3 +112,86 @@ def test_counts_that_cannot_be_are_refused(n_correct, n_trials, message):
 def test_trials_behind_responses_are_checked(n_trials, message):
     with pytest.raises(DataError, match=message):
         ResponseMatrix.create(np.array([[0.5, np.nan]]), n_trials=np.array(n_trials))
+
+
+NAMES = ["b", None, "a", "b", "", "c", "a"]
+
+
+@pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["", "a", "b", "c", "unused"])])
+def test_names_are_numbered_as_they_first_appear(dtype):
+    pl.Series(["z", "c", "y"], dtype=pl.Categorical)  # codes of Polars are in no order of ours
+    column = pl.Series(NAMES, dtype=dtype)
+    assert names_of(column).to_list() == ["b", "a", "", "c"]
+    assert numbered(column).tolist() == [0, -1, 1, 0, 2, 3, 1]
+    assert numbered(column).dtype == np.int32
+    assert numbered(column, pl.Series(["x", "c", "", "a", "b"])).tolist() == [4, -1, 3, 4, 2, 1, 3]
+
+
+@pytest.mark.parametrize("values", [[], [None, None]])
+def test_nothing_has_no_names(values):
+    column = pl.Series(values, dtype=pl.String)
+    assert names_of(column).len() == 0
+    assert numbered(column).tolist() == [-1] * len(values)
+
+
+def test_pairs_beyond_two_billion_have_numbers_of_their_own():
+    one, other = (np.array(index, dtype=np.int32) for index in ([99_999, 42_949], [99_999, 67_295]))
+    assert number_of_pair(one, other, 100_000).tolist() == [9_999_999_999, 4_294_967_295]
+
+
+def test_the_first_name_of_a_group_is_told_and_the_rows_that_differ():
+    group, column = np.array([1, 0, 1, 1, 2]), pl.Series(["a", None, None, "b", "a"])
+    names, differing = first_told(group, 4, column)
+    assert names.to_list() == [None, "a", "a", None]
+    assert differing.tolist() == [3]
+
+
+@pytest.mark.parametrize("n_numbers", [5, 60, 100_000])
+def test_numbers_that_come_again_are_counted_among_those_marked(n_numbers):
+    rng = np.random.default_rng(n_numbers)
+    for share in (0.3, 1.0):
+        number, among = rng.integers(n_numbers, size=60), rng.random(60) < share
+        expected = [bool(m) and int(np.sum(number[among] == one)) > 1 for one, m in zip(number, among, strict=True)]
+        assert come_again(number, n_numbers, among).tolist() == expected
+
+
+def table(**columns):
+    return pl.DataFrame(columns)
+
+
+def test_numbers_are_standardised_by_their_logarithm_if_very_different():
+    found = standardised(pl.Series([10.0, 20.0, 30.0, None]))
+    np.testing.assert_allclose(found, [-np.sqrt(1.5), 0.0, np.sqrt(1.5), 0.0])
+    np.testing.assert_allclose(standardised(pl.Series([1e9, 1e10, 1e11])), [-np.sqrt(1.5), 0.0, np.sqrt(1.5)])
+    logs = [0.1, 1.0, 2.0, 2.9]  # logarithms already
+    expected = (np.array(logs) - np.mean(logs)) / np.std(logs)
+    np.testing.assert_allclose(standardised(pl.Series(logs)), expected)
+    assert standardised(pl.Series(["a", "b", "c"])) is None
+    for same in ([3.0, 3.0, None], [None, None]):
+        assert not standardised(pl.Series(same, dtype=pl.Float64)).any()
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2024-01-01", "2024-01-11", "2024-01-21", None],
+        ["2024-01-01T10:00", "2024-01-11T10:00", "2024-01-21T10:00", None],
+        [20240101, 20240111, 20240121, None],
+        [dt.date(2024, 1, 1), dt.date(2024, 1, 11), dt.date(2024, 1, 21), None],
+    ],
+)
+def test_dates_count_in_days_however_they_are_written(dates):
+    np.testing.assert_allclose(standardised(pl.Series(dates)), [-np.sqrt(1.5), 0.0, np.sqrt(1.5), 0.0])
+
+
+def test_the_column_whose_name_says_most_clearly_how_new_models_are_is_taken():
+    days = ["2024-01-02", None, "2024-03-04"]
+    models = table(
+        model_id=["2024-01-01"] * 3, seen=days[::-1], release_date=days, date=["soon", "2024", ""], n=[1, 2, 3]
+    )
+    found = model_dates(models)
+    durations = pl.Series([dt.timedelta(hours=1)] * 3)
+    assert model_dates(models.select("model_id").with_columns(run_date=pl.lit("2024-05-01"), seconds=durations)) is None
+    assert (found.name, found.to_list()) == ("release_date", [dt.date(2024, 1, 2), None, dt.date(2024, 3, 4)])
+    assert model_dates(models, "seen").name == "seen"
+    assert model_dates(models, "n") is model_dates(models, "absent") is model_dates(models.select("model_id")) is None

@@ -105,23 +105,17 @@ def test_known_numbers_and_single_answers_stay():
     assert with_assumed_sizes(found) is found
 
 
-def test_a_new_score_without_a_size_counts_as_many_as_past_ones_of_the_item(board):
+def test_a_new_score_without_a_size_counts_as_many_as_past_ones_of_the_item(board, bank):
     """It counted as one trial, without a word."""
     sized = board[1]
     with pytest.warns(DataWarning, match="1 score came without a number of questions, and counts as "):
         found = with_usual_sizes(ResponseMatrix.create(np.array([[0.47, 1.0]]), item_ids=sized.item_ids[:2]), sized)
     usual = np.median(sized.n_trials[:, 0][sized.n_trials[:, 0] > 0])
     np.testing.assert_array_equal(found.n_trials, [[usual, 1]])
-
-
-def test_another_family_takes_scores_as_they_are(board):
+    with pytest.warns(DataWarning, match="count as 100 each"):
+        found = as_new_responses(bank, {"benchmark-0": 0.4, "benchmark-1": 1.0})
+    np.testing.assert_array_equal(found.n_trials, [[100, 100]])
     scores = board[0]
     inside = dataclasses.replace(scores, responses=np.clip(scores.responses, 0.01, 0.99))
     found = calibrate(inside, ib.calibrations.Variational("2pl", family="beta"))
     assert found.parameters.family == "beta"
-
-
-def test_scores_of_a_mapping_are_sized_too(bank):
-    with pytest.warns(DataWarning, match="count as 100 each"):
-        found = as_new_responses(bank, {"benchmark-0": 0.4, "benchmark-1": 1.0})
-    np.testing.assert_array_equal(found.n_trials, [[100, 100]])

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import polars as pl
 import pytest
@@ -5,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from itembank.errors import DataError, ParameterError
+from itembank.responses.score_names import without_only_scenario
 from itembank.responses.targets import ScoreTargets, mean_win_rate
 
 ITEMS = pl.DataFrame(
@@ -18,20 +21,14 @@ ITEMS = pl.DataFrame(
 RESPONSES = np.array([[1.0, 0.0, 1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]])
 
 
-def test_micro_scores_are_plain_means_of_each_scenario():
+def test_scores_are_means_plain_by_subscenario_or_by_weight():
     targets = ScoreTargets.create(ITEMS)
     scores = targets.scenario_means(RESPONSES)
     np.testing.assert_allclose(scores, [[0.5, 0.5], [0.5, 1.0]])
-
-
-def test_macro_scores_weigh_subscenarios_alike():
     targets = ScoreTargets.create(ITEMS, within="macro")
     # math: algebra (a, b, f) and geometry (c), each counting half
     expected = [[(1 / 3 + 1) / 2, 0.5], [(1 / 3 + 1) / 2, 1.0]]
     np.testing.assert_allclose(targets.scenario_means(RESPONSES), expected)
-
-
-def test_custom_scores_follow_the_weight_column():
     targets = ScoreTargets.create(ITEMS, within="custom", across="items")
     np.testing.assert_allclose(targets.scenario_means(RESPONSES)[0], [4 / 6, 1 / 4])
     np.testing.assert_allclose(targets.overall_weights, np.array([1, 2, 3, 1, 3, 0]) / 10)
@@ -64,10 +61,7 @@ def test_weights_sum_to_one_in_every_target(within, across):
         assert targets.target(name).weights.sum() == pytest.approx(1.0)
 
 
-@given(
-    st.lists(st.integers(0, 10), min_size=2, max_size=12),
-    st.lists(st.integers(0, 10), min_size=1, max_size=12),
-)
+@given(st.lists(st.integers(0, 10), min_size=2, max_size=12), st.lists(st.integers(0, 10), min_size=1, max_size=12))
 def test_mean_win_rate_equals_counting_every_pair(first, reference):
     models = np.array(first)[:, np.newaxis] / 10
     others = np.array(reference)[:, np.newaxis] / 10
@@ -75,39 +69,30 @@ def test_mean_win_rate_equals_counting_every_pair(first, reference):
     np.testing.assert_allclose(mean_win_rate(models, others), counted)
 
 
-def test_mean_win_rate_averages_over_scenarios():
+def test_micro_or_macro_is_said_where_it_makes_a_difference_and_win_rates_average_over_scenarios():
+    unequal = pl.DataFrame({"item_id": list("abc"), "scenario": ["x", "x", "y"], "subscenario": [None] * 3})
+    assert "(macro)" in ScoreTargets.create(unequal).overall_in_words
+    assert "(micro)" in ScoreTargets.create(unequal, across="items").overall_in_words
+    assert ScoreTargets.create(unequal[1:]).overall_in_words == ""
     scores = np.array([[0.9, 0.1]])
     reference = np.array([[0.5, 0.5], [0.6, 0.1]])
     # wins both in the first scenario; loses one and ties one in the second
     np.testing.assert_allclose(mean_win_rate(scores, reference), [(1.0 + 0.25) / 2])
 
 
-def test_a_scenario_may_not_take_the_name_of_a_score():
+def test_names_and_weights_that_give_no_score_are_refused():
     with pytest.raises(DataError, match="'overall'"):
         ScoreTargets.create(ITEMS.with_columns(scenario=pl.lit("overall")))
-
-
-def test_custom_weights_must_be_there_and_make_sense():
     with pytest.raises(DataError, match="'weight'"):
         ScoreTargets.create(ITEMS.drop("weight"), within="custom")
     with pytest.raises(DataError, match="'b'"):
         ScoreTargets.create(ITEMS.with_columns(weight=pl.Series([1.0, -1.0, 1, 1, 1, 1])), within="custom")
     with pytest.raises(DataError, match="'code'"):
         ScoreTargets.create(ITEMS.with_columns(weight=pl.Series([1.0, 1.0, 1, 0, 0, 1])), within="custom")
-
-
-def test_unknown_words_and_targets_are_refused():
     with pytest.raises(ParameterError, match="within must be one of 'micro', 'macro', 'custom'"):
         ScoreTargets.create(ITEMS, within="mean")
     with pytest.raises(ParameterError, match="'physics'"):
         ScoreTargets.create(ITEMS).target("physics")
-
-
-def test_says_whether_the_overall_score_is_micro_or_macro_where_that_makes_a_difference():
-    unequal = pl.DataFrame({"item_id": list("abc"), "scenario": ["x", "x", "y"], "subscenario": [None] * 3})
-    assert "(macro)" in ScoreTargets.create(unequal).overall_in_words
-    assert "(micro)" in ScoreTargets.create(unequal, across="items").overall_in_words
-    assert ScoreTargets.create(unequal[1:]).overall_in_words == ""
 
 
 def test_over_items_the_overall_score_is_what_harnesses_weight_by_size():
@@ -121,3 +106,17 @@ def test_over_items_the_overall_score_is_what_harnesses_weight_by_size():
     by_size = np.average(by_task, axis=1, weights=sizes)
     overall = targets.with_overall(targets.scenario_means(responses))[:, -1]
     np.testing.assert_allclose(overall, by_size, rtol=0, atol=1e-12)
+
+
+def rows(**values):
+    return [{"model_id": model, "target": name, "value": value} for model in "ab" for name, value in values.items()]
+
+
+def test_only_an_only_scenario_whose_score_is_the_overall_one_has_no_row_of_its_own():
+    kept = without_only_scenario(rows(quiz=0.5, overall=0.5 + 1e-12))
+    assert [row["target"] for row in kept] == ["overall", "overall"]
+    kept = without_only_scenario(rows(quiz=0.5, overall=0.5, custom=0.7))
+    assert [row["target"] for row in kept] == ["overall", "custom"] * 2
+    assert len(without_only_scenario(rows(quiz=math.nan, overall=math.nan))) == 2
+    for table in (rows(quiz=0.5, overall=0.6), rows(one=0.5, two=0.5, overall=0.5), rows(quiz=0.5), rows(overall=0.5)):
+        assert without_only_scenario(table) == table

@@ -1,5 +1,7 @@
 """Training compute of models from tables, as people write them."""
 
+import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,12 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError, DataWarning
+from itembank.readers.read import read_lm_eval
+from itembank.readers.reading_specs import ReadingSpec
+from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.compute import TrainingCompute, read_model_table, training_compute
+from itembank_scaling.inputs import read_choice_scores, read_losses
+from tests.readers.logs import sample, write_run
 
 
 def table(**columns: list[object]) -> pl.DataFrame:
@@ -16,15 +23,12 @@ def table(**columns: list[object]) -> pl.DataFrame:
     return pl.DataFrame({"model_id": list("abcdefgh"[:n_models]), **columns}, strict=False)
 
 
-def test_compute_is_six_operations_a_parameter_and_token() -> None:
+def test_compute_is_six_operations_a_parameter_and_token_unless_it_is_stated():
     found = training_compute(table(params=[70e6, 1.4e9], train_tokens=[3e11, 3e11]))
     assert found.flops.tolist() == [1.26e20, 2.52e21]
     assert found.recipe is None
     assert found.recipes == ("all",)
     assert found.in_recipe("all").all()
-
-
-def test_stated_compute_goes_before_and_fills_only_what_it_states() -> None:
     found = training_compute(table(flops=[1.3e20, None], params=[70e6, 1.4e9], train_tokens=[3e11, 3e11]))
     assert found.flops.tolist() == [1.3e20, 2.52e21]
 
@@ -49,38 +53,33 @@ def test_other_words_and_units_are_refused(columns: dict[str, list[object]], mes
         training_compute(table(**{**sizes, **columns}))
 
 
-def test_parameters_and_tokens_may_end_in_a_letter() -> None:
+def test_parameters_and_tokens_may_end_in_a_letter_and_no_tokens_are_no_training():
     found = training_compute(table(params=["70M", "1.4b"], train_tokens=["300B", "15T"]))
     assert found.params.tolist() == [70e6, 1.4e9]
     assert found.train_tokens.tolist() == [3e11, 15e12]
     with pytest.raises(DataError, match="params must be a number"):
         training_compute(table(params=["70M", "large"], train_tokens=["300B", "15T"]))
-
-
-def test_no_tokens_yet_are_no_training_but_no_other_unit() -> None:
     models = table(params=["70M", "70M"], train_tokens=[0, 3e11])
     with pytest.warns(DataWarning, match="left out: 'a'"):
         assert training_compute(models, drop_unknown=True).model_ids == ("b",)
 
 
-def test_a_table_that_cannot_tell_of_compute_says_what_it_has() -> None:
+def test_tables_that_cannot_tell_of_compute_say_why():
     with pytest.raises(DataError, match=r"must have a column flops, .* it has 'model_id', 'train_tokens', 'gflops'"):
         training_compute(table(train_tokens=[1e9], gflops=[3.0]))
-
-
-def test_text_that_is_no_number_is_the_only_problem_told_of_it() -> None:
+    with pytest.raises(DataError, match=r"must have a column flops, or params .* got train_tokens without params; it"):
+        training_compute(table(train_tokens=[1e10, 2e10], parameters=[1e9, 2e9]))
     with pytest.raises(DataError) as error:
         training_compute(table(flops=["3e20", "2 TFLOP/s"]))
     assert "got neither" not in str(error.value)
-
-
-def test_unknown_zero_and_negative_compute_are_refused_by_name() -> None:
     models = table(flops=[1e20, None, 0.0, -1e20, float("inf")])
     with pytest.raises(DataError) as error:
         training_compute(models)
     text = str(error.value)
     assert "got neither for 1 of 5 models: 'b'" in text
     assert "above zero, got 3 of 5 models: 'c' = 0, 'd' = -1e+20, 'e' = inf" in text
+    with pytest.raises(DataError, match="is_final must be true or false, got something else for 1 model: 'b' = None"):
+        training_compute(table(flops=[1e20, 2e20], is_final=["true", None]))
 
 
 def test_unknown_and_zero_compute_can_be_left_out() -> None:
@@ -95,8 +94,7 @@ def test_unknown_and_zero_compute_can_be_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factors", "named"),
-    [([1.0, 1.0, 1e-3], "'c'"), ([1e-18, 1e-18, 1e-18], "'a'"), ([1.1, 0.9, 1e4], "'c'")],
+    ("factors", "named"), [([1.0, 1.0, 1e-3], "'c'"), ([1e-18, 1e-18, 1e-18], "'a'"), ([1.1, 0.9, 1e4], "'c'")]
 )
 def test_compute_in_another_unit_than_parameters_and_tokens_say_is_refused(factors: list[float], named: str) -> None:
     params, tokens = [1e9, 2e9, 3e9], [1e11, 1e11, 1e11]
@@ -111,16 +109,11 @@ def test_other_ways_of_counting_are_no_slip() -> None:
     assert training_compute(models).n_models == 3
 
 
-def test_the_largest_checkpoint_of_each_recipe_and_size_is_final() -> None:
+def test_the_largest_checkpoint_of_each_recipe_and_size_is_final():
     models = table(
-        params=[1e8, 1e8, 1e9, 1e9, 1e8],
-        train_tokens=[1e9, 2e9, 1e10, 5e9, 1e9],
-        mixture=["x", "x", "x", "x", "y"],
+        params=[1e8, 1e8, 1e9, 1e9, 1e8], train_tokens=[1e9, 2e9, 1e10, 5e9, 1e9], mixture=["x", "x", "x", "x", "y"]
     )
     assert training_compute(models).is_final.tolist() == [False, True, True, False, True]
-
-
-def test_models_of_unknown_size_are_final() -> None:
     assert training_compute(table(flops=[1e20, 2e20])).is_final.tolist() == [True, True]
 
 
@@ -128,16 +121,6 @@ def test_models_of_unknown_size_are_final() -> None:
 def test_a_column_says_which_are_final(values: list[object]) -> None:
     models = table(flops=[1e20, 2e20], params=[1e9, 1e9], is_final=values)
     assert training_compute(models).is_final.tolist() == [True, False]
-
-
-def test_an_unclear_column_of_final_runs_is_refused() -> None:
-    with pytest.raises(DataError, match="is_final must be true or false, got something else for 1 model: 'b' = None"):
-        training_compute(table(flops=[1e20, 2e20], is_final=["true", None]))
-
-
-def test_the_column_that_is_missing_is_named() -> None:
-    with pytest.raises(DataError, match=r"must have a column flops, or params .* got train_tokens without params; it"):
-        training_compute(table(train_tokens=[1e10, 2e10], parameters=[1e9, 2e9]))
 
 
 def test_recipes_come_from_the_first_column_that_tells_or_from_the_one_named() -> None:
@@ -151,14 +134,11 @@ def test_recipes_come_from_the_first_column_that_tells_or_from_the_one_named() -
         training_compute(models, recipe_column="color")
 
 
-def test_models_come_in_the_order_asked_for_and_must_be_known() -> None:
+def test_models_come_in_the_order_asked_for_with_all_that_is_known():
     models = table(flops=[1e20, 2e20, 3e20])
     assert training_compute(models, ["c", "a"]).flops.tolist() == [3e20, 1e20]
     with pytest.raises(DataError, match="1 of 2 are not: 'z'"):
         training_compute(models, ["a", "z"])
-
-
-def test_taking_models_keeps_everything_together() -> None:
     found = training_compute(table(flops=[1e20, 2e20, 3e20], params=[1e9, 2e9, 3e9], recipe=["x", "y", "x"]))
     taken = found.take(np.array([2, 0]))
     assert isinstance(taken, TrainingCompute)
@@ -183,3 +163,77 @@ def test_real_tables_agree_with_six_operations(shared_dir: Path) -> None:
     assert stated.is_final.sum() == 9  # sizes, each with its checkpoint of 300 billion tokens
     final = [name for name, is_final in zip(stated.model_ids, stated.is_final, strict=True) if is_final]
     assert all(name.endswith("_300B") for name in final)
+
+
+LOG = Path(__file__).parent.parent / "readers" / "lm_eval_0_4_13"
+
+
+@pytest.fixture(scope="module")
+def scores():
+    with pytest.warns(DataWarning, match="2 runs are left out: 'dummy' on 'majority'.*'dummy' on 'programs'"):
+        return read_choice_scores(LOG)
+
+
+def test_bits_per_byte_are_of_the_bytes_of_the_right_option_and_scores_the_responses(scores):
+    (path,) = LOG.glob("samples_capitals_*.jsonl")
+    found = dict(scores.select("item_id", "bits_per_byte").iter_rows())
+    for line in path.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        index = int(row["target"])
+        text = row["arguments"][f"gen_args_{index}"]["arg_1"].removeprefix(" ")
+        expected = -float(row["resps"][index][0][0]) / math.log(2) / len(text.encode())
+        assert found[f"capitals/{row['doc_id']}"] == pytest.approx(expected, rel=1e-12)
+    for response, column in (("probability", "choice_probability"), ("accuracy", "choice_accuracy")):
+        made = read_lm_eval(LOG, spec=ReadingSpec(tasks=("several_right",), response=response))
+        table = scores.filter(pl.col("scenario") == "several_right")
+        np.testing.assert_array_equal(table[column].to_numpy(), made.responses[0])
+
+
+def test_losses_come_from_a_column_called_loss_before_bits_per_byte_and_one_option_has_no_other_score(scores):
+    responses = ResponseMatrix.create(np.ones((1, 1)), model_ids=["dummy"], item_ids=["digits/3"])
+    table = scores.with_columns(loss=pl.lit(2.5))
+    assert read_losses(table, responses).tolist() == [[2.5]]
+    assert read_losses(table, responses, column="bits_per_byte")[0, 0] != 2.5
+    alone = scores.filter(pl.col("scenario") == "last_word")
+    assert alone["choice_probability"].is_null().all()
+    assert alone["bits_per_byte"].is_not_null().all()
+    assert alone["n_options"].unique().to_list() == [1]
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
+def test_losses_come_back_in_the_order_of_the_responses(scores, tmp_path, name):
+    (scores.write_csv if name.endswith("csv") else scores.write_parquet)(tmp_path / name)
+    responses = ResponseMatrix.create(
+        np.ones((2, 3)), model_ids=["other", "dummy"], item_ids=["digits/3", "capitals/0", "unknown/1"]
+    )
+    losses = read_losses(tmp_path / name, responses)
+    found = dict(scores.select("item_id", "bits_per_byte").iter_rows())
+    assert np.isnan(losses[0]).all()
+    np.testing.assert_allclose(losses[1], [found["digits/3"], found["capitals/0"], np.nan], rtol=1e-15)
+
+
+def test_tables_and_logs_that_tell_no_losses_are_refused(scores):
+    responses = ResponseMatrix.create(np.ones((1, 1)), model_ids=["dummy"], item_ids=["digits/3"])
+    with pytest.raises(DataError, match="must have the columns 'nats'"):
+        read_losses(scores, responses, column="nats")
+    with pytest.raises(DataError, match="one row a model and item, got several for 'dummy on digits/0'"):
+        read_losses(pl.concat([scores, scores.filter(pl.col("item_id") == "digits/0")]), responses)
+    with pytest.raises(DataError, match="got none of them: it has models 'dummy', the responses 'someone'"):
+        read_losses(scores, ResponseMatrix.create(np.ones((1, 1)), model_ids=["someone"]))
+    with pytest.raises(DataError, match="scenario must be a number in every row of a table of losses, got 'digits'"):
+        read_losses(scores.filter(pl.col("item_id") == "digits/0"), responses, column="scenario")
+    with pytest.raises(DataError, match="no task has answer options with log-likelihoods: 'dummy' on 'majority' needs"):
+        read_choice_scores(LOG, spec=ReadingSpec(tasks=("majority",)))
+
+
+def test_runs_that_disagree_are_refused_unless_the_last_is_asked_for(tmp_path):
+    def run(value, date):
+        row = sample(0, acc=1.0) | {"resps": [[[str(value), "True"]]]}
+        write_run(tmp_path, "org/a", {"qa": [row]}, date=date)
+
+    run(-1.0, "2025-03-01T10-00-00.000001")
+    run(-2.0, "2025-03-02T10-00-00.000001")
+    with pytest.raises(DataError, match="different ones for 1 pairs: 'org/a on qa/0'"):
+        read_choice_scores(tmp_path)
+    last = read_choice_scores(tmp_path, spec=ReadingSpec(repeats="last"))
+    assert last["log_likelihood"].to_list() == [-2.0]

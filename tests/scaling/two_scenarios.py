@@ -28,10 +28,7 @@ def simulated(rng, *, n_models=80, n_items=60, correlation=0.9, n_trials=None, s
         }
     )
     items = pl.DataFrame(
-        {
-            "item_id": [f"i{i}" for i in range(p.shape[1])],
-            "scenario": [f"s{i // n_items}" for i in range(p.shape[1])],
-        }
+        {"item_id": [f"i{i}" for i in range(p.shape[1])], "scenario": [f"s{i // n_items}" for i in range(p.shape[1])]}
     )
     responses = right / (1 if n_trials is None else n_trials)
     return ResponseMatrix.create(responses, models=models, items=items, n_trials=trials), theta

@@ -23,9 +23,8 @@ def test_each_group_is_represented_by_its_middle_with_its_weight(rng):
     weights = np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
     found = weight_of(choose_anchors(pool(weights), POINTS, 3, rng, n_restarts=5))
     assert found == pytest.approx({2: 0.4, 3: 0.3, 5: 0.3})
-
-
-def test_an_item_that_may_not_be_chosen_gives_its_weight_to_the_nearest_cluster(rng):
+    found = weight_of(choose_anchors(pool(weights), POINTS, 6, rng, n_restarts=5))
+    assert found == pytest.approx(dict(enumerate(weights)))
     allowed = [True, True, True, False, True, True]
     found = weight_of(choose_anchors(pool(is_candidate=allowed), POINTS, 3, rng, n_restarts=5))
     assert found == pytest.approx({2: 3 / 6, 4: 2 / 6, 5: 1 / 6})
@@ -41,18 +40,16 @@ def test_items_with_equal_features_share_the_weight_of_their_cluster(rng):
     assert choice.weights[~first].sum() == pytest.approx(2 / 6)
 
 
-def test_as_many_anchors_as_items_have_the_items_own_weights(rng):
-    weights = np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
-    found = weight_of(choose_anchors(pool(weights), POINTS, 6, rng, n_restarts=5))
-    assert found == pytest.approx(dict(enumerate(weights)))
-
-
-def test_spread_is_the_weighted_standard_deviation_of_the_candidates(rng):
+def test_spread_and_distances_are_the_expected_ones(rng):
     points, weights = rng.normal(size=(6, 2)), np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
     allowed = np.array([True, True, False, True, True, False])
     centre = np.average(points[allowed], axis=0, weights=weights[allowed])
     expected = np.sqrt(np.average((points[allowed] - centre) ** 2, axis=0, weights=weights[allowed]))
     np.testing.assert_allclose(spread(points, pool(weights, allowed)), expected)
+    model = FactorModel(rng.random(6), rng.normal(size=(6, 2)), np.full(6, 0.3))
+    drawn = model.mean + rng.normal(size=(200_000, 2)) @ model.loadings.T
+    expected = np.mean((drawn[:, :, None] - drawn[:, None, :]) ** 2, axis=0)
+    np.testing.assert_allclose(squareform(pdist(latent_features(model), "sqeuclidean")), expected, rtol=0.02)
 
 
 def test_weighted_sums_over_well_separated_groups_are_exact(rng):
@@ -64,30 +61,20 @@ def test_weighted_sums_over_well_separated_groups_are_exact(rng):
     np.testing.assert_allclose(responses[:, choice.chosen] @ choice.weights, responses @ weights)
 
 
-def test_squared_distances_are_the_expected_ones_of_responses_without_their_noise(rng):
-    model = FactorModel(rng.random(6), rng.normal(size=(6, 2)), np.full(6, 0.3))
-    drawn = model.mean + rng.normal(size=(200_000, 2)) @ model.loadings.T
-    expected = np.mean((drawn[:, :, None] - drawn[:, None, :]) ** 2, axis=0)
-    np.testing.assert_allclose(squareform(pdist(latent_features(model), "sqeuclidean")), expected, rtol=0.02)
-
-
-LINE = np.array([[0.0, 0.0], [0.2, 0.0], [0.1, 0.1], [5.0, 5.0], [5.1, 5.0], [9.0, 0.0]])
 WEIGHTS = np.array([0.1, 0.1, 0.2, 0.25, 0.05, 0.3])
 POOL = ScenarioPool(np.arange(6), WEIGHTS, np.ones(6, dtype=bool))
 
 
 def test_each_item_gives_its_weight_to_the_nearest_chosen_one():
-    choice = weighted_by_nearest(POOL, LINE, np.array([4, 1]))
+    choice = weighted_by_nearest(POOL, POINTS, np.array([4, 1]))
     assert choice.chosen.tolist() == [4, 1]
     # the item at (9, 0) is nearer to (5.1, 5) than to (0.2, 0)
     np.testing.assert_allclose(choice.weights, [0.25 + 0.05 + 0.3, 0.1 + 0.1 + 0.2])
-
-
-def test_equally_near_items_share_and_a_chosen_item_stands_for_itself():
     points = np.array([[0.0], [0.0], [0.0], [0.0], [1.0], [1.0]])
     choice = weighted_by_nearest(POOL, points, np.array([0, 3, 5]))
     shared = (0.1 + 0.2) / 2
     np.testing.assert_allclose(choice.weights, [0.1 + shared, 0.25 + shared, 0.05 + 0.3])
+    assert weighted_by_nearest(POOL, POINTS, np.zeros(0, dtype=np.int64)).weights.shape == (0,)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -100,7 +87,3 @@ def test_agrees_with_looking_at_every_pair(seed):
         expected[np.argmin([np.linalg.norm(point - points[item]) for item in chosen])] += weight
     pool = ScenarioPool(np.arange(50), weights, np.ones(50, dtype=bool))
     np.testing.assert_allclose(weighted_by_nearest(pool, points, chosen).weights, expected)
-
-
-def test_nothing_chosen_has_no_weight():
-    assert weighted_by_nearest(POOL, LINE, np.zeros(0, dtype=np.int64)).weights.shape == (0,)

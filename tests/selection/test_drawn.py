@@ -39,27 +39,28 @@ def test_probabilities_are_those_of_the_draw(n_items, seed):
     assert set(group[drawn].tolist()) == {0, 1, 2}
 
 
-def test_items_come_as_often_as_their_probabilities_say(rng):
+def test_items_come_as_often_as_their_probabilities_say_and_neighbours_hardly_together(rng):
     pi = inclusion_probabilities(rng.random(12), np.repeat([0, 1], 6), 5, certain=np.zeros(12, bool))
     counts = np.zeros(12)
     for _ in range(4000):
         counts[systematic_sample(pi, np.arange(12), rng)] += 1.0
     assert np.all(np.abs(counts / 4000 - pi) < 4.5 * np.sqrt(pi * (1 - pi) / 4000) + 1e-12)
-
-
-def test_neighbours_in_difficulty_hardly_come_together(rng):
-    """Systematic sampling of equal probabilities draws one of each run of items along the order."""
+    # systematic sampling of equal probabilities draws one of each run of items along the order
     order = rng.permutation(40)
     for _ in range(20):
         drawn = systematic_sample(np.full(40, 0.25), order, rng)
         np.testing.assert_array_equal(np.sort(np.argsort(order)[drawn]) // 4, np.arange(10))
 
 
-def test_items_of_which_the_bank_is_unsure_come_more_often(bank):
+def test_items_of_which_the_bank_is_unsure_come_more_often_whatever_the_order_of_past_models(bank, rng):
     mean, size = expected_answers(bank)
     np.testing.assert_allclose(mean, bank.responses.responses.mean(axis=0))
     assert np.corrcoef(size, mean * (1.0 - mean))[0, 1] > 0.7
     assert size.min() > 0.0
+    moved = bank.responses.take(models=rng.permutation(bank.n_models))
+    others = make_bank(n_models=20, n_items=60)
+    others = dataclasses.replace(others, responses=moved)
+    np.testing.assert_allclose(expected_answers(others), expected_answers(bank), atol=1e-9)
 
 
 def test_a_selection_records_its_draw_and_gives_the_score_on_average(bank):
@@ -76,24 +77,14 @@ def test_a_selection_records_its_draw_and_gives_the_score_on_average(bank):
     assert np.all(np.abs(np.mean(found, axis=0) - truth) < 4.5 * error)
 
 
-def test_included_items_are_certain_and_others_keep_their_chance(bank):
+def test_included_items_are_certain_and_scenarios_can_get_as_many_each(bank):
     wanted = [bank.item_ids[3], bank.item_ids[41]]
     selection = select(bank, 12, method="drawn", rng=0, included=wanted)
     probability = dict(zip(selection.item_ids, selection.inclusion_probabilities, strict=True))
     assert [probability[item] for item in wanted] == [1.0, 1.0]
     assert selection.n_items == 12
-
-
-def test_per_scenario_each_gets_as_many(bank):
     selection = select(bank, 5, method="drawn", rng=0, per_scenario=True)
     assert [selection.scenarios.count(name) for name in bank.targets.scenarios] == [5, 5, 5]
-
-
-def test_what_aims_a_draw_does_not_depend_on_the_order_of_past_models(bank, rng):
-    moved = bank.responses.take(models=rng.permutation(bank.n_models))
-    others = make_bank(n_models=20, n_items=60)
-    others = dataclasses.replace(others, responses=moved)
-    np.testing.assert_allclose(expected_answers(others), expected_answers(bank), atol=1e-9)
 
 
 @pytest.mark.parametrize("flat", [-0.1, 1.5])

@@ -101,16 +101,11 @@ def test_the_target_steers_the_choice():
 
 
 @pytest.mark.parametrize("name", list(CRITERIA.kinds))
-def test_closed_items_are_not_chosen_and_none_twice(name):
+def test_closed_items_are_not_chosen_none_twice_and_arguments_left_as_they_are(name):
     items = make_items(make_parameters(1), cost=np.ones(N_ITEMS))
     is_open = np.arange(N_ITEMS) % 4 != 0
     chosen = choose(items, name, 30, is_open=is_open)
     assert sorted(chosen) == np.flatnonzero(is_open).tolist()  # all that are open, and no more
-
-
-@pytest.mark.parametrize("name", list(CRITERIA.kinds))
-def test_arguments_are_left_as_they_are(name):
-    items = make_items(make_parameters(1), cost=np.ones(N_ITEMS))
     is_open, counts, (theta, covariance) = np.ones(N_ITEMS, dtype=bool), np.zeros(3, dtype=np.int64), make_posterior(1)
     kept = theta.copy(), covariance.copy()
     choose(items, name, 6, is_open=is_open, counts=counts, theta=theta, covariance=covariance)
@@ -136,17 +131,19 @@ def test_bounds_are_kept(name):
         assert np.all((counts >= [0, 3, 4]) & (counts <= [2, 8, 5]))
 
 
-def test_items_asked_before_count():
+def test_items_asked_before_count_and_what_a_scenario_lacks_is_not_waited_for():
     items = make_items(make_parameters())
     chosen = choose(items, "d-optimal", 6, counts=np.array([2, 3, 0]), bounds=bounds([0, 0, 4], [3, 3, 8]))
     counts = np.bincount(chosen % 3, minlength=3)
     assert counts[0] <= 1
     assert counts[1] == 0
     assert counts[2] >= 4
-
-
-def test_one_at_a_time_meets_the_bounds_as_a_batch_does():
-    items = make_items(make_parameters())
+    is_open = np.arange(N_ITEMS) % 3 != 1  # failed for good, say
+    chosen = choose(items, "d-optimal", 6, is_open=is_open, bounds=bounds([2, 3, 2], [8, 8, 8]))
+    assert chosen.size == 6
+    counts = np.bincount(chosen % 3, minlength=3)
+    assert counts[1] == 0
+    assert min(counts[0], counts[2]) >= 2
     is_open, counts = np.ones(N_ITEMS, dtype=bool), np.zeros(3, dtype=np.int64)
     for n_left in range(9, 0, -1):
         item = choose(
@@ -155,16 +152,6 @@ def test_one_at_a_time_meets_the_bounds_as_a_batch_does():
         assert item.size == 1
         is_open[item], counts[item % 3] = False, counts[item % 3] + 1
     assert counts.tolist() == [3, 3, 3]
-
-
-def test_what_a_scenario_has_no_items_for_is_not_waited_for():
-    items = make_items(make_parameters())
-    is_open = np.arange(N_ITEMS) % 3 != 1  # failed for good, say
-    chosen = choose(items, "d-optimal", 6, is_open=is_open, bounds=bounds([2, 3, 2], [8, 8, 8]))
-    assert chosen.size == 6
-    counts = np.bincount(chosen % 3, minlength=3)
-    assert counts[1] == 0
-    assert min(counts[0], counts[2]) >= 2
 
 
 @given(
@@ -184,15 +171,12 @@ def test_bounds_that_can_be_kept_are_kept(at_least, slack, extra, seed):
     assert np.all((counts >= at_least) & (counts <= at_most))
 
 
-def test_uniform_spreads_items_over_scenarios():
+def test_uniform_spreads_items_over_scenarios_and_the_cheapest_come_first_by_cost():
     items = make_items(make_parameters())
     chosen = choose(items, "uniform", 11)
     assert sorted(np.bincount(chosen % 3)) == [3, 4, 4]
     small = choose(items, "uniform", 11, bounds=bounds([0] * 3, [1, 8, 8]))
     assert sorted(np.bincount(small % 3)) == [1, 5, 5]
-
-
-def test_the_cheapest_items_come_first():
     cost = np.random.default_rng(0).lognormal(size=N_ITEMS)
     items = make_items(make_parameters(), cost=cost)
     assert choose(items, "min-cost", 7).tolist() == np.argsort(cost)[:7].tolist()
@@ -221,10 +205,6 @@ def test_randomesque_draws_uniformly_among_the_best():
     counts = np.array([drawn.count(item) for item in best])
     assert np.sum((counts - 500.0) ** 2 / 500.0) < 20.0
     assert choose(items, "fisher", 4, randomesque=1).tolist() == best.tolist()
-
-
-def test_randomesque_takes_what_there_is_when_there_are_fewer():
-    items = make_items(make_parameters())
     is_open = np.arange(N_ITEMS) < 3
     assert sorted(choose(items, "fisher", 5, randomesque=10, is_open=is_open)) == [0, 1, 2]
 
@@ -261,19 +241,13 @@ def laid_out(constraints, targets, n_items=12, is_candidate=EVERY):
     return bounds.at_least.tolist(), bounds.at_most.tolist()
 
 
-def test_without_constraints_only_what_there_is_binds(targets):
+def test_without_constraints_only_what_there_is_binds_and_what_fits_exactly_is_no_contradiction(targets):
     assert laid_out(Constraints(), targets) == ([0, 0, 0], [10, 10, 10])
     is_candidate = np.arange(30) != 4  # an item of code
     assert laid_out(Constraints(at_most=10), targets, is_candidate=is_candidate) == ([0, 0, 0], [10, 9, 10])
-
-
-def test_numbers_are_for_all_scenarios_and_mappings_for_those_they_name(targets):
     assert laid_out(Constraints(2, 5), targets) == ([2, 2, 2], [5, 5, 5])
     assert laid_out(Constraints({"law": 3}, {"math": 1, "code": 0}), targets) == ([0, 0, 3], [1, 0, 10])
     assert laid_out(Constraints(1, {"math": 4}), targets) == ([1, 1, 1], [4, 10, 10])
-
-
-def test_bounds_that_exactly_fit_are_no_contradiction(targets):
     assert laid_out(Constraints(4, 4), targets, n_items=12) == ([4, 4, 4], [4, 4, 4])
     assert laid_out(Constraints(10), targets, n_items=None) == ([10, 10, 10], [10, 10, 10])
 

@@ -21,9 +21,7 @@ from itembank.selection.v_optimal import LinearModel, greedy_v_optimal
 from tests.bank.banks import make_bank
 
 ALL = pytest.mark.parametrize(
-    "method",
-    [*METHODS.kinds, VOptimal(allocation="equal"), Stratified("proportional")],
-    ids=str,
+    "method", [*METHODS.kinds, VOptimal(allocation="equal"), Stratified("proportional")], ids=str
 )
 RANDOM = pytest.mark.parametrize("method", ["random", "stratified"])
 IDS = ("math/0", "math/3", "law/2", "math/9")
@@ -64,14 +62,15 @@ def test_they_come_in_addition_to_what_the_recipe_of_others_says(bank, method):
     assert not again.is_random
 
 
-def test_a_selection_without_them_is_the_file_that_it_was(bank):
+def test_none_changes_nothing_and_auto_keeps_them(bank):
     assert "included" not in select(bank, 12, rng=0).to_dict()["recipe"]
-
-
-def test_none_changes_nothing(bank):
     for method in METHODS.kinds:
         one, other = (select(bank, 12, method=method, rng=3, **more) for more in ({}, {"included": ()}))
         assert one.to_dict() == other.to_dict()
+    selection = select_or_auto(bank, 12, included=IDS, rng=0)
+    assert set(IDS) <= set(selection.item_ids)
+    estimates = estimate(bank, bank.responses, selection=selection)
+    assert np.isfinite(estimates.value).all()
 
 
 @RANDOM
@@ -118,7 +117,7 @@ def test_the_weighted_mean_of_random_items_is_unbiased_by_enumeration():
     np.testing.assert_allclose(np.mean(means), responses.mean())
 
 
-def test_intervals_from_the_design_take_them(bank):
+def test_intervals_from_the_design_take_them_but_no_scenario_of_nothing_else(bank):
     selection = select(bank, 21, method="random", rng=1, included=IDS)
     value, error, low, high = design_based_estimates(bank, bank.responses, selection)
     assert np.all((low <= value) & (value <= high) & (error > 0.0))
@@ -126,9 +125,6 @@ def test_intervals_from_the_design_take_them(bank):
     value, error, _, _ = design_based_estimates(bank, bank.responses, everything)
     np.testing.assert_allclose(value, bank.targets.with_overall(bank.scenario_scores))
     np.testing.assert_allclose(error, 0.0, atol=1e-12)
-
-
-def test_a_scenario_of_nothing_else_has_no_probabilities(bank):
     laws = [item for item in bank.item_ids if item.startswith("law")][:4]
     assert select(bank, 6, method="random", rng=1, included=laws).inclusion_probabilities is None
 
@@ -158,13 +154,6 @@ def test_greedy_choice_knows_what_they_tell(bank):
 
     assert chosen[0] == 5
     assert chosen[1] == min((item for item in range(8) if item != 5), key=lambda item: variance([5, item]))
-
-
-def test_auto_keeps_them(bank):
-    selection = select_or_auto(bank, 12, included=IDS, rng=0)
-    assert set(IDS) <= set(selection.item_ids)
-    estimates = estimate(bank, bank.responses, selection=selection)
-    assert np.isfinite(estimates.value).all()
 
 
 @pytest.mark.parametrize(

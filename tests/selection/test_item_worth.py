@@ -9,13 +9,7 @@ from itembank.irt.bernoulli import probability
 from itembank.irt.families import ResponseModel
 from itembank.irt.parameters import ItemParameters
 from itembank.responses.targets import ScoreTargets
-from itembank.selection.criteria import (
-    CRITERIA,
-    INFORMATION,
-    criterion_of,
-    uses_cost,
-    uses_information,
-)
+from itembank.selection.criteria import CRITERIA, INFORMATION, criterion_of, uses_cost, uses_information
 from itembank.selection.greedy import askable_items
 from itembank.selection.item_worth import DesignItems, criterion_scores, goal_matrix, updated_covariance
 from tests.bank.banks import make_bank
@@ -142,15 +136,11 @@ def test_the_scale_and_rotation_of_ability_do_not_matter(name, kind):
     np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
 
 
-def test_the_goal_is_that_of_its_definition():
+def test_the_goal_is_that_of_its_definition_without_degenerate_items():
     parameters = make_parameters()
     weights = np.random.default_rng(2).dirichlet(np.ones(parameters.n_items))
     a = parameters.loadings
     np.testing.assert_allclose(goal_matrix(make_items(parameters), weights), (a.T * weights) @ a, rtol=1e-12)
-
-
-def test_degenerate_items_are_no_goal():
-    parameters = make_parameters()
     is_degenerate = np.arange(24) < 5
     weights = np.full(24, 1.0 / 24.0)
     left_out = goal_matrix(make_items(parameters, is_degenerate=is_degenerate), weights)
@@ -166,6 +156,12 @@ def test_information_is_divided_by_cost(name):
     plain = scores(items, name, theta, covariance, goal=np.eye(3))
     divided = scores(items, criterion_of(name, per_cost=True), theta, covariance, goal=np.eye(3))
     np.testing.assert_allclose(divided, plain / cost)
+    divided = criterion_of(name, per_cost=True)
+    assert divided.per_cost
+    assert uses_cost(divided)
+    assert not uses_cost(criterion_of(name))
+    assert criterion_of(divided, per_cost=False) == criterion_of(name)
+    assert criterion_of(divided) is divided
 
 
 def test_the_cheapest_item_is_the_best_by_minimum_cost():
@@ -182,9 +178,14 @@ def drawn(criterion, counts, *, n_draws=3000, n_items=24):
     return np.bincount(best, minlength=n_items)
 
 
-def test_chance_is_uniform_over_items():
+def test_chance_is_uniform_over_items_and_the_same_again():
     counts = drawn("random", NO_COUNTS)
     assert abs(np.sum((counts - 125.0) ** 2 / 125.0) - 23.0) < 5.0 * np.sqrt(2.0 * 23.0)
+    items = make_items(make_parameters())
+    for name in ("random", "uniform"):
+        one, again, other = (scores(items, name, *make_posterior(), seed=seed) for seed in (1, 1, 2))
+        np.testing.assert_array_equal(one, again)
+        assert not np.array_equal(one, other)
 
 
 def test_uniform_takes_a_scenario_with_the_fewest_items_and_any_item_of_it():
@@ -196,23 +197,12 @@ def test_uniform_takes_a_scenario_with_the_fewest_items_and_any_item_of_it():
     inside = by_item[1::3]
     expected = inside.sum() / 8.0
     assert abs(np.sum((inside - expected) ** 2 / expected) - 7.0) < 5.0 * np.sqrt(14.0)
-
-
-def test_uniform_does_not_favour_large_scenarios():
     items = dataclasses.replace(make_items(make_parameters()), scenario_index=np.repeat([0, 1, 2], [20, 2, 2]))
     best = [
         int(items.scenario_index[np.argmax(scores(items, "uniform", *make_posterior(), seed=seed))])
         for seed in range(3000)
     ]
     assert np.all(np.abs(np.bincount(best) - 1000.0) < 4.0 * np.sqrt(3000.0 * 2.0 / 9.0))
-
-
-def test_the_same_chance_gives_the_same_scores():
-    items = make_items(make_parameters())
-    for name in ("random", "uniform"):
-        one, again, other = (scores(items, name, *make_posterior(), seed=seed) for seed in (1, 1, 2))
-        np.testing.assert_array_equal(one, again)
-        assert not np.array_equal(one, other)
 
 
 def test_permuting_items_permutes_scores():
@@ -262,59 +252,47 @@ def test_a_bank_is_laid_out_in_its_order(bank):
     assert np.isnan(DesignItems.of_bank(bank, items.is_candidate).cost).all()
 
 
-def test_an_empty_candidate_set_is_refused(bank):
+def test_items_that_cannot_be_asked_are_refused(bank):
     with pytest.raises(ParameterError, match=r"candidate set must not be empty: 28 of 30 items .* excluding 30"):
         askable_items(bank, bank.item_ids)
-
-
-def test_an_excluded_item_of_another_bank_is_refused(bank):
     with pytest.raises(DataError, match=r"every excluded item must be in bank .*'math/999'"):
         askable_items(bank, ["math/999"])
 
 
-def test_items_that_cost_nothing_and_are_not_asked_divide_nothing(bank):
-    costs = {"seconds": np.ones(bank.responses.responses.shape)}
-    costs["seconds"][:, 4] = 0.0
-    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
-    items = DesignItems.of_bank(changed, askable_items(changed, ()), cost="seconds")
-    plain, divided = criterion_of("d-optimal"), criterion_of("d-optimal", per_cost=True)
-    found, expected = (
-        criterion_scores(items, one, np.zeros(3), np.eye(3), goal=None, counts=NO_COUNTS, rng=np.random.default_rng(0))[
-            items.is_candidate
-        ]
-        for one in (divided, plain)
-    )
-    np.testing.assert_array_equal(found, expected)
+def with_seconds(bank, items, value):
+    """The bank at a second an item, but for some."""
+    seconds = np.ones(bank.responses.responses.shape)
+    seconds[:, items] = value
+    return dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs={"seconds": seconds}))
 
 
 def test_only_candidates_need_a_cost(bank):
-    costs = {"seconds": np.ones(bank.responses.responses.shape)}
-    costs["seconds"][:, [1, 4]] = np.nan
-    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
+    free = with_seconds(bank, 4, 0.0)  # an item that is not asked divides nothing
+    items = DesignItems.of_bank(free, askable_items(free, ()), cost="seconds")
+    found, expected = (
+        scores(items, criterion_of("d-optimal", per_cost=per_cost), np.zeros(3), np.eye(3))[items.is_candidate]
+        for per_cost in (True, False)
+    )
+    np.testing.assert_array_equal(found, expected)
+    unknown = with_seconds(bank, [1, 4], np.nan)
     with pytest.raises(DataError, match="unknown for every model for 1 of 28: 'code/1'"):
-        DesignItems.of_bank(changed, askable_items(changed, ()), cost="seconds")
-    items = DesignItems.of_bank(changed, askable_items(changed, ["code/1"]), cost="seconds")
+        DesignItems.of_bank(unknown, askable_items(unknown, ()), cost="seconds")
+    items = DesignItems.of_bank(unknown, askable_items(unknown, ["code/1"]), cost="seconds")
     assert np.all(items.cost[items.is_candidate] == 1.0)
 
 
 ALL = ("fisher", "d-optimal", "a-optimal", "v-optimal", "random", "uniform", "min-cost", "drawn")
 
 
-def test_names_stand_for_specs():
+def test_names_stand_for_specs_and_unknown_ones_are_refused():
     assert tuple(CRITERIA.kinds) == ALL
     for name in ALL:
         assert CRITERIA.name_of(criterion_of(name)) == name
     assert INFORMATION == tuple(name for name in ALL if uses_information(criterion_of(name))) == ALL[:4]
-
-
-@pytest.mark.parametrize("name", INFORMATION)
-def test_every_criterion_of_information_can_be_divided_by_cost(name):
-    divided = criterion_of(name, per_cost=True)
-    assert divided.per_cost
-    assert uses_cost(divided)
-    assert not uses_cost(criterion_of(name))
-    assert criterion_of(divided, per_cost=False) == criterion_of(name)
-    assert criterion_of(divided) is divided
+    with pytest.raises(
+        ParameterError, match=r"criterion method must be one of 'fisher', .*'min-cost', 'drawn', got 'best'"
+    ):
+        criterion_of("best")
 
 
 @pytest.mark.parametrize("name", ALL[4:])
@@ -325,13 +303,6 @@ def test_what_is_not_information_cannot_be_divided(name):
     assert uses_cost(criterion_of(name)) == (name == "min-cost")
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones():
-    with pytest.raises(
-        ParameterError, match=r"criterion method must be one of 'fisher', .*'min-cost', 'drawn', got 'best'"
-    ):
-        criterion_of("best")
-
-
 def with_family(parameters, family, precision):
     """The same items with responses of another family."""
     return dataclasses.replace(parameters, family=family, precision=np.full(parameters.n_items, precision))
@@ -339,30 +310,17 @@ def with_family(parameters, family, precision):
 
 def scores_in_family(items, name):
     """Worth of every item by a criterion, at a made-up posterior."""
-    theta, covariance = make_posterior()
     goal = goal_matrix(items, np.full(items.n_items, 1.0 / items.n_items))
-    return criterion_scores(
-        items,
-        CRITERIA.resolve(name),
-        theta,
-        covariance,
-        goal=goal,
-        counts=np.zeros(3, dtype=np.int64),
-        rng=np.random.default_rng(0),
-    )
+    return scores(items, name, *make_posterior(), goal=goal)
 
 
 @pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "fisher"])
-def test_counts_of_one_trial_are_worth_what_an_answer_is(name):
+def test_counts_of_one_trial_are_worth_what_an_answer_is_and_precise_probabilities_more(name):
     plain = make_parameters(kind="lower")
     expected = scores_in_family(make_items(plain), name)
     binomial = dataclasses.replace(plain, family="binomial")
     for other in (binomial, with_family(plain, "beta-binomial", 2.0)):
         np.testing.assert_array_equal(scores_in_family(make_items(other), name), expected)
-
-
-@pytest.mark.parametrize("name", ["d-optimal", "a-optimal", "v-optimal", "fisher"])
-def test_precise_probabilities_are_worth_more(name):
     plain = make_parameters()
     worth = [scores_in_family(make_items(with_family(plain, "beta", precision)), name) for precision in (5.0, 50.0)]
     assert np.all(worth[1] > worth[0])

@@ -52,13 +52,10 @@ def test_each_item_is_the_best_of_all_by_dense_conditioning(bank, target):
         chosen.append(item)
 
 
-def test_what_was_asked_is_not_asked_again_and_nothing_is_chosen_twice(bank):
+def test_what_was_asked_is_not_asked_again_and_without_any_answer_items_are_chosen_as_well(bank):
     asked = np.array([3, 10, 17, 5])  # 5 was not answered
     found = design_of(bank).next_items(THETA, COVARIANCE, ANSWERED, 40, asked=asked)
     assert sorted([*found.tolist(), *asked.tolist()]) == list(range(24))
-
-
-def test_without_any_answer_items_are_chosen_as_well(bank):
     nothing = np.zeros(0, dtype=np.int64)
     assert design_of(bank).next_items(THETA, COVARIANCE, nothing, 4, asked=nothing).size == 4
 
@@ -72,12 +69,15 @@ def test_a_strong_model_is_asked_harder_items_than_a_weak_one(bank):
     assert hardness[strong].mean() > hardness[weak].mean() + 0.3
 
 
-def test_excluded_items_and_those_that_tell_nothing_are_not_chosen(bank):
+def test_excluded_items_and_those_that_tell_nothing_are_not_chosen_and_a_bank_needs_responses(bank):
     calibration = dataclasses.replace(bank.calibration, is_degenerate=np.arange(24) == 7)
     bank = dataclasses.replace(bank, calibration=calibration)
     design = LocalDesign.of_bank(bank, VOptimal(), (bank.item_ids[11],))
     found = design.next_items(THETA, COVARIANCE, ANSWERED, 40, asked=ANSWERED)
     assert sorted(found.tolist()) == sorted(set(range(24)) - {7, 11, *ANSWERED.tolist()})
+    published = without_responses(bank, selections=[select(bank, 9, method="v-optimal")])
+    with pytest.raises(DataError, match=r"next stage needs past models' responses.* published without them"):
+        design_of(published)
 
 
 @pytest.mark.parametrize(("lower", "upper"), [(0.0, 1.0), (0.25, 0.95)])
@@ -124,12 +124,6 @@ def test_missing_responses_of_calibration_models_are_filled_in(bank):
     residual = design_of(gaps).local.residual
     assert np.all(np.isfinite(residual.loadings))
     np.testing.assert_allclose(residual.noise.mean(), design_of(bank).local.residual.noise.mean(), rtol=0.25)
-
-
-def test_a_bank_without_responses_is_refused(bank):
-    published = without_responses(bank, selections=[select(bank, 9, method="v-optimal")])
-    with pytest.raises(DataError, match=r"next stage needs past models' responses.* published without them"):
-        design_of(published)
 
 
 def test_residuals_are_fitted_in_their_own_unit(bank):

@@ -93,16 +93,13 @@ def test_the_target_steers_the_choice(bank):
         assert sorted(chosen.scenarios.count(name) for name in bank.targets.scenarios) == [1, 1, 7]
 
 
-def test_content_constraints_are_kept(bank):
+def test_content_constraints_are_kept_and_per_scenario_is_the_number_for_each(bank):
     spec = OptimalDesign("d-optimal", at_least={"law": 5}, at_most={"math": 1, "code": 4})
     chosen = select(bank, 9, method=spec)
     counts = {name: chosen.scenarios.count(name) for name in bank.targets.scenarios}
     assert counts["law"] >= 5
     assert counts["math"] <= 1
     assert counts["code"] <= 4
-
-
-def test_per_scenario_is_the_number_for_each(bank):
     chosen = select(bank, 4, method="optimal-design", per_scenario=True)
     assert [chosen.scenarios.count(name) for name in bank.targets.scenarios] == [4, 4, 4]
 
@@ -187,20 +184,14 @@ def test_what_cannot_be_chosen_is_said(bank, choices, n_items, message):
         select(bank, n_items, method=OptimalDesign(**choices))
 
 
-def test_a_target_of_which_nothing_is_to_be_learnt_is_refused(bank):
+def test_what_cannot_be_learnt_excluded_or_priced_is_refused(bank):
     is_law = bank.targets.scenario_index == bank.targets.scenarios.index("law")
     changed = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, is_degenerate=is_law))
     with pytest.raises(ParameterError, match="all 20 of this one were answered alike"):
         select(changed, 9, method=OptimalDesign(target="law", at_least=0))
     assert select(changed, 9, method=OptimalDesign("d-optimal", target="law", at_least=0)).n_items == 9
-
-
-def test_excluding_everything_is_refused(bank):
     with pytest.raises(ParameterError, match="candidate set must not be empty"):
         select(bank, 9, method=OptimalDesign(), excluded=bank.item_ids)
-
-
-def test_items_without_a_cost_are_named_and_can_be_excluded(bank):
     tokens = bank.responses.costs["output_tokens"].copy()
     tokens[:, [7, 9]] = np.nan
     changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs={"output_tokens": tokens}))
@@ -208,9 +199,6 @@ def test_items_without_a_cost_are_named_and_can_be_excluded(bank):
         select(changed, 9, method=OptimalDesign(per_cost=True))
     assert select(changed, 9, method=OptimalDesign(per_cost=True), excluded=["code/7", "math/9"]).n_items == 9
     assert select(changed, 9, method=OptimalDesign()).n_items == 9
-
-
-def test_a_bank_without_costs_says_so():
     with pytest.raises(DataError, match="must be recorded, and no cost is, got 'tokens'"):
         select(make_bank(), 9, method=OptimalDesign("min-cost"))
 

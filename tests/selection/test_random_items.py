@@ -45,17 +45,17 @@ def test_weights_are_one_over_n_for_a_macro_target(rng, n_items):
     np.testing.assert_allclose(choice.weights, 1.0 / n_items)
 
 
-def test_a_subscenario_that_is_too_small_is_taken_whole(rng):
+def test_weights_are_one_over_n_for_a_macro_target_unless_a_subscenario_is_taken_whole(rng):
     choice = choose_stratified(pool(MACRO), STRATA, 30, rng)
     np.testing.assert_array_equal(np.bincount(STRATA[choice.chosen]), [3, 9, 9, 9])
     for stratum in range(4):
         assert choice.weights[STRATA[choice.chosen] == stratum].sum() == pytest.approx(0.25)
-
-
-def test_proportional_counts_follow_the_weight_in_the_score(rng):
     choice = choose_stratified(pool(MICRO), STRATA, 39, rng, allocation="proportional")
     np.testing.assert_allclose(np.bincount(STRATA[choice.chosen]), SIZES / 2.0, atol=0.5)
     np.testing.assert_allclose(choice.weights, 1.0 / 39.0)
+    is_candidate = STRATA != 1
+    choice = choose_stratified(pool(MICRO, is_candidate), STRATA, 12, rng)
+    np.testing.assert_array_equal(np.unique(STRATA[choice.chosen]), [0, 2, 3])
 
 
 @pytest.mark.parametrize("allocation", ["equal", "proportional"])
@@ -70,13 +70,10 @@ def test_estimates_are_right_on_average(rng, allocation, weights):
     assert np.mean(estimates) == pytest.approx(weights @ responses, abs=4.0 * np.std(estimates) / 1500**0.5 + 0.002)
 
 
-def test_random_weights_follow_the_target(rng):
+def test_random_draws_every_candidate_equally_often_and_weighs_it_by_the_target(rng):
     choice = choose_random(pool(MACRO), 20, rng)
     np.testing.assert_allclose(choice.weights, MACRO[choice.chosen] / MACRO[choice.chosen].sum())
     np.testing.assert_allclose(choose_random(pool(MICRO), 20, rng).weights, 0.05)
-
-
-def test_random_draws_every_candidate_equally_often(rng):
     is_candidate = np.arange(78) % 3 > 0
     drawn = np.zeros(78)
     for _ in range(3000):
@@ -86,28 +83,13 @@ def test_random_draws_every_candidate_equally_often(rng):
     assert np.all(np.abs(share[is_candidate] - 10 / 52) < 4.5 * np.sqrt(10 / 52 * 42 / 52 / 3000))
 
 
-def test_only_candidates_are_drawn(rng):
-    is_candidate = STRATA != 1
-    choice = choose_stratified(pool(MICRO, is_candidate), STRATA, 12, rng)
-    np.testing.assert_array_equal(np.unique(STRATA[choice.chosen]), [0, 2, 3])
-
-
-def test_parts_that_are_too_small_give_the_rest_to_the_others():
+def test_counts_by_hand():
     expected = expected_counts(20, np.ones(4), np.array([2, 100, 5, 100]))
     np.testing.assert_allclose(expected, [2.0, 6.5, 5.0, 6.5])
-
-
-def test_a_share_is_a_proportion():
     np.testing.assert_allclose(expected_counts(12, np.array([1.0, 2.0, 3.0]), np.array([50, 50, 50])), [2, 4, 6])
-
-
-def test_the_remainder_goes_to_the_larger_parts():
     capacities = np.array([10, 30, 20])
     np.testing.assert_array_equal(rounded_counts(expected_counts(8, np.ones(3), capacities), capacities), [2, 3, 3])
-
-
-def test_fractions_that_agree_to_rounding_are_equal():
-    """What is left of 2.5 and 2.5 goes to the larger part, whatever the last digits say."""
+    # what is left of 2.5 and 2.5 goes to the larger part, whatever the last digits say
     for rest in (0.0, 2e-7, -2e-7):
         counts = rounded_counts(np.array([2.5 + rest, 2.5 - rest]), np.array([3, 10]))
         np.testing.assert_array_equal(counts, [2, 3])
@@ -154,10 +136,11 @@ def bank():
     return make_bank(n_models=20, n_items=60)
 
 
-def test_random_selections_record_their_probabilities(bank):
+def test_random_selections_record_their_probabilities_and_anchors_have_none(bank):
     simple = select(bank, 15, method="random", rng=0)
     np.testing.assert_allclose(simple.inclusion_probabilities, 5 / 20)
     assert simple.is_random
+    assert select(bank, 15, method="anchor-irt", rng=0).inclusion_probabilities is None
 
 
 def test_stratified_probabilities_are_those_of_the_draw(bank):
@@ -181,7 +164,3 @@ def test_no_probabilities_where_an_item_that_counts_cannot_come(bank, method):
     targets = dataclasses.replace(bank.targets, weights=weights)  # items without weight do not count
     kept = select(dataclasses.replace(bank, targets=targets), 15, method=method, rng=0)
     assert kept.inclusion_probabilities is not None
-
-
-def test_anchors_have_no_probabilities(bank):
-    assert select(bank, 15, method="anchor-irt", rng=0).inclusion_probabilities is None

@@ -105,23 +105,15 @@ def test_the_seed_gives_the_same_items_again(bank, method):
 
 
 @ALL_METHODS
-def test_excluded_items_are_not_chosen(bank, method):
+def test_excluded_items_and_those_without_weight_are_not_chosen_and_all_items_weigh_as_in_the_score(bank, method):
     excluded = bank.item_ids[:30]
     selection = select(bank, 15, method=method, rng=0, excluded=excluded)
     assert not set(selection.item_ids) & set(excluded)
     assert scenario_sums(selection) == pytest.approx(dict.fromkeys(bank.targets.scenarios, 1.0))
-
-
-@ALL_METHODS
-def test_all_items_weigh_as_in_the_score(bank, method):
     weighted = with_weights(bank, np.linspace(1.0, 4.0, bank.n_items))
     selection = select(weighted, bank.n_items, method=method, rng=0)
     positions = bank.responses.item_indices(selection.item_ids)
     np.testing.assert_allclose(selection.weights, weighted.targets.weights[positions])
-
-
-@ALL_METHODS
-def test_items_without_weight_in_the_score_are_not_chosen(bank, method):
     weights = np.where(np.arange(bank.n_items) < 30, 0.0, 1.0)
     selection = select(with_weights(bank, weights), 30, method=method, rng=0)
     assert set(selection.item_ids) == set(bank.item_ids[30:])
@@ -148,12 +140,16 @@ def test_per_scenario_counts(bank, method):
 
 
 @NOT_RANDOM
-def test_degenerate_items_are_not_chosen_but_their_weight_is_represented(bank, method):
+def test_degenerate_items_are_represented_and_a_scenario_of_them_alone_gets_its_items(bank, method):
     degenerate = np.arange(0, 24)
     changed = with_degenerate(bank, degenerate)
     selection = select(changed, 18, method=method, rng=0)
     assert not set(selection.item_ids) & {bank.item_ids[i] for i in degenerate}
     assert scenario_sums(selection) == pytest.approx(dict.fromkeys(bank.targets.scenarios, 1.0))
+    changed = with_degenerate(bank, np.flatnonzero(bank.targets.scenario_index == 1))
+    selection = select(changed, 9, method=method, rng=0)
+    # one such item is all that methods need to know that choose from the benchmark as a whole
+    assert list(selection.scenarios).count(bank.targets.scenarios[1]) == (1 if method in FREE else 3)
 
 
 def test_items_everybody_gets_right_are_represented_by_easy_anchors(bank):
@@ -167,18 +163,7 @@ def test_items_everybody_gets_right_are_represented_by_easy_anchors(bank):
     assert selection.weights @ easiness > plain.weights @ easiness + 0.3
 
 
-@NOT_RANDOM
-def test_a_scenario_of_degenerate_items_only_still_gets_its_items(bank, method):
-    changed = with_degenerate(bank, np.flatnonzero(bank.targets.scenario_index == 1))
-    selection = select(changed, 9, method=method, rng=0)
-    # one such item is all that methods need to know that choose from the benchmark as a whole
-    assert list(selection.scenarios).count(bank.targets.scenarios[1]) == (1 if method in FREE else 3)
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True)],
-)
+@pytest.mark.parametrize("spec", [AnchorCorrectness(allow_degenerate=True), AnchorIRT(allow_degenerate=True)])
 def test_degenerate_items_stand_for_their_like_when_allowed(bank, spec):
     degenerate = np.arange(0, 24)
     changed = with_degenerate(bank, degenerate)
@@ -191,9 +176,11 @@ def test_degenerate_items_stand_for_their_like_when_allowed(bank, spec):
         assert selection.weights[own][flags][0] >= 8 / 20 - 1e-12  # eight equal items of twenty, and any neighbours
 
 
-def test_random_methods_may_choose_degenerate_items(bank):
+def test_random_methods_may_choose_degenerate_items_and_an_unknown_excluded_one_is_an_error(bank):
     changed = with_degenerate(bank, np.arange(57))
     assert select(changed, 60, method="random", rng=0).n_items == 60
+    with pytest.raises(DataError, match="'math/nope' are not"):
+        select(bank, 5, excluded=["math/nope", bank.item_ids[0]])
 
 
 def pool_of(bank, scenario=0):
@@ -214,16 +201,12 @@ def test_missing_responses_are_filled_in_by_the_item_model():
     assert select(gappy, 12, method="anchor-correctness", rng=0).n_items == 12
 
 
-def test_standardised_correctness_has_unit_spread_for_every_model(bank):
+def test_features_are_standardised_whatever_the_rotation_or_scale_of_ability(bank):
     pool = pool_of(bank)
     features = correctness_features(bank, pool, standardise=True)
     constant = np.ptp(bank.responses.responses[:, pool.items[pool.is_candidate]], axis=1) == 0.0
     assert 0 < constant.sum() < 20
     np.testing.assert_allclose(spread(features, pool), np.where(constant, 0.0, 1.0), atol=1e-6)
-
-
-def test_standardised_parameters_do_not_depend_on_the_rotation_or_scale_of_ability(bank):
-    pool = pool_of(bank)
     turn = np.array([[0.6, 0.8], [-0.8, 0.6]]) * 5.0
     parameters = dataclasses.replace(bank.parameters, loadings=bank.parameters.loadings @ turn)
     turned = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=parameters))
@@ -260,11 +243,6 @@ def test_very_few_models_and_items_that_none_answered_are_allowed(method, n_mode
 def test_what_cannot_be_chosen_says_what_is_possible(bank, n_items, choices, said):
     with pytest.raises(ParameterError, match=said):
         select(bank, n_items, rng=0, **choices)
-
-
-def test_an_unknown_excluded_item_is_an_error(bank):
-    with pytest.raises(DataError, match="'math/nope' are not"):
-        select(bank, 5, excluded=["math/nope", bank.item_ids[0]])
 
 
 @pytest.mark.parametrize("spec", [AnchorIRT, AnchorCorrectness])

@@ -83,17 +83,19 @@ def test_greedy_is_close_to_the_best_of_all_subsets():
     assert max(ratios) < 1.08
 
 
-def test_an_item_of_great_noise_is_chosen_for_its_own_part_of_the_score():
-    """Its loadings are nil, but no other item says what it adds."""
-    loadings, noise = np.array([[1.0], [1.0], [0.0]]), np.array([0.1, 0.1, 100.0])
-    order, _ = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 1)
-    assert order.tolist() == [2]
-
-
-def test_only_candidates_are_chosen():
+def test_only_candidates_are_chosen_none_that_answers_equally_and_noise_for_its_own_part():
     is_candidate = np.arange(14) % 3 > 0
     order, _ = greedy(problem(3), 9, is_candidate=is_candidate)
     assert sorted(order) == np.flatnonzero(is_candidate).tolist()
+    # its loadings are nil, but no other item says what it adds
+    loadings, noise = np.array([[1.0], [1.0], [0.0]]), np.array([0.1, 0.1, 100.0])
+    order, _ = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 1)
+    assert order.tolist() == [2]
+    # two items without noise of their own and of the same loadings: the second tells nothing
+    loadings, noise = np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.0, 0.5])
+    order, variances = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 3)
+    assert order[:2].tolist() == [0, 2]
+    assert np.all(np.isfinite(variances))
 
 
 def test_groups_get_their_least_and_most():
@@ -105,14 +107,6 @@ def test_groups_get_their_least_and_most():
         order, _ = greedy(numbers, n_items, group=group, at_least=(1, 1, 1), at_most=(2, 5, 5))
         counts = np.bincount(group[order], minlength=3)
         assert counts.tolist() == expected
-
-
-def test_items_with_equal_responses_are_not_chosen_twice():
-    """Two items without noise of their own and of the same loadings: the second tells nothing."""
-    loadings, noise = np.array([[3.0, 0.0], [3.0, 0.0], [0.0, 1.0]]), np.array([0.0, 0.0, 0.5])
-    order, variances = greedy((loadings, noise, np.full((3, 1), 1 / 3), np.ones(1)), 3)
-    assert order[:2].tolist() == [0, 2]
-    assert np.all(np.isfinite(variances))
 
 
 @pytest.fixture(scope="module")
@@ -145,15 +139,9 @@ def test_free_allocation_follows_the_target_and_keeps_the_minimum(bank):
     assert counts == {1: [10, 1, 1], 3: [6, 3, 3]}  # code, law, math
     with pytest.raises(ParameterError, match="n_items must be at least 15"):
         chosen_for(bank, "code", 12, minimum_per_scenario=5)
-
-
-def test_without_a_minimum_a_scenario_may_go_without(bank):
     selection = chosen_for(bank, "code", 6, minimum_per_scenario=0)
     assert set(selection.scenarios) == {"code"}
     assert selection.weights.sum() == pytest.approx(1.0)
-
-
-def test_per_scenario_counts_hold_whatever_the_allocation(bank):
     selection = select(bank, 4, method=VOptimal("code"), per_scenario=True)
     assert np.unique(selection.scenarios, return_counts=True)[1].tolist() == [4, 4, 4]
 
@@ -162,18 +150,24 @@ def test_balanced_weighs_scenarios_by_the_square_of_their_share(bank):
     named = {"overall": 1.0, **dict.fromkeys(bank.targets.scenarios, 1 / 9)}
     assert chosen_for(bank, "balanced").item_ids == chosen_for(bank, named).item_ids
     assert chosen_for(bank, {"overall": 2.0}).item_ids == chosen_for(bank, "overall").item_ids
+    # var(sum t_j S_j) of independent scores is the sum of t_j^2 Var(S_j)
+    targets = make_bank().targets
+    shares = np.arange(1.0, 1.0 + len(targets.scenarios))
+    weights, importance = wanted_scores(
+        dataclasses.replace(targets, scenario_weights=shares / shares.sum()), VOptimal()
+    )
+    assert weights.shape == (targets.scenario_index.size, importance.size)
+    assert importance == pytest.approx([1.0, *(shares / shares.sum()) ** 2])
+    assert METHODS.resolve("v-optimal") == VOptimal("balanced", "auto", "free", 1)
 
 
-def test_weights_of_scenarios_take_the_place_of_those_of_the_overall_score(bank):
+def test_weights_of_scenarios_take_the_place_of_those_of_the_overall_score_and_are_kept(bank):
     """All weight on one scenario is that scenario; the bank's own weights, in any unit, change nothing."""
     own = dict.fromkeys(bank.targets.scenarios, 5.0)
     assert chosen_for(bank, "balanced", scenario_weights=own).item_ids == chosen_for(bank, "balanced").item_ids
     assert chosen_for(bank, "overall", scenario_weights={"code": 0.2}).item_ids == chosen_for(bank, "code").item_ids
     with pytest.raises(ParameterError, match="'math', 'code', 'law', got 'physics'"):
         chosen_for(bank, "overall", scenario_weights={"physics": 1.0})
-
-
-def test_weights_of_scenarios_are_kept_in_the_selection_and_without_them_nothing_is_said(bank):
     weights = {"math": 1.0, "law": -0.25}
     assert read_recipe(chosen_for(bank, "balanced", scenario_weights=weights)).spec.scenario_weights == weights
     assert "scenario_weights" not in chosen_for(bank, "balanced").recipe["options"]
@@ -205,13 +199,10 @@ def test_the_number_of_factors_can_be_held_down(bank, rng):
     assert auto == chosen_for(bank, "overall", n_factors=50).item_ids
 
 
-def test_missing_responses_are_allowed():
+def test_missing_responses_and_two_models_are_enough_to_choose_something():
     gappy = make_bank(n_models=40, n_items=60, with_extras=True)
     assert np.isnan(gappy.responses.responses).any()
     assert chosen_for(gappy, "balanced", 12).n_items == 12
-
-
-def test_two_models_are_enough_to_choose_something():
     assert chosen_for(make_bank(n_models=2, n_items=30), "balanced", 6).n_items == 6
 
 
@@ -254,18 +245,3 @@ def test_an_unknown_target_names_the_known_ones(bank, target):
 def test_choices_are_checked(choices, message):
     with pytest.raises(ParameterError, match=message):
         VOptimal(**choices)
-
-
-def test_the_name_stands_for_the_balanced_target():
-    assert METHODS.resolve("v-optimal") == VOptimal("balanced", "auto", "free", 1)
-
-
-def test_balanced_weighs_the_overall_score_like_the_scenarios_it_is_made_of():
-    """Var(sum t_j S_j) of independent scores is the sum of t_j^2 Var(S_j)."""
-    targets = make_bank().targets
-    shares = np.arange(1.0, 1.0 + len(targets.scenarios))
-    weights, importance = wanted_scores(
-        dataclasses.replace(targets, scenario_weights=shares / shares.sum()), VOptimal()
-    )
-    assert weights.shape == (targets.scenario_index.size, importance.size)
-    assert importance == pytest.approx([1.0, *(shares / shares.sum()) ** 2])

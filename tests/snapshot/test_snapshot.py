@@ -14,15 +14,10 @@ from tests.snapshot.verbs import VERBS
 VALUES = Path(__file__).parent / "values.json"
 DIGITS = 5
 """Kernels of the BLAS differ by less, but for these calls."""
-FEWER_DIGITS = {
-    "spread_over_starts": 2,
-    "pretrain": 3,
-}
+FEWER_DIGITS = {"spread_over_starts": 2, "pretrain": 3}
 """By a part of call and place. The two-step law converges slowly. With AVX-512 its starts end apart by another
 thousandth."""
-OTHERS = {
-    "calibrate mml-counts": "few models: acceleration stops after 13 or after 250 steps, at about the same items",
-}
+OTHERS = {"calibrate mml-counts": "few models: acceleration stops after 13 or after 250 steps, at about the same items"}
 """Calls that another processor answers otherwise, and why."""
 
 

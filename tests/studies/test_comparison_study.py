@@ -1,4 +1,3 @@
-import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -40,10 +39,19 @@ def bank():
     return prepare_fold(make_spec(), RESPONSES, FOLD).bank
 
 
-def test_expected_costs_are_means_over_calibration_models(bank):
+def test_costs_are_expected_of_calibration_models_and_those_that_cannot_be_refused(bank):
     expected = RESPONSES.costs["output_tokens"][FOLD.train].mean(axis=0)
     np.testing.assert_allclose(item_costs(bank, "output_tokens"), expected)
     assert not np.allclose(expected, RESPONSES.costs["output_tokens"].mean(axis=0))
+    written = bank.responses.costs["output_tokens"]
+    costs = {"output_tokens": written, "input_tokens": np.full(written.shape, 10.0)}
+    changed = replace(bank, responses=replace(bank.responses, costs=costs))
+    np.testing.assert_allclose(item_costs(changed, "tokens"), item_costs(bank, "output_tokens") + 5.0)
+    costs = item_costs(bank, "output_tokens")
+    with pytest.raises(ParameterError, match="one item of each of 2 scenarios, which cost"):
+        largest_within(bank, lambda n: select(bank, n, method="random", rng=0), costs, 1.0)
+    with pytest.raises(DataError, match=r"cost 'cost_usd' needs that column.*'output_tokens'"):
+        item_costs(bank, "cost_usd")
 
 
 @pytest.mark.parametrize("method", ["random", "anchor-irt"])
@@ -61,45 +69,30 @@ def test_the_largest_selection_within_the_amount(bank, method, amount):
     assert found.n_items == n_open or selection_cost(bank, choose(found.n_items + 1), costs) > amount
 
 
-def test_too_small_an_amount_is_refused(bank):
-    costs = item_costs(bank, "output_tokens")
-    with pytest.raises(ParameterError, match="one item of each of 2 scenarios, which cost"):
-        largest_within(bank, lambda n: select(bank, n, method="random", rng=0), costs, 1.0)
-
-
-def test_a_cost_that_is_not_there_is_named(bank):
-    with pytest.raises(DataError, match=r"cost 'cost_usd' needs that column.*'output_tokens'"):
-        item_costs(bank, "cost_usd")
-
-
-def test_tokens_are_a_unit_in_which_those_read_count_half(bank):
-    written = bank.responses.costs["output_tokens"]
-    costs = {"output_tokens": written, "input_tokens": np.full(written.shape, 10.0)}
-    changed = dataclasses.replace(bank, responses=dataclasses.replace(bank.responses, costs=costs))
-    np.testing.assert_allclose(item_costs(changed, "tokens"), item_costs(bank, "output_tokens") + 5.0)
-
-
 @pytest.fixture(scope="module")
 def table(few_folds):
     return run_fold(SPEC, RESPONSES, FOLD)
 
 
-def test_every_method_size_model_and_target_has_its_row(table):
+def test_every_method_size_model_and_target_has_its_row_of_the_chosen_items_alone(table):
     assert table.height == 2 * 2 * 2 * FOLD.test.size * 3
     key = ["repeat", "draw", "selector", "estimator", "budget", "model_id", "target"]
     assert not table.select(key).is_duplicated().any()
     assert set(table["model_id"]) == {RESPONSES.model_ids[row] for row in FOLD.test}
+    used = table.filter(target="overall")
+    assert (used["n_used"] == used["n_items"]).all()
+    assert (used["n_items"] == used["budget"]).all()
+    overall = table.filter(target="overall", budget=12.0)
+    np.testing.assert_allclose(overall.filter(selector="random")["effective_items"].to_numpy(), 12.0)
+    assert (overall.filter(selector="anchor-irt")["effective_items"] < 12.0).all()
 
 
-def test_truth_is_the_mean_over_all_items(table):
+def test_truth_is_the_mean_over_all_items_and_what_the_verbs_give_for_all(table):
     new = RESPONSES.responses[FOLD.test]
     expected = {"part-0": new[:, ::2].mean(axis=1), "part-1": new[:, 1::2].mean(axis=1), "overall": new.mean(axis=1)}
     for target, values in expected.items():
         found = table.filter(target=target, selector="random", estimator="gp-irt", budget=6.0)
         np.testing.assert_allclose(found["truth"].to_numpy(), values)
-
-
-def test_estimates_are_those_of_the_verbs():
     # An oracle made by hand: the whole benchmark, where the weighted mean is the truth.
     complete = run_fold(make_spec(selectors=("random",), estimators=("weighted",), n_items=(60,)), RESPONSES, FOLD)
     np.testing.assert_allclose(complete["estimate"].to_numpy(), complete["truth"].to_numpy(), atol=1e-12)
@@ -118,28 +111,18 @@ def test_typicality_is_that_of_the_verb():
     assert (expected.misfit > 0.0).all()
 
 
-def test_only_the_chosen_items_are_used(table):
-    used = table.filter(target="overall")
-    assert (used["n_used"] == used["n_items"]).all()
-    assert (used["n_items"] == used["budget"]).all()
-
-
-def test_random_items_all_count_alike_and_anchors_do_not(table):
-    overall = table.filter(target="overall", budget=12.0)
-    np.testing.assert_allclose(overall.filter(selector="random")["effective_items"].to_numpy(), 12.0)
-    assert (overall.filter(selector="anchor-irt")["effective_items"] < 12.0).all()
-
-
 def test_numbers_do_not_depend_on_what_else_is_in_the_study(table):
     alone = run_fold(make_spec(selectors=("anchor-irt",), estimators=("gp-irt",), n_items=(12,)), RESPONSES, FOLD)
     same = table.filter(selector="anchor-irt", estimator="gp-irt", budget=12.0)
     assert numbers(alone).equals(numbers(same).select(numbers(alone).columns))
 
 
-def test_pairs_are_all_that_is_run():
+def test_pairs_are_all_that_is_run_and_an_error_says_where():
     spec = make_spec(pairs=[["random", "weighted"], ["anchor-irt", "gp-irt"]])
     ran = run_fold(spec, RESPONSES, FOLD).select("selector", "estimator").unique(maintain_order=True).rows()
     assert ran == [("random", "weighted"), ("anchor-irt", "gp-irt")]
+    with pytest.raises(ParameterError, match="fold 0, selector 'random', n_items or amount 61"):
+        run_fold(make_spec(n_items=(61,)), RESPONSES, FOLD)
 
 
 def test_draws_and_repeats_of_a_fold_choose_other_items_from_one_bank():
@@ -153,7 +136,10 @@ def test_draws_and_repeats_of_a_fold_choose_other_items_from_one_bank():
     assert found["seconds_calibrate"].n_unique() == 1
 
 
-def test_a_budget_in_cost_buys_what_it_can():
+def test_costs_are_told_with_and_without_a_budget_which_buys_what_it_can(table):
+    assert table["cost"].is_nan().all()
+    found = run_fold(make_spec(cost="output_tokens", estimators=("weighted",), repeats=1), RESPONSES, FOLD)
+    assert (found["cost"] > found["n_items"]).all()
     spec = make_spec(
         n_items=(), budget=CostBudget("output_tokens", (150.0, 600.0)), estimators=("weighted",), repeats=1
     )
@@ -163,13 +149,13 @@ def test_a_budget_in_cost_buys_what_it_can():
     assert 2 < sizes[0] < sizes[1]
 
 
-def test_costs_are_told_without_a_budget_too(table):
-    assert table["cost"].is_nan().all()
-    found = run_fold(make_spec(cost="output_tokens", estimators=("weighted",), repeats=1), RESPONSES, FOLD)
-    assert (found["cost"] > found["n_items"]).all()
-
-
-def test_dimensions_are_chosen_on_the_calibration_models(monkeypatch):
+def test_dimensions_are_chosen_on_the_calibration_models_and_few_have_the_fewest(monkeypatch):
+    few = RESPONSES.take(models=np.arange(9))
+    fold = make_folds(LeaveOneOut(), few.models, 1, 0)[0]
+    assert prepare_fold(make_spec(calibration=CalibrationChoice()), few, fold).bank.calibration.n_dims == 1
+    nested = make_spec(calibration=CalibrationChoice("map", item_model="nested"))
+    calibration = prepare_fold(nested, few, fold).bank.calibration
+    assert (calibration.item_model, calibration.n_dims) == ("nested", 2)
     seen = []
 
     def record(known, spec, *, progress):
@@ -180,15 +166,6 @@ def test_dimensions_are_chosen_on_the_calibration_models(monkeypatch):
     bank = prepare_fold(make_spec(calibration=CalibrationChoice()), RESPONSES, FOLD).bank
     assert bank.calibration.n_dims == 2
     assert seen == [[RESPONSES.model_ids[row] for row in FOLD.train]]
-
-
-def test_few_models_have_the_fewest_dimensions_of_their_item_model():
-    few = RESPONSES.take(models=np.arange(9))
-    fold = make_folds(LeaveOneOut(), few.models, 1, 0)[0]
-    assert prepare_fold(make_spec(calibration=CalibrationChoice()), few, fold).bank.calibration.n_dims == 1
-    nested = make_spec(calibration=CalibrationChoice("map", item_model="nested"))
-    calibration = prepare_fold(nested, few, fold).bank.calibration
-    assert (calibration.item_model, calibration.n_dims) == ("nested", 2)
 
 
 def test_missing_responses_are_left_out_of_truth_and_estimate():
@@ -202,31 +179,17 @@ def test_missing_responses_are_left_out_of_truth_and_estimate():
     np.testing.assert_allclose(found.filter(selector="random", estimator="weighted")["truth"].to_numpy(), expected)
 
 
-def test_a_model_that_answered_no_chosen_item_has_no_estimate():
-    values = RESPONSES.responses.copy()
+def test_a_model_that_answered_no_chosen_item_has_no_estimate(monkeypatch):
     fold = make_folds(LeaveOneOut(), RESPONSES.models, 1, 0)[0]
-    chosen = []
-
-    def remember(new, columns):
-        chosen.extend(columns.tolist())
-        return answers_of(new, columns)
-
     spec = make_spec(selectors=("random",), estimators=("weighted",), n_items=(6,), repeats=1)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("itembank_studies.comparison_study.answers_of", remember)
-        run_fold(spec, RESPONSES, fold)
+    _, chosen = estimates_and_chosen(spec, RESPONSES, monkeypatch, fold)
+    values = RESPONSES.responses.copy()
     values[0, chosen] = np.nan
-    silent = type(RESPONSES)(values, RESPONSES.models, RESPONSES.items, None, RESPONSES.costs)
-    found = run_fold(spec, silent, fold)
+    found = run_fold(spec, replace(RESPONSES, responses=values), fold)
     assert found["estimate"].is_nan().all()
     assert found["truth"].is_not_nan().all()
     assert (found["n_used"] == 0).all()
     assert set(found["failure"]) == {"none of the new models answered a chosen item"}
-
-
-def test_an_error_says_where_in_the_study():
-    with pytest.raises(ParameterError, match="fold 0, selector 'random', n_items or amount 61"):
-        run_fold(make_spec(n_items=(61,)), RESPONSES, FOLD)
 
 
 def test_an_estimator_without_enough_data_tells_why_and_stops_nobody_else(monkeypatch):
@@ -317,10 +280,7 @@ def test_further_targets_have_rows_with_their_own_truth(table_of_targets):
 
 
 def test_external_scores_of_tested_models_are_not_seen(table_of_targets):
-    assert prepare_fold(TARGET_SPEC, RESPONSES, FOLD).bank.responses.models.columns == [
-        "model_id",
-        "score.accuracy",
-    ]
+    assert prepare_fold(TARGET_SPEC, RESPONSES, FOLD).bank.responses.models.columns == ["model_id", "score.accuracy"]
     accuracy = RESPONSES.models["accuracy"].to_numpy().copy()
     accuracy[FOLD.test] = 1.0 - accuracy[FOLD.test]
     other = table_of(replace(RESPONSES, models=RESPONSES.models.with_columns(accuracy=pl.Series(accuracy))))
@@ -353,7 +313,7 @@ def flipped(responses, fold, kept):
     return ResponseMatrix(values, responses.models, responses.items, responses.n_trials, responses.costs)
 
 
-def estimates_and_chosen(spec, responses, monkeypatch):
+def estimates_and_chosen(spec, responses, monkeypatch, fold=FOLD):
     """Run a fold; also return the columns of the items that were chosen."""
     chosen = []
 
@@ -363,7 +323,7 @@ def estimates_and_chosen(spec, responses, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(comparison_study, "answers_of", recorded)
-        table = run_fold(spec, responses, FOLD)
+        table = run_fold(spec, responses, fold)
     return table, np.unique(chosen)
 
 

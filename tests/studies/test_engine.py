@@ -36,15 +36,12 @@ def test_a_flipped_bit_never_changes_a_number(tmp_path, rng):
             assert table.equals(TABLE)
 
 
-def test_a_table_without_a_digest_is_refused(tmp_path):
+def test_a_table_without_its_digest_or_in_another_place_is_refused(tmp_path):
     path = tmp_path / "other.parquet"
     TABLE.write_parquet(path)
     assert not is_whole(path)
     with pytest.raises(DataError, match="Delete what is damaged"):
         read_tables([path])
-
-
-def test_another_table_in_its_place_is_refused(tmp_path):
     write_table(TABLE, tmp_path / "summary.parquet")
     (tmp_path / "summary.parquet").rename(tmp_path / "estimates.parquet")
     with pytest.raises(DataError, match="not what was written there"):

@@ -60,17 +60,13 @@ def test_a_finished_study_is_not_run_again(finished, monkeypatch):
     assert run_study(SPEC, folder, responses=RESPONSES).estimates.equals(result.estimates, null_equal=True)
 
 
-def test_a_folder_of_other_data_is_refused(finished):
+def test_folders_of_other_data_or_versions_are_refused(finished, tmp_path):
     folder, _ = finished
     costs = {"output_tokens": RESPONSES.costs["output_tokens"] + 1.0}
     dearer = type(RESPONSES)(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, costs)
     for other in (make_responses(seed=1), dearer):
         with pytest.raises(DataError, match="the responses, costs, dates or groups changed"):
             run_study(SPEC, folder, responses=other)
-
-
-def test_other_versions_are_refused(finished, tmp_path):
-    folder, _ = finished
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["versions"]["numpy"] = "1.0"
     (tmp_path / "manifest.json").write_text(json.dumps(with_digest(manifest)))
@@ -123,7 +119,11 @@ def test_the_data_a_study_names_are_read(tmp_path):
     assert run_study(spec, tmp_path / "study").estimates["model_id"].n_unique() == 10
 
 
-def test_calibrations_that_stop_early_are_told(tmp_path):
+def test_hostile_names_of_splits_stay_in_the_folder_and_calibrations_that_stop_early_are_told(tmp_path):
+    spec = make_spec(splits=(RandomShare(0.25, name="../../away"),), repeats=1, n_items=(6,))
+    result = run_study(spec, tmp_path / "inner" / "study", responses=RESPONSES)
+    assert set(result.estimates["split"]) == {"../../away"}
+    assert [path.name for path in tmp_path.iterdir()] == ["inner"]
     spec = make_spec(calibration=CalibrationChoice(n_dims=1, options={"max_iterations": 2}), repeats=1, n_items=(6,))
     with pytest.warns(ConvergenceWarning, match="1 of 1 calibrations did not converge"):
         result = run_study(spec, tmp_path / "study", responses=RESPONSES)
@@ -138,10 +138,3 @@ def test_estimators_without_enough_data_are_told(tmp_path, monkeypatch):
     with pytest.warns(DataWarning, match="are missing.*weighted: it needs a hundred models; gp-irt: it needs"):
         result = run_study(make_spec(repeats=1), tmp_path / "study", responses=RESPONSES)
     assert result.summary["n_estimates"].to_list() == [0] * result.summary.height
-
-
-def test_splits_with_hostile_names_stay_in_the_folder(tmp_path):
-    spec = make_spec(splits=(RandomShare(0.25, name="../../away"),), repeats=1, n_items=(6,))
-    result = run_study(spec, tmp_path / "inner" / "study", responses=RESPONSES)
-    assert set(result.estimates["split"]) == {"../../away"}
-    assert [path.name for path in tmp_path.iterdir()] == ["inner"]

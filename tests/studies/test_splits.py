@@ -24,14 +24,11 @@ def draws(*path, seed=0):
     return tuple(stream(seed, *path).random(3))
 
 
-def test_a_place_has_its_own_numbers_always():
+def test_a_place_has_its_own_numbers_always_unrelated_to_its_neighbours():
     assert draws("k-fold", 1, 2) == draws("k-fold", 1, 2)
     places = [("k-fold", 1, 2), ("k-fold", 2, 1), ("k-fold", 12), ("random", 1, 2), ()]
     assert len({draws(*place) for place in places}) == len(places)
     assert draws("k-fold", seed=1) != draws("k-fold", seed=2)
-
-
-def test_streams_of_neighbours_are_not_related():
     numbers = np.array([stream(0, "select", n).random(2000) for n in range(20)])
     off_diagonal = np.corrcoef(numbers)[np.triu_indices(20, k=1)]
     assert np.abs(off_diagonal).max() < 5 / np.sqrt(2000)
@@ -72,10 +69,6 @@ def test_no_model_is_on_both_sides_and_nothing_depends_on_more_than_the_seed(spl
     for one, other in zip(found, [fold for fold in again if fold.repeats[0] < 3], strict=True):
         np.testing.assert_array_equal(one.test, other.test)
         np.testing.assert_array_equal(one.train, other.train)
-
-
-@pytest.mark.parametrize("split", EVERY, ids=lambda one: one.name)
-def test_every_repeat_is_served_once_for_each_fold(split):
     served = [(fold.split, repeat, fold.fold) for fold in folds(split) for repeat in fold.repeats]
     assert len(served) == len(set(served))
     assert {repeat for _, repeat, _ in served} == {0, 1, 2}
@@ -88,11 +81,8 @@ def test_folds_test_every_model_once_a_repeat(split):
         np.testing.assert_array_equal(np.sort(np.concatenate(tested)), np.arange(41))
 
 
-def test_folds_are_of_one_size():
+def test_folds_are_of_one_size_and_random_shares_differ_by_repeat_and_seed():
     assert sorted(fold.test.size for fold in folds(KFold(4), repeats=1)) == [10, 10, 10, 11]
-
-
-def test_random_shares_differ_by_repeat_and_seed():
     tests = [tuple(fold.test) for fold in [*folds(RandomShare(0.25)), *folds(RandomShare(0.25), seed=1)]]
     assert len(set(tests)) == 6
     assert {len(test) for test in tests} == {10}
@@ -150,25 +140,16 @@ def test_dates_are_read_however_they_are_written(dates):
     assert (fold.train.tolist(), fold.test.tolist()) == ([1, 2, 3], [0])
 
 
-def test_groups_stay_whole():
+def test_groups_stay_whole_and_named_ones_are_tested():
     org = MODELS["org"].to_numpy()
     for split in (ByGroup("org"), ByGroup("org", k=3)):
         for fold in folds(split):
             assert not set(org[fold.train]) & set(org[fold.test])
-
-
-def test_models_without_a_group_stay_together():
     models = pl.DataFrame({"model_id": [f"m{i}" for i in range(12)], "org": ["a", "b", None] * 4})
     for fold in make_folds(ByGroup("org", k=3), models, 2, 0):
         assert len({models["org"][int(row)] for row in fold.test}) == 1
-
-
-def test_named_groups_are_what_is_tested():
     (fold,) = folds(NamedGroup("is_odd", (True,)))
     assert fold.test.tolist() == list(range(1, 41, 2))
-
-
-def test_models_are_tested_by_what_their_names_match():
     (named,) = folds(NamedGroup("org", ("org-1", "org-3")))
     (matched,) = folds(Matching("org", "(?i)^ORG-[13]$"))
     np.testing.assert_array_equal(matched.test, named.test)
@@ -188,9 +169,6 @@ def test_months_test_what_came_in_each_on_one_bank():
         assert [dates[row] for row in fold.test] == [day for day in dates if first < day <= last]
         assert {dates[row] <= datetime.date(2024, 6, 15) for row in fold.train} == {True}
         np.testing.assert_array_equal(fold.train, found[0].train)
-
-
-def test_a_month_after_the_end_of_a_month_is_the_end_of_the_next():
     days = ["2024-01-31"] * 3 + ["2024-02-29", "2024-03-01", "2024-03-31"]
     models = pl.DataFrame({"model_id": [f"m{i}" for i in range(6)], "date": days})
     first, second = make_folds(Ahead(until="2024-01-31", months=(1, 2)), models, 1, 0)
@@ -255,16 +233,13 @@ def test_choices_of_a_split_are_checked(make, message):
         make()
 
 
-def test_models_without_a_date_are_named():
+def test_models_without_a_date_and_groups_of_another_type_are_named():
     models = MODELS.with_columns(date=pl.when(pl.col("model_id") == "model-7").then(None).otherwise("date"))
     with pytest.raises(DataError, match=r"got none for 1 of 41: 'model-7 \(empty\)'"):
         folds(Ahead("date"), models=models)
     with pytest.raises(DataError, match="at least two dates"):
         folds(Ahead("date"), models=MODELS.with_columns(date=pl.lit("2024-01-01")))
-
-
-def test_a_group_of_another_type_is_told_from_one_that_is_not_there():
-    """A date written in TOML is no text, though both read alike in a message."""
+    # A date written in TOML is no text, though both read alike in a message
     models = pl.DataFrame({"model_id": [f"m{k}" for k in range(4)], "day": ["2024-01-01"] * 2 + ["2024-02-01"] * 2})
     split = NamedGroup("day", (datetime.date(2024, 1, 1),))
     with pytest.raises(DataError, match=r"'day' \(of type String\), got '2024-01-01' \(date\)"):

@@ -2,6 +2,7 @@ import copy
 import json
 import re
 import tomllib
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,9 +22,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def folder(tmp_path):
     rows = [(f"m{m}", f"i{i}", (m + i) % 2) for m in range(4) for i in range(6)]
     pl.DataFrame(rows, schema=["model_id", "item_id", "right"], orient="row").write_csv(tmp_path / "r.csv")
-    pl.DataFrame({"model_id": [f"m{m}" for m in range(4)], "bad": [False, True, False, False]}).write_csv(
-        tmp_path / "models.csv"
-    )
+    models = {"model_id": [f"m{m}" for m in range(4)], "bad": [False, True, False, False]}
+    pl.DataFrame(models).write_csv(tmp_path / "models.csv")
     pl.DataFrame({"item_id": [f"i{i}" for i in range(6)], "part": list("aabbcc")}).write_csv(tmp_path / "items.csv")
     return tmp_path
 
@@ -84,21 +84,16 @@ def test_data_that_are_not_there_are_named(folder, changes, message):
 
 
 @pytest.mark.parametrize(
-    ("changes", "n_models", "n_items", "absent"),
+    ("choice", "column", "value", "n_items", "absent"),
     [
-        (
-            {"drop_models": {"column": "bad", "value": "true"}},
-            4,
-            6,
-            "drop_models.*'bad' .of type Boolean.*'true'; it has 'False', 'True'",
-        ),
-        ({"keep_items": {"column": "part", "value": ["a", "d"]}}, 4, 2, "keep_items.*'part'.*'d'; it has 'a', 'b'"),
+        ("drop_models", "bad", "true", 6, "'bad' .of type Boolean.*'true'; it has 'False', 'True'"),
+        ("keep_items", "part", ["a", "d"], 2, "'part'.*'d'; it has 'a', 'b'"),
     ],
 )
-def test_a_filter_that_names_no_value_of_its_column_is_told(folder, changes, n_models, n_items, absent):
-    with pytest.warns(DataWarning, match=absent):
-        data = load_data(spec(folder, **changes))
-    assert (data.n_models, data.n_items) == (n_models, n_items)
+def test_a_filter_that_names_no_value_of_its_column_is_told(folder, choice, column, value, n_items, absent):
+    with pytest.warns(DataWarning, match=f"{choice}.*{absent}"):
+        data = load_data(spec(folder, **{choice: {"column": column, "value": value}}))
+    assert (data.n_models, data.n_items) == (4, n_items)
 
 
 SMALL_PREDICTION = """
@@ -143,24 +138,12 @@ def test_a_file_says_a_study(loaded, tmp_path):
 
 
 def test_lists_stand_for_all_combinations(loaded):
-    many = (
-        SMALL_PREDICTION
-        + """
-[[assessors]]
-predictor = "nested"
-paradigm = ["selection", "adaptation"]
-selector = ["d-optimal", "fisher"]
-per_cost = [false, true]
-"""
-    )
-    made = loaded(many).assessors[2:]
+    lists = 'paradigm = ["selection", "adaptation"]\nselector = ["d-optimal", "fisher"]\nper_cost = [false, true]'
+    made = loaded(f'{SMALL_PREDICTION}[[assessors]]\npredictor = "nested"\n{lists}').assessors[2:]
     assert len(made) == len({one.name for one in made}) == 8
-    assert {(one.paradigm, one.selector, one.per_cost) for one in made} == {
-        (paradigm, selector, per_cost)
-        for paradigm in ("selection", "adaptation")
-        for selector in ("d-optimal", "fisher")
-        for per_cost in (False, True)
-    }
+    assert {(one.paradigm, one.selector, one.per_cost) for one in made} == set(
+        product(("selection", "adaptation"), ("d-optimal", "fisher"), (False, True))
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,24 +158,11 @@ per_cost = [false, true]
     ],
 )
 def test_mistakes_are_named_with_the_file(loaded, old, new, message):
-    text = (
-        SMALL_PREDICTION.replace(old, new)
-        if "[[" not in old
-        else SMALL_PREDICTION.split(old, maxsplit=1)[0] + new + '\npredictor = "nested"\n'
-    )
+    text = SMALL_PREDICTION.replace(old, new)
+    if "[[" in old:
+        text = f'{SMALL_PREDICTION.split(old, maxsplit=1)[0]}{new}\npredictor = "nested"\n'
     with pytest.raises(ParameterError, match=f"study.toml: .*{message}"):
         loaded(text)
-
-
-@pytest.mark.parametrize("path", sorted((REPOSITORY / "benchmarks" / "studies").glob("prediction_*.toml")))
-def test_the_prediction_studies_of_the_repository_can_be_read(path):
-    assert load_prediction(path).name == path.stem
-
-
-def test_the_prediction_study_in_the_docs_can_be_read(loaded):
-    page = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
-    _, text = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    assert {one.paradigm for one in loaded(text).assessors} == {"prediction", "selection", "adaptation"}
 
 
 FULL = """
@@ -205,37 +175,30 @@ repeats = 3
 level = 0.9
 interval = "model-based"
 seed = 5
-
 [data]
 responses = ["a.parquet", "b.parquet"]
 models = "models.csv"
 response_column = "correct"
 drop_models = {column = "is_bad", value = true}
-
 [calibration]
 method = "map"
 n_dims = 3
 across = "items"
 l1 = 0.2
-
 [budget]
 cost = "output_tokens"
 amounts = [1000, 5000.0]
-
 [[splits]]
 kind = "k-fold"
 k = 5
-
 [[splits]]
 kind = "ahead"
 column = "released"
-
 [[splits]]
 kind = "named-group"
 column = "domain"
 values = ["code", "law"]
 name = "specialised"
-
 [[splits]]
 kind = "training-share"
 n_models = [10, 20]
@@ -269,12 +232,8 @@ def test_pairs_of_short_names_need_no_lists_of_them(load):
 
 def test_every_part_of_a_file_arrives(load, tmp_path):
     spec = load(FULL)
-    assert spec.splits == (
-        KFold(5),
-        Ahead("released"),
-        NamedGroup("domain", ("code", "law"), name="specialised"),
-        TrainingShare((10, 20)),
-    )
+    named = NamedGroup("domain", ("code", "law"), name="specialised")
+    assert spec.splits == (KFold(5), Ahead("released"), named, TrainingShare((10, 20)))
     assert [one.label for one in spec.selectors] == ["random", "IRT"]
     assert spec.pairs == (("IRT", "gp-irt"), ("random", "weighted"))
     assert spec.budget == CostBudget("output_tokens", (1000, 5000.0))
@@ -289,12 +248,9 @@ def test_every_part_of_a_file_arrives(load, tmp_path):
     assert (spec.n_draws, spec.repeats, spec.level, spec.interval, spec.seed) == (2, 3, 0.9, "model-based", 5)
 
 
-def test_splits_may_be_named_alone(load):
+def test_splits_may_be_named_alone_and_a_single_file_needs_no_list(load):
     named = SMALL.replace('[[splits]]\nkind = "random"', "").replace("[data]", 'splits = ["random", "beyond"]\n[data]')
     assert load(named).splits == (RandomShare(), Beyond())
-
-
-def test_a_single_file_needs_no_list(load):
     assert load(SMALL.replace('builtin = "classifiers"', 'responses = "r.csv"')).data.responses == ("r.csv",)
 
 
@@ -366,16 +322,18 @@ def test_a_file_that_is_no_toml_is_refused(load, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "path",
-    [one for one in sorted((REPOSITORY / "benchmarks" / "studies").glob("*.toml")) if "prediction_" not in one.stem],
-    ids=lambda one: one.stem,
+    "path", sorted((REPOSITORY / "benchmarks" / "studies").glob("*.toml")), ids=lambda one: one.stem
 )
 def test_the_studies_that_come_with_the_project_can_be_read(path):
-    assert load_study(path).data is not None
+    if path.stem.startswith("prediction_"):
+        assert load_prediction(path).name == path.stem
+    else:
+        assert load_study(path).name
+        assert load_study(path).data is not None
 
 
-def test_the_study_in_the_docs_can_be_read(load):
-    """The first of the page; the second is a prediction study."""
+def test_the_studies_in_the_docs_can_be_read(load, loaded):
     page = (REPOSITORY / "docs" / "studies.md").read_text(encoding="utf-8")
-    text, _ = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    assert [one.name for one in load(text).splits] == ["random", "ahead", "beyond"]
+    comparison, prediction = re.findall(r"^```toml\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    assert [one.name for one in load(comparison).splits] == ["random", "ahead", "beyond"]
+    assert {one.paradigm for one in loaded(prediction).assessors} == {"prediction", "selection", "adaptation"}

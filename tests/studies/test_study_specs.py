@@ -22,19 +22,12 @@ def choice(thing, table=METHODS):
     return MethodChoice.of(thing, table, purpose="selector")
 
 
-def test_a_method_can_be_told_in_four_ways():
+def test_a_method_can_be_told_in_four_ways_and_is_labelled_by_its_name():
     wanted = AnchorIRT(n_restarts=10)
-    for thing in (
-        {"method": "anchor-irt", "n_restarts": 10},
-        wanted,
-        MethodChoice("anchor-irt", {"n_restarts": 10}),
-    ):
+    for thing in ({"method": "anchor-irt", "n_restarts": 10}, wanted, MethodChoice("anchor-irt", {"n_restarts": 10})):
         assert resolve_choice(choice(thing), METHODS) == wanted
         assert choice(thing).label == "anchor-irt (n_restarts=10)"
     assert resolve_choice(choice("random"), METHODS) == Random()
-
-
-def test_a_choice_is_labelled_by_its_name():
     named = choice({"method": "gp-irt", "name": "measured", "anchor_variance_factor": "estimated"}, ESTIMATIONS)
     assert named.label == "measured"
     assert resolve_choice(named, ESTIMATIONS) == GPIRT(anchor_variance_factor="estimated")
@@ -56,24 +49,23 @@ def test_what_is_no_choice_says_what_is(thing, message):
         resolve_choice(choice(thing), METHODS)
 
 
-def test_all_selectors_go_with_all_estimators_unless_pairs_say():
+def test_all_selectors_go_with_all_estimators_and_plain_values_make_a_study():
     def pairs(spec):
         return [(one.label, other.label) for one in spec.selectors for other in spec.estimators_of(one.label)]
 
     product = [("random", "weighted"), ("random", "gp-irt"), ("anchor-irt", "weighted"), ("anchor-irt", "gp-irt")]
     assert pairs(make_spec()) == product
     assert pairs(make_spec(pairs=[["anchor-irt", "gp-irt"]])) == [("anchor-irt", "gp-irt")]
+    spec = StudySpec("mine", splits=[KFold()], selectors=["random"], estimators=["mean"], n_items=[30])
+    assert (spec.budgets, spec.cost_unit, spec.splits) == ((30.0,), "", (KFold(),))
 
 
-def test_a_spec_can_be_written_as_json_without_paths_of_the_machine(tmp_path):
+def test_what_numbers_depend_on_is_in_the_json_without_paths_of_the_machine(tmp_path):
     spec = make_spec(data=DataSpec(responses=("${HERE}/r.csv",), folder=tmp_path), budget=None)
     text = json.dumps(spec.to_dict())
     assert "${HERE}/r.csv" in text
     assert str(tmp_path) not in text
     assert spec == make_spec(data=DataSpec(responses=("${HERE}/r.csv",)))
-
-
-def test_what_the_numbers_depend_on_is_in_the_json():
     for changes in (
         {"seed": 4},
         {"level": 0.9},
@@ -108,10 +100,7 @@ def test_what_the_numbers_depend_on_is_in_the_json():
         ({"level": 0.0}, "level must be between 0 and 1, got 0.0"),
         ({"interval": "narrow"}, "interval of a study must be one of 'auto', 'calibrated', 'model-based', 'design'"),
         ({"interval": "design"}, "goes with the estimator 'auto' alone, got 'weighted', 'gp-irt'"),
-        (
-            {"interval": "design", "estimators": ("auto",)},
-            "needs items drawn by chance.* selectors 'anchor-irt'",
-        ),
+        ({"interval": "design", "estimators": ("auto",)}, "needs items drawn by chance.* selectors 'anchor-irt'"),
         ({"repeats": 0}, "repeats must be a whole number >= 1"),
         ({"repeats": 2**63}, "repeats must be at most 100,000, got 9223372036854775808"),
         ({"n_draws": -1}, "n_draws"),
@@ -150,8 +139,3 @@ def test_a_study_that_cannot_be_says_why(changes, message):
 def test_parts_check_themselves(make, message):
     with pytest.raises(ParameterError, match=message):
         make()
-
-
-def test_a_study_is_made_of_plain_values_too():
-    spec = StudySpec("mine", splits=[KFold()], selectors=["random"], estimators=["mean"], n_items=[30])
-    assert (spec.budgets, spec.cost_unit, spec.splits) == ((30.0,), "", (KFold(),))

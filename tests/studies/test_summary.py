@@ -28,61 +28,37 @@ def test_rank_correlations_are_scipy_s(rng, digits):
         assert pair_agreement(one, other)[0] == pytest.approx(kendalltau(one, other).statistic, abs=1e-12)
 
 
-def test_rank_correlations_of_equal_scores_are_unknown():
+def test_rank_correlations_with_ties_by_hand():
     equal, rising = np.full(4, 0.5), np.arange(4) / 4
     assert np.isnan(spearman(equal[None], rising[None])[0])
     assert np.isnan(pair_agreement(rising, equal)[0])
     assert np.isnan(pair_agreement(equal, rising)).all()
-
-
-def test_rounding_breaks_no_tie():
     truth = np.array([0.3, 0.1 + 0.2, 0.9])
     assert truth[0] != truth[1]
     assert pair_agreement(truth, np.array([0.2, 0.1, 0.8])) == (pytest.approx(2 / np.sqrt(2 * 3)), 1.0)
-
-
-def test_share_of_right_pairs_by_hand():
     # True order a < b < c = d. Pairs that differ: ab right, ac tied, ad right, bc wrong, bd right.
     _, share = pair_agreement(np.array([0.1, 0.2, 0.3, 0.3]), np.array([0.1, 0.3, 0.1, 0.4]))
     assert share == pytest.approx((1 + 0.5 + 1 + 0 + 1) / 5)
 
 
-def test_clusters_of_one_size_have_the_error_of_their_means(rng):
+def test_clustered_means_by_hand(rng):
     values = rng.normal(size=(7, 5))
     mean, error = clustered_mean(values.ravel(), np.repeat(np.arange(7), 5))
     assert mean == pytest.approx(values.mean())
     assert error == pytest.approx(values.mean(axis=1).std(ddof=1) / np.sqrt(7))
-
-
-def test_clusters_of_unequal_size_by_hand():
     # Clusters (1, 3) and (5): mean 3, residuals 4 - 6 = -2 and 5 - 3 = 2; SE^2 = 2/1 (4 + 4) / 9.
     mean, error = clustered_mean(np.array([1.0, 3.0, 5.0]), np.array([4, 4, 9]))
     assert (mean, error) == (3.0, pytest.approx(np.sqrt(16) / 3))
-
-
-def test_one_cluster_has_no_error_and_nothing_no_mean():
     assert np.isnan(clustered_mean(np.ones(3), np.zeros(3, dtype=int))[1])
     assert np.isnan(clustered_mean(np.ones(0), np.zeros(0, dtype=int))).all()
 
 
-def test_the_clustered_error_is_that_of_repetition(rng):
+def test_clustered_errors_are_those_of_repetition(rng):
     # Values that share an effect of their cluster: over many data sets the mean spreads as the error says.
     cluster = np.repeat(np.arange(12), 4)
     found = [clustered_mean(rng.normal(size=12)[cluster] + rng.normal(size=48), cluster) for _ in range(2000)]
     means, errors = np.array(found).T
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(means.std(), rel=0.05)
-
-
-def test_the_ratio_of_paired_values_by_hand():
-    # Sums of clusters (3, 4) and (5, 2): ratio 8/6; residuals 3 - 16/3, 5 - 8/3; SE^2 = 2 (49/9 + 49/9) / 36.
-    first, second = np.array([1.0, 2.0, 5.0]), np.array([1.0, 3.0, 2.0])
-    ratio, error = clustered_ratio(first, second, np.array([0, 0, 1]))
-    assert (ratio, error) == (pytest.approx(8 / 6), pytest.approx(np.sqrt(2 * 98 / 9) / 6))
-    assert np.isnan(clustered_ratio(first, second, np.zeros(3, dtype=int))[1])
-    assert np.isnan(clustered_ratio(first, np.zeros(3), np.arange(3))).all()
-
-
-def test_the_error_of_a_ratio_is_that_of_repetition(rng):
     cluster = np.repeat(np.arange(20), 5)
     found = []
     for _ in range(2000):
@@ -93,13 +69,19 @@ def test_the_error_of_a_ratio_is_that_of_repetition(rng):
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(ratios.std(), rel=0.08)
 
 
-def test_coverage_counts_the_ends():
+def test_the_ratio_of_paired_values_and_coverage_by_hand():
+    # Sums of clusters (3, 4) and (5, 2): ratio 8/6; residuals 3 - 16/3, 5 - 8/3; SE^2 = 2 (49/9 + 49/9) / 36.
+    first, second = np.array([1.0, 2.0, 5.0]), np.array([1.0, 3.0, 2.0])
+    ratio, error = clustered_ratio(first, second, np.array([0, 0, 1]))
+    assert (ratio, error) == (pytest.approx(8 / 6), pytest.approx(np.sqrt(2 * 98 / 9) / 6))
+    assert np.isnan(clustered_ratio(first, second, np.zeros(3, dtype=int))[1])
+    assert np.isnan(clustered_ratio(first, np.zeros(3), np.arange(3))).all()
     truth = np.array([0.1, 0.2, 0.3, np.nextafter(0.4, 1.0), 0.41])
     low, high = np.array([0.1, 0.1, 0.31, 0.3, 0.3]), np.array([0.2, 0.2, 0.4, 0.4, 0.4])
     assert is_covered(truth, low, high).tolist() == [True, True, False, True, False]
 
 
-def test_ratios_are_those_of_the_mean_errors():
+def test_ratios_are_those_of_the_mean_errors_of_the_same_model_and_draw():
     ratios = error_ratios(TABLE, "random", "fair")
     mae = {row["estimator"]: row["mae"] for row in summarise(TABLE).to_dicts()}
     found = {row["estimator"]: row for row in ratios.to_dicts()}
@@ -107,20 +89,16 @@ def test_ratios_are_those_of_the_mean_errors():
     assert (found["fair"]["ratio"], found["fair"]["ratio_se"]) == (1.0, 0.0)
     assert found["high"]["n_pairs"] == 300
     assert found["high"]["ratio_se"] > 0.0
-
-
-def test_pairs_are_of_the_same_model_and_draw_whatever_the_order():
     shuffled = TABLE.sample(fraction=1.0, shuffle=True, seed=2)
     one, other = (error_ratios(table, "random", "fair").sort("estimator") for table in (TABLE, shuffled))
     np.testing.assert_allclose(one["ratio_se"].to_numpy(), other["ratio_se"].to_numpy(), atol=1e-12)
+    with pytest.raises(ParameterError, match="'random fair', 'random high'; got 'random best'"):
+        error_ratios(TABLE, "random", "best")
 
 
 def test_models_without_an_estimate_by_either_are_left_out():
-    missing = TABLE.with_columns(
-        estimate=pl.when((pl.col("model_id") == "m3") & (pl.col("estimator") == "fair"))
-        .then(float("nan"))
-        .otherwise("estimate")
-    )
+    is_missing = (pl.col("model_id") == "m3") & (pl.col("estimator") == "fair")
+    missing = TABLE.with_columns(estimate=pl.when(is_missing).then(float("nan")).otherwise("estimate"))
     found = error_ratios(missing, "random", "fair").filter(estimator="high").row(0, named=True)
     whole = error_ratios(TABLE.filter(pl.col("model_id") != "m3"), "random", "fair").filter(estimator="high")
     assert found["n_pairs"] == 288
@@ -137,11 +115,6 @@ def test_the_geometric_mean_is_over_splits_and_sizes():
         }
     )
     assert geometric_mean(ratios)["ratio"].to_list() == pytest.approx([1.0, 0.25])
-
-
-def test_a_reference_that_is_not_there_says_what_is():
-    with pytest.raises(ParameterError, match="'random fair', 'random high'; got 'random best'"):
-        error_ratios(TABLE, "random", "best")
 
 
 def estimates(*, n_models=25, n_repeats=3, n_folds=2, n_draws=2, seed=0):
@@ -194,11 +167,15 @@ def test_errors_are_those_of_the_estimates(estimator):
     assert row["mae_se"] == pytest.approx(np.std(by_repeat, ddof=1) / np.sqrt(3))
 
 
-def test_a_shift_is_bias_and_changes_no_rank():
+def test_a_shift_is_bias_and_one_repeat_has_no_standard_error():
     fair, high = row_of(TABLE, estimator="fair"), row_of(TABLE, estimator="high")
     assert high["bias"] - fair["bias"] == pytest.approx(0.1)
     for name in ("spearman", "kendall", "pair_accuracy"):
         assert high[name] == pytest.approx(fair[name])
+    table = estimates(n_models=1, n_folds=30)
+    assert 0.9 < row_of(table, estimator="fair")["spearman"] < 1.0
+    row = row_of(estimates(n_repeats=1), estimator="fair")
+    assert np.isnan([row[name] for name in ("mae_se", "spearman_se", "coverage_se")]).all()
 
 
 def test_large_folds_are_ranked_by_themselves_and_small_ones_together():
@@ -214,11 +191,6 @@ def test_large_folds_are_ranked_by_themselves_and_small_ones_together():
         assert row["pair_accuracy"] == pytest.approx(0.5 + 0.5 * np.mean(tau))  # nothing is tied
 
 
-def test_leaving_one_out_can_be_ranked():
-    table = estimates(n_models=1, n_folds=30)
-    assert 0.9 < row_of(table, estimator="fair")["spearman"] < 1.0
-
-
 def test_estimates_that_are_not_there_are_counted_apart():
     table = TABLE.with_columns(estimate=pl.when(pl.col("model_id") == "m3").then(float("nan")).otherwise("estimate"))
     row, whole = row_of(table, estimator="fair"), row_of(TABLE.filter(pl.col("model_id") != "m3"), estimator="fair")
@@ -229,20 +201,12 @@ def test_estimates_that_are_not_there_are_counted_apart():
     assert np.isnan([nothing[name] for name in ("mae", "p95", "worst", "spearman", "coverage", "half_width")]).all()
 
 
-def test_one_repeat_has_no_standard_error():
-    row = row_of(estimates(n_repeats=1), estimator="fair")
-    assert np.isnan([row[name] for name in ("mae_se", "spearman_se", "coverage_se")]).all()
-
-
-def test_every_cell_and_metric_has_its_place():
+def test_every_cell_and_metric_has_its_place_whatever_the_order_of_rows():
     summary = summarise(TABLE)
     assert summary.height == 2
     assert set(CELL) | set(METRICS) <= set(summary.columns)
     for name, value in {"cost": 7.0, "effective_items": 25.0, "seconds_select": 0.5, "n_items": 30.0}.items():
         assert (summary[name] == value).all()
-
-
-def test_the_order_of_rows_does_not_matter():
     shuffled = TABLE.sample(fraction=1.0, shuffle=True, seed=1)
     first, second = (summarise(one).sort("estimator").drop(CELL) for one in (TABLE, shuffled))
     np.testing.assert_allclose(first.to_numpy().astype(float), second.to_numpy().astype(float), atol=1e-12)

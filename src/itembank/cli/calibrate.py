@@ -3,125 +3,95 @@
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
 import itembank as ib
 from itembank.calibration.calibration_specs import METHODS, JointMAP, Variational
-from itembank.cli.command import Command, gathered, headed
+from itembank.cli import options
 from itembank.cli.new_results import importing_first, note_overall, read_results
-from itembank.cli.options import (
-    EXISTING,
-    FILE,
-    MethodName,
-    NumberOrWord,
-    file_choices,
-    format_option,
-    method_option,
-    option,
-    output_option,
-    parallel_option,
-    refuse_unused,
-    score_options,
-    seed_option,
-    spec_file_option,
-    typed,
-)
-from itembank.cli.render import detail, is_verbose, note, print_rows, progress, warnings_as_notes
-from itembank.responses.score_names import Across, Within
+from itembank.cli.options import file_choices, refuse_unused, typed
+from itembank.cli.render import Printer, detail, is_verbose, note, progress, warnings_as_notes
+from itembank.cli.signatures import Choices, MethodName, NumberOrWord, argument, option, verb
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from itembank.bank.banks import Bank
     from itembank.calibration.calibration_specs import CalibrationSpec
     from itembank.planning.more_models import MoreModels
-    from itembank.responses.responses import ResponseMatrix
 
-_ITEM_MODEL = headed(
-    "Item model",
-    option(
-        "--item-model",
+_ITEM_MODEL: Choices = {
+    "item_model": option(
         "One slope for all items (1pl), one each (2pl), several abilities (mirt), a general and specific ones "
         "(nested).  [default: by --dims]",
-        JointMAP,
+        of=JointMAP,
         default=None,
         show_default=False,
     ),
-    option(
-        "--family",
+    "family": option(
         "Right or wrong; counts; probabilities (beta); counts that agree more than chance; auto: by known trials.",
-        Variational,
+        of=Variational,
     ),
-)
+}
 
 
-@click.command("calibrate", cls=Command)
-@click.argument("responses", nargs=-1, type=EXISTING)
-@output_option("the bank folder")
-@option("--force", "Replace the bank at -o, if there is one.", bool)
-@option(
-    "--items",
-    "Begin a bank of all items of this table, without RESPONSES or with few: item_id, and if known scenario, "
-    "subscenario, weight and difficulty_prior (in logits, for an average model).",
-    FILE,
-)
-@option(
-    "--parameters",
-    "--items has item parameters that others fitted: difficulty and discrimination, loading_1, ... and intercept, "
-    "a1, ... and d of R's mirt; or it is best_parameters.json of py-irt or tinyBenchmarks.pkl.",
-    bool,
-)
-@option("--benchmark NAME", "--parameters: the one to take from a file of several benchmarks.")
-@method_option(
-    MethodName(METHODS),
-    "Variational Bayes, joint MAP, or marginal ML (1 ability).",
-    default="variational",
-)
-@option(
-    "--dims",
-    "How many abilities; auto tries several.  [default: by --item-model, else auto]",
-    NumberOrWord(int, "auto"),
-)
-@spec_file_option("the spec of --method", "known_guessing, by_task or precision")
-@gathered("choices", _ITEM_MODEL)
-@score_options
-@option(
-    "--folds/--no-folds",
-    "Also fit the folds of cross-validation, which calibrated intervals need; else the first command that needs them "
-    "fits them. Drawn items need none.",
-    bool,
-    default=False,
-    show_default=True,
-)
-@parallel_option
-@seed_option
-@format_option
+@verb("calibrate")
 def calibrate_command(
     *,
-    responses: tuple[Path, ...],
-    output: Path,
-    force: bool,
-    items: Path | None,
-    parameters: bool,
-    benchmark: str | None,
-    method: str,
-    dims: int | Literal["auto"] | None,
-    spec_file: Path | None,
-    choices: Mapping[str, Any],
-    within: Within,
-    across: Across,
-    folds: bool,
-    seed: int,
-    output_format: str,
+    responses: Annotated[tuple[Path, ...], argument(type=options.EXISTING, required=False)],
+    output: Annotated[Path, options.output("the bank folder")],
+    force: Annotated[bool, "Replace the bank at -o, if there is one."],
+    items: Annotated[
+        Path | None,
+        option(
+            "Begin a bank of all items of this table, without RESPONSES or with few: item_id, and if known scenario, "
+            "subscenario, weight and difficulty_prior (in logits, for an average model).",
+            type=options.FILE,
+        ),
+    ],
+    parameters: Annotated[
+        bool,
+        "--items has item parameters that others fitted: difficulty and discrimination, loading_1, ... and intercept, "
+        "a1, ... and d of R's mirt; or it is best_parameters.json of py-irt or tinyBenchmarks.pkl.",
+    ],
+    benchmark: Annotated[
+        str | None, option("--parameters: the one to take from a file of several benchmarks.", metavar="NAME")
+    ],
+    method: Annotated[
+        str, option("Variational Bayes, joint MAP, or marginal ML (1 ability).", type=MethodName(METHODS))
+    ] = "variational",
+    dims: Annotated[
+        int | Literal["auto"] | None,
+        option(
+            "How many abilities; auto tries several.  [default: by --item-model, else auto]",
+            type=NumberOrWord(int, "auto"),
+        ),
+    ],
+    spec_file: Annotated[
+        Path | None, options.spec_file("the spec of --method", "known_guessing, by_task or precision")
+    ],
+    choices: Annotated[Choices, {"Item model": _ITEM_MODEL}],
+    within: options.Within,
+    across: options.Across,
+    folds: Annotated[
+        bool,
+        option(
+            "Also fit the folds of cross-validation, which calibrated intervals need; else the first command that "
+            "needs them fits them. Drawn items need none.",
+            "--folds/--no-folds",
+            show_default=True,
+        ),
+    ],
+    jobs: options.Jobs,
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Fit item parameters to the responses of past models and write a bank.
 
     RESPONSES are files made by itembank import, which keep what is known about models and items, or any table of
     model_id, item_id, response.
 
-    \b
       itembank calibrate responses.parquet -o bank
       itembank calibrate responses.parquet -o bank --spec guessing.toml
       itembank calibrate probabilities.parquet -o bank --item-model 2pl --family beta
@@ -132,28 +102,28 @@ def calibrate_command(
     more an item model is fitted: calibrate again as results come. Results of one or two models begin a bank of their
     own items. With --parameters there are no past models, and the bank is as good as these parameters.
 
-    \b
       itembank calibrate --items items.csv -o bank
       itembank calibrate first-model-full.csv --items items.csv -o bank --force
       itembank calibrate --items tinyBenchmarks.pkl --parameters --benchmark mmlu -o tiny-mmlu
-    """  # noqa: D301
-    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
-    from itembank.calibration.calibrate import MINIMUM_MODELS  # noqa: PLC0415
-    from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415
-    from itembank.responses.targets import ScoreTargets  # noqa: PLC0415
+    """
+    from itembank.bank.bank_files import check_bank_destination
+    from itembank.calibration.calibrate import MINIMUM_MODELS
+    from itembank.responses.siblings import warn_of_no_overlap
+    from itembank.responses.targets import ScoreTargets
 
+    options.share_work(jobs)
     refuse_unused(("parameters", items is not None, "--items"), ("benchmark", parameters, "--parameters"))
     fitted = ("method", "dims", "spec_file", *choices, "folds")
     if items is not None:
-        refuse_unused(*((name, False, "results of many past models, not with --items") for name in fitted))
+        refuse_unused((fitted, False, "results of many past models, not with --items"))
         check_bank_destination(output, overwrite=force)
         choices = {"within": within, "across": across}
         if parameters:
             if responses:
                 raise click.UsageError("A bank of known --parameters has no past models. Leave RESPONSES out.")
-            _start_known(items, output, {**choices, "benchmark": benchmark or ""}, output_format, force=force)
+            _start_known(items, output, {**choices, "benchmark": benchmark or ""}, out, force=force)
         else:
-            _start(items, responses, output, {**choices, "rng": seed}, output_format, force=force)
+            _start(items, responses, output, {**choices, "rng": seed}, out, force=force)
         return
     if not responses:
         raise click.UsageError("Missing argument 'RESPONSES...'. A bank without past results needs --items ITEMS.csv.")
@@ -164,10 +134,10 @@ def calibrate_command(
     with warnings_as_notes():
         matrix = read_results(responses)
         if matrix.n_models < MINIMUM_MODELS:
-            refuse_unused(*((name, False, f"results of {MINIMUM_MODELS} models or more") for name in fitted))
+            refuse_unused((fitted, False, f"results of {MINIMUM_MODELS} models or more"))
             note(f"An item model needs {MINIMUM_MODELS} models, got {matrix.n_models}: a bank of their items is begun.")
             begun = {"within": within, "across": across, "rng": seed}
-            _begin(matrix.items, matrix, output, begun, output_format, force=force)
+            _begin(matrix.items, matrix, output, begun, out, force=force)
             return
         warn_of_no_overlap(matrix)
         ScoreTargets.create(matrix.items, within=within, across=across)  # complains before the long work, not after
@@ -178,7 +148,7 @@ def calibrate_command(
             with progress("calibrate") as report:
                 ib.prepare(bank, progress=report)
         ib.save_bank(bank, output, overwrite=force)
-    _print_summary(bank, output_format)
+    _print_summary(bank, out)
     # a fifth of a small bank: as many as there are would be refused, or leave nothing to estimate
     n_items = min(100, max(bank.targets.n_scenarios, bank.n_items // 5))
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
@@ -195,10 +165,10 @@ def _given(method: str, choices: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spec(
-    responses: "ResponseMatrix", method: str, dims: int | Literal["auto"] | None, given: Mapping[str, Any]
+    responses: "ib.ResponseMatrix", method: str, dims: int | Literal["auto"] | None, given: Mapping[str, Any]
 ) -> "CalibrationSpec":
     """Make the spec of the options; chooses the number of dimensions unless it is known."""
-    from itembank.calibration.dimensions import usual_spec  # noqa: PLC0415
+    from itembank.calibration.dimensions import usual_spec
 
     item_model = given.get("item_model")
     if dims == "auto" and item_model in {"1pl", "2pl"}:
@@ -212,12 +182,18 @@ def _spec(
     return spec
 
 
-def _summary(bank: "Bank") -> dict[str, Any]:
-    """One row on the bank."""
-    from itembank.responses.sizes import assumed_questions  # noqa: PLC0415
+def _print_summary(bank: "ib.Bank", out: Printer) -> None:
+    """Print what was calibrated: a sentence, and the facts that people need."""
+    import numpy as np
 
+    from itembank.responses.sizes import assumed_questions
+
+    models = f"on {bank.n_models:,} past models" if bank.n_models else "by known parameters"
+    known = bank.item_model_bias[~np.isnan(bank.item_model_bias)]
+    points = f"{100.0 * known.mean():.1f} points" if known.size else ""
+    error = f"; the item model alone predicts scenario scores to {points} (cross-validated)" if points else ""
     calibration, assumed = bank.calibration, assumed_questions(bank.responses.items)
-    return {
+    facts = {
         "bank": bank.bank_id,
         "n_models": bank.n_models,
         "n_items": bank.n_items,
@@ -233,38 +209,21 @@ def _summary(bank: "Bank") -> dict[str, Any]:
         **({"caution": calibration.caution} if calibration.caution else {}),
         **({} if assumed is None else {"assumed_questions": assumed}),
     }
-
-
-def _print_summary(bank: "Bank", output_format: str) -> None:
-    """Print what was calibrated: a sentence, and the facts that people need."""
-    import numpy as np  # noqa: PLC0415
-
-    models = f"on {bank.n_models:,} past models" if bank.n_models else "by known parameters"
-    known = bank.item_model_bias[~np.isnan(bank.item_model_bias)]
-    points = f"{100.0 * known.mean():.1f} points" if known.size else ""
-    error = f"; the item model alone predicts scenario scores to {points} (cross-validated)" if points else ""
-    facts = _summary(bank)
-    if output_format == "table":
+    if out.is_table:
         facts["n_degenerate_items"] = f"{facts['n_degenerate_items']} (all models answered alike)"
     usual = ("bank", "n_scenarios", "n_dims", "n_degenerate_items", "assumed_questions")
     shown = [*(name for name in usual if name in facts), *([] if facts["converged"] else ["converged"])]
     title = f"Calibrated {bank.n_items:,} items {models}{error}"
-    print_rows([facts], output_format, "calibrate", title=title, columns=() if is_verbose() else shown)
+    out.rows([facts], "calibrate", title=title, columns=() if is_verbose() else shown)
     note_overall(bank)
 
 
 def _start(
-    items: Path,
-    responses: tuple[Path, ...],
-    output: Path,
-    choices: Mapping[str, Any],
-    output_format: str,
-    *,
-    force: bool,
+    items: Path, responses: tuple[Path, ...], output: Path, choices: Mapping[str, Any], out: Printer, *, force: bool
 ) -> None:
     """Begin a bank without past results, or with those of a few models."""
-    from itembank.readers.agreement import read_new_responses  # noqa: PLC0415
-    from itembank.readers.matrix import read_known  # noqa: PLC0415
+    from itembank.readers.agreement import read_new_responses
+    from itembank.readers.matrix import read_known
 
     with warnings_as_notes():
         table, _ = read_known(items, "item_id")
@@ -272,20 +231,20 @@ def _start(
         if responses:
             with importing_first(responses):
                 matrix = read_new_responses(responses, table)
-        _begin(table, matrix, output, choices, output_format, force=force)
+        _begin(table, matrix, output, choices, out, force=force)
 
 
 def _begin(
     table: "pl.DataFrame",
-    matrix: "ResponseMatrix | None",
+    matrix: "ib.ResponseMatrix | None",
     output: Path,
     choices: Mapping[str, Any],
-    output_format: str,
+    out: Printer,
     *,
     force: bool,
 ) -> None:
     """Write a bank of the items of a table, and say how well it estimates scores."""
-    from itembank.planning.more_models import plan_models  # noqa: PLC0415
+    from itembank.planning.more_models import plan_models
 
     with progress("calibrate") as report:
         bank = ib.banks.start(table, matrix, progress=report, **choices)
@@ -303,13 +262,13 @@ def _begin(
         now, *later = plan.rows()
         widths = {f"half_width_{one['n_models']}_models": one["half_width"] for one in later}
         row |= {"n_items_to_run": plan.n_items, "half_width": now["half_width"], **widths}
-    print_rows([row], output_format, "calibrate", title=f"Bank {output}")
+    out.rows([row], "calibrate", title=f"Bank {output}")
     if plan is not None:
         _say_what_to_expect(bank, plan)
     note(f"Next: itembank select {output} -n {n_items} -o selection.json")
 
 
-def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_format: str, *, force: bool) -> None:
+def _start_known(items: Path, output: Path, choices: Mapping[str, Any], out: Printer, *, force: bool) -> None:
     """Make a bank of known item parameters, and write the items to run beside it if the file names them."""
     with warnings_as_notes():
         bank = ib.banks.start(items, parameters=True, **choices)
@@ -317,14 +276,14 @@ def _start_known(items: Path, output: Path, choices: Mapping[str, Any], output_f
     own = bank.items_to_run
     if own is not None:
         own.save(output / "selection.json")
-    _print_summary(bank, output_format)
+    _print_summary(bank, out)
     if own is None:
         note(f"Next: itembank select {output} -n {min(100, bank.n_items)} -o selection.json")
     else:
         note(f"Items to run: {own.n_items}, in {output / 'selection.json'}. Next: itembank estimate {output} RESULTS")
 
 
-def _say_what_to_expect(bank: "Bank", plan: "MoreModels") -> None:
+def _say_what_to_expect(bank: "ib.Bank", plan: "MoreModels") -> None:
     """Say how wide intervals will be, and what more past models would do."""
     if plan.n_items == bank.n_items:
         note(f"A model that runs all {bank.n_items} items needs no interval; few give an interval.")

@@ -3,49 +3,29 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
 from itembank.auditing.item_audit_names import ORDERS, REASONS, SAME_FOR_ALL
+from itembank.cli import options
 from itembank.cli.check_tables import Checks, print_checks
-from itembank.cli.command import Command, gathered, headed
 from itembank.cli.main import EXIT_FAILED, EXIT_IMPRECISE
-from itembank.cli.new_results import (
-    ignore_unknown_option,
-    match_option,
-    note_known_models,
-    note_overall,
-    read_new_results,
-    read_results,
-)
-from itembank.cli.options import (
-    ANY_PATH,
-    COUNT,
-    FILE,
-    BankPath,
-    format_option,
-    ids_of_file,
-    is_bank,
-    option,
-    refuse_unused,
-    report_option,
-    report_result,
-    seed_option,
-)
-from itembank.cli.render import detail, is_verbose, note, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.new_results import note_known_models, note_overall, read_new_results, read_results
+from itembank.cli.options import ids_of_file, is_bank, refuse_unused, report_result
+from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, working
+from itembank.cli.signatures import Choices, argument, option, verb
 from itembank.errors import DataError, visible
+from itembank.spreadsheets import write_guarded_csv
 
 if TYPE_CHECKING:
     import polars as pl
 
     from itembank.auditing.differential_items import DifferentialItems
     from itembank.auditing.item_audit import ItemAudit
-    from itembank.bank.banks import Bank
     from itembank.pages.render import Page
     from itembank.progress import ProgressCallback
-    from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.journal_sessions import JournalAnswers
 
 COLUMNS = ("item_id", "reason", "P(defect)", "evidence", "text", "mean", "item-rest")
@@ -57,74 +37,71 @@ ENOUGH_FOR_DRIFT = 5
 """New models that are enough to look for drift unasked."""
 
 
-def _check_output(_ctx: click.Context, _parameter: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse before the work what could not be written after it."""
-    if path is not None:
-        from itembank.files.atomic import check_destination  # noqa: PLC0415
-
-        if path.suffix.lower() not in {".csv", ".parquet"}:
-            raise click.BadParameter(f"must end in .csv or .parquet, got {path.name!r}; a page is written by --report.")
-        check_destination(path)
-    return path
-
-
-_ITEMS = headed(
-    "Items: of a bank alone, or of RESPONSES alone",
-    option(
-        "--known",
+_ITEMS: Choices = {
+    "known": option(
         "Items known to be bad (ids one a line, or a table with a column item_id): learn from them what a fault looks "
         "like, and say how well they are found.",
-        FILE,
+        type=options.FILE,
     ),
-    option("--choices", "Table of the answers given: model_id, item_id, choice.", FILE),
-    option(
-        "--by COLUMN",
+    "choices": option("Table of the answers given: model_id, item_id, choice.", type=options.FILE),
+    "by": option(
         "Also find items that differ between models: family, size, date, ...: a column of the model table.",
+        metavar="COLUMN",
     ),
-    option("--clusters COLUMN", "--by: models with the same value here, a base model, count as one."),
-    option(
-        "--sort order",
+    "clusters": option("--by: models with the same value here, a base model, count as one.", metavar="COLUMN"),
+    "order": option(
         "Which come first: those most probably defective; those that the best models fail unlike others of their kind; "
         "or those whose answers fit another key best.",
-        list(ORDERS),
+        "--sort",
+        type=tuple(ORDERS),
         default="probability",
     ),
-    option("--reason reasons", "Print the items with this reason. Repeatable.", list(REASONS), many=True),
-    option("--most N n_rows", "Flagged items to print.", COUNT, default=20),
-    option("-o --output FILE", "Write all items to this file: .csv or .parquet.", ANY_PATH, callback=_check_output),
-    option("--fail-on", "Exit with code 1 when an item has this reason. Repeatable.", list(REASONS), many=True),
-    report_option,
-)
-_MODELS = headed(
-    "New models: a BANK, then RESPONSES",
-    option("--only parts", "Examine this alone. Repeatable.  [default: all that RESPONSES allow]", PARTS, many=True),
-    option(
-        "--group NAME=FILE groups",
+    "reasons": option("Print the items with this reason. Repeatable.", "--reason", type=tuple(REASONS), multiple=True),
+    "n_rows": option("Flagged items to print.", "--most", metavar="N", type=options.COUNT, default=20),
+    "output": option(
+        "Write all items to this file: .csv or .parquet.",
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=options.ANY_PATH,
+        callback=options.checked_table_path,
+    ),
+    "fail_on": option("Exit with code 1 when an item has this reason. Repeatable.", type=tuple(REASONS), multiple=True),
+    "report": options.Report,
+}
+_MODELS: Choices = {
+    "parts": option(
+        "Examine this alone. Repeatable.  [default: all that RESPONSES allow]", "--only", type=PARTS, multiple=True
+    ),
+    "groups": option(
         "Items that may have leaked: one id a line, a table or a selection. Repeatable.",
-        many=True,
+        "--group",
+        metavar="NAME=FILE",
+        multiple=True,
     ),
-    option("--reference", "Items that cannot have leaked; the others are compared with these.", FILE),
-    option("--since [COLUMN=]DATE", "Look for drift among models of this day (2025-01-31) or later."),
-    option(
-        "-n --n-items sizes",
+    "reference": option("Items that cannot have leaked; the others are compared with these.", type=options.FILE),
+    "since": option("Look for drift among models of this day (2025-01-31) or later.", metavar="[COLUMN=]DATE"),
+    "sizes": option(
         "Accuracy, on models that ran everything: number of items to choose. Repeatable.  [default: 30, 100 and 300]",
-        COUNT,
-        many=True,
+        "-n",
+        "--n-items",
+        type=options.COUNT,
+        multiple=True,
     ),
-    option("--selection", "Accuracy: check these chosen items instead.", FILE),
-    seed_option,
-    ignore_unknown_option,
-    match_option,
-)
+    "selection": option("Accuracy: check these chosen items instead.", type=options.FILE),
+    "seed": options.Seed,
+    "ignore_unknown": options.IgnoreUnknown,
+    "match": options.Match,
+}
 
 
-@click.command("check", cls=Command)
-@click.argument("sources", metavar="BANK|RESPONSES...", nargs=-1, required=True, type=BankPath(file_okay=True))
-@gathered("items", _ITEMS)
-@gathered("models", _MODELS)
-@format_option
+@verb("check")
 def check_command(
-    *, sources: tuple[Path, ...], items: dict[str, Any], models: dict[str, Any], output_format: str
+    *,
+    sources: Annotated[tuple[Path, ...], argument(metavar="BANK|RESPONSES...", type=options.BankPath(file_okay=True))],
+    items: Annotated[Choices, {"Items: of a bank alone, or of RESPONSES alone": _ITEMS}],
+    models: Annotated[Choices, {"New models: a BANK, then RESPONSES": _MODELS}],
+    out: options.Out,
 ) -> None:
     """Find what is wrong: with the items of a benchmark, or with new models on a bank.
 
@@ -135,7 +112,6 @@ def check_command(
     Given a BANK and RESPONSES of new models, or journals of sessions, it reports changed prompts, versions and
     harnesses, and as far as RESPONSES allow:
 
-    \b
       fit       Does each model answer like past models, overall, on every group of
                 items, and from the beginning of a session to its end?
       drift     Which items do new models answer differently? Needs 5 models.
@@ -145,72 +121,62 @@ def check_command(
     The exit code is then 3 if more models misfit, or are outside their intervals, than chance explains (or a single
     one, if it is alone), or if something is known to have changed.
 
-    \b
       itembank check responses.parquet --report items.html
       itembank check responses.parquet --reason wrong-key --fail-on wrong-key
       itembank check bank --by family --format json
       itembank check bank new.csv --group public=leaked.txt --reference private.txt
       itembank check bank this-year.parquet --only drift --since 2025-01-01
       itembank check bank full-run.parquet --only accuracy -n 50 -n 200
-    """  # noqa: D301
+    """
     if len(sources) > 1 and is_bank(sources[0]):
-        refuse_unused(*((name, False, "a bank or RESPONSES alone, whose items are examined") for name in items))
-        _check_models(sources[0], sources[1:], models, output_format)
+        refuse_unused((items, False, "a bank or RESPONSES alone, whose items are examined"))
+        _check_models(sources[0], sources[1:], models, out)
     else:
-        refuse_unused(*((name, False, "a BANK and RESPONSES of new models") for name in models))
-        _check_items(sources, items, output_format)
+        refuse_unused((models, False, "a BANK and RESPONSES of new models"))
+        _check_items(sources, items, out)
 
 
-def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], output_format: str) -> None:
+def _check_items(sources: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
     """Examine items, by a bank or by responses."""
     refuse_unused(("clusters", asked["by"] is not None, "--by COLUMN"))
     reasons, fail_on, output = asked["reasons"], asked["fail_on"], asked["output"]
-    with warnings_as_notes():
+    with working("check") as report:
         given = ib.load_bank(sources[0]) if is_bank(sources[0]) else read_results(sources)
-        with progress("check") as report:
-            audit = ib.diagnostics.audit_items(
-                given,
-                known=None if asked["known"] is None else ids_of_file(asked["known"]),
-                **{name: asked[name] for name in ("choices", "by", "clusters", "order")},
-                progress=report,
-            )
+        known = None if asked["known"] is None else ids_of_file(asked["known"])
+        how = {name: asked[name] for name in ("choices", "by", "clusters", "order")}
+        audit = ib.diagnostics.audit_items(given, known=known, **how, progress=report)
     chosen = audit.having(reasons) if reasons else audit.flagged
     if output is not None:
-        from itembank.files.atomic import replacing_file  # noqa: PLC0415
-        from itembank.spreadsheets import write_guarded_csv  # noqa: PLC0415
-
-        is_csv = output.suffix.lower() == ".csv"
-        with replacing_file(output) as temporary:
-            write_guarded_csv(audit.table, temporary) if is_csv else audit.table.write_parquet(temporary)
+        options.write_table(audit.table, output, partial(write_guarded_csv, audit.table))
         note(f"{audit.table.height} items written to {output}.")
-    _print_audit(audit, chosen.head(asked["n_rows"]), output_format)
+    _print_audit(audit, chosen.head(asked["n_rows"]), out)
     if chosen.is_empty():
         note(f"No item is {' or '.join(dict.fromkeys(reasons)) or 'flagged'}.")
     if chosen.height > asked["n_rows"]:
         note(f"{asked['n_rows']} of {chosen.height} shown: --most N for more, -o FILE for all.")
     if isinstance(given, ib.Bank) and (words := ib.diagnostics.outlook(given).in_words):
         detail(words)
-    report_result(asked["report"], output_format, partial(_page, audit, given, sources))
+    report_result(asked["report"], out, partial(_page, audit, given, sources))
     found = [f"{audit.counts[reason]} {reason}" for reason in dict.fromkeys(fail_on) if audit.counts[reason]]
     if found:
         click.echo(f"Failed: there are items flagged {', '.join(found)} (--fail-on).", err=True)
         click.get_current_context().exit(EXIT_FAILED)
 
 
-def _page(audit: "ItemAudit", given: "Bank | ResponseMatrix", sources: Sequence[Path], typed: str) -> "Page":
-    from itembank.pages.audit_page import audit_page  # noqa: PLC0415
-    from itembank.pages.blocks import bank_title  # noqa: PLC0415
+def _page(audit: "ItemAudit", given: "ib.Bank | ib.ResponseMatrix", sources: Sequence[Path], typed: str) -> "Page":
+    from itembank.pages.audit_page import audit_page
+    from itembank.pages.blocks import bank_title
 
     name = bank_title(given) if isinstance(given, ib.Bank) else sources[0].stem
     return audit_page(audit, title=f"Audit of {name}", command=typed)
 
 
-def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str) -> None:
+def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", out: Printer) -> None:
     """Print the facts and the items."""
     facts, shown = audit.to_dict(), COLUMNS if is_verbose() else COLUMNS[:-2]
     columns = [name for name in shown if name != "text" or name in chosen.columns]
-    if output_format != "table":
-        print_record(facts, "items", chosen.to_dicts(), output_format, "check-items")
+    if not out.is_table:
+        out.record(facts, "items", chosen.to_dicts(), "check-items")
         return
     told = {"n_models": facts["n_models"]}
     for name, count in audit.counts.items():
@@ -220,11 +186,10 @@ def _print_audit(audit: "ItemAudit", chosen: "pl.DataFrame", output_format: str)
     if audit.labels is not None:  # how well known bad items are found
         first = "".join(f", {100.0 * share:.0f} % of the first {n} flagged" for n, share in audit.labels.first.items())
         told["known to be bad"] = f"{audit.labels.n_bad}: AUC {audit.labels.area:.3f}{first}"
-    print_record(
+    TABLE.record(
         told,
         "items",
         [_audit_row(row) for row in chosen.to_dicts()],
-        "table",
         "check-items",
         title=f"Flagged: {audit.said}",
         heading=f"Items by {audit.order}",
@@ -264,32 +229,32 @@ def _print_groups(differential: "DifferentialItems") -> None:
         for row in differential.scores.to_dicts()
     ]
     title = f"Scores by {differential.column}, in points at equal ability"
-    print_rows(rows, "table", "check-items", title=title)
+    TABLE.rows(rows, "check-items", title=title)
     for one in differential.notes:
         note(f"Note: {visible(one)}")
 
 
-def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], output_format: str) -> None:
+def _check_models(bank: Path, responses: tuple[Path, ...], asked: Mapping[str, Any], out: Printer) -> None:
     """Examine how models fit a bank, whether its items drifted, and how good its estimates are."""
-    from itembank.auditing.run_conditions import with_same_content  # noqa: PLC0415
-    from itembank.estimation.asked import known_items  # noqa: PLC0415
+    from itembank.auditing.run_conditions import with_same_content
+    from itembank.estimation.asked import known_items
 
     is_chosen = asked["selection"] is None
     refuse_unused(
-        *((name, is_chosen, "items that are to be chosen, not with --selection") for name in ("sizes", "seed")),
-        *((name, _wants(asked, ACCURACY), "--only accuracy") for name in ("sizes", "selection", "seed")),
-        *((name, _wants(asked, FIT), "--only fit") for name in ("groups", "reference")),
+        (("sizes", "seed"), is_chosen, "items that are to be chosen, not with --selection"),
+        (("sizes", "selection", "seed"), _wants(asked, ACCURACY), "--only accuracy"),
+        (("groups", "reference"), _wants(asked, FIT), "--only fit"),
         ("since", _wants(asked, DRIFT), "--only drift"),
     )
     loaded = ib.load_bank(bank)
-    with warnings_as_notes(), progress("check") as report:
+    with working("check") as report:
         loaded = _bank_of(loaded, responses)
         answers = _read(loaded, responses, asked["match"])
         known = known_items(loaded, answers.responses, None, ignore_unknown=asked["ignore_unknown"])
         note_known_models(loaded, known.model_ids)
         same, changes = with_same_content(loaded, known)
         checks = _examined(loaded, answers._replace(responses=same), asked, changes, report)
-    print_checks(checks, output_format)
+    print_checks(checks, out)
     if checks.accuracy is not None:
         note_overall(loaded)
     if not checks.suits:
@@ -312,14 +277,14 @@ def _asks(asked: Mapping[str, Any], part: str) -> bool:
 
 
 def _examined(
-    bank: "Bank",
+    bank: "ib.Bank",
     answers: "JournalAnswers",
     asked: Mapping[str, Any],
     changes: tuple[str, ...],
     report: "ProgressCallback",
 ) -> Checks:
     """Examine what is asked for, and what the results allow."""
-    from itembank.auditing.bank_check import ran_all_of_a_scenario  # noqa: PLC0415
+    from itembank.auditing.bank_check import ran_all_of_a_scenario
 
     matrix, named = answers.responses, _named(asked["groups"])
     if answers.sessions and _asks(asked, DRIFT):
@@ -365,14 +330,14 @@ def _examined(
     return found
 
 
-def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
+def _bank_of(bank: "ib.Bank", paths: Sequence[Path]) -> "ib.Bank":
     """Return the bank with the score that journals were begun for; say so if it gives another by now."""
-    from itembank.sessions.journal import is_journal  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
         return bank
-    from itembank.sessions.journal_sessions import bank_of_journals  # noqa: PLC0415
+    from itembank.sessions.journal_sessions import bank_of_journals
 
     found = bank_of_journals(bank, journals)
     if found.target_digest != bank.target_digest:
@@ -383,10 +348,10 @@ def _bank_of(bank: "Bank", paths: Sequence[Path]) -> "Bank":
     return found
 
 
-def _read(bank: "Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
+def _read(bank: "ib.Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
     """Read results, or the answers of sessions with their order."""
-    from itembank.sessions.journal import is_journal  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import JournalAnswers, journal_responses  # noqa: PLC0415
+    from itembank.sessions.journal import is_journal
+    from itembank.sessions.journal_sessions import JournalAnswers, journal_responses
 
     journals = [path for path in paths if is_journal(path)]
     if not journals:
@@ -398,10 +363,10 @@ def _read(bank: "Bank", paths: Sequence[Path], match: str) -> "JournalAnswers":
     return journal_responses(bank, journals)
 
 
-def _can_examine(bank: "Bank", matrix: "ResponseMatrix", report: "ProgressCallback") -> bool:
+def _can_examine(bank: "ib.Bank", matrix: "ib.ResponseMatrix", report: "ProgressCallback") -> bool:
     """Whether the fit of these models can be compared with that of past models; else say why not."""
-    from itembank.auditing.past_fit import why_not_examined  # noqa: PLC0415
-    from itembank.auditing.run_conditions import marked_otherwise  # noqa: PLC0415
+    from itembank.auditing.past_fit import why_not_examined
+    from itembank.auditing.run_conditions import marked_otherwise
 
     reason = why_not_examined(bank, report) or marked_otherwise(bank, matrix)
     if reason:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from itembank.cli.render import detail, is_verbose, note, print_object, print_rows
+from itembank.cli.render import TABLE, Printer, detail, is_verbose, note, print_object
 from itembank.errors import visible
 from itembank.responses.score_names import OVERALL
 
@@ -47,9 +47,9 @@ class Checks:
         return [hint for one in (self.fit, self.accuracy) if one is not None for hint in one.hints]
 
 
-def print_checks(checks: Checks, output_format: str) -> None:
+def print_checks(checks: Checks, out: Printer) -> None:
     """Print what was found: one JSON object, one table of CSV, or one section below the other."""
-    if output_format == "json":
+    if out.is_json:
         record: dict[str, Any] = {
             "bank": checks.bank_id,
             "suits": checks.suits,
@@ -65,16 +65,16 @@ def print_checks(checks: Checks, output_format: str) -> None:
         if checks.accuracy is not None:
             record |= {"level": checks.accuracy.level, "scores": checks.accuracy.rows()}
         print_object(record, "check")
-    elif output_format == "csv":
+    elif out.is_csv:
         tables = [one for one in (checks.accuracy, checks.fit, checks.drift) if one is not None]
-        print_rows(tables[0].rows() if tables else [], output_format, "check")
+        out.rows(tables[0].rows() if tables else [], "check")
     else:
         _print_sections(checks)
 
 
 def _print_sections(checks: Checks) -> None:
     """Print one section below the other, with an empty line between them."""
-    from itembank.auditing.person_fit import ONE_RUN, SHIFT  # noqa: PLC0415
+    from itembank.auditing.person_fit import ONE_RUN, SHIFT
 
     sections: list[Callable[[], None]] = []
     if checks.changes:
@@ -104,7 +104,7 @@ def _print_fit(fit: "FitCheck") -> None:
     rows = [{"items" if name == "n_items" else name: row[name] for name in ("n_items", *names)} for row in fit.rows()]
     columns = ("model_id", "items", *names[1:])
     title = f"Fit of each model, compared with past models, bank {fit.bank_id}"
-    print_rows(rows, "table", "check", title=title, columns=columns, least=("misfit", "items"))
+    TABLE.rows(rows, "check", title=title, columns=columns, least=("misfit", "items"))
     named = [
         {
             "model_id": row["model_id"],
@@ -118,7 +118,7 @@ def _print_fit(fit: "FitCheck") -> None:
     ]
     if named:
         title = "Suspected items: score in points, and what the other answers suggest"
-        print_rows(named, "table", "check", title=title, least=("items", "others"))
+        TABLE.rows(named, "check", title=title, least=("items", "others"))
 
 
 def _print_drift(drift: "ItemDrift") -> None:
@@ -136,7 +136,7 @@ def _print_drift(drift: "ItemDrift") -> None:
     ]
     if rows:
         title = "Drifted items: points more or less than other answers suggest"
-        print_rows(rows, "table", "check", title=title, least=("models", "scenario"))
+        TABLE.rows(rows, "check", title=title, least=("models", "scenario"))
     if len(drift.drifted) > MOST_DRIFTED:
         note(f"{len(drift.drifted) - MOST_DRIFTED} more drifted items: take --format json for all.")
 
@@ -145,9 +145,8 @@ def _print_accuracy(check: "BankCheck") -> None:
     _say(check.verdicts)
     is_brief = bool(check.verdicts) and not is_verbose()  # the overall scores alone
     names = ["model_id", *([] if is_brief else ["target"]), "n_items", "n_total", "truth", "estimate", "low", "high"]
-    print_rows(
+    TABLE.rows(
         [{**row, "level": check.level} for row in check.rows() if row["target"] == OVERALL or not is_brief],
-        "table",
         "check",
         title=f"{'Overall scores' if is_brief else 'Scores'} and errors in points, bank {check.bank_id}",
         columns=(*names, "error", "expected_error", "verdict"),

@@ -1,24 +1,20 @@
 """Commands whose help lists options under headings, and the options that every command takes."""
 
-import functools
+import inspect
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from itembank.errors import did_you_mean
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-Decorator = Callable[[Any], Any]
 
 Sections = Mapping[str, Sequence[str]]
 """Names of commands by the heading under which help lists them."""
 
 OPTIONS = "Options"
 SESSION = "Choosing items, when to stop"
-EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
-    SESSION: ("itembank session start",),
-}
+EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {SESSION: ("itembank session start",)}
 """Headings below which help lists names alone, and the commands whose help explains these options."""
 HEADING = "itembank_heading"
 
@@ -27,7 +23,7 @@ class Command(click.Command):
     """A command with headings in its help."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **{"epilog": EPILOG, **more})
+        super().__init__(*arguments, **{"epilog": EPILOG, **more, "help": _with_examples(more)})
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the options, or say where an option that is not ours belongs."""
@@ -64,7 +60,7 @@ class Group(click.Group):
     command_class = Command
 
     def __init__(self, *arguments: Any, sections: Sections | None = None, **more: Any) -> None:
-        super().__init__(*arguments, **{"epilog": EPILOG, **more})
+        super().__init__(*arguments, **{"epilog": EPILOG, **more, "help": _with_examples(more)})
         self.sections = sections or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -90,6 +86,13 @@ class Group(click.Group):
             return
         room = formatter.width - 6 - max(map(len, self.commands))
         write_sections(formatter, self.sections, lambda name: self.commands[name].get_short_help_str(room))
+
+
+def _with_examples(more: Mapping[str, Any]) -> str:
+    """Return a command's help, in which click keeps the lines of examples: paragraphs that are indented, or calls."""
+    paragraphs = inspect.cleandoc(more.get("help") or "").split("\n\n")
+    calls = [textwrap.indent(one, "  ") if one.startswith("itembank ") else one for one in paragraphs]
+    return "\n\n".join(f"\b\n{one}" if one.startswith(" ") else one for one in calls)
 
 
 def write_sections(formatter: click.HelpFormatter, sections: Sections, help_of: Callable[[str], str]) -> None:
@@ -118,54 +121,6 @@ def _belongs_to_import(command: click.Command, ctx: click.Context, option: str) 
     if reader is None or not reads or not any(option in one.opts for one in reader.params):
         return ""
     return f"No such option {option}: how files are read is chosen first, by itembank import FILES {option} ..."
-
-
-def together(*options: Decorator) -> Decorator:
-    """Make one decorator of several options, the first of them the first in help."""
-
-    def add(function: Function) -> Function:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return add
-
-
-def headed(heading: str, *options: Decorator) -> Decorator:
-    """Make one decorator of several options, which help lists under a heading."""
-
-    def add(function: Function) -> Function:
-        before = len(_parameters(function))
-        function = together(*options)(function)
-        for parameter in _parameters(function)[before:]:
-            setattr(parameter, HEADING, heading)
-        return function
-
-    return add
-
-
-def gathered(into: str, *options: Decorator) -> Decorator:
-    """Make one decorator of several options whose values the function gets as one mapping, its argument `into`."""
-
-    def add(function: Function) -> Function:
-        @functools.wraps(function)
-        def with_mapping(**arguments: Any) -> Any:
-            mapping = {name: arguments.pop(name) for name in names}
-            return function(**{into: mapping}, **arguments)
-
-        before = len(_parameters(function))
-        result: Any = with_mapping
-        for option in reversed(options):
-            result = option(result)
-        names = [str(parameter.name) for parameter in reversed(_parameters(result)[before:])]
-        return result  # type: ignore[no-any-return]
-
-    return add
-
-
-def _parameters(function: Callable[..., Any]) -> list[click.Parameter]:
-    """Options and arguments that decorators have added so far, the last in the help first."""
-    return getattr(function, "__click_params__", [])
 
 
 EPILOG = "--verbose, --quiet and --debug work here too: see itembank --help."

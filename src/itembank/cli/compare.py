@@ -4,98 +4,75 @@ import math
 import warnings
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command
-from itembank.cli.new_results import (
-    ignore_unknown_option,
-    importing_first,
-    match_option,
-    mixed_prompts_option,
-    note_flagged,
-    note_known_models,
-    read_new_results,
-    selection_option,
-)
-from itembank.cli.options import (
-    BankPath,
-    MethodName,
-    NamedChoice,
-    errors_option,
-    format_option,
-    is_bank,
-    level_option,
-    method_option,
-    option,
-    refuse_unused,
-    report_option,
-    report_result,
-)
-from itembank.cli.render import detail, note, print_rows, progress, refuse_empty, warnings_as_notes
+from itembank.cli import options
+from itembank.cli.new_results import importing_first, note_known_models, read_new_results
+from itembank.cli.options import is_bank, refuse_unused, report_result
+from itembank.cli.render import Printer, detail, note, progress, refuse_empty, warnings_as_notes
+from itembank.cli.signatures import MethodName, NamedChoice, argument, option, verb
 from itembank.comparison.comparison_spec import ComparisonSpec
+from itembank.errors import DataWarning, shown, visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, METHODS, REPEATED, DifferenceEstimand
+from itembank.readers.reading_specs import ReadingSpec
 from itembank.responses.score_names import without_only_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from itembank.comparison.comparisons import Comparison
     from itembank.pages.render import Page
-    from itembank.responses.error_kinds import Errors
 
 
-@click.command("compare", cls=Command)
-@click.argument("sources", nargs=-1, required=True, type=BankPath(file_okay=True), metavar="[BANK] RESPONSES...")
-@option(
-    "--model MODEL_ID models",
-    "Compare these models only, in this order. Repeatable.  [default: all models of the files]",
-    many=True,
-)
-@selection_option
-@ignore_unknown_option
-@method_option(
-    MethodName(METHODS, "paired"),
-    "How differences are estimated: 'paired' from the raw answers alone, the others from estimated scores.",
-)
-@option(
-    "--estimand",
-    "What differences are of: this run on exactly these items (run), the mean over repeated runs on these (repeated), "
-    "or questions like these (questions).  [default: questions; with a bank run, unless all or nearly all was run]",
-    NamedChoice(get_args(DifferenceEstimand), expected=REPEATED),
-)
-@level_option
-@option("--power", "Power of the smallest detectable difference, between 0 and 1.", ComparisonSpec)
-@option(
-    "--target",
-    "Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
-    many=True,
-    default=("overall",),
-    show_default="overall",
-)
-@option("--ranking", "Print the models in order with tied groups instead of pairs.", bool)
-@report_option
-@match_option
-@mixed_prompts_option
-@errors_option
-@format_option
+@verb("compare")
 def compare_command(
     *,
-    sources: tuple[Path, ...],
-    models: tuple[str, ...],
-    selection: Path | None,
-    ignore_unknown: bool,
-    method: str,
-    target: tuple[str, ...],
-    ranking: bool,
-    report: Path | None,
-    match: str,
-    allow_mixed_prompts: bool,
-    errors: "Errors | None",
-    output_format: str,
-    **spec: Any,
+    sources: Annotated[
+        tuple[Path, ...], argument(type=options.BankPath(file_okay=True), metavar="[BANK] RESPONSES...")
+    ],
+    models: Annotated[
+        tuple[str, ...],
+        option(
+            "Compare these models only, in this order. Repeatable.  [default: all models of the files]",
+            "--model",
+            metavar="MODEL_ID",
+        ),
+    ],
+    selection: options.Selection,
+    ignore_unknown: options.IgnoreUnknown,
+    method: Annotated[
+        str,
+        option(
+            "How differences are estimated: 'paired' from the raw answers alone, the others from estimated scores.",
+            type=MethodName(METHODS, "paired"),
+        ),
+    ] = "auto",
+    estimand: Annotated[
+        DifferenceEstimand | None,
+        option(
+            "What differences are of: this run on exactly these items (run), the mean over repeated runs on these "
+            "(repeated), or questions like these (questions).  [default: questions; with a bank run, unless all or "
+            "nearly all was run]",
+            type=NamedChoice(get_args(DifferenceEstimand), expected=REPEATED),
+        ),
+    ],
+    level: options.Level,
+    power: Annotated[float, option("Power of the smallest detectable difference, between 0 and 1.", of=ComparisonSpec)],
+    target: Annotated[
+        tuple[str, ...],
+        option(
+            "Score to compare: 'overall', a scenario, or 'all'; mean_win_rate or an external score. Repeatable.",
+            show_default="overall",
+        ),
+    ] = ("overall",),
+    ranking: Annotated[bool, "Print the models in order with tied groups instead of pairs."],
+    report: options.Report,
+    match: options.Match,
+    allow_mixed_prompts: options.MixedPrompts,
+    errors: options.LostAnswers,
+    out: options.Out,
 ) -> None:
     """Compare models that ran the same items.
 
@@ -103,23 +80,21 @@ def compare_command(
     first's: over the items that both answered, or with a bank over its full benchmark. With more than two models,
     intervals and p-values are adjusted for the number of pairs (Holm).
 
-    \b
       itembank compare old.csv new.csv
       itembank compare results.parquet --ranking --report ranking.html
       itembank compare bank old.csv new.csv --selection selection.json --target all
-    """  # noqa: D301
-    from itembank.comparison.compared_models import bank_and_targets  # noqa: PLC0415
-    from itembank.comparison.without_bank import joined  # noqa: PLC0415
-    from itembank.errors import DataWarning  # noqa: PLC0415
-    from itembank.readers.read import read_matrix  # noqa: PLC0415
-    from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
+    """
+    from itembank.comparison.compared_models import bank_and_targets
+    from itembank.comparison.without_bank import joined
+    from itembank.estimation.notes import said_of_unlike
+    from itembank.readers.read import read_matrix
 
     has_bank = is_bank(sources[0])
     if len(sources) == has_bank:
         raise click.UsageError("Missing argument 'RESPONSES...'.")
     refuse_unused(
         ("power", not ranking, "pairs of models, not with --ranking"),
-        *((name, has_bank, "a bank before the results") for name in ("ignore_unknown", "method", "match")),
+        (("ignore_unknown", "method", "match"), has_bank, "a bank before the results"),
     )
     wanted: str | Sequence[str] = "all" if "all" in target else target
     loaded = ib.load_bank(sources[0]) if has_bank else None
@@ -138,12 +113,13 @@ def compare_command(
             matrix = read_new_results(loaded, paths, chosen, **reads)
             note_known_models(loaded, models or matrix.model_ids)
             compared = partial(ib.compare, loaded, matrix, ignore_unknown=ignore_unknown)
-        compared = partial(compared, models=models or None, selection=chosen, spec=ComparisonSpec(**spec))
+        spec = ComparisonSpec(level=level, power=power, estimand=estimand)
+        compared = partial(compared, models=models or None, selection=chosen, spec=spec)
         with progress("compare") as said:
             comparison = compared(method=method, target=wanted, progress=said)
-    _print(comparison, output_format, is_ranking=ranking)
-    if loaded is not None:
-        note_flagged(comparison, loaded.n_compared_models)
+    _print(comparison, out, is_ranking=ranking)
+    if loaded is not None and comparison.flagged_models:
+        note(f"{visible(shown(comparison.flagged_models))}: {said_of_unlike(loaded.n_compared_models)}.")
     refuse_empty(comparison.rows(), "difference", ("model_a", "model_b", "target"))
 
     def page(typed: str) -> "Page":
@@ -156,15 +132,15 @@ def compare_command(
             return ib.pages.comparison_page(comparison, by_scenario=every, command=typed)
         return ib.pages.comparison_page(comparison, loaded, matrix, selection=chosen, by_scenario=every, command=typed)
 
-    report_result(report, output_format, page)
+    report_result(report, out, page)
 
 
-def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) -> None:
+def _print(comparison: "ib.Comparison", out: Printer, *, is_ranking: bool) -> None:
     """Print pairs or ranking; a table of pairs shows what decides, notes below it what one must know."""
     rows = comparison.ranking_rows() if is_ranking else comparison.rows()
-    if output_format == "table" and is_ranking:
+    if out.is_table and is_ranking:
         rows = [_ranking_cells(row, comparison.spec.level) for row in rows]
-    elif output_format == "table":
+    elif out.is_table:
         rows = [_cells(row, many=comparison.n_pairs > 1) for row in without_only_scenario(rows)]
     of_what = f"{comparison.targets[0]} score" if len(comparison.targets) == 1 else "scores"
     if not is_ranking and len(comparison.targets) == comparison.n_pairs == 1:
@@ -173,9 +149,8 @@ def _print(comparison: "Comparison", output_format: str, *, is_ranking: bool) ->
         title = f"Models in order of their {of_what}" if is_ranking else f"Difference of the {of_what}, B - A"
         by_bank = f", by {comparison.method}, bank {comparison.bank_id}" if comparison.bank_id else ""
         title += f", in points{by_bank}"
-    print_rows(
+    out.rows(
         rows,
-        output_format,
         "ranking" if is_ranking else "compare",
         title=title,
         columns=[name for name in rows[0] if name != "target" or len(comparison.targets) > 1],

@@ -1,55 +1,16 @@
 """`itembank estimate`: full-benchmark scores from some responses."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import Annotated, Any
 
 import itembank as ib
-from itembank.cli.command import Command
-from itembank.cli.new_results import (
-    ignore_unknown_option,
-    match_option,
-    mixed_prompts_option,
-    note_overall,
-    read_new_results,
-    say_notes,
-    selection_option,
-    typicality_text,
-)
-from itembank.cli.options import (
-    MethodName,
-    bank_argument,
-    errors_option,
-    estimand_option,
-    format_option,
-    level_option,
-    method_option,
-    note_report,
-    option,
-    refuse_unused,
-    report_option,
-    responses_argument,
-    typed_command,
-    write_report,
-)
-from itembank.cli.render import (
-    detail,
-    is_verbose,
-    note,
-    print_rows,
-    print_side_by_side,
-    progress,
-    refuse_empty,
-    warnings_as_notes,
-)
+from itembank.cli import options
+from itembank.cli.new_results import note_overall, read_new_results, say_notes, typicality_text
+from itembank.cli.options import refuse_unused, report_result
+from itembank.cli.render import Printer, detail, is_verbose, note, print_side_by_side, refuse_empty, working
+from itembank.cli.signatures import MethodName, option, verb
 from itembank.errors import visible
 from itembank.estimation.estimator_specs import ESTIMANDS_IN_WORDS, MEANING, METHODS, RUN, IntervalChoice
 from itembank.responses.score_names import OVERALL, without_only_scenario
-
-if TYPE_CHECKING:
-    from itembank.estimation.estimates import ScoreEstimates
-    from itembank.responses.error_kinds import Errors
 
 RESTS_ON = {
     "calibrated": "intervals from past models' errors",
@@ -59,58 +20,47 @@ RESTS_ON = {
 """Kinds of intervals in the note below a table; `MEANING` says more."""
 SMALLEST_ERROR = 0.05
 """In points: of all items, or nearly, there is no error to tell."""
-TITLES = {
-    "run": "Estimated full-benchmark scores",
-    "repeated": "Estimated full-benchmark scores over repeated runs",
-}
+TITLES = {"run": "Estimated full-benchmark scores", "repeated": "Estimated full-benchmark scores over repeated runs"}
 """What the table shows for each estimand."""
 
 
-@click.command("estimate", cls=Command)
-@bank_argument
-@responses_argument
-@selection_option
-@ignore_unknown_option
-@method_option(MethodName(METHODS), "How the score is estimated.")
-@option(
-    "--interval",
-    "Where the width of intervals comes from: how items were drawn (design), cross-validated errors of past models "
-    "(calibrated), or the item model. auto: design where items were drawn by chance, else calibrated.",
-    IntervalChoice,
-    default="auto",
-)
-@estimand_option
-@level_option
-@option(
-    "--target ID",
-    "Score in place of the overall one: mean_win_rate, against past models, or an external score that the bank "
-    "keeps. Or NAME@1, the score that it gave before items were retired.",
-)
-@option(
-    "--parent MODEL_ID",
-    "Past model that the new ones descend from: estimate how far they differ from it, as far as that helped for past "
-    "models. auto: find it by the answers.",
-)
-@option("--wide is_wide", "Show the scores of all scenarios, one row a model, without intervals.", bool)
-@errors_option
-@report_option
-@match_option
-@mixed_prompts_option
-@format_option
+@verb("estimate")
 def estimate_command(
     *,
-    bank: Path,
-    responses: tuple[Path, ...],
-    selection: Path | None,
-    target: str | None,
-    parent: str | None,
-    is_wide: bool,
-    report: Path | None,
-    match: str,
-    allow_mixed_prompts: bool,
-    errors: "Errors | None",
-    output_format: str,
-    **choices: Any,
+    bank: options.Bank,
+    responses: options.Responses,
+    selection: options.Selection,
+    ignore_unknown: options.IgnoreUnknown,
+    method: Annotated[str, option("How the score is estimated.", type=MethodName(METHODS))] = "auto",
+    interval: Annotated[
+        IntervalChoice,
+        "Where the width of intervals comes from: how items were drawn (design), cross-validated errors of past models "
+        "(calibrated), or the item model. auto: design where items were drawn by chance, else calibrated.",
+    ] = "auto",
+    estimand: options.Estimand,
+    level: options.Level,
+    target: Annotated[
+        str | None,
+        option(
+            "Score in place of the overall one: mean_win_rate, against past models, or an external score that the bank "
+            "keeps. Or NAME@1, the score that it gave before items were retired.",
+            metavar="ID",
+        ),
+    ],
+    parent: Annotated[
+        str | None,
+        option(
+            "Past model that the new ones descend from: estimate how far they differ from it, as far as that helped "
+            "for past models. auto: find it by the answers.",
+            metavar="MODEL_ID",
+        ),
+    ],
+    is_wide: Annotated[bool, option("Show the scores of all scenarios, one row a model, without intervals.", "--wide")],
+    errors: options.LostAnswers,
+    report: options.Report,
+    match: options.Match,
+    allow_mixed_prompts: options.MixedPrompts,
+    out: options.Out,
 ) -> None:
     """Estimate what new models would score on the full benchmark.
 
@@ -118,22 +68,22 @@ def estimate_command(
 
     Several models are shown by their overall scores. --wide shows the scenarios too; JSON and CSV always have all.
 
-    \b
       itembank estimate bank new-model.csv --selection selection.json
       itembank estimate bank output/new-model/ --selection selection.json --report new-model.html
       itembank estimate bank quantised.csv --selection selection.json --parent our-model
       itembank estimate bank results.parquet --selection selection.json --wide
       itembank estimate bank new-model.csv --selection random.json --interval design
-    """  # noqa: D301
-    refuse_unused(("is_wide", output_format == "table", "--format table: JSON and CSV have all scenarios"))
+    """
+    refuse_unused(("is_wide", out.is_table, "--format table: JSON and CSV have all scenarios"))
     loaded = ib.load_bank(bank) if target is None else ib.banks.with_target(ib.load_bank(bank), target)
     chosen = None if selection is None else ib.Selection.load(selection).whole
-    with warnings_as_notes():
+    how: dict[str, Any] = {"method": method, "interval": interval, "estimand": estimand, "level": level}
+    how |= {"parent": parent or "", "ignore_unknown": ignore_unknown}
+    with working("estimate") as advance:
         reading: dict[str, Any] = {"match": match, "allow_mixed_prompts": allow_mixed_prompts, "errors": errors}
         matrix = read_new_results(loaded, responses, chosen, keep_others=True, **reading)
-        with progress("estimate") as advance:
-            estimates = ib.estimate(loaded, matrix, selection=chosen, parent=parent or "", progress=advance, **choices)
-    print_estimates(estimates, output_format, is_wide=is_wide)
+        estimates = ib.estimate(loaded, matrix, selection=chosen, progress=advance, **how)
+    print_estimates(estimates, out, is_wide=is_wide)
     if not estimates.is_exact.all():
         points = 100.0 * estimates.cross_validated_error
         error = f" (cross-validated error {points:.1f} points)" if points >= SMALLEST_ERROR else ""
@@ -147,36 +97,30 @@ def estimate_command(
         note(f"Intervals are for {ESTIMANDS_IN_WORDS[estimates.estimand]}.")
     note_overall(loaded)
     say_notes(estimates.notes)
-    if report is not None:
-        from itembank.pages.estimates_page import estimates_page  # noqa: PLC0415
-
-        page = estimates_page(
-            loaded,
-            matrix,
-            estimates,
-            chosen,
+    report_result(
+        *(report, out),
+        lambda typed: ib.pages.estimates_page(
+            *(loaded, matrix, estimates, chosen),
             files=[str(one) for one in responses],
-            selection_file="" if selection is None else str(selection),
-            command=typed_command(),
-        )
-        write_report(page, report)
-    elif output_format == "table":
-        note_report(report)
+            selection_file=str(selection or ""),
+            command=typed,
+        ),
+    )
     refuse_empty(estimates.rows(), "estimate", ("model_id", "target"))
 
 
-def print_estimates(estimates: "ScoreEstimates", output_format: str, *, is_wide: bool = False) -> None:
+def print_estimates(estimates: "ib.ScoreEstimates", out: Printer, *, is_wide: bool = False) -> None:
     """Print the rows; a table has each estimate with its interval and the items behind it.
 
     Of several models it has the main score alone, or, wide, the scores of all scenarios.
     """
     rows = estimates.rows()
     columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total"]
-    is_of_several = output_format == "table" and len(estimates.model_ids) > 1
+    is_of_several = out.is_table and len(estimates.model_ids) > 1
     if is_wide and is_of_several:
         _print_wide(estimates)
         return
-    if output_format == "table":
+    if out.is_table:
         columns += ["typicality"] * any(row["typicality"] is not None for row in rows)
         main = estimates.main_target
         rows = [{**row, "typicality": typicality_text(row, main)} for row in without_only_scenario(rows)]
@@ -186,15 +130,15 @@ def print_estimates(estimates: "ScoreEstimates", output_format: str, *, is_wide:
         if is_of_several and {row["target"] for row in rows} == {OVERALL}:
             columns.remove("target")
     title = f"{_title(estimates)}, in points of 100, by {estimates.method}, bank {estimates.bank_id}"
-    print_rows(rows, output_format, "estimate", title=title, columns=columns, least=("typicality", "items"))
+    out.rows(rows, "estimate", title=title, columns=columns, least=("typicality", "items"))
 
 
-def _title(estimates: "ScoreEstimates") -> str:
+def _title(estimates: "ib.ScoreEstimates") -> str:
     of = f" of {visible(estimates.target_id)}" if "@" in estimates.target_id else ""
     return f"{TITLES[estimates.estimand]}{of}"
 
 
-def _print_wide(estimates: "ScoreEstimates") -> None:
+def _print_wide(estimates: "ib.ScoreEstimates") -> None:
     """Print one row a model, with the main score and those of all scenarios."""
     targets = [
         row["target"] for row in without_only_scenario(estimates.rows()) if row["model_id"] == estimates.model_ids[0]

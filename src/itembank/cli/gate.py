@@ -4,75 +4,59 @@ import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast, get_args
 
 import click
 
-from itembank.cli.command import Command, Group, gathered, headed
-from itembank.cli.new_results import importing_first, match_option, mixed_prompts_option, selection_option
-from itembank.cli.options import (
-    EXISTING,
-    EXISTING_FOLDER,
-    ID_FORMS,
-    NEW_FILE,
-    OTHER_FOLDER,
-    BankPath,
-    NamedChoice,
-    errors_option,
-    format_option,
-    level_option,
-    option,
-    refuse_unused,
-    report_option,
-    seed_option,
-    typed_command,
-    write_report,
-)
-from itembank.cli.render import note, print_exactly, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.session_run import command_options, ends_like_ctrl_c, note_failure, running_options
+import itembank as ib
+from itembank.cli import options
+from itembank.cli.command import Group
+from itembank.cli.new_results import importing_first, read_new_results
+from itembank.cli.options import refuse_unused, typed_command, write_report
+from itembank.cli.render import TABLE, Printer, note, print_exactly, print_object, warnings_as_notes, working
+from itembank.cli.session_run import RUNNING, command_options, ends_like_ctrl_c, note_failure
+from itembank.cli.signatures import Choices, NamedChoice, argument, option, verb
 from itembank.estimation.estimator_specs import QUESTIONS, DifferenceEstimand
 from itembank.files.atomic import check_destination, write_text
 from itembank.gating.gate_spec import GateSpec
+from itembank.readers.reading_specs import ReadingSpec
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
     from itembank.gating.gate import GatePair
-    from itembank.gating.results import Gate
     from itembank.gating.running import GateRun
-    from itembank.gating.stages import GatePlan
     from itembank.responses.error_kinds import Errors
-    from itembank.responses.responses import ResponseMatrix
     from itembank.sessions.answers import Answer
 
-_RULE = gathered(
-    "rule",
-    headed(
-        "What passes",
-        option("--margin", "Drop of the score that must not pass, from 0 to 1: 0.02 is 2 points.", GateSpec),
-        option("--tolerance", "Drop that is still healthy.  [default: half the margin]", GateSpec),
-        option("--false-alarm", "Share of healthy candidates that may fail, at most.", GateSpec),
-        option("--miss", "Share of candidates worse by the margin that may pass, at most.", GateSpec),
-        option("--both-sides", "Count a rise like a drop: are two harnesses, or prompts, the same?", bool),
-        option(
-            "--estimand",
-            "What the difference is of: this run on exactly these items (run), the mean over repeated runs on these "
-            "(repeated), or questions like these (questions).  [default: questions; in stages run]",
-            NamedChoice(get_args(DifferenceEstimand), expected=QUESTIONS),
+_RULE: Choices = {
+    "What passes": {
+        "margin": option("Drop of the score that must not pass, from 0 to 1: 0.02 is 2 points.", of=GateSpec),
+        "tolerance": option("Drop that is still healthy.  [default: half the margin]", of=GateSpec),
+        "false_alarm": option("Share of healthy candidates that may fail, at most.", of=GateSpec),
+        "miss": option("Share of candidates worse by the margin that may pass, at most.", of=GateSpec),
+        "both_sides": option("Count a rise like a drop: are two harnesses, or prompts, the same?", type=bool),
+        "estimand": option(
+            "What the difference is of: this run on exactly these items (run), the mean over repeated runs on "
+            "these (repeated), or questions like these (questions).  [default: questions; in stages run]",
+            type=NamedChoice(get_args(DifferenceEstimand), expected=QUESTIONS),
         ),
-        option(
-            "--cluster COLUMN",
+        "cluster": option(
             "Column of the item table that groups items drawn together, such as documents.",
+            metavar="COLUMN",
             default="",
         ),
-        level_option,
-    ),
-    headed(
-        "Lost answers",
-        errors_option,
-        option("--max-lost SHARE", "Let nothing pass if either side lost a larger share of its answers.", GateSpec),
-    ),
-)
-_bank_option = option("--bank", "Bank of past models, with which few items say more.", BankPath())
+        "level": options.Level,
+    },
+    "Lost answers": {
+        "errors": options.LostAnswers,
+        "max_lost": option(
+            "Let nothing pass if either side lost a larger share of its answers.", metavar="SHARE", of=GateSpec
+        ),
+    },
+}
+Bank: TypeAlias = Annotated[
+    Path | None, option("Bank of past models, with which few items say more.", type=options.BankPath())
+]
+Ids: TypeAlias = Annotated[str, option("Form of the printed items to run.", type=options.ID_FORMS, default="list")]
 
 
 def _checked_file(ctx: click.Context, _parameter: click.Parameter, given: Path | bool | None) -> Path | bool | None:
@@ -89,16 +73,16 @@ def _summary_file() -> Path | None:
     return Path(name) if name else None
 
 
-_OUTPUTS = gathered(
-    "outputs",
-    report_option,
-    option("--junit FILE", "Also write the verdict as JUnit XML.", NEW_FILE, callback=_checked_file),
-    option(
-        "--github", "Also write an annotation and a summary of the job in GitHub Actions.", bool, callback=_checked_file
+_OUTPUTS: Choices = {
+    "report": options.Report,
+    "junit": option(
+        "Also write the verdict as JUnit XML.", metavar="FILE", type=options.NEW_FILE, callback=_checked_file
     ),
-    format_option,
-)
-_ids_option = option("--ids", "Form of the printed items to run.", ID_FORMS, default="list")
+    "github": option(
+        "Also write an annotation and a summary of the job in GitHub Actions.", type=bool, callback=_checked_file
+    ),
+    "out": options.Out,
+}
 
 
 class GateGroup(Group):
@@ -117,41 +101,29 @@ def gate_command() -> None:
 
     Two results, files or folders of logs, are enough:
 
-    \b
       itembank gate runs/bf16 runs/int8 --margin 0.02
 
     Exit codes: 0 pass, 1 fail, 3 undecided. `itembank gate verdict --help` lists all options. To run no more items than
     the verdict needs, run in stages:
 
-    \b
       itembank gate start runs/bf16 --margin 0.02 -o gate
       itembank gate next gate runs/int8
-    """  # noqa: D301
+    """
 
 
-@gate_command.command("verdict", cls=Command)
-@click.argument("baseline", type=EXISTING)
-@click.argument("candidate", type=EXISTING)
-@_bank_option
-@selection_option
-@_RULE
-@option("--self-test", "Both are runs of the same set-up: how often does a gate flip, and which margin works?", bool)
-@option("--repeats", "Items have repeated answers: say whether more items or more repeats help more.", bool)
-@match_option
-@mixed_prompts_option
-@_OUTPUTS
+@verb("verdict", gate_command)
 def verdict_command(
     *,
-    baseline: Path,
-    candidate: Path,
-    bank: Path | None,
-    selection: Path | None,
-    rule: Mapping[str, Any],
-    self_test: bool,
-    repeats: bool,
-    match: str,
-    allow_mixed_prompts: bool,
-    outputs: Mapping[str, Any],
+    baseline: Annotated[Path, argument(type=options.EXISTING)],
+    candidate: Annotated[Path, argument(type=options.EXISTING)],
+    bank: Bank,
+    selection: options.Selection,
+    rule: Annotated[Choices, _RULE],
+    self_test: Annotated[bool, "Both are runs of the same set-up: how often does a gate flip, and which margin works?"],
+    repeats: Annotated[bool, "Items have repeated answers: say whether more items or more repeats help more."],
+    match: options.Match,
+    allow_mixed_prompts: options.MixedPrompts,
+    outputs: Annotated[Choices, _OUTPUTS],
 ) -> None:
     """Decide from two results whether the candidate is as good as the baseline.
 
@@ -160,29 +132,27 @@ def verdict_command(
     candidate ran only some of the baseline's items, these must have been drawn at random (itembank gate start draws
     them).
 
-    \b
       itembank gate runs/bf16 runs/int8 --margin 0.02
       itembank gate old.parquet new.parquet --bank bank --selection selection.json
       itembank gate harness-a.parquet harness-b.parquet --both-sides
       itembank gate run-1 run-2 --self-test
-    """  # noqa: D301
-    import itembank as ib  # noqa: PLC0415
-    from itembank.gating.gate import GatePair, gate, probabilities_of_both  # noqa: PLC0415
-    from itembank.gating.lost import as_counted  # noqa: PLC0415
+    """
+    from itembank.gating.gate import GatePair, gate, probabilities_of_both
+    from itembank.gating.lost import as_counted
 
     if repeats:
-        from itembank.gating.noise import advice, more_items_or_repeats  # noqa: PLC0415
+        from itembank.gating.noise import advice, more_items_or_repeats
 
     refuse_unused(("match", bank is not None, "--bank BANK"))
     spec = GateSpec(**rule)
     loaded = None if bank is None else ib.load_bank(bank)
-    with warnings_as_notes(), progress("gate") as advance:
+    with working("gate") as advance:
         one, other = (
             read_run([path], loaded, match, rule["errors"], allow_mixed_prompts=allow_mixed_prompts, repeats=repeats)
             for path in (baseline, candidate)
         )
         if self_test:
-            _end_self_test(GatePair.of(*as_counted(one, other, spec.errors)), spec, outputs["output_format"])
+            _end_self_test(GatePair.of(*as_counted(one, other, spec.errors)), spec, outputs["out"])
             return
         found = gate(
             one,
@@ -198,7 +168,7 @@ def verdict_command(
     if repeats:
         pair = GatePair.of(*as_counted(one, other, spec.errors), allow_mixed_prompts=True)
         more = more_items_or_repeats(pair, spec)
-    print_gate(found, outputs["output_format"], more)
+    print_gate(found, outputs["out"], more)
     quoted = shlex.quote(str(baseline))
     then = {
         "undecided": ("The difference of these two runs alone", f"{typed_command()} --estimand run")
@@ -214,39 +184,37 @@ def verdict_command(
     end_gate(found, outputs, then.get(found.verdict))
 
 
-def _end_self_test(pair: "GatePair", spec: GateSpec, output_format: str) -> None:
+def _end_self_test(pair: "GatePair", spec: GateSpec, out: Printer) -> None:
     """Print what two runs of the same set-up say."""
-    from itembank.gating.noise import self_test  # noqa: PLC0415
+    from itembank.gating.noise import self_test
 
     found = self_test(pair, spec)
-    if output_format != "table":
-        if output_format == "json":
-            print_object(found.to_dict(), "gate-self-test")
-        else:
-            print_rows(found.rows(), "csv", "gate-self-test")
+    if out.is_json:
+        print_object(found.to_dict(), "gate-self-test")
+        return
+    if out.is_csv:
+        out.rows(found.rows(), "gate-self-test")
         return
     click.echo(f"{found.sentence}\n")
     title = "Noise floor of a score, and of a difference: standard errors in points"
-    print_rows(found.floor(), "table", "gate-self-test", title=title)
+    TABLE.rows(found.floor(), "gate-self-test", title=title)
     rows = [{n: v if n == "margin" else f"{100 * v:.1f} %" for n, v in row.items()} for row in found.rows()]
     click.echo("")
     title = "How often a candidate that is the same fails, passes, or falls below a threshold; margins in points"
-    print_rows(rows, "table", "gate-self-test", title=title)
+    TABLE.rows(rows, "gate-self-test", title=title)
 
 
 def read_run(
     paths: Sequence[Path],
-    bank: "Bank | None",
+    bank: "ib.Bank | None",
     match: str,
     errors: "Errors | None" = None,
     *,
     allow_mixed_prompts: bool,
     repeats: bool = False,
-) -> "ResponseMatrix":
+) -> "ib.ResponseMatrix":
     """Read the results of one model, without the warning that they are of some items only."""
-    from itembank.cli.new_results import read_new_results  # noqa: PLC0415
-    from itembank.readers.read import read_matrix  # noqa: PLC0415
-    from itembank.readers.reading_specs import ReadingSpec  # noqa: PLC0415
+    from itembank.readers.read import read_matrix
 
     if bank is not None:
         return read_new_results(bank, paths, match=match, allow_mixed_prompts=allow_mixed_prompts, errors=errors)
@@ -260,12 +228,12 @@ def read_run(
         return read_matrix(list(paths), spec)
 
 
-def print_gate(found: "Gate", output_format: str, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
+def print_gate(found: "ib.Gate", out: Printer, repeats: Sequence[Mapping[str, Any]] = ()) -> None:
     """Print a verdict, and what more items and repeats would bring."""
-    if output_format == "json":
+    if out.is_json:
         print_object({**found.to_dict(), **({"repeats": list(repeats)} if repeats else {})}, "gate")
-    elif output_format == "csv":
-        print_rows(found.rows(), "csv", "gate")
+    elif out.is_csv:
+        out.rows(found.rows(), "gate")
     else:
         click.echo(coloured(found.sentence))
         click.echo("")
@@ -284,14 +252,14 @@ def coloured(sentence: str) -> str:
     return click.style(word, fg=_COLOURS[word], bold=True) + sentence.removeprefix(word)
 
 
-def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | None = None) -> None:
+def end_gate(found: "ib.Gate", outputs: Mapping[str, Any], then: tuple[str, str] | None = None) -> None:
     """Write what else was asked for, and exit with the verdict's code; the page says what to do `then`."""
-    from itembank.gating.ci_reports import github_annotation, junit_xml, step_summary  # noqa: PLC0415
+    from itembank.gating.ci_reports import github_annotation, junit_xml, step_summary
 
     for text in found.notes:
         note(f"Note: {text}.")
     if outputs.get("report") is not None:
-        from itembank.pages.gate_page import gate_page  # noqa: PLC0415
+        from itembank.pages.gate_page import gate_page
 
         typed = typed_command()
         more = (one for one in ("--junit gate.xml", "--github") if one.split()[0] not in typed)
@@ -304,45 +272,34 @@ def end_gate(found: "Gate", outputs: Mapping[str, Any], then: tuple[str, str] | 
         if summary is not None:
             with summary.open("a", encoding="utf-8") as file:
                 file.write(step_summary(found))
-        is_read_by_programs = outputs["output_format"] != "table" or bool(found.next_items)
+        is_read_by_programs = not outputs["out"].is_table or bool(found.next_items)
         click.echo(github_annotation(found), err=is_read_by_programs)  # GitHub reads both
     click.get_current_context().exit(found.exit_code)
 
 
-@gate_command.command("start", cls=Command)
-@click.argument("baseline", type=EXISTING)
-@option("-o --output GATE", "Folder of the gate.", OTHER_FOLDER, required=True)
-@_bank_option
-@_RULE
-@option("--max-items", "Most items to run.", GateSpec)
-@_ids_option
-@match_option
-@seed_option
-@format_option
+@verb("start", gate_command)
 def start_command(
     *,
-    baseline: Path,
-    output: Path,
-    bank: Path | None,
-    rule: Mapping[str, Any],
-    max_items: int | None,
-    ids: str,
-    match: str,
-    seed: int,
-    output_format: str,
+    baseline: Annotated[Path, argument(type=options.EXISTING)],
+    output: Annotated[Path, option("Folder of the gate.", "-o", "--output", metavar="GATE", type=options.OTHER_FOLDER)],
+    bank: Bank,
+    rule: Annotated[Choices, _RULE],
+    max_items: Annotated[int | None, option("Most items to run.", of=GateSpec)],
+    ids: Ids,
+    match: options.Match,
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Plan a gate in stages from the baseline's results, and print the first items to run.
 
     The baseline runs once, on all items. Every candidate then runs stage after stage and stops as soon as there is a
     verdict. Error rates are for all stages together. A margin that no number of these items can decide is refused.
 
-    \b
       itembank gate start runs/bf16 --margin 0.02 -o gate
       itembank gate start runs/bf16 --bank bank:mmlu-pro --margin 0.03 --ids lm-eval -o gate
-    """  # noqa: D301
-    import itembank as ib  # noqa: PLC0415
-    from itembank.gating.gate import option_probabilities  # noqa: PLC0415
-    from itembank.gating.stages import check_gate_destination, start_gate  # noqa: PLC0415
+    """
+    from itembank.gating.gate import option_probabilities
+    from itembank.gating.stages import check_gate_destination, start_gate
 
     refuse_unused(("match", bank is not None, "--bank BANK"))
     check_gate_destination(output)
@@ -354,7 +311,7 @@ def start_command(
         plan = start_gate(given, bank=bank, probabilities=known, spec=spec)
         plan.save(output)
     first = plan.next_items()
-    if output_format == "json":
+    if out.is_json:
         facts = {"gate": str(output), "bank": plan.bank_id, "n_total": len(plan.order), "looks": list(plan.sizes)}
         print_object({**facts, "next_items": list(first)}, "gate-start")
     else:
@@ -365,54 +322,45 @@ def start_command(
     )
 
 
-@gate_command.command("next", cls=Command)
-@click.argument("gate", type=EXISTING_FOLDER)
-@click.argument("candidate", nargs=-1, type=EXISTING)
-@command_options(
-    "Run the stages by this program, once for each item, until there is a verdict. Columns of the baseline's item "
-    "table in braces are replaced: {item_id}, {scenario}, ...",
-    is_required=False,
-)
-@running_options
-@option("--model-id", "Name of the candidate that the command runs.")
-@_ids_option
-@match_option
-@mixed_prompts_option
-@errors_option
-@_OUTPUTS
+@verb("next", gate_command)
 def next_command(
     *,
-    gate: Path,
-    candidate: tuple[Path, ...],
-    how: Mapping[str, Any],
-    running: Mapping[str, Any],
-    model_id: str | None,
-    ids: str,
-    match: str,
-    allow_mixed_prompts: bool,
-    errors: "Errors | None",
-    outputs: Mapping[str, Any],
+    gate: Annotated[Path, argument(type=options.EXISTING_FOLDER)],
+    candidate: Annotated[tuple[Path, ...], argument(type=options.EXISTING, required=False)],
+    how: Annotated[
+        Choices,
+        command_options(
+            "Run the stages by this program, once for each item, until there is a verdict. Columns of the baseline's "
+            "item table in braces are replaced: {item_id}, {scenario}, ...",
+            is_required=False,
+        ),
+    ],
+    running: Annotated[Choices, RUNNING],
+    model_id: Annotated[str | None, "Name of the candidate that the command runs."],
+    ids: Ids,
+    match: options.Match,
+    allow_mixed_prompts: options.MixedPrompts,
+    errors: options.LostAnswers,
+    outputs: Annotated[Choices, _OUTPUTS],
 ) -> None:
     """Decide from all answers so far whether the candidate passes, or print the items to run next.
 
     --command runs the items, stage after stage, by a program that prints its answer as for itembank session run. Stop
     it whenever you like and give the same command again: no item that was answered runs twice.
 
-    \b
       itembank gate next gate runs/int8
       itembank gate next gate runs/int8-1 runs/int8-2 --format json
       itembank gate next gate --command 'python agent.py {item_id}' --model-id agent-2 --jobs 4
-    """  # noqa: D301
-    from itembank.gating.gate import option_probabilities  # noqa: PLC0415
-    from itembank.gating.stages import GatePlan  # noqa: PLC0415
+    """
+    from itembank.gating.gate import option_probabilities
 
     is_run = how["command"] is not None
     if is_run == bool(candidate):
         raise click.UsageError("Give the candidate's results, or --command COMMAND to run its items: one of them.")
-    plan = GatePlan.load(gate).with_errors(errors)
+    plan = ib.GatePlan.load(gate).with_errors(errors)
     refuse_unused(
-        *((name, is_run, "--command COMMAND") for name in (*how, *running, "model_id")),
-        *((name, not is_run, "results of the candidate") for name in ("ids", "allow_mixed_prompts")),
+        ((*how, *running, "model_id"), is_run, "--command COMMAND"),
+        (("ids", "allow_mixed_prompts"), not is_run, "results of the candidate"),
         ("match", not is_run and bool(plan.bank_id), "results for a gate with a bank"),
     )
     if is_run:
@@ -420,7 +368,7 @@ def next_command(
             raise click.UsageError("The candidate needs a name: --model-id NAME.")
         with warnings_as_notes():
             found = _run_by_command(gate, model_id, errors, how, running)
-        print_gate(found, outputs["output_format"])
+        print_gate(found, outputs["out"])
         end_gate(found, outputs)
         return
     loaded = plan.bank()
@@ -432,23 +380,21 @@ def next_command(
     if found.next_items:
         words = shlex.join(["itembank", "gate", "next", str(gate), *map(str, candidate), "NEXT_RESULTS"])
         then = (f"When the next {len(found.next_items)} items are answered", words)
-    if found.next_items and outputs["output_format"] == "table":
+    if found.next_items and outputs["out"].is_table:
         note(coloured(found.sentence))
         _print_items(found.next_items, ids, plan)
     else:
-        print_gate(found, outputs["output_format"])
+        print_gate(found, outputs["out"])
     end_gate(found, outputs, then)
 
 
 def _run_by_command(
     gate: Path, model_id: str, errors: "Errors | None", how: Mapping[str, Any], running: Mapping[str, Any]
-) -> "Gate":
+) -> "ib.Gate":
     """Run stages by a command until there is a verdict; answers are kept beside the gate."""
-    from typing import cast  # noqa: PLC0415
-
-    from itembank.gating.running import open_gate_run  # noqa: PLC0415
-    from itembank.harnesses.commands import CommandItems, CommandSpec, file_name  # noqa: PLC0415
-    from itembank.harnesses.drive import drive  # noqa: PLC0415
+    from itembank.gating.running import open_gate_run
+    from itembank.harnesses.commands import CommandItems, CommandSpec, file_name
+    from itembank.harnesses.drive import drive
 
     with open_gate_run(gate / file_name(model_id, ".answers.jsonl"), gate, model_id=model_id, errors=errors) as run:
         items = CommandItems(CommandSpec(**how), run.plan.baseline.items)
@@ -465,9 +411,9 @@ def _run_by_command(
 
 def look_teller() -> Callable[[Any, "Answer"], None]:
     """Make what reports on standard error, after each answer, what failed and what a look found."""
-    from itembank.gating.results import signed  # noqa: PLC0415
+    from itembank.gating.results import signed
 
-    told: Gate | None = None
+    told: ib.Gate | None = None
 
     def tell(run: "GateRun", answer: "Answer") -> None:
         nonlocal told
@@ -483,8 +429,8 @@ def look_teller() -> Callable[[Any, "Answer"], None]:
     return tell
 
 
-def _print_items(item_ids: Sequence[str], form: str, plan: "GatePlan") -> None:
+def _print_items(item_ids: Sequence[str], form: str, plan: "ib.GatePlan") -> None:
     """Print the items to run, in the form that a tool takes."""
-    from itembank.harnesses.id_forms import id_text  # noqa: PLC0415
+    from itembank.harnesses.id_forms import id_text
 
     print_exactly(id_text(form, item_ids, plan.baseline.items))

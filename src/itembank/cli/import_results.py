@@ -5,27 +5,19 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import (
-    EXISTING,
-    FILE,
-    FOLDER,
-    errors_option,
-    file_choices,
-    format_option,
-    models_option,
-    option,
-    output_option,
-    refuse_unused,
-    spec_file_option,
-    typed,
-)
-from itembank.cli.render import is_verbose, note, print_rows, progress, warnings_as_notes
+from itembank.cli import options
+from itembank.cli.options import file_choices, refuse_unused, typed
+from itembank.cli.render import Printer, is_verbose, note, working
+from itembank.cli.signatures import Choices, argument, option, verb
+from itembank.errors import shown, visible
+from itembank.files.memory import allowing
+from itembank.readers.public.sources import GIGABYTE, public_source
+from itembank.readers.public.sources import SOURCES as STORES
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES
 
@@ -33,8 +25,8 @@ if TYPE_CHECKING:
     from itembank.progress import ProgressCallback
     from itembank.readers.collecting import Found
     from itembank.readers.rows import ResponseRows
-    from itembank.responses.responses import ResponseMatrix
 
+Read: TypeAlias = Callable[..., "ib.ResponseMatrix"]
 FORMATS = ("long", "wide-models", "wide-items", *SOURCES)
 """What `--as` may say: the layouts of tables, and the programs whose results are read."""
 SAME_MEAN = 0.0005
@@ -62,57 +54,56 @@ def column_mapping(pairs: Sequence[str], option: str = "--column", form: str = "
     return {one: other for one, _, other in split}
 
 
-items_option = option("--items", "What is known about each item, by item_id.", FILE)
-_WHICH = headed(
-    "Which results, and of which models",
-    option("--task PATTERN tasks", "Read only these tasks: 'mmlu_*'. Repeatable.", ReadingSpec),
-    option("--exclude-task PATTERN exclude_tasks", "Leave out these tasks: 'mmlu_*'. Repeatable.", ReadingSpec),
-    option(
-        "--exclude-file PATTERN exclude_files",
-        "Leave out files and folders whose path ends like this: '*.bak', 'old'. Repeatable.",
-        ReadingSpec,
-    ),
-    option("--jq PROGRAM", "Make rows of JSON of any shape by a program of jq, or by that in @FILE.", ReadingSpec),
-    option("--model-id", "Id of the model, for results of one model that do not name it.", ReadingSpec),
-    option(
-        "--allow-mixed-prompts",
-        "Join models that were asked with different prompts, or have different judges.",
-        ReadingSpec,
-    ),
-    option("--skip-unusable", "Skip what cannot be read, and say what and why.", ReadingSpec),
-)
-_RESPONSE = headed(
-    "What the response is, and names of columns",
-    option(
-        "--metric [TASK=]NAME",
-        "The metric (or scorer) to take as response. Repeat it for an order of preference.",
-        ReadingSpec,
-    ),
-    option("--filter [TASK=]NAME filter_name", "lm-eval: the filter to take. Repeatable.", ReadingSpec),
-    option("--true-value VALUE", "The response that is right, if unusual.", ReadingSpec),
-    option("--missing VALUE missing_values", "A response that is none: -1, skip. Repeatable.", ReadingSpec),
-    option("--max-response", "Divide responses by this, the highest mark: 100 for percentages.", ReadingSpec),
-    option(
-        "--repeats",
-        "Several responses to an item: refuse them, count right ones and trials, average, or take the last.",
-        ReadingSpec,
-    ),
-    errors_option,
-    option(
-        "--column OURS=THEIRS columns",
-        "The name of a column in a table: model_id=llm. Columns that make one: model_id=agent+llm. Repeatable.",
-        many=True,
-    ),
-    option("--drop-column PATTERN drop_columns", "Tables: leave out this column: 'note_*'. Repeatable.", ReadingSpec),
-    option(
-        "--where COLUMN=VALUE where",
-        "Long tables: read only rows with this value: judge=gpt-4o. Repeatable.",
-        many=True,
-    ),
-    option("--prefix-scenario", "Put the scenario before item ids that start anew in each.", ReadingSpec),
-    option("--scenario", "Scenario of the items that have none.  [default: all]", ReadingSpec),
-)
-_SPEC = spec_file_option("ReadingSpec", "task_names, use_groups, ignore_content or empty")
+Items: TypeAlias = Annotated[Path | None, option("What is known about each item, by item_id.", type=options.FILE)]
+SpecFile: TypeAlias = Annotated[
+    Path | None, options.spec_file("ReadingSpec", "task_names, use_groups, ignore_content or empty")
+]
+_field = partial(option, of=ReadingSpec)
+_READING: Choices = {
+    "Which results, and of which models": {
+        "tasks": _field("Read only these tasks: 'mmlu_*'. Repeatable.", "--task", metavar="PATTERN"),
+        "exclude_tasks": _field("Leave out these tasks: 'mmlu_*'. Repeatable.", "--exclude-task", metavar="PATTERN"),
+        "exclude_files": _field(
+            "Leave out files and folders whose path ends like this: '*.bak', 'old'. Repeatable.",
+            "--exclude-file",
+            metavar="PATTERN",
+        ),
+        "jq": _field("Make rows of JSON of any shape by a program of jq, or by that in @FILE.", metavar="PROGRAM"),
+        "model_id": _field("Id of the model, for results of one model that do not name it."),
+        "allow_mixed_prompts": _field("Join models that were asked with different prompts, or have different judges."),
+        "skip_unusable": _field("Skip what cannot be read, and say what and why."),
+    },
+    "What the response is, and names of columns": {
+        "metric": _field(
+            "The metric (or scorer) to take as response. Repeat it for an order of preference.", metavar="[TASK=]NAME"
+        ),
+        "filter_name": _field("lm-eval: the filter to take. Repeatable.", "--filter", metavar="[TASK=]NAME"),
+        "true_value": _field("The response that is right, if unusual.", metavar="VALUE"),
+        "missing_values": _field("A response that is none: -1, skip. Repeatable.", "--missing", metavar="VALUE"),
+        "max_response": _field("Divide responses by this, the highest mark: 100 for percentages."),
+        "repeats": _field(
+            "Several responses to an item: refuse them, count right ones and trials, average, or take the last."
+        ),
+        "errors": options.LostAnswers,
+        "columns": option(
+            "The name of a column in a table: model_id=llm. Columns that make one: model_id=agent+llm. Repeatable.",
+            "--column",
+            metavar="OURS=THEIRS",
+            multiple=True,
+        ),
+        "drop_columns": _field(
+            "Tables: leave out this column: 'note_*'. Repeatable.", "--drop-column", metavar="PATTERN"
+        ),
+        "where": option(
+            "Long tables: read only rows with this value: judge=gpt-4o. Repeatable.",
+            metavar="COLUMN=VALUE",
+            multiple=True,
+        ),
+        "prefix_scenario": _field("Put the scenario before item ids that start anew in each."),
+        "scenario": _field("Scenario of the items that have none.  [default: all]"),
+    },
+}
+"""How files are read."""
 
 
 def _taking(choice: str, what: str, *others: str) -> tuple[frozenset[str], str]:
@@ -143,19 +134,23 @@ READERS: Mapping[str, tuple[frozenset[str], str]] = {
 """Options that are for some kinds of results only: the kinds, and what they are called."""
 
 
-@click.command("import", cls=Command)
-@click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
-@output_option("the response file (its name must end in .parquet)")
-@option("--as FORMAT form", f"Format of files that do not show it: {', '.join(FORMATS)}.", FORMATS)
-@models_option
-@items_option
-@gathered("reading", _WHICH, _RESPONSE)
-@_SPEC
-@format_option
-def import_command(*, form: str | None, reading: dict[str, Any], spec_file: Path | None, **given: Any) -> None:
+@verb("import")
+def import_command(
+    *,
+    paths: Annotated[tuple[Path, ...], argument(type=options.EXISTING, metavar="PATH...")],
+    output: Annotated[Path, options.output("the response file (its name must end in .parquet)")],
+    form: Annotated[
+        str | None,
+        option(f"Format of files that do not show it: {', '.join(FORMATS)}.", "--as", metavar="FORMAT", type=FORMATS),
+    ],
+    models: options.Models,
+    items: Items,
+    reading: Annotated[Choices, _READING],
+    spec_file: SpecFile,
+    out: options.Out,
+) -> None:
     """Turn per-item results into a response file.
 
-    \b
       itembank import results.csv -o responses.parquet
       itembank import output/ --metric acc_norm --metric acc -o responses.parquet
       itembank import scores.csv --as wide-items --max-response 100 -o responses.parquet
@@ -166,25 +161,25 @@ def import_command(*, form: str | None, reading: dict[str, Any], spec_file: Path
     It reads tables (CSV, Parquet, JSON Lines; long or wide), response files, logs of harnesses, results of
     leaderboards, and the journal of a session, and finds out by name and content which it is. Of folders it reads all
     files. docs/data.md says what becomes model, item, scenario and response, and what can be in the file of --spec.
-    """  # noqa: D301 (click's \b keeps the block's lines)
-    from itembank.sessions.journal import is_journal  # noqa: PLC0415
+    """
+    from itembank.sessions.journal import is_journal
 
-    paths = given["paths"]
     if len(paths) == 1 and paths[0].is_file() and is_journal(paths[0]):
-        refuse_unused(*((name, False, "other results than journals of sessions") for name in (*reading, "form")))
-        finish_import(given, partial(_answers_of_session, paths[0]))
-        return
-    _import(given, _spec(form, reading, spec_file))
+        refuse_unused(((*reading, "form"), False, "other results than journals of sessions"))
+        read: Read = partial(_answers_of_session, paths[0])
+    else:
+        read = _reader(paths, _spec(form, reading, spec_file))
+    _write(partial(read, models=models, items=items), output, out)
 
 
-def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known: Path | None) -> "ResponseMatrix":
+def _answers_of_session(journal: Path, *, progress: "ProgressCallback", **known: Path | None) -> "ib.ResponseMatrix":
     """Return the answers that a session was told."""
     if any(known.values()):
         raise click.UsageError("--models and --items go with other results than journals of sessions. Leave them out.")
     return ib.session_responses(ib.read_session(journal, progress=progress))
 
 
-def _spec(form: str | None, reading: dict[str, Any], spec_file: Path | None) -> ReadingSpec:
+def _spec(form: str | None, reading: Choices, spec_file: Path | None) -> ReadingSpec:
     """Make the spec of the options and the file."""
     found = file_choices(spec_file, ReadingSpec) | typed(reading)
     if reading["columns"]:
@@ -196,22 +191,20 @@ def _spec(form: str | None, reading: dict[str, Any], spec_file: Path | None) -> 
     return ReadingSpec(**found)
 
 
-def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
-    """Read, write, and say what was read, and from folders what each format has and what is ignored."""
-    from itembank.files.memory import allowing  # noqa: PLC0415
-    from itembank.readers.collecting import find_sources  # noqa: PLC0415
-    from itembank.readers.matrix import warn_of_lost, warn_of_partial_runs  # noqa: PLC0415
-    from itembank.readers.read import read_found, source_kinds  # noqa: PLC0415
+def _reader(given: tuple[Path, ...], spec: ReadingSpec) -> "Read":
+    """Find out what is to be read; what reads it says what it found in folders, and what is ignored."""
+    from itembank.readers.collecting import find_sources
+    from itembank.readers.matrix import warn_of_lost, warn_of_partial_runs
+    from itembank.readers.read import read_found, source_kinds
 
     with allowing(spec.max_memory):
-        found = find_sources(given["paths"], spec)  # a look at every file, which is not taken twice
+        found = find_sources(given, spec)  # a look at every file, which is not taken twice
     if kinds := source_kinds(found):
         refuse_unused(*((name, not of.isdisjoint(kinds), words) for name, (of, words) in READERS.items()))
-    are_told = len(found.paths) > 1 or any(path.is_dir() for path in given["paths"])
+    are_told = len(found.paths) > 1 or any(path.is_dir() for path in given)
 
-    def read(**known: Any) -> "ResponseMatrix":
+    def read(**known: Any) -> "ib.ResponseMatrix":
         unknown = found.unknown if found.paths else ()
-        from itembank.errors import shown, visible  # noqa: PLC0415
 
         if unknown:
             names = visible(shown([str(path) for path in unknown]))
@@ -223,13 +216,12 @@ def _import(given: dict[str, Any], spec: ReadingSpec) -> None:
         warn_of_lost(responses)
         return responses
 
-    finish_import(given, read)
+    return read
 
 
 def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
     """Name the columns of the first table with some that are not read and that may say the items' scenario."""
-    from itembank.errors import shown, visible  # noqa: PLC0415
-    from itembank.readers.table import scenario_columns  # noqa: PLC0415
+    from itembank.readers.table import scenario_columns
 
     for path in (path for form, paths in found.paths.items() if form in {"auto", "long"} for path in paths):
         others, likely = scenario_columns(path, spec)
@@ -244,29 +236,24 @@ def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
 
 def _say_found(rows: "ResponseRows") -> None:
     """Say what there is in one format."""
-    from itembank.errors import visible  # noqa: PLC0415
-
     table = rows.items
     tasks = next((table[name].n_unique() for name in ("task", "scenario") if name in table.columns), 1)
     note(f"Found {visible(rows.source)}: {rows.models.height} models, {tasks} tasks, {rows.n_rows} responses.")
 
 
-def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) -> None:
-    """Read with `read(models=..., items=..., progress=...)`, write, and say what was read."""
-    from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
-    from itembank.responses.siblings import warn_of_no_overlap  # noqa: PLC0415
+def _write(read: "Read", output: Path, out: Printer) -> None:
+    """Read with `read(progress=...)`, write, and say what was read."""
+    from itembank.responses.response_files import check_response_destination
+    from itembank.responses.siblings import warn_of_no_overlap
 
-    output: Path = given["output"]
     check_response_destination(output)
-    with warnings_as_notes():
-        with progress("import") as report:
-            responses = read(models=given["models"], items=given["items"], progress=report)
+    with working("import") as report:
+        responses = read(progress=report)
         is_apart = warn_of_no_overlap(responses)
         ib.write_responses(responses, output)
     about = about_responses(responses, output)
-    print_rows(
+    out.rows(
         [about],
-        given["output_format"],
         "responses",
         title=f"{output}: answers of {about['n_models']:,} models to {about['n_items']:,} items",
         columns=() if is_verbose() else [name for name in BRIEF if about[name] not in (None, 0)],
@@ -275,7 +262,7 @@ def finish_import(given: dict[str, Any], read: Callable[..., "ResponseMatrix"]) 
     note(f"Next: {_next_step(responses, output, is_apart=is_apart)}")
 
 
-def _next_step(responses: "ResponseMatrix", output: Path, *, is_apart: bool) -> str:
+def _next_step(responses: "ib.ResponseMatrix", output: Path, *, is_apart: bool) -> str:
     """Say what can be done with what was imported."""
     if is_apart:
         return (
@@ -290,7 +277,7 @@ def _next_step(responses: "ResponseMatrix", output: Path, *, is_apart: bool) -> 
     return f"itembank calibrate {output} -o bank"
 
 
-def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
+def about_responses(responses: "ib.ResponseMatrix", path: Path) -> dict[str, Any]:
     """One row on the responses of a file."""
     n_cells = responses.n_models * responses.n_items
     n_responses = n_trials = 0
@@ -319,9 +306,9 @@ def about_responses(responses: "ResponseMatrix", path: Path) -> dict[str, Any]:
     }
 
 
-def scenario_rows(responses: "ResponseMatrix") -> list[dict[str, Any]]:
+def scenario_rows(responses: "ib.ResponseMatrix") -> list[dict[str, Any]]:
     """One row a scenario."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     scenario = responses.items["scenario"].to_numpy()
     names = list(dict.fromkeys(scenario.tolist()))
@@ -358,22 +345,35 @@ def note_means(about: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> N
         )
 
 
-@click.command("download", cls=Command)
-@click.argument("name", required=False)
-@output_option("the response file (its name must end in .parquet)", required=False)
-@option("--list is_list", "List the stores, and stop.", bool)
-@option("--from DIR folder", "Read the store's files in this folder, and fetch nothing.", FOLDER)
-@option("--into DIR", "Where to put what is fetched.  [default: the user's cache]", FOLDER)
-@option("--model ID models_wanted", "Model to fetch, if each has its own repository. Repeatable.", many=True)
-@option("--file PATTERN only", "Fetch only files whose names match. Repeatable.", many=True)
-@models_option
-@items_option
-@_SPEC
-@format_option
-def download_command(*, is_list: bool, **given: Any) -> None:
+@verb("download")
+def download_command(
+    *,
+    name: Annotated[str | None, argument()],
+    output: Annotated[Path | None, options.output("the response file (its name must end in .parquet)")],
+    is_list: Annotated[bool, option("List the stores, and stop.", "--list")],
+    folder: Annotated[
+        Path | None,
+        option(
+            "Read the store's files in this folder, and fetch nothing.", "--from", metavar="DIR", type=options.FOLDER
+        ),
+    ],
+    into: Annotated[
+        Path | None,
+        option("Where to put what is fetched.  [default: the user's cache]", metavar="DIR", type=options.FOLDER),
+    ],
+    models_wanted: Annotated[
+        tuple[str, ...], option("Model to fetch, if each has its own repository. Repeatable.", "--model", metavar="ID")
+    ],
+    only: Annotated[
+        tuple[str, ...], option("Fetch only files whose names match. Repeatable.", "--file", metavar="PATTERN")
+    ],
+    models: options.Models,
+    items: Items,
+    spec_file: SpecFile,
+    out: options.Out,
+) -> None:
     """Fetch a public store of results, and turn it into a response file: SWE-bench, Open LLM Leaderboard, BFCL, ...
 
-    \b
       itembank download --list
       itembank download alpaca-eval -o responses.parquet
       itembank download open-llm-leaderboard-v2 --model org/a --model org/b -o responses.parquet
@@ -382,31 +382,26 @@ def download_command(*, is_list: bool, **given: Any) -> None:
     An interrupted download continues. What was read is compared with the published scores; models whose score differs
     are named. Mind the licence of a store (--list): some allow no commercial use. For other ways of reading use
     itembank import on the folder of the files.
-    """  # noqa: D301
+    """
     if is_list:
-        _list_sources(given["output_format"])
+        _list_sources(out)
         return
-    from itembank.readers.public.fetch import fetch_public  # noqa: PLC0415
-    from itembank.readers.public.sources import public_source  # noqa: PLC0415
+    from itembank.readers.public.fetch import fetch_public
 
-    name, folder = given["name"], given["folder"]
-    if not name or given["output"] is None:
+    if not name or output is None:
         raise click.UsageError("needs a NAME (see --list) and -o/--output.")
     public_source(name)
     if folder is not None:
         fetched = "results that are fetched, not with --from"
-        refuse_unused(*((option, False, fetched) for option in ("into", "models_wanted", "only")))
+        refuse_unused((("into", "models_wanted", "only"), False, fetched))
     else:
-        wanted, only = given["models_wanted"], given["only"]
-        with warnings_as_notes(), progress("download") as report:
-            folder = fetch_public(name, given["into"], models=wanted, only=only, progress=report)
-    finish_import(given, lambda **known: _read(given, folder, known))
+        with working("download") as report:
+            folder = fetch_public(name, into, models=models_wanted, only=only, progress=report)
+    _write(partial(_read_public, name, folder, spec_file, models=models, items=items), output, out)
 
 
-def _list_sources(output_format: str) -> None:
+def _list_sources(out: Printer) -> None:
     """Print the table of sources."""
-    from itembank.readers.public.sources import GIGABYTE, SOURCES  # noqa: PLC0415
-
     rows = [
         {
             "name": one.name,
@@ -420,30 +415,29 @@ def _list_sources(output_format: str) -> None:
             "most_gigabytes": None if one.download is None else one.download.most_bytes // GIGABYTE,
             "address": one.address,
         }
-        for one in SOURCES.values()
+        for one in STORES.values()
     ]
-    if output_format != "table":
-        print_rows(rows, output_format, "sources")
+    if not out.is_table:
+        out.rows(rows, "sources")
         return
     for row in rows:
         row["can_download"] = "yes" if row["can_download"] else "no, get it by hand"
     where = ("version", "most_gigabytes", "address")
     columns = [name for name in rows[0] if name not in where]
-    print_rows(rows, output_format, "sources", title="Public sources", columns=columns)
-    print_rows(rows, output_format, "sources", title="Where they are", columns=("name", *where))
+    out.rows(rows, "sources", title="Public sources", columns=columns)
+    out.rows(rows, "sources", title="Where they are", columns=("name", *where))
     note(
         "A download takes the newest commit of the branch. Its size is not known before; above most_gigabytes it is "
         "refused."
     )
 
 
-def _read(given: dict[str, Any], folder: Path, known: dict[str, Any]) -> Any:
+def _read_public(name: str, folder: Path, spec_file: Path | None, **known: Any) -> "ib.ResponseMatrix":
     """Read, and say how the scores compare with the published ones."""
-    from itembank.readers.public.read_public import read_public  # noqa: PLC0415
-    from itembank.readers.public.sources import public_source  # noqa: PLC0415
+    from itembank.readers.public.read_public import read_public
 
-    chosen = {**public_source(given["name"]).choices, **file_choices(given["spec_file"], ReadingSpec)}
-    found = read_public(given["name"], folder, spec=ReadingSpec(**chosen), **known)
+    chosen = {**public_source(name).choices, **file_choices(spec_file, ReadingSpec)}
+    found = read_public(name, folder, spec=ReadingSpec(**chosen), **known)
     check = found.check
     if check is not None and check.n_compared:
         note(

@@ -1,32 +1,22 @@
 """`itembank info`: what is in a bank, or in a file of responses."""
 
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command
+from itembank.cli import options
 from itembank.cli.new_results import note_overall
-from itembank.cli.options import (
-    NEW_FILE,
-    BankPath,
-    bank_option,
-    checked_report_path,
-    format_option,
-    option,
-    refuse_unused,
-    typed_command,
-    write_report,
-)
-from itembank.cli.render import is_verbose, note, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.options import checked_report_path, refuse_unused, typed_command, write_report
+from itembank.cli.render import TABLE, Printer, is_verbose, note, progress, warnings_as_notes
+from itembank.cli.signatures import argument, option, verb
 from itembank.errors import shown, visible
+from itembank.methods import entry_points_of
 
 if TYPE_CHECKING:
     from itembank.bank.bank_history import Change
-    from itembank.bank.banks import Bank
     from itembank.pages.render import Page
 
 OUTLOOK = (
@@ -49,50 +39,45 @@ FACTS = (
 """Of a bank, without --verbose."""
 
 
-@click.command("info", cls=Command)
-@click.argument("bank", type=BankPath(file_okay=True))
-@click.argument("other", type=BankPath(), required=False)
-@option("--log", "Show the bank's history: every change, the newest last.", bool)
-@format_option
-def info_command(*, bank: Path, other: Path | None, log: bool, output_format: str) -> None:
+@verb("info")
+def info_command(
+    *,
+    bank: Annotated[Path, argument(type=options.BankPath(file_okay=True))],
+    other: Annotated[Path | None, argument(type=options.BankPath())],
+    log: Annotated[bool, "Show the bank's history: every change, the newest last."],
+    out: options.Out,
+) -> None:
     """Show what is in a bank: models, items, scores by scenario; with --verbose the item model and all else.
 
     BANK may also be a file of responses: models, items, share answered, kind of responses. JSON is one object with a
     list 'scenarios'; CSV has the scenarios alone. With OTHER, another bank: what differs in it, by score, scale, items
     and models.
 
-    \b
       itembank info bank
       itembank info responses.parquet
       itembank info bank-2 --log
       itembank info bank bank-2
-    """  # noqa: D301
+    """
     refuse_unused(("log", other is None and not bank.is_file(), "one bank"))
     if other is not None:
         found = ib.banks.diff(bank, other)
         rows = found.rows()
-        if output_format == "table":
+        if out.is_table:
             rows = [{**row, "ids": shown(row["ids"])} for row in rows]
-        print_record(
-            found.to_dict(),
-            "differences",
-            rows,
-            output_format,
-            "info-differences",
-            title=f"{bank} and {other}",
-            heading="Differences",
+        out.record(
+            found.to_dict(), "differences", rows, "info-differences", title=f"{bank} and {other}", heading="Differences"
         )
     elif bank.is_file():
-        _show_responses(bank, output_format)
+        _show_responses(bank, out)
     elif log:
-        _show_history(ib.load_bank(bank), output_format)
+        _show_history(ib.load_bank(bank), out)
     else:
-        _show_bank(bank, output_format)
+        _show_bank(bank, out)
 
 
-def _show_bank(bank: Path, output_format: str) -> None:
+def _show_bank(bank: Path, out: Printer) -> None:
     """Print what is in a bank."""
-    from itembank.bank.banks import KNOWN_PARAMETERS  # noqa: PLC0415
+    from itembank.bank.banks import KNOWN_PARAMETERS
 
     loaded = ib.load_bank(bank)
     about, title = _about(loaded), _in_a_sentence(loaded)
@@ -100,7 +85,7 @@ def _show_bank(bank: Path, output_format: str) -> None:
     about |= {"newest_model": outlook.newest and outlook.newest.isoformat(), "months_old": outlook.months_old()}
     about |= {"n_never_solved": outlook.n_never_solved, "outlook": outlook.rows()}
     rows = _scenario_rows(loaded)
-    is_table = output_format == "table"
+    is_table = out.is_table
     if is_table and loaded.targets.n_scenarios == 1:
         rows = rows[1:]
     has_no_fit = not loaded.calibration.is_fitted or loaded.calibration.method == KNOWN_PARAMETERS
@@ -109,11 +94,10 @@ def _show_bank(bank: Path, output_format: str) -> None:
     meaning = ". item_model_bias: cross-validated error of the scores that the item model predicts alone"
     scores = f"Scores of past models, in points{meaning if is_verbose() else ''}"
     brief = [name for name in rows[0] if name not in ("weight", "item_model_bias", "precision")]
-    print_record(
+    out.record(
         _explained(about) if is_table else about,
         "scenarios",
         rows,
-        output_format,
         "info",
         title=title,
         facts=facts,
@@ -125,14 +109,14 @@ def _show_bank(bank: Path, output_format: str) -> None:
         if loaded.calibration.caution:
             note(loaded.calibration.caution)
         if is_verbose() and outlook.rows():
-            print_rows(outlook.rows(), "table", "info", title=OUTLOOK)
+            TABLE.rows(outlook.rows(), "info", title=OUTLOOK)
         note_overall(loaded)
         note(f"To see more as a page: itembank report {bank} -o bank.html")
 
 
-def _in_a_sentence(bank: "Bank") -> str:
+def _in_a_sentence(bank: "ib.Bank") -> str:
     """Say how large a bank is, and how good scores from few of its items are where that is known."""
-    from itembank.planning.plan import overall_plan  # noqa: PLC0415
+    from itembank.planning.plan import overall_plan
 
     n_models = bank.n_calibration_models
     models = f"{n_models:,} past model{'' if n_models == 1 else 's'} and " if n_models else ""
@@ -148,14 +132,14 @@ def _in_a_sentence(bank: "Bank") -> str:
     return f"{size}; scores from {known[0][0]} items are good to ±{100.0 * known[0][1]:.1f} points{whose}"
 
 
-def _show_history(bank: "Bank", output_format: str) -> None:
+def _show_history(bank: "ib.Bank", out: Printer) -> None:
     """Print every change of a bank."""
     changes = () if bank.history is None else bank.history.changes
-    rows = [_in_words(change) if output_format == "table" else asdict(change) for change in changes]
+    rows = [_in_words(change) if out.is_table else asdict(change) for change in changes]
     if not rows:
         note(f"Bank {bank.bank_id} has no history: it is as it was calibrated.")
     title = f"{visible(bank.name) or 'Bank'} {bank.version}, bank {bank.bank_id}, score {bank.target_id}"
-    print_rows(rows, output_format, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
+    out.rows(rows, "info-log", title=title, least=("by", "bank", "link", "run with", "models"))
 
 
 def _in_words(change: "Change") -> dict[str, Any]:
@@ -184,9 +168,9 @@ def _counted(counts: dict[str, Any]) -> str:
     return " ".join(f"{sign}{ids.n}" for sign, ids in counts.items() if ids.n)
 
 
-def _show_responses(path: Path, output_format: str) -> None:
+def _show_responses(path: Path, out: Printer) -> None:
     """Print what is in a file of responses."""
-    from itembank.cli.import_results import about_responses, note_means, scenario_rows  # noqa: PLC0415
+    from itembank.cli.import_results import about_responses, note_means, scenario_rows
 
     with warnings_as_notes():
         responses = ib.read_responses(path)
@@ -196,11 +180,10 @@ def _show_responses(path: Path, output_format: str) -> None:
         about["responses"] = "shares of several attempts (family binomial or beta-binomial)"
     del about["is_binary"]
     rows = scenario_rows(responses)
-    print_record(
-        {**about, "density": f"{about['density']:.4g} ({WORDS['density']})"} if output_format == "table" else about,
+    out.record(
+        {**about, "density": f"{about['density']:.4g} ({WORDS['density']})"} if out.is_table else about,
         "scenarios",
         rows,
-        output_format,
         "info-responses",
         title=f"Answers of {about['n_models']:,} models to {about['n_items']:,} items",
         facts=("n_scenarios", "responses", "density", "mean_response", "n_trials", "costs"),
@@ -209,16 +192,16 @@ def _show_responses(path: Path, output_format: str) -> None:
     note_means(about, rows)
 
 
-def _about(bank: "Bank") -> dict[str, Any]:
+def _about(bank: "ib.Bank") -> dict[str, Any]:
     """Facts on the whole bank."""
-    from itembank.bank.ability_axis import AbilityAxis  # noqa: PLC0415
-    from itembank.bank.bank_places import BESIDE_BANK  # noqa: PLC0415
-    from itembank.responses.prompts import prompts_in_words  # noqa: PLC0415
-    from itembank.responses.sizes import assumed_questions  # noqa: PLC0415
+    from itembank.bank.ability_axis import AbilityAxis
+    from itembank.bank.bank_places import BESIDE_BANK
+    from itembank.responses.prompts import prompts_in_words
+    from itembank.responses.sizes import assumed_questions
 
     calibration, asked, origin = bank.calibration, prompts_in_words(bank.responses.items), {}
     if bank.cache.folder is not None and (bank.cache.folder / BESIDE_BANK).is_file():
-        from itembank.publishing.recipes import origin_of  # noqa: PLC0415 (most banks have none)
+        from itembank.publishing.recipes import origin_of
 
         origin = origin_of(bank.cache.folder)
     assumed = assumed_questions(bank.responses.items)
@@ -249,7 +232,7 @@ def _about(bank: "Bank") -> dict[str, Any]:
     }
 
 
-def _about_versions(bank: "Bank") -> dict[str, Any]:
+def _about_versions(bank: "ib.Bank") -> dict[str, Any]:
     """Name, version, parent and score of a bank that has a history."""
     if bank.history is None:
         return {}
@@ -263,9 +246,9 @@ def _about_versions(bank: "Bank") -> dict[str, Any]:
     }
 
 
-def _about_responses(bank: "Bank") -> dict[str, Any]:
+def _about_responses(bank: "ib.Bank") -> dict[str, Any]:
     """Facts on the past models' responses, or what is there without them."""
-    from itembank.bank.known_scores import external_names  # noqa: PLC0415
+    from itembank.bank.known_scores import external_names
 
     if not (bank.published or bank.n_models):
         return {}
@@ -310,9 +293,9 @@ def _explained(about: dict[str, Any]) -> dict[str, Any]:
     return rows
 
 
-def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
+def _scenario_rows(bank: "ib.Bank") -> list[dict[str, Any]]:
     """One row a scenario, and one for the overall score; a score is NaN if that of no past model is known."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     targets, scores = bank.targets, bank.best_known_scores
     sizes = [*targets.scenario_sizes.tolist(), bank.n_total]
@@ -334,18 +317,24 @@ def _scenario_rows(bank: "Bank") -> list[dict[str, Any]]:
     return rows
 
 
-@click.command("report", cls=Command)
-@click.argument("source", metavar="BANK|JOURNAL|STUDY", type=BankPath(file_okay=True))
-@option(
-    "-o --output FILE",
-    "The page; its name must end in .html.",
-    NEW_FILE,
-    callback=checked_report_path,
-    required=True,
-)
-@option("--title", "Title of the page.  [default: the name of what it is about]", default="")
-@bank_option
-def report_command(*, source: Path, output: Path, title: str, bank: Path | None) -> None:
+@verb("report")
+def report_command(
+    *,
+    source: Annotated[Path, argument(metavar="BANK|JOURNAL|STUDY", type=options.BankPath(file_okay=True))],
+    output: Annotated[
+        Path,
+        option(
+            "The page; its name must end in .html.",
+            "-o",
+            "--output",
+            metavar="FILE",
+            type=options.NEW_FILE,
+            callback=checked_report_path,
+        ),
+    ],
+    title: Annotated[str, "Title of the page.  [default: the name of what it is about]"] = "",
+    bank: options.BankOfJournal,
+) -> None:
     """Write a page about a bank, an adaptive session or a study: one HTML file that opens anywhere.
 
     For a bank it says how good estimates from a few of the items are, what is in the bank, how past models score, how
@@ -353,7 +342,6 @@ def report_command(*, source: Path, output: Path, title: str, bank: Path | None)
     each answer, for a STUDY's folder which method came closest. The file loads nothing and sends nothing: mail it, or
     put it on a web server. estimate, compare, check and scaling write their own pages by --report.
 
-    \b
       itembank report bank -o bank.html
       itembank report run.jsonl -o session.html
       itembank report study -o study.html
@@ -361,9 +349,9 @@ def report_command(*, source: Path, output: Path, title: str, bank: Path | None)
 
     Dates, sizes and makers of models come from columns of the model table with usual names (release_date, params, org,
     family, ...), texts of items from the item table: itembank import --models FILE --items FILE.
-    """  # noqa: D301
-    from itembank.methods import entry_points_of  # noqa: PLC0415
-    from itembank.sessions.journal import is_journal  # noqa: PLC0415
+    """
+    from itembank.sessions.journal import is_journal
+    from itembank.sessions.journal_sessions import bank_of_session
 
     is_session = source.is_file() and is_journal(source)
     others = entry_points_of("itembank.reports").values() if source.is_dir() else ()
@@ -376,16 +364,10 @@ def report_command(*, source: Path, output: Path, title: str, bank: Path | None)
         if made is not None:
             page = replace(made, title=title or made.title, command=known["command"])
         elif is_session:
-            page = _of_session(source, bank, known)
+            loaded = bank_of_session(source, None if bank is None else ib.load_bank(bank))
+            with progress("report") as advance:
+                session = ib.read_session(source, loaded, progress=advance)
+                page = ib.pages.session_page(session, loaded, **known)
         else:
             page = ib.pages.bank_page(ib.load_bank(source), **known)
     write_report(page, output)
-
-
-def _of_session(journal: Path, bank: Path | None, known: Mapping[str, str]) -> "Page":
-    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
-
-    loaded = bank_of_session(journal, None if bank is None else ib.load_bank(bank))
-    with progress("report") as advance:
-        session = ib.read_session(journal, loaded, progress=advance)
-        return ib.pages.session_page(session, loaded, **known)

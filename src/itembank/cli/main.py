@@ -129,14 +129,13 @@ def cli() -> None:
     The usual order: import past results, calibrate a bank, select items, run them on the
     new model with your own harness, estimate.
 
-    \b
       itembank import results.csv -o responses.parquet
       itembank calibrate responses.parquet -o bank
       itembank select bank -n 100 -o selection.json
       itembank estimate bank new-model.csv --selection selection.json
 
     Or see it all at once: itembank quickstart
-    """  # noqa: D301 (click's \b keeps the block's lines)
+    """
 
 
 def main() -> None:
@@ -166,7 +165,7 @@ def main() -> None:
 
 def _fail(error: Exception) -> None:
     """Print one error, without a traceback, and exit 1."""
-    from itembank.errors import IntegrityError, ItembankError, ParameterError  # noqa: PLC0415
+    from itembank.errors import IntegrityError, ItembankError, ParameterError
 
     if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
         text = (

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import itembank as ib
-from itembank.cli.options import FILE, option
 from itembank.cli.render import detail, is_verbose, note
 from itembank.errors import DataError, shown, visible
 from itembank.readers.reading_specs import ReadingSpec
@@ -16,25 +15,8 @@ from itembank.responses.error_kinds import Errors
 from itembank.responses.score_names import OVERALL
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.bank.selections import Selection
-    from itembank.comparison.comparisons import Comparison
-    from itembank.responses.responses import ResponseMatrix
     from itembank.tabular import Note
 
-selection_option = option("--selection", "The selection that was run; only its items are used.", FILE)
-ignore_unknown_option = option(
-    "--ignore-unknown", "Leave out items that the bank does not have instead of refusing them.", bool
-)
-mixed_prompts_option = option(
-    "--allow-mixed-prompts", "Take models with other prompts, or judges, than the bank's.", ReadingSpec
-)
-match_option = option(
-    "--match RULE",
-    "How items of the bank are found in the harness: hash (same content), doc.FIELD (a field of its documents, such as "
-    "doc.question_id), or auto: by task and number, then by hash, then by a field called as ids usually are.",
-    default="auto",
-)
 MOST_NAMED = 3
 """Paths that advice repeats."""
 
@@ -54,35 +36,29 @@ def importing_first(paths: Sequence[Path]) -> Iterator[None]:
         ) from error
 
 
-def read_results(paths: Sequence[Path]) -> "ResponseMatrix":
+def read_results(paths: Sequence[Path]) -> "ib.ResponseMatrix":
     """Read results as they are."""
     with importing_first(paths):
         return ib.read_responses(paths)
 
 
 def read_new_results(
-    bank: "Bank",
+    bank: "ib.Bank",
     paths: Sequence[Path],
-    selection: "Selection | None" = None,
+    selection: "ib.Selection | None" = None,
     *,
     match: str = "auto",
     same_content: bool = True,
     allow_mixed_prompts: bool = False,
     errors: Errors | None = None,
     keep_others: bool = False,
-) -> "ResponseMatrix":
+) -> "ib.ResponseMatrix":
     """Read results as the bank's were read; of items outside the selection say how many are ignored, or keep them.
 
     With `same_content`, items whose content is not the bank's are refused, and other prompts unless they were allowed;
     items outside the selection may have any.
     """
-    from itembank.errors import shown  # noqa: PLC0415
-    from itembank.readers.agreement import (  # noqa: PLC0415
-        check_same_content,
-        check_same_prompts,
-        only_items,
-        read_new_responses,
-    )
+    from itembank.readers.agreement import check_same_content, check_same_prompts, only_items, read_new_responses
 
     spec = ReadingSpec(allow_mixed_prompts=allow_mixed_prompts, errors=errors)
     with importing_first(paths):
@@ -100,7 +76,7 @@ def read_new_results(
     return whole if keep_others else matrix
 
 
-def note_overall(bank: "Bank") -> None:
+def note_overall(bank: "ib.Bank") -> None:
     """Say how the overall score is made of the scenarios if that makes a difference, or what takes its place."""
     words = bank.targets.overall_in_words
     if words:
@@ -110,17 +86,17 @@ def note_overall(bank: "Bank") -> None:
         detail(f"{words[0].upper()}{words[1:]}.")
 
 
-def note_known_models(bank: "Bank", model_ids: Iterable[str]) -> None:
+def note_known_models(bank: "ib.Bank", model_ids: Iterable[str]) -> None:
     """Say which models the bank was calibrated on: its estimates of them are better than of a new model."""
-    from itembank.estimation.notes import note_on_past_models  # noqa: PLC0415
+    from itembank.estimation.notes import note_on_past_models
 
     say_notes(note_on_past_models(bank.past_models, tuple(model_ids)))
 
 
 def say_notes(notes: "Iterable[Note]") -> None:
     """Say what a reader must know of a result, but what warnings say; with --verbose what follows from it."""
-    from itembank.estimation.notes import MISSING, WARNING  # noqa: PLC0415
-    from itembank.tabular import few_of_each  # noqa: PLC0415
+    from itembank.estimation.notes import MISSING, WARNING
+    from itembank.tabular import few_of_each
 
     for words in few_of_each([one for one in notes if one.kind not in {WARNING, MISSING}], is_brief=not is_verbose()):
         note(f"Note: {words}")
@@ -130,18 +106,3 @@ def typicality_text(row: Mapping[str, Any], main: str = OVERALL) -> str:
     """Return the typicality of a row's model, once: beside its overall score, or the main one."""
     is_shown = row["target"] == main and row["typicality"] is not None
     return f"{row['typicality']:.2f}" if is_shown else ""
-
-
-def why_not_calibrated(bank: "Bank") -> str:
-    """Say why intervals could not be calibrated."""
-    from itembank.estimation import notes  # noqa: PLC0415
-
-    return notes.why_not_calibrated(bank)
-
-
-def note_flagged(result: "Comparison", n_past: int) -> None:
-    """Say which models answered unlike past ones."""
-    from itembank.estimation.notes import said_of_unlike  # noqa: PLC0415
-
-    if result.flagged_models:
-        note(f"{visible(shown(result.flagged_models))}: {said_of_unlike(n_past)}.")

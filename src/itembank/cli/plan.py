@@ -1,37 +1,33 @@
 """`itembank plan`: how many items a question needs."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import Annotated, Any
 
 import itembank as ib
-from itembank.cli.command import Command
-from itembank.cli.options import COUNT, bank_argument, estimand_option, format_option, level_option, option
-from itembank.cli.render import detail, note, print_record, warnings_as_notes
-
-if TYPE_CHECKING:
-    from itembank.planning.plan import Plan
+from itembank.cli import options
+from itembank.cli.render import detail, note, warnings_as_notes
+from itembank.cli.signatures import option, verb
 
 USUAL = 100
 """Items that a plan without a goal begins with."""
 
 
-@click.command("plan", cls=Command)
-@bank_argument
-@option("--half-width", "Wanted half-width of the interval of a model's score, from 0 to 1: 0.05 is ±5 points.", float)
-@option(
-    "--difference",
-    "Or: difference between two models on the same items that must be found significant, from 0 to 1.",
-    float,
-)
-@option("--target", "Score to plan for: 'overall' or a scenario.", default="overall")
-@estimand_option
-@level_option
-@option("--power", "Probability of finding --difference to be significant, between 0 and 1.", float, default=0.8)
-@option("--max-items", "Plan for no more items than these.", COUNT)
-@format_option
-def plan_command(*, bank: Path, output_format: str, **asked: Any) -> None:
+@verb("plan")
+def plan_command(
+    *,
+    bank: options.Bank,
+    half_width: Annotated[
+        float | None, "Wanted half-width of the interval of a model's score, from 0 to 1: 0.05 is ±5 points."
+    ],
+    difference: Annotated[
+        float | None, "Or: difference between two models on the same items that must be found significant, from 0 to 1."
+    ],
+    target: Annotated[str, "Score to plan for: 'overall' or a scenario."] = "overall",
+    estimand: options.Estimand,
+    level: options.Level,
+    power: Annotated[float, "Probability of finding --difference to be significant, between 0 and 1."] = 0.8,
+    max_items: Annotated[int | None, option("Plan for no more items than these.", type=options.COUNT)],
+    out: options.Out,
+) -> None:
     """Find how many items a question needs, from the bank alone.
 
     Items are drawn, as itembank select does by default. The table shows how precise scores from each number of items
@@ -40,19 +36,18 @@ def plan_command(*, bank: Path, output_format: str, **asked: Any) -> None:
 
     If --max-items is too few for the goal, plan says so, and how many it would take.
 
-    \b
       itembank plan bank --half-width 0.02
       itembank plan bank --difference 0.03 --power 0.9
       itembank plan bank --target math --max-items 300
-    """  # noqa: D301
+    """
     loaded = ib.load_bank(bank)
+    goal: dict[str, Any] = {"half_width": half_width, "difference": difference, "power": power}
     with warnings_as_notes():
-        made = ib.plan(loaded, **asked)
-    print_record(
+        made = ib.plan(loaded, target=target, estimand=estimand, level=level, max_items=max_items, **goal)
+    out.record(
         made.to_dict(),
         "sizes",
         made.rows(),
-        output_format,
         "plan",
         title=_answer(made),
         facts=("target", "detectable_difference"),
@@ -64,7 +59,7 @@ def plan_command(*, bank: Path, output_format: str, **asked: Any) -> None:
         note("Intervals of scenarios are mostly narrower, of models like past ones: they rest on other scenarios, too.")
 
 
-def _answer(made: "Plan") -> str:
+def _answer(made: "ib.Plan") -> str:
     """Answer the question in a sentence: or say what a hundred items give, where none was asked."""
     if made.goal is not None and made.n_items is None:
         return made.message

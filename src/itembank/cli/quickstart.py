@@ -2,22 +2,18 @@
 
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import itembank as ib
-from itembank.cli.command import Command
-from itembank.cli.options import COUNT, folder_option, format_option, option, seed_option, typed_command, write_report
-from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli import options
+from itembank.cli.options import typed_command, write_report
+from itembank.cli.render import note, working
+from itembank.cli.signatures import option, verb
 from itembank.errors import DataWarning, MissingDependencyError, ParameterError, shown
+from itembank.files.atomic import adding_to_folder
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.bank.selections import Selection
-    from itembank.estimation.estimates import ScoreEstimates
     from itembank.numerics.arrays import FloatArray
-    from itembank.responses.responses import ResponseMatrix
 
 HELD_OUT = 0.25
 """Of the training runs."""
@@ -42,12 +38,14 @@ STRATEGIES = (
 FILES = ("bank", "selection.json", "new-models.parquet", "estimates.csv")
 
 
-@click.command("quickstart", cls=Command)
-@folder_option("quickstart", "bank, selection, answers, estimates and pages")
-@option("-n --n-items", "Items in all.", COUNT, default=100)
-@seed_option
-@format_option
-def quickstart_command(*, output: Path, n_items: int, seed: int, output_format: str) -> None:
+@verb("quickstart")
+def quickstart_command(
+    *,
+    output: Annotated[Path, options.folder("bank, selection, answers, estimates and pages")] = Path("quickstart"),
+    n_items: Annotated[int, option("Items in all.", "-n", "--n-items", type=options.COUNT)] = 100,
+    seed: options.Seed,
+    out: options.Out,
+) -> None:
     """Run the whole job on built-in data, in less than a minute.
 
     It takes the answers of 280 language models to 1,820 items of 16 tasks. The models are tiny and our own: five
@@ -55,12 +53,11 @@ def quickstart_command(*, output: Path, n_items: int, seed: int, output_format: 
     calibrate a bank, 100 items are chosen, and the scores of the held-out models are estimated from these items alone.
     The table says how far each method is from the true scores.
 
-    \b
       itembank quickstart
       itembank quickstart -n 40 -o somewhere --format json
-    """  # noqa: D301
+    """
     _check_folder(output)
-    with warnings_as_notes(), progress("quickstart") as advance:
+    with working("quickstart") as advance:
         past, new = split_runs(ib.load_builtin("bytelms"), seed)
         with warnings.catch_warnings():  # late checkpoints of one run answer alike, as they should
             warnings.filterwarnings("ignore", ".* models answer like another one", DataWarning)
@@ -76,21 +73,21 @@ def quickstart_command(*, output: Path, n_items: int, seed: int, output_format: 
         _errors(one, chosen[one.selection].method, estimates, true[:, -1])
         for one, estimates in zip(STRATEGIES, found, strict=True)
     ]
-    if output_format == "table":
+    if out.is_table:
         rows = [_table_row(row) for row in rows]
     title = (
         f"Overall score of {new.n_models} unseen models estimated from {n_items} of {bank.n_items:,} items; errors in "
         "points"
     )
-    print_rows(rows, output_format, "quickstart", title=title)
+    out.rows(rows, "quickstart", title=title)
     note("The models are tiny language models of our own. No checkpoint of a held-out training run is in the bank.")
     last = STRATEGIES[-1].selection
     _write(output, bank, chosen[last], asked[last], estimates=found[-1], true=true)
 
 
-def split_runs(responses: "ResponseMatrix", seed: int) -> "tuple[ResponseMatrix, ResponseMatrix]":
+def split_runs(responses: "ib.ResponseMatrix", seed: int) -> "tuple[ib.ResponseMatrix, ib.ResponseMatrix]":
     """Return the models of three quarters of the training runs, and those of the others."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
     runs = responses.models["mixture"] + "/" + responses.models["size"]
     names = runs.unique(maintain_order=True)
@@ -100,11 +97,11 @@ def split_runs(responses: "ResponseMatrix", seed: int) -> "tuple[ResponseMatrix,
     return past, new
 
 
-def _errors(strategy: Strategy, selector: str, found: "ScoreEstimates", true: "FloatArray") -> dict[str, Any]:
+def _errors(strategy: Strategy, selector: str, found: "ib.ScoreEstimates", true: "FloatArray") -> dict[str, Any]:
     """Return how far estimates of the overall score are from the truth, in points."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
-    from itembank.numerics.ranks import spearman  # noqa: PLC0415
+    from itembank.numerics.ranks import spearman
 
     value, low, high = found.value[:, -1], found.low[:, -1], found.high[:, -1]
     points = 100.0 * np.abs(value - true)
@@ -135,7 +132,7 @@ def _table_row(row: dict[str, Any]) -> dict[str, Any]:
 
 def _check_folder(folder: Path) -> None:
     """Raise `ParameterError` when something else than an earlier quickstart would be overwritten."""
-    from itembank.bank.bank_files import check_bank_destination  # noqa: PLC0415
+    from itembank.bank.bank_files import check_bank_destination
 
     there = [name for name in FILES if (folder / name).exists()]
     if there and len(there) < len(FILES):
@@ -148,18 +145,17 @@ def _check_folder(folder: Path) -> None:
 
 def _write(
     folder: Path,
-    bank: "Bank",
-    selection: "Selection",
-    asked: "ResponseMatrix",
+    bank: "ib.Bank",
+    selection: "ib.Selection",
+    asked: "ib.ResponseMatrix",
     *,
-    estimates: "ScoreEstimates",
+    estimates: "ib.ScoreEstimates",
     true: "FloatArray",
 ) -> None:
     """Write what later commands take, and the pages, and say what to try next."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
-    from itembank.files.atomic import adding_to_folder  # noqa: PLC0415
-    from itembank.responses.response_files import write_responses  # noqa: PLC0415
+    from itembank.responses.response_files import write_responses
 
     places = [folder / name for name in FILES]
     with adding_to_folder(folder) as made:
@@ -171,14 +167,11 @@ def _write(
         table.insert_column(2, pl.Series("true", true.ravel())).write_csv(files[3])
     note("Written: " + ", ".join(map(str, places)))
     try:
-        from itembank.pages import bank_page, estimates_page  # noqa: PLC0415
+        from itembank.pages import bank_page, estimates_page
 
         command = typed_command()
         page = estimates_page(
-            *(bank, asked, estimates, selection),
-            files=[str(places[2])],
-            selection_file=str(places[1]),
-            command=command,
+            *(bank, asked, estimates, selection), files=[str(places[2])], selection_file=str(places[1]), command=command
         )
         write_report(page, folder / "estimates.html")
         write_report(bank_page(bank, command=command), folder / "bank.html")
@@ -188,26 +181,25 @@ def _write(
     note(f"      itembank estimate {places[0]} {places[2]} --selection {places[1]}")
 
 
-@click.command("sample-data", cls=Command)
-@folder_option("sample", "the two files")
-@format_option
-def sample_data_command(*, output: Path, output_format: str) -> None:
+@verb("sample-data")
+def sample_data_command(
+    *, output: Annotated[Path, options.folder("the two files")] = Path("sample"), out: options.Out
+) -> None:
     """Write example results of past models and of a new one, to try the commands on.
 
     past.csv has the answers of 110 small language models to 680 items of five tasks, new-model.csv those of another
     model. The models are tiny, and this project trained them. The columns are those of your own results: model_id,
     item_id, scenario, response.
 
-    \b
       itembank sample-data
       itembank import sample/past.csv -o responses.parquet
-    """  # noqa: D301
-    from itembank.readers.builtin import NEW, PAST, write_sample_data  # noqa: PLC0415
+    """
+    from itembank.readers.builtin import NEW, PAST, write_sample_data
 
     past, new = write_sample_data(output)
     rows = [
         {"file": str(output / name), "models": responses.n_models, "items": responses.n_items}
         for name, responses in ((PAST, past), (NEW, new))
     ]
-    print_rows(rows, output_format, "sample-data", title="Sample data")
+    out.rows(rows, "sample-data", title="Sample data")
     note(f"Next: itembank import {output / PAST} -o responses.parquet")

@@ -26,28 +26,67 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 
-def print_rows(
-    rows: Sequence[Row],
-    output_format: str,
-    schema: str,
-    *,
-    title: str = "",
-    columns: Sequence[str] = (),
-    least: Sequence[str] = (),
-    is_read_back: bool = False,
-) -> None:
-    """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty).
+class Printer:
+    """Prints results on standard output: as a table, as JSON or as CSV."""
 
-    The schema (`itembank.output_keys`) knows which columns a table shows in points. Where a terminal is too narrow for
-    a table, the columns in `least` are left out, the least needed first. In CSV, texts that a spreadsheet would take
-    for formulas have an apostrophe before them, unless programs read the rows back.
-    """
-    if output_format == "json":
-        print_object({"rows": list(rows)}, schema)
-    elif output_format == "csv":
-        print_exactly(_as_csv(rows, (lambda value: value) if is_read_back else guarded))
-    else:
-        _print_table(rows, title, list(columns) or column_names(rows), schema, least=least)
+    def __init__(self, form: str) -> None:
+        self.is_table, self.is_json, self.is_csv = (form == one for one in ("table", "json", "csv"))
+
+    def rows(
+        self,
+        rows: Sequence[Row],
+        schema: str,
+        *,
+        title: str = "",
+        columns: Sequence[str] = (),
+        least: Sequence[str] = (),
+        is_read_back: bool = False,
+    ) -> None:
+        """Print rows as JSON or CSV with every column, or as a table of `columns` (all when empty).
+
+        The schema (`itembank.output_keys`) knows which columns a table shows in points. Where a terminal is too narrow
+        for a table, the columns in `least` are left out, the least needed first. In CSV, texts that a spreadsheet would
+        take for formulas have an apostrophe before them, unless programs read the rows back.
+        """
+        if self.is_json:
+            print_object({"rows": list(rows)}, schema)
+        elif self.is_table:
+            _print_table(rows, title, list(columns) or column_names(rows), schema, least=least)
+        else:
+            print_exactly(_as_csv(rows, (lambda value: value) if is_read_back else guarded))
+
+    def record(
+        self,
+        record: Row,
+        name: str,
+        rows: Sequence[Row],
+        schema: str,
+        *,
+        title: str = "",
+        facts: Sequence[str] = (),
+        heading: str = "",
+        columns: Sequence[str] = (),
+        least: Sequence[str] = (),
+    ) -> None:
+        """Print facts and the rows that belong to them: one JSON object, two tables, or the rows alone as CSV.
+
+        The first table has the `facts` that are known (all when empty, and with --verbose). That of rows has a
+        `heading` (`name` when empty) and is laid out as `rows` does.
+        """
+        if self.is_json:
+            print_object({**record, name: list(rows)}, schema)
+        elif self.is_table:
+            shown = (
+                list(record) if is_verbose() else [one for one in facts if record.get(one) not in (None, "", [], {})]
+            )
+            _print_table([record], title, shown if facts else list(record), schema, are_facts=True)
+            if rows or columns:
+                _print_table(rows, heading or name, list(columns) or column_names(rows), schema, least=least)
+        else:
+            self.rows(rows, schema)
+
+
+TABLE = Printer("table")
 
 
 def print_side_by_side(rows: Sequence[Row], title: str) -> None:
@@ -83,35 +122,6 @@ def versioned(content: Row, schema: str) -> dict[str, Any]:
     """Return what is printed as one JSON object of a schema."""
     found: dict[str, Any] = plain({"schema_version": output_of(schema).version, **content})
     return found
-
-
-def print_record(
-    record: Row,
-    name: str,
-    rows: Sequence[Row],
-    output_format: str,
-    schema: str,
-    *,
-    title: str = "",
-    facts: Sequence[str] = (),
-    heading: str = "",
-    columns: Sequence[str] = (),
-    least: Sequence[str] = (),
-) -> None:
-    """Print facts and the rows that belong to them: one JSON object, two tables, or the rows alone as CSV.
-
-    The first table has the `facts` that are known (all when empty, and with --verbose). That of rows has a `heading`
-    (`name` when empty) and is laid out as `print_rows` does.
-    """
-    if output_format == "json":
-        print_object({**record, name: list(rows)}, schema)
-    elif output_format == "csv":
-        print_rows(rows, output_format, schema)
-    else:
-        shown = list(record) if is_verbose() else [one for one in facts if record.get(one) not in (None, "", [], {})]
-        _print_table([record], title, shown if facts else list(record), schema, are_facts=True)
-        if rows or columns:
-            _print_table(rows, heading or name, list(columns) or column_names(rows), schema, least=least)
 
 
 def print_exactly(text: str) -> None:
@@ -180,6 +190,13 @@ def progress(label: str) -> Iterator[ProgressCallback]:
         bar.close()
 
 
+@contextmanager
+def working(label: str) -> Iterator[ProgressCallback]:
+    """Show how far work is, and say afterwards what the package warned of."""
+    with warnings_as_notes(), progress(label) as report:
+        yield report
+
+
 class _Bar:
     """A progress bar, which appears when work first tells how far it is: most commands have nothing to tell."""
 
@@ -199,8 +216,8 @@ class _Bar:
             self._bar.stop()
 
     def _start(self) -> "Progress":
-        from rich.console import Console  # noqa: PLC0415
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn  # noqa: PLC0415
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         text = TextColumn("{task.description}", markup=False)
         columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())

@@ -1,61 +1,45 @@
 """`itembank replay`: recorded models through adaptive sessions, as if they were evaluated now."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
 import click
 
 import itembank as ib
-from itembank.cli.command import SESSION, Command, headed
+from itembank.cli import options
 from itembank.cli.main import EXIT_IMPRECISE
-from itembank.cli.new_results import (
-    mixed_prompts_option,
-    read_new_results,
-    say_notes,
-    typicality_text,
-)
-from itembank.cli.options import (
-    COUNT,
-    NEW_FILE,
-    bank_argument,
-    format_option,
-    jobs_option,
-    option,
-    responses_argument,
-    seed_option,
-)
-from itembank.cli.render import is_verbose, note, print_rows, progress, warnings_as_notes
-from itembank.cli.session_options import session_options, session_spec
+from itembank.cli.new_results import read_new_results, say_notes, typicality_text
+from itembank.cli.render import Printer, is_verbose, note, working
+from itembank.cli.session_options import ReplayedSession, session_spec
+from itembank.cli.signatures import option, verb
 from itembank.responses.score_names import without_only_scenario
-
-if TYPE_CHECKING:
-    from itembank.sessions.replay import ReplayResult
 
 LEAST = ("typicality", "n_answered", "items", "reason_stopped")
 """Columns that give way in a narrow terminal, the least needed first."""
 
 
-@click.command("replay", cls=Command)
-@bank_argument
-@responses_argument
-@headed(SESSION, session_options)
-@option("--batch", "Ask this many items at once.", COUNT, default=1)
-@jobs_option(1)
-@option("-o --output PATH", "Also write every item asked, one row each, to this .csv or .parquet file.", NEW_FILE)
-@mixed_prompts_option
-@seed_option
-@format_option
+@verb("replay")
 def replay_command(
     *,
-    bank: Path,
-    responses: tuple[Path, ...],
-    choices: dict[str, Any],
-    batch: int,
-    jobs: int,
-    output: Path | None,
-    allow_mixed_prompts: bool,
-    seed: int,
-    output_format: str,
+    bank: options.Bank,
+    responses: options.Responses,
+    choices: ReplayedSession,
+    batch: Annotated[int, option("Ask this many items at once.", type=options.COUNT)] = 1,
+    jobs: options.Jobs,
+    output: Annotated[
+        Path | None,
+        option(
+            "Also write every item asked, one row each, to this .csv or .parquet file.",
+            "-o",
+            "--output",
+            metavar="PATH",
+            type=options.NEW_FILE,
+            callback=options.checked_table_path,
+        ),
+    ],
+    allow_mixed_prompts: options.MixedPrompts,
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Run recorded models through adaptive sessions.
 
@@ -63,47 +47,27 @@ def replay_command(
     what a session would ask it, and gets the estimate that the session would end with: the same numbers as itembank
     session gives with the same seed. An item without a response counts as failed.
 
-    \b
       itembank replay bank models.parquet --max-items 50
       itembank replay bank models.parquet --half-width 0.03 --max-items 200 --format json
       itembank replay bank models.parquet --cost tokens --max-cost tokens=20000 --jobs 2
 
     The exit code is 3 if a precision was asked for and some model's session ended without it.
-    """  # noqa: D301
-    _check_output(output)
+    """
     loaded = ib.load_bank(bank)
     spec = session_spec(choices, seed)
-    with warnings_as_notes():
+    with working("replay") as report:
         matrix = read_new_results(loaded, responses, allow_mixed_prompts=allow_mixed_prompts)
-        with progress("replay") as report:
-            result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
+        result = ib.replay(loaded, matrix, spec, batch=batch, n_jobs=jobs, progress=report)
     if output is not None:
-        from itembank.files.atomic import replacing_file  # noqa: PLC0415
-
-        with replacing_file(output) as temporary:
-            if output.suffix.lower() == ".csv":
-                result.asked.write_csv(temporary)
-            else:
-                result.asked.write_parquet(temporary)
-    _print(result, None if spec.cost_unit is None else spec.cost_unit.name, output_format)
+        options.write_table(result.asked, output, result.asked.write_csv)
+    _print(result, None if spec.cost_unit is None else spec.cost_unit.name, out)
     say_notes(result.estimates.notes)
     if spec.stopping.has_rules and not result.is_precise.all():
         note(f"{int((~result.is_precise).sum())} of {result.n_models} sessions ended without the precision asked for.")
         click.get_current_context().exit(EXIT_IMPRECISE)
 
 
-def _check_output(output: Path | None) -> None:
-    """Refuse before the work what could not be written after it."""
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
-
-    if output is None:
-        return
-    if output.suffix.lower() not in {".csv", ".parquet"}:
-        raise click.BadParameter(f"must end in .csv or .parquet, got {output.name!r}.", param_hint="--output")
-    check_destination(output)
-
-
-def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None:
+def _print(result: "ib.ReplayResult", unit: str | None, out: Printer) -> None:
     """Print the rows; a table has each estimate with its interval and how the session ended."""
     rows = result.rows(unit)
     main = result.estimates.main_target
@@ -112,7 +76,7 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
     columns = ["model_id", "target", "estimate", "low", "high", "n_items", "n_total", "n_answered"]
     columns += [] if unit is None else [f"cost ({unit})"]
     columns += [*["typicality"] * is_known, "reason_stopped"]
-    if output_format == "table":
+    if out.is_table:
         if result.n_models > 1 and not is_verbose():
             rows = [row for row in rows if row["target"] == main]
         rows = [
@@ -127,4 +91,4 @@ def _print(result: "ReplayResult", unit: str | None, output_format: str) -> None
     models = "1 model" if result.n_models == 1 else f"{result.n_models} models"
     mean, width = sum(result.n_answered.tolist()) / result.n_models, sum(widths) / result.n_models
     title = f"Sessions of {models}: on average {mean:.0f} items answered and intervals of ±{width:.1f} points"
-    print_rows(rows, output_format, "replay", title=title, columns=columns, least=LEAST)
+    out.rows(rows, "replay", title=title, columns=columns, least=LEAST)

@@ -6,122 +6,96 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command, Decorator, Group, together
+from itembank.cli import options
+from itembank.cli.command import Group
 from itembank.cli.estimate import print_estimates
-from itembank.cli.new_results import match_option, note_known_models, say_notes
-from itembank.cli.options import (
-    COUNT,
-    EXISTING_FOLDER,
-    FILE,
-    OTHER_FOLDER,
-    bank_argument,
-    format_option,
-    option,
-    refuse_unused,
-    seed_option,
-)
-from itembank.cli.render import detail, note, print_object, print_rows, progress, warnings_as_notes
-from itembank.cli.session_options import exit_if_imprecise, session_spec, short_session_options
-from itembank.errors import visible
+from itembank.cli.new_results import note_known_models, say_notes
+from itembank.cli.options import refuse_unused
+from itembank.cli.render import Printer, detail, note, print_object, progress, warnings_as_notes
+from itembank.cli.session_options import RunSession, exit_if_imprecise, session_spec
+from itembank.cli.signatures import Choices, argument, option, verb
+from itembank.errors import DataError, visible
+from itembank.files.atomic import sweep
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.bank.selections import Selection
-    from itembank.estimation.estimates import ScoreEstimates
-    from itembank.gating.results import Gate
     from itembank.gating.running import GateRun
-    from itembank.gating.stages import GatePlan
     from itembank.harnesses.inspect.command import HarnessCall as InspectCall
     from itembank.harnesses.inspect.samples import TaskItems
     from itembank.harnesses.lm_eval.command import HarnessCall
-    from itembank.harnesses.lm_eval.documents import BankPrompts
     from itembank.harnesses.lm_eval.rows import RowFile
-    from itembank.responses.error_kinds import Errors
     from itembank.sessions.answers import Answer
-    from itembank.sessions.session import AdaptiveSession
-    from itembank.sessions.session_spec import SessionSpec
 
 SELECTION = "selection.json"
 """Of the folder of a run: the items that were chosen."""
 
 
-def run_options(*own: Decorator, batch: str) -> Decorator:
-    """Make the options of a run, those of one harness among them; `batch` is the help of `--batch`."""
-    return together(
-        option("-o --output DIR", "Folder of the harness's logs and what the run keeps.", OTHER_FOLDER, required=True),
-        option(
-            "--selection",
-            "Run the items of this selection.  [default: those that the bank was published with, if any]",
-            FILE,
-        ),
-        option("-n --n-items n_chosen", "Choose this many items and run them.", COUNT),
-        option("--adaptive", "Run a session: the next items depend on the answers so far.", bool),
-        option(
-            "--gate GATE",
-            "Run the stages of this gate (itembank gate start) until there is a verdict; exit codes are those of "
-            "itembank gate next.",
-            EXISTING_FOLDER,
-        ),
-        option("--batch N", batch, COUNT),
-        *own,
-        match_option,
-        option("--dry-run", "Compare the items with the bank's and count them; run nothing.", bool),
-        option("--ignore-prompts", "Run even if prompts differ from those of the bank's runs.", bool),
-        short_session_options,
-        seed_option,
-        format_option,
-    )
+Output: TypeAlias = Annotated[
+    Path,
+    option(
+        "Folder of the harness's logs and what the run keeps.",
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=options.OTHER_FOLDER,
+    ),
+]
+_WHICH: Choices = {
+    "selection": option(
+        "Run the items of this selection.  [default: those that the bank was published with, if any]", type=options.FILE
+    ),
+    "n_chosen": option("Choose this many items and run them.", "-n", "--n-items", type=options.COUNT),
+    "adaptive": option("Run a session: the next items depend on the answers so far.", type=bool),
+    "gate": option(
+        "Run the stages of this gate (itembank gate start) until there is a verdict; exit codes are those of "
+        "itembank gate next.",
+        metavar="GATE",
+        type=options.EXISTING_FOLDER,
+    ),
+}
+"""One way of choosing items."""
+DryRun: TypeAlias = Annotated[bool, "Compare the items with the bank's and count them; run nothing."]
+IgnorePrompts: TypeAlias = Annotated[bool, "Run even if prompts differ from those of the bank's runs."]
 
 
-def check_items(
-    bank: Path,
-    selection: Path | None,
-    n_chosen: int | None,
-    *,
-    adaptive: bool,
-    gate: Path | None,
-    has_batches: bool,
-    choices: Mapping[str, Any],
-) -> None:
+def check_items(bank: Path, which: Choices, choices: Choices, *, has_batches: bool) -> None:
     """Check that one way of choosing items was given, and no option of another.
 
     A bank that was published with its items needs none. `has_batches` says whether `--batch` means something.
 
     Raises `click.UsageError` when it was not.
     """
-    n_ways = (selection is not None) + (n_chosen is not None) + adaptive + (gate is not None)
+    n_ways = sum(one is not None and one is not False for one in which.values())
     if n_ways > 1 or (n_ways == 0 and _own_items(bank) is None):
         raise click.UsageError("Say which items to run: one of --selection FILE, -n N, --adaptive, or --gate.")
     refuse_unused(
-        *((name, adaptive, "--adaptive") for name in choices if name not in {"level", "errors"}),
-        ("level", gate is None, "--selection FILE, -n N, or --adaptive"),
+        *((name, which["adaptive"], "--adaptive") for name in choices if name not in {"level", "errors"}),
+        ("level", which["gate"] is None, "--selection FILE, -n N, or --adaptive"),
         ("batch", has_batches, "--adaptive"),
-        ("seed", n_chosen is not None or adaptive, "-n or --adaptive"),
+        ("seed", which["n_chosen"] is not None or which["adaptive"], "-n or --adaptive"),
     )
 
 
-def _own_items(bank: "Path | Bank") -> "Selection | None":
+def _own_items(bank: "Path | ib.Bank") -> "ib.Selection | None":
     """Return the items that a bank was published with."""
-    from itembank.bank.arguments import as_bank  # noqa: PLC0415
-    from itembank.estimation.asked import selection_or_published  # noqa: PLC0415
+    from itembank.bank.arguments import as_bank
+    from itembank.estimation.asked import selection_or_published
 
     return selection_or_published(as_bank(bank), None)
 
 
-def chosen_items(
-    bank: "Bank", path: Path | None, n_items: int | None, *, seed: int, excluded: Sequence[str] = ()
-) -> "Selection":
+def chosen_items(bank: "ib.Bank", which: Choices, seed: int, excluded: Sequence[str] = ()) -> "ib.Selection":
     """Load the selection, or choose items, none of those excluded.
 
     Without a path or a number, these are the items that the bank was published with.
     """
-    if path is not None:
-        return ib.Selection.load(path)
+    n_items = which["n_chosen"]
+    if which["selection"] is not None:
+        return ib.Selection.load(which["selection"])
     own = _own_items(bank) if n_items is None else None
     if own is not None:
         note(f"Running the {own.n_items} items that the bank was published with.")
@@ -132,7 +106,7 @@ def chosen_items(
     return selection
 
 
-def keep_selection(selection: "Selection", folder: Path) -> Path:
+def keep_selection(selection: "ib.Selection", folder: Path) -> Path:
     """Write the selection beside the logs."""
     folder.mkdir(parents=True, exist_ok=True)
     selection.save(folder / SELECTION)
@@ -149,7 +123,7 @@ def says_how_to_go_on() -> Iterator[None]:
         raise
 
 
-def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
+def note_earlier(selection: "ib.Selection", path: Path, output: Path) -> None:
     """Say what a run of a later stage leaves out."""
     if selection.earlier is not None:
         note(
@@ -158,14 +132,14 @@ def note_earlier(selection: "Selection", path: Path, output: Path) -> None:
         )
 
 
-def print_run(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
+def print_run(scores: "ib.ScoreEstimates", bank: "ib.Bank", output: Path, out: Printer, match: str) -> None:
     """Print the estimates, and say what they are."""
     overall_is = bank.targets.overall_is
-    if output_format == "json":
+    if out.is_json:
         facts = {"bank": bank.bank_id, "overall_is": overall_is, "logs": str(output)}
         print_object({**facts, "scores": scores.rows()}, "run")
     else:
-        print_estimates(scores, output_format)
+        print_estimates(scores, out)
     say_notes(scores.notes)
     detail(_MEANING_OF_OVERALL[overall_is])
     if (output / SELECTION).is_file():
@@ -182,28 +156,27 @@ _MEANING_OF_OVERALL = {
 }
 
 
-def end_session(session: "AdaptiveSession") -> None:
+def end_session(session: "ib.AdaptiveSession") -> None:
     """Say why a session ended, and exit 3 if it has not the precision that was asked for."""
     note(visible(session.conclusion))
     exit_if_imprecise(session)
 
 
-def note_untold_prompts(bank: "Bank") -> None:
+def note_untold_prompts(bank: "ib.Bank") -> None:
     """Say which prompts cannot be compared with the bank's."""
-    from itembank.harnesses.drive import untold_prompts  # noqa: PLC0415
+    from itembank.harnesses.drive import untold_prompts
 
     untold = untold_prompts(bank.responses.items)
     if untold:
         note(f"Note: {untold}.")
 
 
-def print_dry_run(row: Mapping[str, Any], output_format: str) -> None:
+def print_dry_run(row: Mapping[str, Any], out: Printer) -> None:
     """Print what would be run."""
     title = f"Would run {row['n_items']:,} items, which are those of the bank; no model was called"
-    print_rows([row], output_format, "run-dry", title=title)
+    out.rows([row], "run-dry", title=title)
 
 
-JOURNAL, GATE_ANSWERS = "session.jsonl", "gate.jsonl"
 ROWS = "selection.rows"
 """Of the folder of a selection's run: samples of the items that were run."""
 MACRO_AND_GROUPS = (
@@ -212,35 +185,39 @@ MACRO_AND_GROUPS = (
 )
 
 
-@click.command("lm-eval", cls=Command)
-@bank_argument
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- LM_EVAL_ARGUMENTS...")
-@run_options(
-    option("--model-id", "Id of the model.  [default: the model's name in --model_args]"),
-    option(
-        "--import MODULE plugin",
-        "Import this module (its name, or FILE.py) first, for example one that registers a model of your own.",
-    ),
-    batch="Items run at once: what a stop may lose.  [default: the model's batch size; 64 at least, 8 with --adaptive]",
-)
+@verb("lm-eval")
 def run_lm_eval_command(
     *,
-    bank: Path,
-    arguments: tuple[str, ...],
-    output: Path,
-    selection: Path | None,
-    n_chosen: int | None,
-    adaptive: bool,
-    gate: Path | None,
-    batch: int | None,
-    model_id: str | None,
-    plugin: str | None,
-    match: str,
-    dry_run: bool,
-    ignore_prompts: bool,
-    choices: Mapping[str, Any],
-    seed: int,
-    output_format: str,
+    bank: options.Bank,
+    arguments: Annotated[
+        tuple[str, ...], argument(type=click.UNPROCESSED, metavar="-- LM_EVAL_ARGUMENTS...", required=False)
+    ],
+    output: Output,
+    which: Annotated[Choices, _WHICH],
+    batch: Annotated[
+        int | None,
+        option(
+            "Items run at once: what a stop may lose.  [default: the model's batch size; 64 at least, 8 with "
+            "--adaptive]",
+            metavar="N",
+            type=options.COUNT,
+        ),
+    ],
+    model_id: Annotated[str | None, "Id of the model.  [default: the model's name in --model_args]"],
+    plugin: Annotated[
+        str | None,
+        option(
+            "Import this module (its name, or FILE.py) first, for example one that registers a model of your own.",
+            "--import",
+            metavar="MODULE",
+        ),
+    ],
+    match: options.Match,
+    dry_run: DryRun,
+    ignore_prompts: IgnorePrompts,
+    choices: RunSession,
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Run chosen items inside lm-evaluation-harness, and estimate the scores on all items.
 
@@ -248,7 +225,6 @@ def run_lm_eval_command(
     runs, even with random few-shot examples: shots, chat template and seed are the bank's unless you give others, and
     all prompts are compared before the first request. Without --tasks the tasks of the chosen items are loaded.
 
-    \b
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf --model_args pretrained=org/m1
       itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1 --batch_size 16
       itembank run lm-eval bank --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model hf ...
@@ -259,12 +235,13 @@ def run_lm_eval_command(
     run was interrupted, repeat the command to continue, also with another batch size or device; nothing that was
     finished runs again. The exit code is 3 if an adaptive run ends without the precision that was asked for, and 4 if
     documents or prompts are not those of the bank.
-    """  # noqa: D301
-    from itembank.harnesses.lm_eval.command import HarnessCall, run_command  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.patches import check_release  # noqa: PLC0415
+    """
+    from itembank.harnesses.lm_eval.command import HarnessCall, run_command
+    from itembank.harnesses.lm_eval.documents import BankPrompts, arguments_of, tasks_of
+    from itembank.harnesses.lm_eval.patches import check_release
 
-    check_items(bank, selection, n_chosen, adaptive=adaptive, gate=gate, has_batches=True, choices=choices)
+    adaptive, gate = which["adaptive"], which["gate"]
+    check_items(bank, which, choices, has_batches=True)
     call = HarnessCall.of(arguments)
     name = model_id or call.model_id
     if not name:
@@ -275,7 +252,7 @@ def run_lm_eval_command(
     with warnings_as_notes():
         note_known_models(loaded, [name])
         plan = None if gate is None else gate_of(gate, loaded, ignore_prompts=ignore_prompts)
-        chosen = None if adaptive or plan else chosen_items(loaded, selection, n_chosen, seed=seed)
+        chosen = None if adaptive or plan else chosen_items(loaded, which, seed)
         item_ids = _item_ids(loaded, chosen, spec) if plan is None else plan.order[: plan.sizes[-1]]
         tasks = tasks_of(loaded.responses.items, item_ids)
         call = _with_tasks(call, loaded, tasks).as_of(arguments_of(loaded.responses.items, tasks))
@@ -290,60 +267,57 @@ def run_lm_eval_command(
         if dry_run:
             launch = partial(run_command, call.without_model(), output=None, plugin=plugin)
             most = None if spec is None else spec.budget.n_items
-            from itembank.harnesses.lm_eval.selected import dry_run as counted_run  # noqa: PLC0415
+            from itembank.harnesses.lm_eval.selected import dry_run as counted_run
 
             counted = counted_run(launch, loaded, item_ids, n_items=most, prompts=prompts, match=match)
             first = {} if plan is None else {"n_items_first": plan.sizes[0]}
-            print_dry_run({"bank": loaded.bank_id, **first, **counted}, output_format)
+            print_dry_run({"bank": loaded.bank_id, **first, **counted}, out)
             if prompts.has_template:
                 note("Chat templates are the model's, so the settings of prompts were compared, not the prompts.")
             return
         launch = partial(run_command, call, output=output, plugin=plugin)
+        how: dict[str, Any] = {"batch": batch, "prompts": prompts, "match": match}
         if chosen is not None:
-            scores = _run_selection(
-                launch, call, loaded, chosen, prompts,
-                model_id=name, output=output, batch=batch, match=match,
-                level=choices["level"], errors=choices["errors"],
-            )  # fmt: skip
+            own = {"model_id": name, "level": choices["level"], "errors": choices["errors"]}
+            scores = _run_selection(launch, call, loaded, chosen, output, **own, **how)
             if scores is not None:
-                _print(scores, loaded, output, output_format, match)
-        named: dict[str, Any] = {"model_id": name, "output": output, "batch": batch, "match": match}
+                _print(scores, loaded, output, out, match)
+        run = partial(_run_rest, launch, call, **how)
         if gate is not None:
-            verdict = _run_gate(launch, call, loaded, gate, prompts, errors=choices["errors"], **named)
+            verdict = _run_gate(run, output, gate, bank=loaded, model_id=name, errors=choices["errors"])
         if spec is not None:
-            with _session(launch, call, loaded, spec, prompts, **named) as session:
-                _print(session.estimate().scores, loaded, output, output_format, match)
+            with _session(run, output, spec, loaded, name) as session:
+                _print(session.estimate().scores, loaded, output, out, match)
                 end_session(session)
     if gate is not None:
-        from itembank.cli.gate import end_gate, print_gate  # noqa: PLC0415
+        from itembank.cli.gate import end_gate, print_gate
 
-        print_gate(verdict, output_format)
+        print_gate(verdict, out)
         end_gate(verdict, {})
 
 
-def gate_of(folder: Path, bank: "Bank", *, ignore_prompts: bool) -> "GatePlan":
+def gate_of(folder: Path, bank: "ib.Bank", *, ignore_prompts: bool) -> "ib.GatePlan":
     """Load a gate, and check that the bank knows its items."""
-    from itembank.gating.stages import GatePlan  # noqa: PLC0415
-    from itembank.harnesses.drive import check_gate  # noqa: PLC0415
+    from itembank.harnesses.drive import check_gate
 
-    plan = GatePlan.load(folder)
+    plan = ib.GatePlan.load(folder)
     check_gate(plan, bank, set(bank.responses.item_ids), is_ignored=ignore_prompts)
     return plan
 
 
-def _item_ids(bank: "Bank", selection: "Selection | None", spec: "SessionSpec | None") -> list[str]:
+def _item_ids(bank: "ib.Bank", selection: "ib.Selection | None", spec: "ib.SessionSpec | None") -> list[str]:
     """Return the items that are run, or may be asked."""
     if selection is not None:
         return list(selection.item_ids)
-    from itembank.sessions.pool import excluded_items  # noqa: PLC0415
+    from itembank.sessions.pool import excluded_items
 
     excluded = set() if spec is None else set(excluded_items(bank, spec))
     return [item for item in bank.responses.item_ids if item not in excluded]
 
 
-def _with_tasks(call: "HarnessCall", bank: "Bank", tasks: Sequence[str]) -> "HarnessCall":
+def _with_tasks(call: "HarnessCall", bank: "ib.Bank", tasks: Sequence[str]) -> "HarnessCall":
     """Return the call with the bank's tasks, unless it names some."""
-    from itembank.responses.prompts import names_in_harness  # noqa: PLC0415
+    from itembank.responses.prompts import names_in_harness
 
     if call.has("--tasks") or call.has("--config"):
         return call
@@ -357,22 +331,11 @@ def _with_tasks(call: "HarnessCall", bank: "Bank", tasks: Sequence[str]) -> "Har
 
 
 def _run_selection(
-    launch: Callable[[], Any],
-    call: "HarnessCall",
-    bank: "Bank",
-    selection: "Selection",
-    prompts: "BankPrompts",
-    *,
-    model_id: str,
-    output: Path,
-    level: float,
-    errors: "Errors | None",
-    batch: int | None,
-    match: str,
-) -> "ScoreEstimates | None":
+    launch: Callable[[], Any], call: "HarnessCall", bank: "ib.Bank", selection: "ib.Selection", output: Path, **how: Any
+) -> "ib.ScoreEstimates | None":
     """Run a selection, or what is missing of it in the logs; other ranks have no estimates."""
-    from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import run_selection  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.rows import RowFile
+    from itembank.harnesses.lm_eval.run import run_selection
 
     note_earlier(selection, keep_selection(selection, output), output)
     rows = RowFile(output / ROWS, call)
@@ -380,93 +343,65 @@ def _run_selection(
     if n_answered:
         note(f"Continuing the run in {output}: {n_answered} items are answered.")
     with says_how_to_go_on():
-        done = run_selection(
-            launch, bank, selection, rows, prompts=prompts, match=match,
-            model_id=model_id, level=level, errors=errors, batch=batch, is_logged=_is_logged(output, rows),
-        )  # fmt: skip
+        done = run_selection(launch, bank, selection, rows, is_logged=_is_logged(output, rows), **how)
     return None if done is None else done.estimates
 
 
 @contextmanager
 def _session(
-    launch: Callable[[], Any],
-    call: "HarnessCall",
-    bank: "Bank",
-    spec: "SessionSpec",
-    prompts: "BankPrompts",
-    *,
-    model_id: str,
-    output: Path,
-    batch: int | None,
-    match: str,
-) -> Iterator["AdaptiveSession"]:
+    run: Callable[..., None], output: Path, spec: "ib.SessionSpec", bank: "ib.Bank", model_id: str
+) -> Iterator["ib.AdaptiveSession"]:
     """Run a session to its end, or continue the one that is kept beside the logs."""
-    from itembank.harnesses.lm_eval.rows import RowFile  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import rows_path, run_adaptively, session_at  # noqa: PLC0415
+    from itembank.harnesses.lm_eval.run import session_at
 
-    journal = output / JOURNAL
-    with (
-        progress("session") as report,
-        session_at(journal, bank, spec, model_id=model_id, progress=report) as session,
-    ):
-        rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
-        if _is_to_run(session, journal, output, rows):
-            with says_how_to_go_on():
-                run_adaptively(
-                    launch, bank, session, rows, batch=batch, prompts=prompts, match=match, after_answer=_say
-                )
+    journal = output / "session.jsonl"
+    with progress("session") as report, session_at(journal, bank, spec, model_id=model_id, progress=report) as session:
+        run(bank, session, journal, after_answer=_say)
         yield session
 
 
-def _run_gate(
+def _run_gate(run: Callable[..., None], output: Path, gate: Path, *, bank: "ib.Bank", **who: Any) -> "ib.Gate":
+    """Run the stages of a gate until there is a verdict, or continue those that are kept beside the logs."""
+    from itembank.cli.gate import look_teller
+    from itembank.gating.running import open_gate_run
+
+    journal = output / "gate.jsonl"
+    with open_gate_run(journal, gate, bank=bank, **who) as stages:
+        run(bank, stages, journal, after_answer=look_teller())
+        return stages.result
+
+
+def _run_rest(
     launch: Callable[[], Any],
     call: "HarnessCall",
-    bank: "Bank",
-    gate: Path,
-    prompts: "BankPrompts",
-    *,
-    model_id: str,
-    output: Path,
-    errors: "Errors | None",
-    batch: int | None,
-    match: str,
-) -> "Gate":
-    """Run the stages of a gate until there is a verdict, or continue those that are kept beside the logs."""
-    from itembank.cli.gate import look_teller  # noqa: PLC0415
-    from itembank.gating.running import open_gate_run  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities  # noqa: PLC0415
-    from itembank.harnesses.lm_eval.run import rows_path, run_adaptively  # noqa: PLC0415
+    bank: "ib.Bank",
+    session: "ib.AdaptiveSession | GateRun",
+    journal: Path,
+    **how: Any,
+) -> None:
+    """Run what a session or a gate asks until it is over, and write the logs; say what continues."""
+    from itembank.gating.running import GateRun
+    from itembank.harnesses.lm_eval.rows import RowFile, option_probabilities
+    from itembank.harnesses.lm_eval.run import rows_path, run_adaptively
 
-    journal = output / GATE_ANSWERS
-    with open_gate_run(journal, gate, model_id=model_id, bank=bank, errors=errors) as run:
-        rows = RowFile(rows_path(journal), call)
-        if run.plan.probabilities is not None:
-            run.look_with(lambda: option_probabilities(rows, model_id))
-        if _is_to_run(run, journal, output, rows):
-            with says_how_to_go_on():
-                run_adaptively(
-                    launch, bank, run, rows, batch=batch, prompts=prompts, match=match, after_answer=look_teller()
-                )
-        return run.result
-
-
-def _is_to_run(session: "AdaptiveSession | GateRun", journal: Path, output: Path, rows: "RowFile") -> bool:
-    """Whether items are to be asked, or logs to be written; say what continues."""
+    rows = RowFile(rows_path(journal), call)  # the journal's lock guards both files
+    if isinstance(session, GateRun) and session.plan.probabilities is not None:
+        session.look_with(lambda: option_probabilities(rows, session.model_id))
     if session.n_items:
         note(f"Continuing with the answers in {journal}: {session.n_items} items are answered.")
     is_over = session.reason_stopped is not None and not session.pending
-    return not (is_over and _is_logged(output, rows))
+    if not (is_over and _is_logged(journal.parent, rows)):
+        with says_how_to_go_on():
+            run_adaptively(launch, bank, session, rows, **how)
 
 
 def _is_logged(output: Path, rows: "RowFile") -> bool:
     """Whether the harness has logged a run of these very arguments: with others, prompts are built and compared."""
-    from itembank.files.atomic import sweep  # noqa: PLC0415
-
     sweep(output)  # what was left if that run was killed at its very end
     return rows.is_of_same_words and any(output.rglob("results_*.json"))
 
 
-def _say(session: "AdaptiveSession", answer: "Answer") -> None:
+def _say(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     """Say how far a session is when a batch is told."""
     if answer.failed:
         note(f"{visible(answer.item_id)} has no answer: {visible(answer.reason)}.")
@@ -476,9 +411,9 @@ def _say(session: "AdaptiveSession", answer: "Answer") -> None:
         note(f"{session.n_items} items: {overall['target']} {score}, {low} to {high} points")
 
 
-def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: str, match: str) -> None:
+def _print(scores: "ib.ScoreEstimates", bank: "ib.Bank", output: Path, out: Printer, match: str) -> None:
     """Print the estimates, and say which groups of lm_eval have another overall score."""
-    print_run(scores, bank, output, output_format, match)
+    print_run(scores, bank, output, out, match)
     if bank.targets.overall_is == "macro":
         note(MACRO_AND_GROUPS)
 
@@ -486,41 +421,34 @@ def _print(scores: "ScoreEstimates", bank: "Bank", output: Path, output_format: 
 BATCH = 8
 
 
-@click.command("inspect", cls=Command)
-@bank_argument
-@click.argument("task")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- INSPECT_ARGUMENTS...")
-@run_options(
-    option("--scorer NAME", "Whose scores are the responses.  [default: the bank's]"),
-    option("--task-arg NAME=VALUE", "Argument of the task. Repeatable.", many=True),
-    batch=f"--adaptive: items asked for and run at once.  [default: {BATCH}]",
-)
+@verb("inspect")
 def run_inspect_command(
     *,
-    bank: Path,
-    task: str,
-    arguments: tuple[str, ...],
-    output: Path,
-    selection: Path | None,
-    n_chosen: int | None,
-    adaptive: bool,
-    gate: Path | None,
-    batch: int | None,
-    scorer: str | None,
-    task_arg: tuple[str, ...],
-    match: str,
-    dry_run: bool,
-    ignore_prompts: bool,
-    choices: Mapping[str, Any],
-    seed: int,
-    output_format: str,
+    bank: options.Bank,
+    task: Annotated[str, argument()],
+    arguments: Annotated[
+        tuple[str, ...], argument(type=click.UNPROCESSED, metavar="-- INSPECT_ARGUMENTS...", required=False)
+    ],
+    output: Output,
+    which: Annotated[Choices, _WHICH],
+    batch: Annotated[
+        int | None,
+        option(f"--adaptive: items asked for and run at once.  [default: {BATCH}]", metavar="N", type=options.COUNT),
+    ],
+    scorer: Annotated[str | None, option("Whose scores are the responses.  [default: the bank's]", metavar="NAME")],
+    task_arg: Annotated[tuple[str, ...], option("Argument of the task. Repeatable.", metavar="NAME=VALUE")],
+    match: options.Match,
+    dry_run: DryRun,
+    ignore_prompts: IgnorePrompts,
+    choices: RunSession,
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Run chosen samples of TASK inside Inspect, and estimate the scores on all of them.
 
     TASK is what inspect eval takes: a file, FILE@NAME or PACKAGE/NAME. Arguments after two dashes go to inspect eval,
     whose output goes to standard error. Its log has the estimate, too.
 
-    \b
       itembank run inspect bank inspect_evals/gsm8k --selection selection.json -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py -n 100 -o runs/m1 -- --model openai/gpt-4o
       itembank run inspect bank task.py --adaptive --half-width 0.02 --max-items 300 -o runs/m1 -- --model ...
@@ -528,9 +456,9 @@ def run_inspect_command(
 
     If a run was interrupted, repeat the command to continue; no sample that was answered runs again. The exit code is 3
     if an adaptive run ends without the precision that was asked for, and 4 if a sample is not that of the bank.
-    """  # noqa: D301
-    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
-    from itembank.harnesses.inspect.command import (  # noqa: PLC0415
+    """
+    from itembank.bank.bank_places import is_bank_name
+    from itembank.harnesses.inspect.command import (
         IGNORE_PROMPTS,
         HarnessCall,
         check_arguments,
@@ -538,9 +466,10 @@ def run_inspect_command(
         expected_run,
         run_command,
     )
-    from itembank.harnesses.inspect.samples import check_release, task_items  # noqa: PLC0415
+    from itembank.harnesses.inspect.samples import check_release, task_items
 
-    check_items(bank, selection, n_chosen, adaptive=adaptive, gate=gate, has_batches=adaptive, choices=choices)
+    adaptive, gate = which["adaptive"], which["gate"]
+    check_items(bank, which, choices, has_batches=adaptive)
     given: dict[str, Any] = {IGNORE_PROMPTS: True} if ignore_prompts else {}
     given |= {"match": match} if match != "auto" else {}
     place = str(bank if is_bank_name(bank) else bank.resolve())
@@ -557,25 +486,25 @@ def run_inspect_command(
             given |= {} if choices["errors"] is None else {"errors": choices["errors"]}
             call = HarnessCall("gated", {**given, "gate": str(gate.resolve())}, arguments)
         else:
-            chosen = chosen_items(loaded, selection, n_chosen, seed=seed, excluded=known.others)
-            kept = selection or keep_selection(chosen, output)
+            chosen = chosen_items(loaded, which, seed, known.others)
+            kept = which["selection"] or keep_selection(chosen, output)
             note_earlier(chosen, kept, output)
             call = HarnessCall("subset", {**given, "selection": str(kept.resolve())}, arguments)
         note_untold_prompts(loaded)
         check_task(call, loaded, known)
         if dry_run:
-            print_dry_run(expected_run(loaded, known, call), output_format)
+            print_dry_run(expected_run(loaded, known, call), out)
             return
         with says_how_to_go_on():
             run_command(call, output)
         if gate is not None:
             verdict = _inspected_gate(gate, loaded, known, call, output)
         else:
-            _print_harness_run(loaded, known, call, output, choices=choices, output_format=output_format)
+            _print_harness_run(loaded, known, call, output, choices=choices, out=out)
     if gate is not None:
-        from itembank.cli.gate import end_gate, print_gate  # noqa: PLC0415
+        from itembank.cli.gate import end_gate, print_gate
 
-        print_gate(verdict, output_format)
+        print_gate(verdict, out)
         end_gate(verdict, {})
 
 
@@ -593,7 +522,7 @@ def _task_arguments(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _task_name(bank: "Bank", task: str) -> str:
+def _task_name(bank: "ib.Bank", task: str) -> str:
     """Return the name of a task, which a file alone does not tell if the bank has several."""
     names = bank.responses.items["task"].unique().to_list() if "task" in bank.responses.items.columns else []
     if "@" in task:
@@ -602,22 +531,11 @@ def _task_name(bank: "Bank", task: str) -> str:
 
 
 def _print_harness_run(
-    bank: "Bank",
-    known: "TaskItems",
-    call: "InspectCall",
-    output: Path,
-    *,
-    choices: Mapping[str, Any],
-    output_format: str,
+    bank: "ib.Bank", known: "TaskItems", call: "InspectCall", output: Path, *, choices: Mapping[str, Any], out: Printer
 ) -> None:
     """Print the estimates of a run that came to its end."""
-    from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.harnesses.inspect.command import last_run, lost_to, run_answers  # noqa: PLC0415
-    from itembank.harnesses.inspect.samples import (  # noqa: PLC0415
-        known_pool,
-        selected_estimates,
-        told_session,
-    )
+    from itembank.harnesses.inspect.command import last_run, lost_to, run_answers
+    from itembank.harnesses.inspect.samples import known_pool, selected_estimates, told_session
 
     run = last_run(output)
     answers = {} if run is None else run_answers(run, known, call.task_arguments["scorer"] or known.scorer)
@@ -629,31 +547,29 @@ def _print_harness_run(
         text = json.dumps(call.task_arguments["session"], sort_keys=True)
         pool = known_pool(call.task_arguments["bank"], "", known.task, text)
         session = told_session(pool, answers, model_id=run.model_id, kinds=lost_to(run, known))
-        scores: ScoreEstimates | None = session.estimate().scores
+        scores: ib.ScoreEstimates | None = session.estimate().scores
     else:
         chosen = ib.Selection.load(call.task_arguments["selection"])
         how = {"level": choices["level"], "errors": choices["errors"], "kinds": lost_to(run, known)}
         scores = selected_estimates(bank, answers, chosen, model_id=run.model_id, **how)
     if scores is None:
         raise DataError(f"{output}: no sample of the selection was scored, so there is nothing to estimate from.")
-    print_run(scores, bank, output, output_format, "auto")  # the samples have the bank's ids in the log
+    print_run(scores, bank, output, out, "auto")  # the samples have the bank's ids in the log
     note("The harness's own score is the mean of the items that were run, no estimate of the whole.")
     if session is not None:
         end_session(session)
 
 
-def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "InspectCall", output: Path) -> "Gate":
+def _inspected_gate(gate: Path, bank: "ib.Bank", known: "TaskItems", call: "InspectCall", output: Path) -> "ib.Gate":
     """Return the verdict of a run that came to its end."""
-    from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.gating.running import GateRun  # noqa: PLC0415
-    from itembank.gating.stages import GatePlan  # noqa: PLC0415
-    from itembank.harnesses.drive import take_answer  # noqa: PLC0415
-    from itembank.harnesses.inspect.command import answers_with_costs, last_run  # noqa: PLC0415
+    from itembank.gating.running import GateRun
+    from itembank.harnesses.drive import take_answer
+    from itembank.harnesses.inspect.command import answers_with_costs, last_run
 
     run = last_run(output)
     if run is None:
         raise DataError(f"{output}: no sample was run, so there is nothing to look at.")
-    plan = GatePlan.load(gate).with_errors(call.task_arguments.get("errors"))
+    plan = ib.GatePlan.load(gate).with_errors(call.task_arguments.get("errors"))
     passing = GateRun(plan, model_id=run.model_id, bank=bank)
     for answer in answers_with_costs(run, known, call.task_arguments["scorer"] or known.scorer):
         take_answer(cast("Any", passing), answer)
@@ -664,11 +580,10 @@ def _inspected_gate(gate: Path, bank: "Bank", known: "TaskItems", call: "Inspect
 def run_command() -> None:
     """Run chosen items inside an evaluation harness, and estimate the full-benchmark score.
 
-    \b
-      itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1
-      itembank run inspect bank mytask.py -n 100 -o runs/m1 -- --model openai/gpt-5
-      itembank run lm-eval bank --gate gate -o runs/int8 -- --model hf --model_args pretrained=org/m1-int8
-    """  # noqa: D301 (click's \b keeps the block's lines)
+    itembank run lm-eval bank -n 100 -o runs/m1 -- --model hf --model_args pretrained=org/m1
+    itembank run inspect bank mytask.py -n 100 -o runs/m1 -- --model openai/gpt-5
+    itembank run lm-eval bank --gate gate -o runs/int8 -- --model hf --model_args pretrained=org/m1-int8
+    """
 
 
 run_command.add_command(run_lm_eval_command)

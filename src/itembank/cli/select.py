@@ -2,102 +2,90 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command
-from itembank.cli.options import (
-    COUNT,
-    EXISTING,
-    FILE,
-    ID_FORMS,
-    NEW_FILE,
-    MethodName,
-    bank_argument,
-    file_choices,
-    format_option,
-    ids_of_file,
-    listed_ids,
-    method_option,
-    option,
-    parallel_option,
-    refuse_unused,
-    seed_option,
-    spec_file_option,
-)
-from itembank.cli.render import note, print_exactly, print_object, print_rows, progress, warnings_as_notes
+from itembank.cli import options
+from itembank.cli.options import file_choices, ids_of_file, listed_ids, refuse_unused
+from itembank.cli.render import note, print_exactly, print_object, working
+from itembank.cli.signatures import MethodName, option, verb
 from itembank.errors import visible
+from itembank.files.atomic import check_destination
+from itembank.files.documents import with_digest
 from itembank.selection.selector_specs import METHODS
 
 if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.bank.selections import Selection
     from itembank.selection.selector_specs import SelectionSpec
 
 
-@click.command("select", cls=Command)
-@bank_argument
-@option("-n --n-items", "Total number of items, over all scenarios and stages.", COUNT)
-@option(
-    "--stages",
-    "Multistage testing: choose the routing stage, a third of -n. A model's answers to it decide what it is asked"
-    " next (--after).",
-    ["1", "2", "3"],
-    default="1",
-)
-@option(
-    "--after RESPONSES",
-    "Choose the next stage for the model that gave these responses to --selection and to earlier stages.",
-    EXISTING,
-    many=True,
-)
-@option("--selection", "--after: the selection of the stage that the model answered.", FILE)
-@option("--per-scenario", "Make -n the number for each scenario.", bool)
-@option("-o --output", "Write the selection to this JSON file.", NEW_FILE)
-@method_option(MethodName(METHODS, "auto"), "How the items are chosen.")
-@option(
-    "--target",
-    "The score to estimate well: mean_win_rate or an external score with --method auto; overall or a scenario with "
-    "--method v-optimal and optimal-design.",
-)
-@option(
-    "--predict SCENARIO",
-    "Ask no item of this scenario: choose those of others that tell most about its score, and say how well they "
-    "predict it. Repeatable.",
-    many=True,
-)
-@spec_file_option("the spec of --method", "the criterion of optimal-design, constraints or costs")
-@option("--exclude", "File of ids that are never chosen, one a line.", FILE)
-@option(
-    "--must-include",
-    "Items that are always chosen, as part of -n: ids one a line, a table with a column item_id, or a selection.",
-    FILE,
-)
-@parallel_option
-@seed_option
-@option("--ids", "Print only the ids, in the form that a tool takes.", ID_FORMS)
-@format_option
+@verb("select")
 def select_command(
     *,
-    bank: Path,
-    n_items: int | None,
-    after: tuple[Path, ...],
-    selection: Path | None,
-    output: Path | None,
-    method: str,
-    target: str | None,
-    spec_file: Path | None,
-    ids: str | None,
-    output_format: str,
-    **choices: Any,
+    bank: options.Bank,
+    n_items: Annotated[
+        int | None,
+        option("Total number of items, over all scenarios and stages.", "-n", "--n-items", type=options.COUNT),
+    ],
+    stages: Annotated[
+        str,
+        option(
+            "Multistage testing: choose the routing stage, a third of -n. A model's answers to it decide what it is "
+            "asked next (--after).",
+            type=("1", "2", "3"),
+        ),
+    ] = "1",
+    after: Annotated[
+        tuple[Path, ...],
+        option(
+            "Choose the next stage for the model that gave these responses to --selection and to earlier stages.",
+            metavar="RESPONSES",
+            type=options.EXISTING,
+        ),
+    ],
+    selection: Annotated[
+        Path | None, option("--after: the selection of the stage that the model answered.", type=options.FILE)
+    ],
+    per_scenario: Annotated[bool, "Make -n the number for each scenario."],
+    output: Annotated[
+        Path | None, option("Write the selection to this JSON file.", "-o", "--output", type=options.NEW_FILE)
+    ],
+    method: Annotated[str, option("How the items are chosen.", type=MethodName(METHODS, "auto"))] = "auto",
+    target: Annotated[
+        str | None,
+        "The score to estimate well: mean_win_rate or an external score with --method auto; overall or a scenario with "
+        "--method v-optimal and optimal-design.",
+    ],
+    predict: Annotated[
+        tuple[str, ...],
+        option(
+            "Ask no item of this scenario: choose those of others that tell most about its score, and say how well "
+            "they predict it. Repeatable.",
+            metavar="SCENARIO",
+        ),
+    ],
+    spec_file: Annotated[
+        Path | None, options.spec_file("the spec of --method", "the criterion of optimal-design, constraints or costs")
+    ],
+    exclude: Annotated[Path | None, option("File of ids that are never chosen, one a line.", type=options.FILE)],
+    must_include: Annotated[
+        Path | None,
+        option(
+            "Items that are always chosen, as part of -n: ids one a line, a table with a column item_id, or a "
+            "selection.",
+            type=options.FILE,
+        ),
+    ],
+    jobs: options.Jobs,
+    seed: options.Seed,
+    ids: Annotated[str | None, option("Print only the ids, in the form that a tool takes.", type=options.ID_FORMS)],
+    out: options.Out,
 ) -> None:
     """Choose the items to run on a new model.
 
     Run them with your own harness, then give the results and the selection to itembank estimate.
 
-    \b
       itembank select bank -n 100 -o selection.json
       itembank run lm-eval bank --selection selection.json -o runs/m1 -- --model hf ...
       itembank select bank -n 100 -o selection.json --ids list > items.txt
@@ -109,34 +97,40 @@ def select_command(
 
     with design.toml, for example:
 
-    \b
       criterion = "d-optimal"
       per_cost = true
       cost = "tokens"
       at_most = 20
-    """  # noqa: D301
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
-    from itembank.files.documents import with_digest  # noqa: PLC0415
-    from itembank.planning.select import next_stage  # noqa: PLC0415
+    """
+    from itembank.planning.select import next_stage
 
+    options.share_work(jobs)
     _check_stage(n_items, after, selection)
-    if target is not None and choices["predict"]:
+    if target is not None and predict:
         raise click.UsageError("--predict names the wanted score itself: leave --target out.")
-    refuse_unused(("output_format", ids is None, "what is printed without --ids"))
+    refuse_unused(("out", ids is None, "what is printed without --ids"))
     if output is not None:
         check_destination(output)
     spec = _method(method, spec_file, target)
     loaded = _asked_for(ib.load_bank(bank), method, target)
-    with warnings_as_notes():
+    with working("select") as report:
         if after and selection is not None:
             chosen = next_stage(loaded, ib.Selection.load(selection), list(after))
         else:
-            chosen = _first(loaded, int(n_items or 0), method=spec, **choices)
+            own: dict[str, Any] = {
+                "method": spec,
+                "stages": int(stages),
+                "per_scenario": per_scenario,
+                "predict": predict,
+            }
+            own["excluded"] = () if exclude is None else listed_ids(exclude)
+            own["included"] = () if must_include is None else ids_of_file(must_include)
+            chosen = ib.select(loaded, int(n_items or 0), **own, rng=seed, progress=report)
     if chosen.explanation:
         note(f"Chosen by {visible(chosen.explanation)}")
     text = None
     if ids is not None:
-        from itembank.harnesses.id_forms import id_text  # noqa: PLC0415 (which other selections need not load)
+        from itembank.harnesses.id_forms import id_text
 
         text = id_text(ids, chosen.item_ids, loaded.responses.items)
     if output is not None:
@@ -145,16 +139,16 @@ def select_command(
         _say_next(chosen, bank, output)
     if text is not None:
         print_exactly(text)
-    elif output_format == "json":
+    elif out.is_json:
         print_object(with_digest(chosen.to_dict()), "selection")
-    elif output is None or output_format == "csv":
+    elif output is None or out.is_csv:
         title = f"{chosen.n_items} of {loaded.n_total} items of bank {loaded.bank_id} by {chosen.method}"
-        print_rows(chosen.to_dict()["items"], output_format, "selection", title=title, is_read_back=True)
+        out.rows(chosen.to_dict()["items"], "selection", title=title, is_read_back=True)
 
 
-def _asked_for(bank: "Bank", method: str, target: str | None) -> "Bank":
+def _asked_for(bank: "ib.Bank", method: str, target: str | None) -> "ib.Bank":
     """Return the bank that gives a headline score if that is the target."""
-    from itembank.bank.bank_views import asked_for  # noqa: PLC0415
+    from itembank.bank.bank_views import asked_for
 
     if target is None:
         return bank
@@ -178,35 +172,9 @@ def _method(method: str, spec_file: Path | None, target: str | None) -> "Selecti
     return kind(**file_choices(spec_file, kind) | wanted)
 
 
-def _first(
-    bank: "Bank",
-    n_items: int,
-    *,
-    stages: str,
-    exclude: Path | None,
-    must_include: Path | None,
-    seed: int,
-    **choices: Any,
-) -> "Selection":
-    """Choose all items, or those of the first stage."""
-    excluded = () if exclude is None else listed_ids(exclude)
-    included = () if must_include is None else ids_of_file(must_include)
-    with progress("select") as report:
-        return ib.select(
-            bank,
-            n_items,
-            stages=int(stages),
-            excluded=excluded,
-            included=included,
-            rng=seed,
-            progress=report,
-            **choices,
-        )
-
-
-def _say_next(selection: "Selection", bank: Path, path: Path) -> None:
+def _say_next(selection: "ib.Selection", bank: Path, path: Path) -> None:
     """Say what comes after the selection that was written."""
-    from itembank.selection.recipes import stages_of  # noqa: PLC0415
+    from itembank.selection.recipes import stages_of
 
     sizes, number = stages_of(selection)
     if number < len(sizes):
@@ -230,4 +198,4 @@ def _check_stage(n_items: int | None, after: tuple[Path, ...], selection: Path |
             "The number of items is missing: -n N. For a next stage: --after RESPONSES --selection FILE."
         )
     first = ("n_items", "stages", "per_scenario", "method", "target", "predict", "spec_file", "exclude", "must_include")
-    refuse_unused(*((name, not after, "a first stage, not with --after") for name in (*first, "seed")))
+    refuse_unused(((*first, "seed"), not after, "a first stage, not with --after"))

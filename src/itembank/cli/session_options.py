@@ -4,91 +4,95 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any, TypeAlias
 
 import click
 
 import itembank as ib
-from itembank.cli.command import SESSION, gathered, headed
+from itembank.cli import options
+from itembank.cli.command import SESSION
 from itembank.cli.main import EXIT_IMPRECISE
 from itembank.cli.new_results import say_notes
-from itembank.cli.options import FILE, errors_option, level_option, option, refuse_unused, typed
-from itembank.cli.render import note, print_record, progress, warnings_as_notes
+from itembank.cli.options import refuse_unused, typed
+from itembank.cli.render import Printer, note, progress, warnings_as_notes
+from itembank.cli.signatures import Choices, argument, option
 from itembank.responses.score_names import OVERALL, without_only_scenario
-from itembank.selection.criteria import CRITERIA
+from itembank.selection.criteria import CRITERIA, VOptimality, criterion_of, uses_information
 from itembank.sessions.limits import Budget, Decision, Stopping
 
-if TYPE_CHECKING:
-    from itembank.bank.banks import Bank
-    from itembank.selection.greedy import Constraints
-    from itembank.sessions.session import AdaptiveSession
-    from itembank.sessions.session_spec import SessionSpec
-
-_FILE_AND_TARGET = (
-    option(
-        "--session FILE.toml session_file",
+_ITEMS: Choices = {
+    "session_file": option(
         "Rarer choices, such as constraints: fields of SessionSpec. Options override its fields.",
-        FILE,
+        "--session",
+        metavar="FILE.toml",
+        type=options.FILE,
     ),
-    option(
-        "--criterion",
-        "How items are chosen. 'drawn': by chance, so that intervals cover whatever the model is.",
-        CRITERIA,
+    "criterion": option(
+        "How items are chosen. 'drawn': by chance, so that intervals cover whatever the model is.", type=CRITERIA
     ),
-    option("--target", "The wanted score, mean_win_rate, or an external one.", default=OVERALL),
-    option("--predict SCENARIO", "The wanted score, from answers to other scenarios: no item of this one is asked."),
-    errors_option,
-)
-_LIMITS = headed(
-    "Limits",
-    option("--max-items N n_items", "Answers at most.", Budget),
-    option(
-        "--max-cost UNIT=AMOUNT",
+    "target": option("The wanted score, mean_win_rate, or an external one.", default=OVERALL),
+    "predict": option(
+        "The wanted score, from answers to other scenarios: no item of this one is asked.", metavar="SCENARIO"
+    ),
+    "errors": options.LostAnswers,
+    "cost": option("Prefer items that say much for their cost: tokens, cost_usd, seconds, ...", metavar="UNIT"),
+}
+_LIMITS: Choices = {
+    "n_items": option("Answers at most.", "--max-items", metavar="N", of=Budget),
+    "max_cost": option(
         "Cost at most: --max-cost cost_usd=2.50. Items expected to cost more than is left are not asked; the last one "
         "may cost more than expected. Repeatable.",
-        many=True,
+        metavar="UNIT=AMOUNT",
+        multiple=True,
     ),
-)
-_PRECISION = (
-    option(
-        "--half-width [SCORE=]W",
+}
+_PRECISION: Choices = {
+    "half_width": option(
         "Stop when the interval of the target, or of SCORE, is ±W (0.05 is ±5 points). Repeatable: all must be.",
-        many=True,
+        metavar="[SCORE=]W",
+        multiple=True,
     ),
-    level_option,
-)
-_COST = option("--cost UNIT", "Prefer items that say much for their cost: tokens, cost_usd, seconds, ...")
-_QUESTION = (
-    option("--threshold T", "Is the target above T? Stop when sure.", Decision),
-    option("--better-than MODEL model", "Is MODEL's score beaten? Stop when sure.", Decision),
-)
+    "level": options.Level,
+}
+_QUESTION: Choices = {
+    "threshold": option("Is the target above T? Stop when sure.", metavar="T", of=Decision),
+    "model": option("Is MODEL's score beaten? Stop when sure.", "--better-than", metavar="MODEL", of=Decision),
+}
 
-limit_options = gathered("limits", _LIMITS)
-"""Adds the limits alone; the command gets one mapping, `limits`."""
+Limits: TypeAlias = Annotated[Choices, {"Limits": _LIMITS}]
+Session: TypeAlias = Annotated[
+    Choices, {"Choosing items": _ITEMS, "Limits": _LIMITS, "When to stop": {**_PRECISION, **_QUESTION}}
+]
+"""How items are asked and when to stop."""
+ReplayedSession: TypeAlias = Annotated[Choices, {SESSION: {**_ITEMS, **_LIMITS, **_PRECISION, **_QUESTION}}]
+RunSession: TypeAlias = Annotated[Choices, {SESSION: {**_ITEMS, **_LIMITS, **_PRECISION}}]
+"""Of a session that is begun and run at once: questions are in the file of `--session`."""
 
-session_options = gathered(
-    "choices",
-    headed("Choosing items", *_FILE_AND_TARGET, _COST),
-    _LIMITS,
-    headed("When to stop", *_PRECISION, *_QUESTION),
-)
-"""Adds how items are asked and when to stop; the command gets one mapping, `choices`."""
+Journal: TypeAlias = Annotated[Path, argument(type=options.FILE)]
+WAIT = 60.0
+"""Seconds to wait for another command that has the journal open."""
+Wait: TypeAlias = Annotated[
+    float,
+    option(
+        "How long to wait for another command that has the journal open.",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0.0),
+        default=WAIT,
+    ),
+]
+NewUnits: TypeAlias = Annotated[bool, "Accept costs in units that are neither usual nor in the bank."]
 
-short_session_options = gathered("choices", headed(SESSION, *_FILE_AND_TARGET, _COST, _LIMITS, *_PRECISION))
-"""Adds those of a session that is begun and run at once; questions are in the file of `--session`."""
 
-
-def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
-    """Make the spec of `session_options` and `--seed`: that of the file, changed by what options say."""
-    from itembank.sessions.session_spec import read_session_fields  # noqa: PLC0415
+def session_spec(choices: Mapping[str, Any], seed: int) -> "ib.SessionSpec":
+    """Make the spec of `Session` and `--seed`: that of the file, changed by what options say."""
+    from itembank.sessions.session_spec import read_session_fields
 
     given = typed({**choices, "seed": seed})
     path = choices["session_file"]
     found = {} if path is None else read_session_fields(path)
     found |= {name: given[name] for name in ("criterion", "target", "seed", "errors") if name in given}
     if "cost" in given:
-        from itembank.bank.costs import as_cost_unit  # noqa: PLC0415
-        from itembank.selection.criteria import criterion_of, uses_information  # noqa: PLC0415
+        from itembank.bank.costs import as_cost_unit
 
         criterion = found.get("criterion", "v-optimal")
         if not isinstance(criterion, str) and uses_information(criterion):
@@ -103,7 +107,6 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     found["budget"] = Budget(limits.n_items or budget.n_items, limits.costs or budget.costs)
     found["stopping"] = _stopping(found, given)
     spec = ib.SessionSpec(**found)
-    from itembank.selection.criteria import VOptimality  # noqa: PLC0415
 
     # a target that steers nothing is refused
     names_no_score = any("=" not in width for width in choices["half_width"])
@@ -112,7 +115,7 @@ def session_spec(choices: Mapping[str, Any], seed: int) -> "SessionSpec":
     return spec
 
 
-def _predicting(scenario: str, constraints: "Constraints", *, has_target: bool) -> dict[str, Any]:
+def _predicting(scenario: str, constraints: "ib.Constraints", *, has_target: bool) -> dict[str, Any]:
     """Return the fields of a spec whose target is a scenario of which nothing is asked."""
     if has_target:
         raise click.UsageError("--predict names the wanted score itself: leave --target out.")
@@ -125,11 +128,11 @@ def _predicting(scenario: str, constraints: "Constraints", *, has_target: bool) 
     return {"target": scenario, "constraints": replace(constraints, at_most={**at_most, scenario: 0})}
 
 
-def note_predicted(bank: "Bank", session: "AdaptiveSession") -> None:
+def note_predicted(bank: "ib.Bank", session: "ib.AdaptiveSession") -> None:
     """Say beforehand how well the score of a scenario that is never asked is predicted, if it is the target."""
-    import numpy as np  # noqa: PLC0415
+    import numpy as np
 
-    from itembank.planning.predicting import said_of  # noqa: PLC0415
+    from itembank.planning.predicting import said_of
 
     pool, targets = session.pool, bank.targets
     name = pool.spec.target
@@ -140,7 +143,7 @@ def note_predicted(bank: "Bank", session: "AdaptiveSession") -> None:
     note(said_of(bank, found, [str(name)])[1])
 
 
-def note_published(bank: "Bank", spec: "SessionSpec") -> None:
+def note_published(bank: "ib.Bank", spec: "ib.SessionSpec") -> None:
     """Say that a session keeps to the items that a bank was published with."""
     own = {item for one in bank.own_selections for item in one.item_ids}
     if own and spec.constraints.excluded is None:
@@ -157,7 +160,7 @@ def budget_of(choices: Mapping[str, Any]) -> Budget:
 
 def _stopping(found: Mapping[str, Any], given: Mapping[str, Any]) -> Stopping:
     """Return the rules of precision."""
-    from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
+    from itembank.sessions.session_spec import CUSTOM
 
     stopping: Stopping = found.get("stopping", Stopping())
     target = found.get("target", OVERALL)
@@ -197,26 +200,15 @@ def _number(text: str) -> float | None:
         return None
 
 
-journal_argument = click.argument("journal", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-WAIT = 60.0
-"""Seconds to wait for another command that has the journal open."""
-wait_option = option(
-    "--wait SECONDS",
-    "How long to wait for another command that has the journal open.",
-    click.FloatRange(min=0.0),
-    default=WAIT,
-)
-
-
-def loaded_bank(bank: Path | None) -> "Bank | None":
+def loaded_bank(bank: Path | None) -> "ib.Bank | None":
     """Load the bank that was named, if one was."""
     return None if bank is None else ib.load_bank(bank)
 
 
-def print_session(journal: Path, bank: "Bank | None", output_format: str) -> None:
+def print_session(journal: Path, bank: "ib.Bank | None", out: Printer) -> None:
     """Print the state of a journal's session, and exit 3 if it ended imprecisely."""
-    from itembank.sessions.journal import read_journal  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
+    from itembank.sessions.journal import read_journal
+    from itembank.sessions.journal_sessions import bank_of_session
 
     known = bank_of_session(journal, bank)
     with warnings_as_notes(), progress("session status") as advance:
@@ -235,15 +227,14 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         "typicality": estimate.scores.rows()[0]["typicality"],
     }
     rows, title = estimate.scores.rows(), ""
-    if output_format == "table":
+    if out.is_table:
         title = _in_a_sentence(session, rows)
         facts, rows = _main_facts(session, facts), without_only_scenario(rows)
     shown = ("model_id", "bank", "costs", "assumed", "n_pending" if session.pending else "", "typicality")
-    print_record(
+    out.record(
         facts,
         "scores",
         rows,
-        output_format,
         "session",
         title=title,
         facts=shown,
@@ -251,12 +242,12 @@ def print_session(journal: Path, bank: "Bank | None", output_format: str) -> Non
         columns=("target", "estimate", "low", "high", "n_items", "n_total"),
     )
     say_notes(estimate.scores.notes)
-    if output_format == "table":
+    if out.is_table:
         note(f"To see this as a page: itembank report {journal} -o session.html")
     exit_if_imprecise(session)
 
 
-def session_facts(session: "AdaptiveSession") -> dict[str, Any]:
+def session_facts(session: "ib.AdaptiveSession") -> dict[str, Any]:
     """Say how far a session is."""
     return {
         "n_items": session.n_items,
@@ -273,9 +264,9 @@ def session_facts(session: "AdaptiveSession") -> dict[str, Any]:
     }
 
 
-def _main_facts(session: "AdaptiveSession", facts: Mapping[str, Any]) -> dict[str, Any]:
+def _main_facts(session: "ib.AdaptiveSession", facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts that a person reads; JSON has all."""
-    from itembank.pages.theme import count  # noqa: PLC0415
+    from itembank.pages.theme import count
 
     words = in_words(facts) | {"costs": list(cost_words(session))}
     assumed = [
@@ -286,7 +277,7 @@ def _main_facts(session: "AdaptiveSession", facts: Mapping[str, Any]) -> dict[st
     return words | {"assumed": assumed}
 
 
-def _in_a_sentence(session: "AdaptiveSession", rows: Sequence[Mapping[str, Any]]) -> str:
+def _in_a_sentence(session: "ib.AdaptiveSession", rows: Sequence[Mapping[str, Any]]) -> str:
     """Say how well the score is known, and why the session stopped."""
     target = session.pool.spec.target
     row = next((row for row in rows if row["target"] == target), rows[-1])
@@ -304,7 +295,7 @@ def points_text(row: Mapping[str, Any]) -> str:
     return f"{value:.1f} points ({low:.1f} to {high:.1f})"
 
 
-def cost_words(session: "AdaptiveSession") -> Iterator[str]:
+def cost_words(session: "ib.AdaptiveSession") -> Iterator[str]:
     """Write what was spent, what is left of the budget, and what the whole benchmark should cost this model.
 
     In the units of the budget, or if there is none in all that were told.
@@ -325,14 +316,14 @@ def amount(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000.0 else f"{value:.3g}"
 
 
-def next_items(session: "AdaptiveSession", n_items: int, *, only_new: bool) -> tuple[tuple[str, ...], bool]:
+def next_items(session: "ib.AdaptiveSession", n_items: int, *, only_new: bool) -> tuple[tuple[str, ...], bool]:
     """Give the items that wait for their answers again, or choose new ones; also say whether they are new."""
     # None is added to those in hand: it would be chosen before they are answered, which no whole batch is.
     pending = () if only_new else session.pending[:n_items]
     return pending or session.ask(n_items), not pending
 
 
-def item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool) -> list[dict[str, Any]]:
+def item_rows(session: "ib.AdaptiveSession", items: Sequence[str], *, is_new: bool) -> list[dict[str, Any]]:
     """Return what a harness needs to find each item."""
     table = session.pool.item_table
     known = table.filter(table["item_id"].is_in(list(items))).select("item_id", "scenario", "subscenario")
@@ -340,7 +331,7 @@ def item_rows(session: "AdaptiveSession", items: Sequence[str], *, is_new: bool)
     return [{**places[item], "is_new": is_new} for item in items]
 
 
-def exit_if_imprecise(session: "AdaptiveSession") -> None:
+def exit_if_imprecise(session: "ib.AdaptiveSession") -> None:
     """Exit 3 if a session has ended, nothing pending, without the precision that was asked for."""
     is_over = session.reason_stopped is not None and not session.pending
     if is_over and session.pool.spec.stopping.has_rules and not session.is_precise:

@@ -8,32 +8,32 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
-from itembank.cli.command import Command, Decorator, gathered, headed
-from itembank.cli.options import COUNT, OTHER_FOLDER, bank_option, format_option, option
-from itembank.cli.render import note, progress, versioned, warnings_as_notes
+from itembank.checks import check_whole
+from itembank.cli import options
+from itembank.cli.render import note, versioned, working
 from itembank.cli.session_options import (
     WAIT,
+    Journal,
+    NewUnits,
     cost_words,
     exit_if_imprecise,
     item_rows,
-    journal_argument,
     loaded_bank,
     next_items,
     points_text,
     print_session,
     session_facts,
 )
-from itembank.errors import visible, warned_once
+from itembank.cli.signatures import Choices, option, verb
+from itembank.errors import DataError, ItembankError, shown, visible, warned_once
 
 if TYPE_CHECKING:
     from itembank.sessions.answers import Answer
-    from itembank.sessions.session import AdaptiveSession
 
 _PROGRAM = (
     "The program to run for each item, and its arguments; columns of the item table in braces are replaced: "
@@ -41,44 +41,41 @@ _PROGRAM = (
 )
 
 
-def command_options(program: str = _PROGRAM, *, is_required: bool) -> Decorator:
-    """Make the options that say how a command runs an item; the command gets one mapping, `how`."""
-    return gathered(
-        "how",
-        headed(
-            "The command",
-            option("--command COMMAND", program, required=is_required),
-            option("--shell uses_shell", "Let a shell read the command: pipes, variables.", bool),
-            option("--pattern REGEX", "The answer is the last number that REGEX finds."),
-            option("--exit-code uses_exit_status", "Exit code 0 is right, 1 wrong.", bool),
-            option("--timeout SECONDS", "For each item.", float, default=600.0),
-            option("--logs DIR", "Keep what the programs print, one file an item.", OTHER_FOLDER),
-        ),
-    )
+def command_options(program: str = _PROGRAM, *, is_required: bool) -> Choices:
+    """Make the options that say how a command runs an item."""
+    return {
+        "The command": {
+            "command": option(program, metavar="COMMAND", required=is_required),
+            "uses_shell": option("Let a shell read the command: pipes, variables.", "--shell", type=bool),
+            "pattern": option("The answer is the last number that REGEX finds.", metavar="REGEX"),
+            "uses_exit_status": option("Exit code 0 is right, 1 wrong.", "--exit-code", type=bool),
+            "timeout": option("For each item.", metavar="SECONDS", type=float, default=600.0),
+            "logs": option("Keep what the programs print, one file an item.", metavar="DIR", type=options.OTHER_FOLDER),
+        }
+    }
 
 
-running_options = gathered(
-    "running",
-    option("--jobs n_jobs", "Items run side by side.", COUNT, default=1),
-    option(
-        "--retries N",
+RUNNING: Choices = {
+    "n_jobs": option("Items run side by side.", "--jobs", type=options.COUNT, default=1),
+    "retries": option(
         "How often an item that failed may be asked again before it is skipped.",
-        click.IntRange(min=0),
+        metavar="N",
+        type=click.IntRange(min=0),
         default=2,
     ),
-    option("--max-failures N", "Stop after this many failures in a row.", COUNT, default=10),
-    option("--new-units", "Accept costs in units that are neither usual nor in the bank.", bool),
-)
+    "max_failures": option("Stop after this many failures in a row.", metavar="N", type=options.COUNT, default=10),
+    "new_units": NewUnits,
+}
 
 
-@click.command("run", cls=Command)
-@journal_argument
-@command_options(is_required=True)
-@running_options
-@bank_option
-@format_option
+@verb("run")
 def run(
-    *, journal: Path, how: Mapping[str, Any], running: Mapping[str, Any], bank: Path | None, output_format: str
+    *,
+    journal: Journal,
+    how: Annotated[Choices, command_options(is_required=True)],
+    running: Annotated[Choices, RUNNING],
+    bank: options.BankOfJournal,
+    out: options.Out,
 ) -> None:
     """Run the items of a session by a command, one process an item, until the session is over.
 
@@ -88,22 +85,20 @@ def run(
     command whenever you like and run it again: no item that was answered runs twice. At the end it prints what itembank
     session status prints, with the same exit codes.
 
-    \b
       itembank session run run.jsonl --command 'python agent.py {item_id}' --jobs 4 --timeout 600
       itembank session run run.jsonl --command './solve {item_id}' --exit-code --logs logs
       itembank session run run.jsonl --command './solve {item_id} | tail -n 1' --shell --pattern 'score: (.*)'
 
     Ctrl-C asks the programs to end and waits three seconds for them; a second Ctrl-C kills them.
-    """  # noqa: D301
-    from itembank.harnesses.commands import CommandItems, CommandSpec  # noqa: PLC0415
-    from itembank.sessions.journal_sessions import bank_of_session  # noqa: PLC0415
+    """
+    from itembank.harnesses.commands import CommandItems, CommandSpec
+    from itembank.sessions.journal_sessions import bank_of_session
 
     spec = CommandSpec(**how)
     loaded = bank_of_session(journal, bank)
     items = CommandItems(spec, loaded.responses.items)
     with (
-        warnings_as_notes(),
-        progress("session run") as advance,
+        working("session run") as advance,
         ib.open_session(journal, loaded, wait=WAIT, progress=advance) as session,
         ends_like_ctrl_c(),
     ):
@@ -113,12 +108,12 @@ def run(
         except KeyboardInterrupt:
             note(f"Stopped with {session.n_items} answers, all kept. The same command continues from here.")
             raise
-    print_session(journal, loaded, output_format)
+    print_session(journal, loaded, out)
 
 
-def _say_how_far(session: "AdaptiveSession", answer: "Answer") -> None:
+def _say_how_far(session: "ib.AdaptiveSession", answer: "Answer") -> None:
     """Say on standard error, after an answer, how well the score is known and what it has cost."""
-    from itembank.sessions.session_spec import CUSTOM  # noqa: PLC0415
+    from itembank.sessions.session_spec import CUSTOM
 
     if answer.failed:
         note_failure(answer)
@@ -156,18 +151,14 @@ MOST_DEPTH = 100
 """Lists and objects within each other in a request; many more could not be written into a reply."""
 
 
-@click.command("serve", cls=Command)
-@journal_argument
-@option("--new-units", "Accept costs in units that are neither usual nor in the bank.", bool)
-@bank_option
-def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
+@verb("serve")
+def serve(*, journal: Journal, new_units: NewUnits, bank: options.BankOfJournal) -> None:
     """Answer requests for items and scores on standard input, one JSON object a line.
 
     A harness in any language starts this once and keeps it open: a step takes milliseconds, while each itembank session
     ask loads the bank again. Each request gets one line on standard output. An answer is safe on the disk when its
     reply comes. Requests:
 
-    \b
       {"request": "ask"}
       {"request": "ask", "n": 4, "only_new": true}
       {"request": "tell", "answers": [{"item_id": "q1", "response": 1}]}
@@ -177,12 +168,11 @@ def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
     error, which says what was wrong, and then nothing was told. The id of a request comes back with the reply. The end
     of standard input ends the command, with exit code 3 if a precision was asked for and not reached.
 
-    \b
       itembank session serve run.jsonl
       my-harness | itembank session serve run.jsonl > replies.jsonl
-    """  # noqa: D301
+    """
     with ExitStack() as held:
-        with warnings_as_notes(), progress("session serve") as report:
+        with working("session serve") as report:
             session = held.enter_context(ib.open_session(journal, loaded_bank(bank), wait=WAIT, progress=report))
         note('Ready for one JSON object a line, such as {"request": "ask"}.')
         for reply in replies(session, sys.stdin.buffer, new_units=new_units):
@@ -191,10 +181,8 @@ def serve(*, journal: Path, new_units: bool, bank: Path | None) -> None:
         exit_if_imprecise(session)
 
 
-def replies(session: "AdaptiveSession", lines: Iterable[bytes], *, new_units: bool) -> Iterator[dict[str, Any]]:
+def replies(session: "ib.AdaptiveSession", lines: Iterable[bytes], *, new_units: bool) -> Iterator[dict[str, Any]]:
     """Answer requests one after the other; empty lines mean nothing."""
-    from itembank.errors import ItembankError  # noqa: PLC0415
-
     for line in lines:
         if not line.strip():
             continue
@@ -213,8 +201,6 @@ def replies(session: "AdaptiveSession", lines: Iterable[bytes], *, new_units: bo
 
 def _parsed(line: bytes) -> Mapping[str, Any]:
     """Read a request."""
-    from itembank.errors import DataError, shown  # noqa: PLC0415
-
     try:
         request = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -231,8 +217,6 @@ def _parsed(line: bytes) -> Mapping[str, Any]:
 
 def _check_depth(request: Mapping[str, Any]) -> None:
     """Refuse what is nested so deeply that a reply could not hold it, before anything is done."""
-    from itembank.errors import DataError  # noqa: PLC0415
-
     level: list[Any] = [request]
     for _ in range(MOST_DEPTH):
         inner = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
@@ -242,11 +226,9 @@ def _check_depth(request: Mapping[str, Any]) -> None:
     raise DataError(f"a request must have at most {MOST_DEPTH} lists or objects within each other, got more.")
 
 
-def _found(session: "AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:
+def _found(session: "ib.AdaptiveSession", request: Mapping[str, Any], *, new_units: bool) -> dict[str, Any]:
     """Do what a request says: choose items, or give those again that wait for their answers; tell; or estimate."""
-    from itembank.checks import check_whole  # noqa: PLC0415
-    from itembank.errors import DataError  # noqa: PLC0415
-    from itembank.sessions.answers import parse_answers, tell_all  # noqa: PLC0415
+    from itembank.sessions.answers import parse_answers, tell_all
 
     if request["request"] == "ask":
         n, only_new = request.get("n", 1), request.get("only_new", False)

@@ -15,11 +15,10 @@ from itembank_scaling.cli.scaling_transfer import transfer_command
 def scaling_command() -> None:
     """Forecast scores with more training compute, or with more samples of each item.
 
-    \b
-      itembank scaling pretrain responses.parquet --target-flops 1e21
-      itembank scaling test-time samples.parquet --k 1,10,100,1000
-      itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge
-    """  # noqa: D301
+    itembank scaling pretrain responses.parquet --target-flops 1e21
+    itembank scaling test-time samples.parquet --k 1,10,100,1000
+    itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge
+    """
 
 
 scaling_command.add_command(pretrain_command)

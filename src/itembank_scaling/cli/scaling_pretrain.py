@@ -2,37 +2,24 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
 import itembank_scaling
-from itembank.cli.command import Command, gathered, headed
-from itembank.cli.options import (
-    FILE,
-    figure_option,
-    file_choices,
-    format_option,
-    level_option,
-    option,
-    refuse_unused,
-    report_option,
-    report_result,
-    seed_option,
-    spec_file_option,
-    typed,
-    write_figure,
-)
-from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank_scaling.cli.scaling_options import bank_option, read_responses_or_builtin, responses_or_builtin
+from itembank.cli import options
+from itembank.cli.options import file_choices, refuse_unused, report_result, typed, write_figure
+from itembank.cli.render import TABLE, Printer, note, print_object, working
+from itembank.cli.signatures import Choices, option, verb
+from itembank.errors import shown
+from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.pretraining.law_specs import DEFAULT_LAWS, LAWS, PretrainingSettings
 
 if TYPE_CHECKING:
     import polars as pl
 
     from itembank.pages.blocks import Chart
-    from itembank.responses.responses import ResponseMatrix
     from itembank_scaling.pretraining.law_results import PretrainingLaw
 
 AUTO = "auto"
@@ -46,58 +33,46 @@ LEAST = {
 """Columns of each table that give way in a narrow terminal, the least needed first."""
 PARTS = ("summary", "all", "forecasts", "comparison", "decisions", "held-out", "curves")
 
-_LAWS = headed(
-    "Laws",
-    option(
-        "--law laws",
+_LAWS: Choices = {
+    "laws": option(
         "auto: fit irsl, two-step, sigmoid and trend, and show irsl unless another was clearly better on the held-out "
         "sizes. Of laws that are named the first is shown. Repeatable.",
-        (AUTO, *LAWS.builtin_names),
-        many=True,
+        "--law",
+        type=(AUTO, *LAWS.builtin_names),
+        multiple=True,
         default=(AUTO,),
     ),
-    option("-n --n-items N", "Use only N items of each scenario.", PretrainingSettings),
-    level_option,
-)
+    "n_items": option("Use only N items of each scenario.", "-n", "--n-items", metavar="N", of=PretrainingSettings),
+    "level": options.Level,
+}
 
 
-@click.command("pretrain", cls=Command)
-@responses_or_builtin
-@option("--target-flops", "Training compute to forecast for.  [default: 10 x the largest]", float)
-@bank_option
-@option("--loss", "For two-step: table of model_id, item_id and loss or bits_per_byte.", FILE)
-@option("--recipe-column", "Column of the model table that names recipes.  [default: recipe, mixture, family]")
-@option("--drop-unknown", "Leave out models of unknown compute.", bool)
-@option("--show", "One law and the comparison of laws, all laws, or one table.", PARTS, default="summary")
-@spec_file_option("PretrainingSettings", "n_checked, calibration_recipes, and the choices of each law")
-@gathered("choices", _LAWS)
-@headed(
-    "Figure",
-    figure_option(),
-    option("--kind", "What to draw.", KINDS, default="scores"),
-    option("--recipe", "Recipe in colour.  [default: the best, or the first]"),
-)
-@report_option
-@seed_option
-@format_option
+@verb("pretrain")
 def pretrain_command(
     *,
-    responses: tuple[Path, ...],
-    builtin: str | None,
-    target_flops: float | None,
-    bank: Path | None,
-    loss: Path | None,
-    recipe_column: str | None,
-    drop_unknown: bool,
-    spec_file: Path | None,
-    choices: dict[str, Any],
-    show: str,
-    figure: Path | None,
-    kind: str,
-    recipe: str | None,
-    report: Path | None,
-    seed: int,
-    output_format: str,
+    responses: Responses,
+    builtin: Builtin,
+    target_flops: Annotated[float | None, "Training compute to forecast for.  [default: 10 x the largest]"],
+    bank: Bank,
+    loss: Annotated[
+        Path | None, option("For two-step: table of model_id, item_id and loss or bits_per_byte.", type=options.FILE)
+    ],
+    recipe_column: Annotated[
+        str | None, "Column of the model table that names recipes.  [default: recipe, mixture, family]"
+    ],
+    drop_unknown: Annotated[bool, "Leave out models of unknown compute."],
+    show: Annotated[str, option("One law and the comparison of laws, all laws, or one table.", type=PARTS)] = "summary",
+    spec_file: Annotated[
+        Path | None,
+        options.spec_file("PretrainingSettings", "n_checked, calibration_recipes, and the choices of each law"),
+    ],
+    choices: Annotated[Choices, {"Laws": _LAWS}],
+    figure: Annotated[Path | None, options.figure(heading="Figure")],
+    kind: Annotated[str, option("What to draw.", type=KINDS, heading="Figure")] = "scores",
+    recipe: Annotated[str | None, option("Recipe in colour.  [default: the best, or the first]", heading="Figure")],
+    report: options.Report,
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Forecast the scores of a training run that is too large to try, from smaller ones of the same recipe.
 
@@ -106,7 +81,6 @@ def pretrain_command(
     recipe; is_final). The item response law (irsl) and three others are fitted, and the largest sizes are held out to
     measure the error of each.
 
-    \b
       itembank scaling pretrain --builtin bytelms --target-flops 1e14
       itembank scaling pretrain responses.parquet --target-flops 1e21 --report forecast.html
       itembank scaling pretrain responses.parquet --bank bank -n 50
@@ -114,19 +88,16 @@ def pretrain_command(
 
     with published.toml, for example the law as it was published:
 
-    \b
       fewest_sizes = 4
       [[laws]]
       name = "irsl"
       pooling = "none"
       shape = "line"
       gap = "none"
-    """  # noqa: D301
-    from itembank.errors import shown  # noqa: PLC0415
-
+    """
     settings, is_auto = _settings(choices, spec_file)
     refuse_unused(
-        *((name, figure is not None, "--figure FILE") for name in ("kind", "recipe")),
+        (("kind", "recipe"), figure is not None, "--figure FILE"),
         ("recipe", kind != "decisions", "--kind scores, laws or abilities"),
         ("loss", "two-step" in settings.names, "--law two-step"),
         ("bank", "irsl" in settings.names, "--law irsl"),
@@ -142,7 +113,7 @@ def pretrain_command(
         raise click.UsageError(
             f"--show {show} needs sizes that are held out: leave n_checked = 0 out of the file of --spec."
         )
-    with warnings_as_notes():
+    with working("pretrain") as said:
         matrix = read_responses_or_builtin(responses, builtin, prefers="probability")
         if matrix.models.width == 1:
             raise click.UsageError(
@@ -156,28 +127,25 @@ def pretrain_command(
                 f"--recipe must be one of {shown(list(dict.fromkeys(compute.recipes)))}, got {recipe!r}."
             )
         matrix = matrix.take(models=matrix.model_indices(compute.model_ids))
-        with progress("pretrain") as said:
-            law = itembank_scaling.pretraining_law(
-                matrix,
-                compute,
-                target_flops=target_flops,
-                bank=None if bank is None else ib.load_bank(bank),
-                loss=_losses(loss, matrix, builtin),
-                settings=settings,
-                rng=seed,
-                progress=said,
-            )
+        law = itembank_scaling.pretraining_law(
+            matrix,
+            compute,
+            target_flops=target_flops,
+            bank=None if bank is None else ib.load_bank(bank),
+            loss=_losses(loss, matrix, builtin),
+            settings=settings,
+            rng=seed,
+            progress=said,
+        )
         shown_law = law.best if is_auto else law.names[0]
         if figure is not None:
             write_figure(_chart(law, kind, shown_law, recipe or ""), figure)
     for text in (law.message, f"{law.best_reason} {law.trust(shown_law)}".lstrip()):
         if text:
             note(f"Note: {text}")
-    _print(law, shown_law, show, output_format)
+    _print(law, shown_law, show, out)
     name = "" if is_auto else shown_law
-    report_result(
-        *(report, output_format), lambda typed: itembank_scaling.pretraining_page(law, name=name, command=typed)
-    )
+    report_result(*(report, out), lambda typed: itembank_scaling.pretraining_page(law, name=name, command=typed))
 
 
 def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[PretrainingSettings, bool]:
@@ -195,7 +163,7 @@ def _settings(choices: Mapping[str, Any], spec_file: Path | None) -> tuple[Pretr
     return PretrainingSettings(**{**found, **given, "laws": laws}), is_auto
 
 
-def _losses(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) -> Any:
+def _losses(path: Path | None, matrix: "ib.ResponseMatrix", builtin: str | None) -> Any:
     """Read the losses, or take those of the built-in models."""
     if path is not None:
         return itembank_scaling.read_losses(path, matrix)
@@ -204,7 +172,7 @@ def _losses(path: Path | None, matrix: "ResponseMatrix", builtin: str | None) ->
 
 def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Chart":
     """Draw what was asked for."""
-    from itembank_scaling.pages import pretraining_charts as charts  # noqa: PLC0415
+    from itembank_scaling.pages import pretraining_charts as charts
 
     if kind == "laws":
         return charts.laws_chart(law, recipe)
@@ -217,12 +185,12 @@ def _chart(law: "PretrainingLaw", kind: str, shown_law: str, recipe: str) -> "Ch
 
 def _decisions(law: "PretrainingLaw") -> "pl.DataFrame":
     """Decisions of the check on sizes held out; none without it."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     return pl.DataFrame() if law.held_out is None else law.held_out.beside_by_hand.decisions()
 
 
-def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str) -> None:
+def _print(law: "PretrainingLaw", shown_law: str, show: str, out: Printer) -> None:
     """Print everything as one JSON object, or one table."""
     parts = {
         "forecasts": law.rows(),
@@ -231,10 +199,10 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
         "held-out": [] if law.held_out is None else law.held_out.beside_by_hand.rows(),
     }
     if show == "curves":
-        print_rows(law.curve_rows(), output_format, "pretrain-curves", title="Scores in points, by training compute")
-    elif output_format == "json":
+        out.rows(law.curve_rows(), "pretrain-curves", title="Scores in points, by training compute")
+    elif out.is_json:
         print_object({**law.to_dict(), **parts}, "pretrain")
-    elif show in {"summary", "all"} and output_format == "table":
+    elif show in {"summary", "all"} and out.is_table:
         _print_tables(law, shown_law, parts["comparison"], is_summary=show == "summary")
     else:
         name = "forecasts" if show in {"summary", "all"} else show
@@ -243,12 +211,12 @@ def _print(law: "PretrainingLaw", shown_law: str, show: str, output_format: str)
             note(f"Forecasts by {shown_law}; by all laws: --show all.")
         if not parts[name]:
             note(f"Note: there are no {name}: no recipe has enough sizes to hold one out.")
-        print_rows(parts[name], output_format, "pretrain", title=name.capitalize(), least=LEAST[name])
+        out.rows(parts[name], "pretrain", title=name.capitalize(), least=LEAST[name])
 
 
 def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[str, Any]], *, is_summary: bool) -> None:
     """Print the forecasts of one law or of all, as far as a terminal has room for them, and the errors of laws."""
-    from itembank_scaling.pretraining.law_results import times_words  # noqa: PLC0415
+    from itembank_scaling.pretraining.law_results import times_words
 
     rows = []
     has_notes = any(row["note"] for row in law.rows())
@@ -260,10 +228,10 @@ def _print_tables(law: "PretrainingLaw", shown_law: str, comparison: list[dict[s
     if is_summary:
         rows = _of_law(rows, shown_law)
     title = f"Scores, in points, at {law.target_flops:.3g} FLOP"
-    print_rows(rows, "table", "pretrain", title=title, least=("n_sizes", "beyond"))
+    TABLE.rows(rows, "pretrain", title=title, least=("n_sizes", "beyond"))
     if comparison:
         title = "Forecasts of the largest sizes, held out; scores in points"
-        print_rows(comparison, "table", "pretrain", title=title, least=LEAST["comparison"])
+        TABLE.rows(comparison, "pretrain", title=title, least=LEAST["comparison"])
     if is_summary and others:
         *most, last = others
         note(f"Forecasts of {', '.join(most)}{' and ' if most else ''}{last}: --show all.")

@@ -2,41 +2,21 @@
 
 import math
 from dataclasses import fields, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
 import itembank_scaling
 from itembank.calibration.calibration_specs import Variational
-from itembank.cli.command import Command, gathered
+from itembank.cli import options
 from itembank.cli.new_results import note_known_models
-from itembank.cli.options import (
-    WholeNumbers,
-    figure_option,
-    file_choices,
-    format_option,
-    level_option,
-    option,
-    refuse_unused,
-    report_option,
-    report_result,
-    seed_option,
-    spec_file_option,
-    typed,
-    write_figure,
-)
-from itembank.cli.render import note, print_object, print_rows, progress, warnings_as_notes
-from itembank_scaling.cli.scaling_options import (
-    CALIBRATED_HERE,
-    bank_option,
-    item_model_option,
-    model_option,
-    read_responses_or_builtin,
-    responses_or_builtin,
-)
+from itembank.cli.options import file_choices, refuse_unused, report_result, typed, write_figure
+from itembank.cli.render import Printer, note, print_object, working
+from itembank.cli.signatures import Choices, WholeNumbers, option, verb
+from itembank_scaling.cli.scaling_options import Bank, Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.pass_at_k.specs import METHODS, NEED_ITEM_MODEL, PassAtKSpec
+from itembank_scaling.pretraining.law_specs import ItemResponseLaw
 
 if TYPE_CHECKING:
     from itembank_scaling.pass_at_k.results import PassAtKLaw
@@ -45,38 +25,35 @@ LEAST_METHODS = ("jeffreys", "beta-binomial", "irsl-plug-in", "plug-in", "unbias
 """Those whose columns give way in a narrow terminal, the least needed first."""
 PARTS = ("curves", "errors", "tail")
 
-_OPTIONS = (
-    bank_option,
-    item_model_option,
-    model_option,
-    option(
-        "--k", "Numbers of samples, which may be more than there are.  [default: 1, 2, 5, ... 10000]", WholeNumbers()
+_OPTIONS: Choices = {
+    "bank": Bank,
+    "item_model": option("Without a bank: the item model.", of=ItemResponseLaw),
+    "models": option("Report this model only. Repeatable.", "--model", metavar="MODEL_ID", multiple=True),
+    "k": option(
+        "Numbers of samples, which may be more than there are.  [default: 1, 2, 5, ... 10000]", type=WholeNumbers()
     ),
-    option("--method methods", "Repeatable.  [default: all]", tuple(METHODS), many=True),
-    option("--budget N", "Use only N samples of each item, drawn at random, and compare with all.", PassAtKSpec),
-    level_option,
-    spec_file_option("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
-)
+    "methods": option("Repeatable.  [default: all]", "--method", type=tuple(METHODS), multiple=True),
+    "budget": option(
+        "Use only N samples of each item, drawn at random, and compare with all.", metavar="N", of=PassAtKSpec
+    ),
+    "level": options.Level,
+    "spec_file": options.spec_file("PassAtKSpec", "minimum_pass_rate, include_unsampled or interval"),
+}
 
 
-@click.command("test-time", cls=Command)
-@responses_or_builtin
-@gathered("choices", *_OPTIONS)
-@option("--show", "Which table: errors with --budget.  [default: curves; JSON has all]", PARTS)
-@figure_option()
-@report_option
-@seed_option
-@format_option
+@verb("test-time")
 def test_time_command(
     *,
-    responses: tuple[Path, ...],
-    builtin: str | None,
-    choices: dict[str, Any],
-    show: str | None,
-    figure: Path | None,
-    report: Path | None,
-    seed: int,
-    output_format: str,
+    responses: Responses,
+    builtin: Builtin,
+    choices: Annotated[Choices, _OPTIONS],
+    show: Annotated[
+        str | None, option("Which table: errors with --budget.  [default: curves; JSON has all]", type=PARTS)
+    ],
+    figure: options.Figure,
+    report: options.Report,
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Forecast pass@k, how often at least one of k samples is right, for any k from few samples.
 
@@ -85,14 +62,13 @@ def test_time_command(
     solved in 50 samples does not count as impossible if similar models solve it now and then. It gives intervals, and
     forecasts beyond the samples.
 
-    \b
       itembank scaling test-time samples.parquet --k 1,10,100,1000 --report pass-at-k.html
       itembank scaling test-time samples.parquet --budget 50 --show errors
       itembank scaling test-time new-model.csv --bank bank --show tail
-    """  # noqa: D301
+    """
     methods = set(choices["methods"] or METHODS)
     refuse_unused(
-        ("item_model", choices["bank"] is None, CALIBRATED_HERE),
+        ("item_model", choices["bank"] is None, "items that are calibrated here, not with --bank"),
         ("item_model", not methods.isdisjoint(NEED_ITEM_MODEL), "--method irsl or --method irsl-plug-in"),
         ("level", "irsl" in methods, "--method irsl"),
     )
@@ -102,45 +78,43 @@ def test_time_command(
     given = {name: value for name, value in typed(choices).items() if name in names}
     item_model = Variational(item_model=choices["item_model"], family="beta-binomial")
     spec = PassAtKSpec(**{**file_choices(choices["spec_file"], PassAtKSpec), **given, "item_model": item_model})
-    with warnings_as_notes():
+    with working("test-time") as said:
         matrix = read_responses_or_builtin(responses, builtin)
         bank = None if choices["bank"] is None else ib.load_bank(choices["bank"])
         if bank is not None:
             note_known_models(bank, matrix.model_ids)
         models = choices["models"] or None
-        with progress("test-time") as said:
-            law = itembank_scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
+        law = itembank_scaling.pass_at_k_law(matrix, spec, bank=bank, models=models, rng=seed, progress=said)
         if figure is not None:
-            from itembank_scaling.pages.pass_at_k_page import pass_at_k_chart  # noqa: PLC0415
+            from itembank_scaling.pages.pass_at_k_page import pass_at_k_chart
 
             write_figure(pass_at_k_chart(law), figure)
     for text in law.notes:
         note(f"Note: {text}.")
-    _print(law, show or "curves", output_format, are_asked=bool(choices["methods"]))
-    report_result(report, output_format, lambda typed: replace(ib.show(law), command=typed))
+    _print(law, show or "curves", out, are_asked=bool(choices["methods"]))
+    report_result(report, out, lambda typed: replace(ib.show(law), command=typed))
 
 
-def _print(law: "PassAtKLaw", show: str, output_format: str, *, are_asked: bool) -> None:
+def _print(law: "PassAtKLaw", show: str, out: Printer, *, are_asked: bool) -> None:
     """Print everything as one JSON object, or one table."""
     errors = law.errors() + (law.errors(kept=True) if law.minimum_pass_rate else [])
-    if output_format == "json":
+    if out.is_json:
         print_object({**law.to_dict(), "curves": law.rows(), "errors": errors, "tail": law.tail()}, "test-time")
         return
     if show == "curves":
-        is_table = output_format == "table"
+        is_table = out.is_table
         rows = _wide(law) if is_table else law.rows()
         least = () if are_asked else LEAST_METHODS
-        print_rows(rows, output_format, "test-time", title="pass@k, in points", least=least)
+        out.rows(rows, "test-time", title="pass@k, in points", least=least)
     elif show == "errors":
-        print_rows(
+        out.rows(
             errors,
-            output_format,
             "test-time",
             title=f"Errors of pass@k, in points, from {law.budget} samples an item",
             least=("share_known", "error_of_negative_log"),
         )
     else:
-        print_rows(law.tail(), output_format, "test-time", title=f"Items that fail most often at k = {law.k[-1]:g}")
+        out.rows(law.tail(), "test-time", title=f"Items that fail most often at k = {law.k[-1]:g}")
 
 
 def _wide(law: "PassAtKLaw") -> list[dict[str, Any]]:

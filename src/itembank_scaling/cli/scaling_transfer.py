@@ -2,34 +2,22 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank as ib
 import itembank_scaling
 from itembank.calibration.calibration_specs import METHODS as CALIBRATIONS
-from itembank.cli.command import Command, gathered
-from itembank.cli.options import (
-    BankPath,
-    WholeNumbers,
-    figure_option,
-    file_choices,
-    format_option,
-    level_option,
-    option,
-    refuse_unused,
-    seed_option,
-    spec_file_option,
-    typed,
-    write_figure,
-)
-from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
-from itembank_scaling.cli.scaling_options import read_responses_or_builtin, responses_or_builtin
+from itembank.cli import options
+from itembank.cli.options import file_choices, refuse_unused, typed, write_figure
+from itembank.cli.render import Printer, print_object, progress, warnings_as_notes
+from itembank.cli.signatures import Choices, WholeNumbers, option, verb
+from itembank.errors import DataError, DataWarning, shown, warn
+from itembank_scaling.cli.scaling_options import Builtin, Responses, read_responses_or_builtin
 from itembank_scaling.transfers.transfer_specs import METHODS, TransferSpec
 
 if TYPE_CHECKING:
-    from itembank.responses.responses import ResponseMatrix
     from itembank_scaling.compute import TrainingCompute
     from itembank_scaling.transfers.transfers import Transfer
 
@@ -42,72 +30,69 @@ LEAST = {
 }
 """Columns of each table that give way in a narrow terminal, the least needed first."""
 
-_group_option = option(
-    "--clusters COLUMN group",
-    "Column of the model table: its models are relatives (recipe, family, run) and stay together.",
-)
-_SPEC = (
-    option(
-        "--method methods",
+_SPEC: Choices = {
+    "methods": option(
         "The first predicts, others are shown beside it. Repeatable.",
-        TransferSpec,
+        "--method",
+        of=TransferSpec,
         type=click.Choice(METHODS.builtin_names),
         show_default=True,
     ),
-    option(
-        "--k",
+    "k": option(
         "1 is the score; more are pass@k of counts.",
-        TransferSpec,
+        of=TransferSpec,
         type=WholeNumbers(),
-        multiple=False,
         default="1",
         show_default=True,
     ),
-    level_option,
-)
+    "level": options.Level,
+}
 
 
-@click.command("transfer", cls=Command)
-@responses_or_builtin
-@option("--source SCENARIO", "Scenario whose ability predicts.  [default: the easy items of every scenario]")
-@option("--target SCENARIO", "What is predicted.  [default: the source's hard items]")
-@option(
-    "--bank",
-    "Bank of past models that calibrate; RESPONSES are of new models.  [default: cross-validate RESPONSES]",
-    BankPath(),
-)
-@option(
-    "--calibration-model MODEL_ID calibration_models",
-    "Calibrate on these models, predict all others. Repeatable.",
-    many=True,
-)
-@_group_option
-@spec_file_option("TransferSpec", "easy_fraction, n_folds, warn_below or is_forced")
-@gathered("choices", *_SPEC)
-@option(
-    "--show",
-    "Which table; JSON has both of the first. validity: correlations of all scenarios' abilities, without a transfer.",
-    ["methods", "models", "validity"],
-    default="methods",
-)
-@figure_option()
-@seed_option
-@format_option
+@verb("transfer")
 def transfer_command(
     *,
-    responses: tuple[Path, ...],
-    builtin: str | None,
-    source: str | None,
-    target: str | None,
-    bank: Path | None,
-    calibration_models: tuple[str, ...],
-    group: str | None,
-    spec_file: Path | None,
-    choices: dict[str, Any],
-    show: str,
-    figure: Path | None,
-    seed: int,
-    output_format: str,
+    responses: Responses,
+    builtin: Builtin,
+    source: Annotated[
+        str | None,
+        option("Scenario whose ability predicts.  [default: the easy items of every scenario]", metavar="SCENARIO"),
+    ],
+    target: Annotated[str | None, option("What is predicted.  [default: the source's hard items]", metavar="SCENARIO")],
+    bank: Annotated[
+        Path | None,
+        option(
+            "Bank of past models that calibrate; RESPONSES are of new models.  [default: cross-validate RESPONSES]",
+            type=options.BankPath(),
+        ),
+    ],
+    calibration_models: Annotated[
+        tuple[str, ...],
+        option("Calibrate on these models, predict all others. Repeatable.", "--calibration-model", metavar="MODEL_ID"),
+    ],
+    group: Annotated[
+        str | None,
+        option(
+            "Column of the model table: its models are relatives (recipe, family, run) and stay together.",
+            "--clusters",
+            metavar="COLUMN",
+        ),
+    ],
+    spec_file: Annotated[
+        Path | None, options.spec_file("TransferSpec", "easy_fraction, n_folds, warn_below or is_forced")
+    ],
+    choices: Annotated[Choices, _SPEC],
+    show: Annotated[
+        str,
+        option(
+            "Which table; JSON has both of the first. validity: correlations of all scenarios' abilities, without a "
+            "transfer.",
+            type=("methods", "models", "validity"),
+        ),
+    ] = "methods",
+    figure: options.Figure,
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Predict scores, or pass@k, on some items from the ability that others give.
 
@@ -119,58 +104,53 @@ def transfer_command(
     with --clusters by resampling whole groups. Disattenuated correlations are corrected for the errors of the
     abilities; the correlation beyond compute is what remains when compute is taken into account.
 
-    \b
       itembank scaling transfer responses.parquet --figure easy-to-hard.png
       itembank scaling transfer responses.parquet --source arc_easy --target arc_challenge --clusters recipe
       itembank scaling transfer samples.parquet --source gsm8k --k 1,10,100 --clusters family
       itembank scaling transfer responses.parquet --show validity --figure validity.png
       itembank scaling transfer responses.parquet --show validity --source a --target b --figure f.png
-    """  # noqa: D301
+    """
     if target is not None and source is None:
         raise click.UsageError("--target needs --source.")
     if bank is not None and calibration_models:
         raise click.UsageError("Give either --bank or --calibration-model.")
     is_transfer, has_pair = show != "validity", figure is not None and source is not None and target is not None
     refuse_unused(
-        *(
-            (name, is_transfer, "a transfer, not with --show validity")
-            for name in ("bank", "calibration_models", "spec_file", "methods", "k")
+        (
+            ("bank", "calibration_models", "spec_file", "methods", "k"),
+            is_transfer,
+            "a transfer, not with --show validity",
         ),
-        *(
-            (name, is_transfer or has_pair, "--show validity with a --figure of --source and --target")
-            for name in ("source", "target")
-        ),
+        (("source", "target"), is_transfer or has_pair, "--show validity with a --figure of --source and --target"),
     )
-    options: dict[str, Any] = {"rng": seed}
+    how: dict[str, Any] = {"rng": seed}
     with warnings_as_notes():
         matrix = read_responses_or_builtin(responses, builtin)
-        options |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
+        how |= {"groups": _groups(matrix, group), "compute": _compute(matrix)}
         if not is_transfer:
-            options["interval"] = itembank_scaling.CorrelationInterval(level=choices["level"])
+            how["interval"] = itembank_scaling.CorrelationInterval(level=choices["level"])
             pair = (source, target) if source is not None and target is not None else None
-            _show_validity(matrix, pair, options, figure, output_format)
+            _show_validity(matrix, pair, how, figure, out)
             return
         in_file = file_choices(spec_file, TransferSpec, {"item_model": (CALIBRATIONS, "name")})
-        options |= {
+        how |= {
             "spec": TransferSpec(**{**in_file, **typed(choices)}),
             "calibration": (calibration_models or None if bank is None else ib.load_bank(bank)),
         }
         with progress("transfer") as said:
-            found = _transfers(matrix, source, target, {**options, "progress": said})
+            found = _transfers(matrix, source, target, {**how, "progress": said})
         if figure is not None:
-            from itembank_scaling.pages.transfer_charts import agreement_chart, transfer_curves_chart  # noqa: PLC0415
+            from itembank_scaling.pages.transfer_charts import agreement_chart, transfer_curves_chart
 
             draw = transfer_curves_chart if len(found[0].k) > 1 else agreement_chart
             write_figure(draw(found), figure)
-    _print(found, show, output_format, is_single=source is not None)
+    _print(found, show, out, is_single=source is not None)
 
 
 def _transfers(
-    matrix: "ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
+    matrix: "ib.ResponseMatrix", source: str | None, target: str | None, options: Mapping[str, Any]
 ) -> "list[Transfer]":
     """One transfer, or one within every scenario; those that cannot be made are skipped with a warning."""
-    from itembank.errors import DataError, DataWarning, warn  # noqa: PLC0415
-
     if source is not None:
         return [itembank_scaling.transfer(matrix, source, target, **options)]
     found = []
@@ -184,8 +164,8 @@ def _transfers(
     return found
 
 
-def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single: bool) -> None:
-    if output_format == "json":
+def _print(found: "list[Transfer]", show: str, out: Printer, *, is_single: bool) -> None:
+    if out.is_json:
         records = [{**one.to_dict(), "methods": one.method_rows(), "models": one.rows()} for one in found]
         if is_single:
             print_object(records[0], "transfer")
@@ -194,7 +174,7 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
     elif is_single:
         rows = found[0].method_rows() if show == "methods" else found[0].rows()
         about = {name: value for name, value in found[0].to_dict().items() if name != "notes"}  # said as warnings
-        print_record(about, show, rows, output_format, "transfer", title="Transfer", least=LEAST[show])
+        out.record(about, show, rows, "transfer", title="Transfer", least=LEAST[show])
     else:
         names = {"target": "target", "correlation": "validity", "correlation_lower": "validity_lower"}
         rows = [  # the rows of methods have a correlation of their own
@@ -202,38 +182,35 @@ def _print(found: "list[Transfer]", show: str, output_format: str, *, is_single:
             for one in found
             for row in (one.method_rows() if show == "methods" else one.rows())
         ]
-        print_rows(rows, output_format, "transfers", title="Easy to hard", least=LEAST[show])
+        out.rows(rows, "transfers", title="Easy to hard", least=LEAST[show])
 
 
 def _show_validity(
-    matrix: "ResponseMatrix",
+    matrix: "ib.ResponseMatrix",
     pair: tuple[str, str] | None,
     choices: Mapping[str, Any],
     figure: Path | None,
-    output_format: str,
+    out: Printer,
 ) -> None:
     """Correlate the abilities that each scenario's own items give; draw all scenarios, or the models on two."""
-    from itembank_scaling.pages.transfer_charts import ability_pair_chart, validity_chart  # noqa: PLC0415
+    from itembank_scaling.pages.transfer_charts import ability_pair_chart, validity_chart
 
     with progress("validity") as said:
         found = itembank_scaling.convergent_validity(matrix, progress=said, **choices)
     if figure is not None:
         write_figure(validity_chart(found) if pair is None else ability_pair_chart(found, *pair), figure)
-    print_record(
+    out.record(
         found.to_dict(),
         "pairs",
         found.rows(),
-        output_format,
         "validity",
         title="Convergent validity",
         least=("disattenuated_interval", "disattenuated", "n_models", "beyond_compute_interval", "beyond_compute"),
     )
 
 
-def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
+def _groups(matrix: "ib.ResponseMatrix", column: str | None) -> list[str] | None:
     """Values of a column of the model table; a model without one is a group of its own."""
-    from itembank.errors import DataError, shown  # noqa: PLC0415
-
     if column is None:
         return None
     if column not in matrix.models.columns:
@@ -243,7 +220,7 @@ def _groups(matrix: "ResponseMatrix", column: str | None) -> list[str] | None:
     return [f"model {model_id}" if name is None else str(name) for name, model_id in names]
 
 
-def _compute(matrix: "ResponseMatrix") -> "TrainingCompute | None":
+def _compute(matrix: "ib.ResponseMatrix") -> "TrainingCompute | None":
     """Training compute, if the table of models has it for every model."""
     if "flops" not in matrix.models.columns or matrix.models["flops"].null_count():
         return None

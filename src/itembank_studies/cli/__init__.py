@@ -4,6 +4,6 @@ COMMANDS = {
     "The benchmark and larger models": {
         "study": ("itembank_studies.cli.study", "Compare ways to select and to estimate; examine a benchmark."),
         "simulate": ("itembank_studies.cli.simulate", "Simulate responses whose true parameters are known."),
-    },
+    }
 }
 """Commands by heading of help, with the module and one line of help of each."""

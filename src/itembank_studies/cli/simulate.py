@@ -1,37 +1,39 @@
 """`itembank simulate`: responses whose true parameters are known."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import click
+from typing import Annotated
 
 import itembank as ib
 import itembank_studies
-from itembank.cli.command import Command, gathered
-from itembank.cli.options import format_option, option, output_option, seed_option
-from itembank.cli.render import note, print_rows, warnings_as_notes
+from itembank.cli import options
+from itembank.cli.render import note, warnings_as_notes
+from itembank.cli.signatures import Choices, option, verb
+from itembank.files.atomic import check_destination
 from itembank_studies.simulation.simulation_specs import SimulationSpec
 
+_SHAPE: Choices = {
+    "n_models": option("Number of models.", metavar="N", of=SimulationSpec),
+    "n_items": option("Number of items, of all tasks together.", metavar="N", of=SimulationSpec),
+    "n_tasks": option("Number of tasks; each is a scenario.", metavar="N", of=SimulationSpec),
+    "n_dims": option("Specific abilities beside the general one.", metavar="N", of=SimulationSpec),
+    "guessing": option("Chance of guessing an item right.", of=SimulationSpec),
+    "missing": option("Share of responses that are missing.", of=SimulationSpec),
+    "has_costs": option("Give each response its tokens.", "--costs/--no-costs", of=SimulationSpec, show_default=True),
+}
 
-@click.command("simulate", cls=Command)
-@output_option("the response file (its name must end in .parquet); the truth is written beside it")
-@gathered(
-    "shape",
-    option("--n-models N", "Number of models.", SimulationSpec),
-    option("--n-items N", "Number of items, of all tasks together.", SimulationSpec),
-    option("--n-tasks N", "Number of tasks; each is a scenario.", SimulationSpec),
-    option("--n-dims N", "Specific abilities beside the general one.", SimulationSpec),
-    option("--guessing", "Chance of guessing an item right.", SimulationSpec),
-    option("--missing", "Share of responses that are missing.", SimulationSpec),
-    option("--costs/--no-costs has_costs", "Give each response its tokens.", SimulationSpec, show_default=True),
-)
-@seed_option
-@format_option
-def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, output_format: str) -> None:
+
+@verb("simulate")
+def simulate_command(
+    *,
+    output: Annotated[
+        Path, options.output("the response file (its name must end in .parquet); the truth is written beside it")
+    ],
+    shape: Annotated[Choices, _SHAPE],
+    seed: options.Seed,
+    out: options.Out,
+) -> None:
     """Simulate responses whose true parameters are known.
 
-    \b
       itembank simulate -o responses.parquet
       itembank simulate -o small.parquet --n-models 100 --n-items 2000 --n-tasks 8 --n-dims 2
       itembank simulate -o gaps.parquet --missing 0.3 --no-costs
@@ -40,10 +42,9 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
     By default the data have the shape of a published collection of 65 models, 163 tasks and 109,564 items, whose tasks
     differ 60-fold in tokens. True parameters, abilities and task scores are written beside the response file, for
     responses.parquet into responses.truth.safetensors.
-    """  # noqa: D301
-    from itembank.files.atomic import check_destination  # noqa: PLC0415
-    from itembank.responses.response_files import check_response_destination  # noqa: PLC0415
-    from itembank_studies.simulation.simulate import save_truth, truth_path  # noqa: PLC0415
+    """
+    from itembank.responses.response_files import check_response_destination
+    from itembank_studies.simulation.simulate import save_truth, truth_path
 
     check_response_destination(output)
     check_destination(truth_path(output))
@@ -63,5 +64,5 @@ def simulate_command(*, output: Path, shape: Mapping[str, Any], seed: int, outpu
         "mean_task_score": float(made.truth.task_scores.mean()),
         "costs": sorted(made.responses.costs),
     }
-    print_rows([summary], output_format, "simulate")
+    out.rows([summary], "simulate")
     note(f"Next: itembank calibrate {output} -o bank")

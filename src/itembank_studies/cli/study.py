@@ -4,24 +4,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 import itembank_studies
-from itembank.cli.command import Group, gathered, headed
-from itembank.cli.options import (
-    ANY_PATH,
-    EXISTING_FOLDER,
-    FILE,
-    figure_option,
-    format_option,
-    jobs_option,
-    option,
-    refuse_unused,
-    write_figure,
-)
-from itembank.cli.render import note, print_rows, progress, warnings_as_notes
+from itembank.cli import options
+from itembank.cli.command import Group
+from itembank.cli.options import refuse_unused, write_figure
+from itembank.cli.render import TABLE, Printer, note, progress, warnings_as_notes
+from itembank.cli.signatures import Choices, argument, option, verb
 from itembank_studies.cli.study_papers import COMMANDS
 from itembank_studies.cli.study_prediction import (
     COMPARISON_KINDS,
@@ -30,7 +22,6 @@ from itembank_studies.cli.study_prediction import (
     SETS,
     Row,
     check_kind,
-    is_prediction,
     number,
     plot_prediction,
     print_differences,
@@ -55,33 +46,33 @@ def study_command() -> None:
     that its file names, and repeats that. A prediction study asks how well few answers to some tasks predict these and
     other tasks.
 
-    \b
       itembank study run study.toml -o study
       itembank study table study --metric mae --metric coverage
       itembank study table study --figure error.png
       itembank study run prediction.toml -o prediction
       itembank study table prediction --set extrapolation --figure items.png
-    """  # noqa: D301
+    """
 
 
-@study_command.command("run")
-@click.argument("study", type=FILE, metavar="STUDY.toml")
-@option("-o --output DIR", "Folder of the results.", ANY_PATH, required=True)
-@jobs_option(-1)
-@option("--no-resume", "Refuse to continue a study that is at -o.", bool)
-def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
+@verb("run", study_command)
+def run(
+    *,
+    study: Annotated[Path, argument(type=options.FILE, metavar="STUDY.toml")],
+    output: Annotated[Path, option("Folder of the results.", "-o", "--output", metavar="DIR", type=options.ANY_PATH)],
+    jobs: options.Jobs = -1,
+    no_resume: Annotated[bool, "Refuse to continue a study that is at -o."],
+) -> None:
     """Run a study described by a TOML file: one of whole scores, or one of prediction (with assessors).
 
     A prediction study divides models into training and test models, and tasks into those that may be asked and those
     that may not; every assessor chooses items and predicts each task's held-out items. To continue a study that was
     stopped, give the same command again: it finds the same numbers.
 
-    \b
       itembank study run study.toml -o study
       itembank study run prediction.toml -o prediction --jobs 2
       itembank report study -o study.html
-    """  # noqa: D301
-    from itembank_studies.study_files import holds_prediction  # noqa: PLC0415
+    """
+    from itembank_studies.study_files import holds_prediction
 
     studies, of_prediction = itembank_studies, holds_prediction(study)
     load: Any = studies.load_prediction if of_prediction else studies.load_study
@@ -98,71 +89,65 @@ def run(*, study: Path, output: Path, jobs: int, no_resume: bool) -> None:
     note(f"To see it as a page: itembank report {output} -o study.html")
 
 
-_OF_COMPARISONS = headed(
-    "Studies of whole scores",
-    option(
-        "--metric NAME metrics",
+_OF_COMPARISONS: Choices = {
+    "metrics": option(
         "mae, p95, worst, bias, rmse, spearman, kendall, pair_accuracy, coverage, half_width, ...  [default: mae]",
-        many=True,
+        "--metric",
+        metavar="NAME",
+        multiple=True,
     ),
-    option("--target", "The score that is estimated.", default="overall"),
-    option("--split splits", "Only these splits. Repeatable.", many=True),
-    option("--selector selectors", "Only these selectors. Repeatable.", many=True),
-    option("--estimator estimators", "Only these estimators. Repeatable.", many=True),
-)
-_OF_PREDICTIONS = headed(
-    "Prediction studies",
-    option("--tasks n_tasks", "Numbers of calibration tasks. Repeatable.", int, many=True),
-    option("--set sets", "Tasks that were asked, or others. Repeatable.", SETS, many=True),
-    option(
-        "--show parts",
+    "target": option("The score that is estimated.", default="overall"),
+    "splits": option("Only these splits. Repeatable.", "--split", multiple=True),
+    "selectors": option("Only these selectors. Repeatable.", "--selector", multiple=True),
+    "estimators": option("Only these estimators. Repeatable.", "--estimator", multiple=True),
+}
+_OF_PREDICTIONS: Choices = {
+    "n_tasks": option("Numbers of calibration tasks. Repeatable.", "--tasks", type=int, multiple=True),
+    "sets": option("Tasks that were asked, or others. Repeatable.", "--set", type=SETS, multiple=True),
+    "parts": option(
         "Tables to print; at-cost: errors at a cost; reach: the cost of an error. Repeatable.  [default: all]",
-        PARTS,
-        many=True,
+        "--show",
+        type=PARTS,
+        multiple=True,
     ),
-    option(
-        "--assessor assessors",
+    "assessors": option(
         "--figure: draw only these; tasks, models: two to compare; dims: one of each number of abilities. Repeatable.",
-        many=True,
+        "--assessor",
+        multiple=True,
     ),
-)
-_FIGURE = headed(
-    "Figure",
-    figure_option("the study"),
-    option(
-        "--kind",
+}
+_FIGURE: Choices = {
+    "figure": options.figure("the study"),
+    "kind": option(
         "Error, rank correlation, coverage or width by the number of items; errors by true scores. "
         "Prediction: error by items or cost; differences of two assessors by task or model; "
         "error by the number of abilities.  [default: error; prediction: items]",
-        [*COMPARISON_KINDS, *PREDICTION_KINDS],
+        type=(*COMPARISON_KINDS, *PREDICTION_KINDS),
     ),
-    option(
-        "-n size",
+    "size": option(
         "Spread, tasks, models: items or amount of cost.  [default: that nearest to 100 items, or the middle one]",
-        float,
+        "-n",
+        type=float,
     ),
-)
+}
 
 
-@study_command.command("table")
-@click.argument("study", type=EXISTING_FOLDER, metavar="DIR")
-@option(
-    "--against SELECTOR/ESTIMATOR",
-    "Print mean absolute errors divided by those of this method; for a prediction study, differences from those of "
-    "this assessor.",
-)
-@gathered("comparison", _OF_COMPARISONS)
-@gathered("prediction", _OF_PREDICTIONS)
-@gathered("drawn", _FIGURE)
-@format_option
+@verb("table", study_command)
 def table(
     *,
-    study: Path,
-    against: str | None,
-    comparison: dict[str, Any],
-    prediction: dict[str, Any],
-    drawn: dict[str, Any],
-    output_format: str,
+    study: Annotated[Path, argument(type=options.EXISTING_FOLDER, metavar="DIR")],
+    against: Annotated[
+        str | None,
+        option(
+            "Print mean absolute errors divided by those of this method; for a prediction study, differences from "
+            "those of this assessor.",
+            metavar="SELECTOR/ESTIMATOR",
+        ),
+    ],
+    comparison: Annotated[Choices, {"Studies of whole scores": _OF_COMPARISONS}],
+    prediction: Annotated[Choices, {"Prediction studies": _OF_PREDICTIONS}],
+    drawn: Annotated[Choices, {"Figure": _FIGURE}],
+    out: options.Out,
 ) -> None:
     """Print or draw a study's metrics: one row a split, selector and estimator, one column a number of items.
 
@@ -171,26 +156,25 @@ def table(
     Tables show errors and widths in points, with the standard error over repeats after ±. JSON and CSV show them from 0
     to 1, one row for each size, with every metric unless some are named.
 
-    \b
       itembank study table study
       itembank study table study --metric spearman --target gsm8k
       itembank study table study --against anchor-irt/gp-irt
       itembank study table study --figure spread.png --kind spread --selector anchor-irt -n 100
       itembank study table prediction --set extrapolation --tasks 16 --show errors --show reach
       itembank study table prediction --figure tasks.png --kind tasks -n 16
-    """  # noqa: D301
-    refuse_unused(*((name, drawn["figure"] is not None, "--figure FILE") for name in ("kind", "size", "assessors")))
-    if is_prediction(study):
-        refuse_unused(*((name, False, "a study of whole scores") for name in comparison))
-        _prediction_table(study, against, prediction, drawn, output_format)
+    """
+    from itembank_studies.engine import read_manifest
+
+    refuse_unused((("kind", "size", "assessors"), drawn["figure"] is not None, "--figure FILE"))
+    if read_manifest(study).kind == "prediction":
+        refuse_unused((comparison, False, "a study of whole scores"))
+        _prediction_table(study, against, prediction, drawn, out)
     else:
-        refuse_unused(*((name, False, "a prediction study") for name in prediction))
-        _comparison_table(study, against, comparison, drawn, output_format)
+        refuse_unused((prediction, False, "a prediction study"))
+        _comparison_table(study, against, comparison, drawn, out)
 
 
-def _prediction_table(
-    study: Path, against: str | None, asked: dict[str, Any], drawn: dict[str, Any], output_format: str
-) -> None:
+def _prediction_table(study: Path, against: str | None, asked: Choices, drawn: Choices, out: Printer) -> None:
     """Print and draw a prediction study."""
     parts, which = set(asked["parts"]), {name: asked[name] for name in ("sets", "n_tasks")}
     figure, kind = drawn["figure"], drawn["kind"] or "items"
@@ -206,16 +190,14 @@ def _prediction_table(
         budget = None if drawn["size"] is None else int(drawn["size"])
         plot_prediction(study, kind, figure, **which, assessors=asked["assessors"], budget=budget)
     if against is not None:
-        print_differences(study, against, **which, output_format=output_format)
+        print_differences(study, against, **which, out=out)
     else:
-        print_prediction(study, asked["parts"], **which, output_format=output_format)
+        print_prediction(study, asked["parts"], **which, out=out)
 
 
-def _comparison_table(
-    study: Path, against: str | None, asked: dict[str, Any], drawn: dict[str, Any], output_format: str
-) -> None:
+def _comparison_table(study: Path, against: str | None, asked: Choices, drawn: Choices, out: Printer) -> None:
     """Print and draw a study of whole scores."""
-    from itembank_studies.summary import CELL, METRICS  # noqa: PLC0415
+    from itembank_studies.summary import CELL, METRICS
 
     metrics, target = asked["metrics"], asked["target"]
     _check_names("--metric", metrics, list(METRICS))
@@ -231,25 +213,23 @@ def _comparison_table(
         _draw(result, target, **drawn)
     if against is not None:
         refuse_unused(("metrics", False, "metrics; --against compares mean absolute errors"))
-        _print_ratios(result, against, target, output_format)
+        _print_ratios(result, against, target, out)
         return
-    if output_format == "table":
+    if out.is_table:
         for metric in metrics or ("mae",):
             unit = ", in points" if metric in POINTS else ""
             title = f"{metric} of {target}: {METRICS[metric]}{unit}"
-            print_rows(_by_size(result, summary, metric), "table", "study", title=title)
+            TABLE.rows(_by_size(result, summary, metric), "study", title=title)
         return
     wanted = [name for one in metrics for name in (one, f"{one}_se") if name in summary.columns]
-    print_rows(
-        summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(),
-        output_format,
-        "study",
+    out.rows(
+        summary.select(*CELL, *(wanted or [name for name in summary.columns if name not in CELL])).to_dicts(), "study"
     )
 
 
 def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None, size: float | None) -> None:
     """Draw a study of whole scores."""
-    from itembank_studies.charts.study_charts import study_chart  # noqa: PLC0415
+    from itembank_studies.charts.study_charts import study_chart
 
     kind = kind or "error"
     check_kind(kind, COMPARISON_KINDS)
@@ -260,19 +240,19 @@ def _draw(result: "StudyResult", target: str, *, figure: Path, kind: str | None,
     write_figure(study_chart(result, kind, target=target, size=size), figure)
 
 
-def _print_ratios(result: "StudyResult", against: str, target: str, output_format: str) -> None:
+def _print_ratios(result: "StudyResult", against: str, target: str, out: Printer) -> None:
     """Print errors divided by those of one method, and their geometric means over splits and sizes."""
-    from itembank_studies.summary import error_ratios, geometric_mean  # noqa: PLC0415
+    from itembank_studies.summary import error_ratios, geometric_mean
 
     selector, _, estimator = against.partition("/")
     ratios = error_ratios(result.estimates, selector, estimator)
-    if output_format != "table":
-        print_rows(ratios.to_dicts(), output_format, "study-ratios")
+    if not out.is_table:
+        out.rows(ratios.to_dicts(), "study-ratios")
         return
     title = f"mean absolute error of {target} divided by that of {selector} × {estimator}"
-    print_rows(_by_size(result, ratios, "ratio"), "table", "study-ratios", title=title)
+    TABLE.rows(_by_size(result, ratios, "ratio"), "study-ratios", title=title)
     means = geometric_mean(ratios).select("selector", "estimator", "ratio", "n_cells")
-    print_rows(means.to_dicts(), "table", "study-ratios", title="geometric mean over splits and sizes")
+    TABLE.rows(means.to_dicts(), "study-ratios", title="geometric mean over splits and sizes")
 
 
 def _of_target(frame: "pl.DataFrame", target: str) -> "pl.DataFrame":

@@ -1,80 +1,58 @@
 """`itembank study`: what responses say about the benchmark itself, and how much chosen items count."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 import itembank as ib
 import itembank_studies
 from itembank.calibration.calibration_specs import METHODS
-from itembank.cli.command import Command
+from itembank.cli import options
 from itembank.cli.new_results import read_results
-from itembank.cli.options import (
-    COUNT,
-    FILE,
-    BankPath,
-    MethodName,
-    WholeNumbers,
-    bank_argument,
-    figure_option,
-    format_option,
-    level_option,
-    method_option,
-    option,
-    refuse_unused,
-    responses_argument,
-    seed_option,
-    write_figure,
-)
-from itembank.cli.render import print_object, print_record, print_rows, progress, warnings_as_notes
+from itembank.cli.options import is_bank, refuse_unused, write_figure
+from itembank.cli.render import print_object, warnings_as_notes, working
+from itembank.cli.signatures import MethodName, WholeNumbers, argument, option, verb
 
 
-@click.command("dimensions", cls=Command)
-@responses_argument
-@option("--dims", "Numbers of dimensions to try on held-out models.", WholeNumbers(), default="1,2,3,4,5,8")
-@option(
-    "--by COLUMN",
-    "Eigenvalues of scores on tasks, which this column of the item table names, not of items.",
-    default="",
-)
-@method_option(MethodName(METHODS), "How they are calibrated, as for itembank calibrate.", default="variational")
-@figure_option()
-@seed_option
-@format_option
+@verb("dimensions")
 def dimensions_command(
     *,
-    responses: tuple[Path, ...],
-    dims: tuple[int, ...],
-    by: str,
-    method: str,
-    figure: Path | None,
-    seed: int,
-    output_format: str,
+    responses: options.Responses,
+    dims: Annotated[
+        tuple[int, ...],
+        option("Numbers of dimensions to try on held-out models.", type=WholeNumbers(), default="1,2,3,4,5,8"),
+    ],
+    by: Annotated[
+        str,
+        option(
+            "Eigenvalues of scores on tasks, which this column of the item table names, not of items.", metavar="COLUMN"
+        ),
+    ] = "",
+    method: Annotated[
+        str, option("How they are calibrated, as for itembank calibrate.", type=MethodName(METHODS))
+    ] = "variational",
+    figure: options.Figure,
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Count the abilities that a benchmark measures.
 
     Three counts: eigenvalues of the item correlations, those above the eigenvalues of shuffled responses (parallel
     analysis), and the number of dimensions that best predicts the scores of held-out models. calibrate uses the last.
 
-    \b
       itembank study dimensions responses.parquet --figure dimensions.png
       itembank study dimensions responses.parquet --dims 1,2,4,8 --format json
       itembank study dimensions responses.parquet --by scenario
-    """  # noqa: D301
-    with warnings_as_notes():
+    """
+    with working("study") as report:
         matrix = read_results(responses)
-        with progress("study") as report:
-            found = itembank_studies.dimensionality(matrix, method, candidates=dims, by=by, rng=seed, progress=report)
-        if figure is not None:
-            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-            write_figure(charts.dimensionality_chart(found), figure)
-    print_record(
+        found = itembank_studies.dimensionality(matrix, method, candidates=dims, by=by, rng=seed, progress=report)
+        _draw("dimensionality_chart", found, figure)
+    out.record(
         found.to_dict(),
         "held_out",
         found.rows(),
-        output_format,
         "dimensions",
         title="Dimensions",
         heading="Errors for held-out models, in points",
@@ -82,28 +60,15 @@ def dimensions_command(
     )
 
 
-HOMOGENEITY_COLUMNS = (
-    "scenario", "n_items", "n_models", "difficulty", "discrimination",
-    "reliability", "items_for_90", "warnings",
-)  # fmt: skip
-"""What a terminal has room for."""
-
-
-@click.command("homogeneity", cls=Command)
-@click.argument("source", metavar="BANK|RESPONSES", nargs=-1, required=True, type=BankPath(file_okay=True))
-@option("-n --n-items budget", "Number of items to fit a law to.", COUNT, default=50)
-@figure_option()
-@option("--scenario scenarios", "--figure: draw this one; at most eight. Repeatable.", many=True)
-@seed_option
-@format_option
+@verb("homogeneity")
 def homogeneity_command(
     *,
-    source: tuple[Path, ...],
-    budget: int,
-    scenarios: tuple[str, ...],
-    figure: Path | None,
-    seed: int,
-    output_format: str,
+    source: Annotated[tuple[Path, ...], argument(metavar="BANK|RESPONSES", type=options.BankPath(file_okay=True))],
+    budget: Annotated[int, option("Number of items to fit a law to.", "-n", "--n-items", type=options.COUNT)] = 50,
+    figure: options.Figure,
+    scenarios: Annotated[tuple[str, ...], option("--figure: draw this one; at most eight. Repeatable.", "--scenario")],
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Find scenarios whose items are too much alike, or say too little, for a scaling law.
 
@@ -111,58 +76,44 @@ def homogeneity_command(
     models' abilities. Reliability is the share of the variance of ability that -n items explain, over the middle
     90 % of the models.
 
-    \b
       itembank study homogeneity bank --figure homogeneity.png
       itembank study homogeneity responses.parquet -n 100 --format csv
-    """  # noqa: D301
-    from itembank.bank.bank_places import is_bank_name  # noqa: PLC0415
-
-    is_bank = len(source) == 1 and (is_bank_name(source[0]) or (source[0] / "bank.json").is_file())
+    """
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
-    with warnings_as_notes():
-        past: Any = ib.load_bank(source[0]) if is_bank else read_results(source)
-        with progress("study") as report:
-            found = itembank_studies.homogeneity(past, budget=budget, rng=seed, progress=report)
-        if figure is not None:
-            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-            write_figure(charts.homogeneity_chart(found, scenarios=scenarios), figure)
+    with working("study") as report:
+        past = ib.load_bank(source[0]) if len(source) == 1 and is_bank(source[0]) else read_results(source)
+        found = itembank_studies.homogeneity(past, budget=budget, rng=seed, progress=report)
+        _draw("homogeneity_chart", found, figure, scenarios=scenarios)
     rows = found.rows()
-    for row in rows if output_format == "table" else ():  # a terminal has room for each spread and interval in one cell
+    for row in rows if out.is_table else ():  # a terminal has room for each spread and interval in one cell
         for name in ("difficulty", "discrimination"):
             row[name] = f"{row[f'{name}_sd']:.2f} ({row[f'{name}_sd_lower']:.2f} to {row[f'{name}_sd_upper']:.2f})"
-    print_record(
+    out.record(
         found.to_dict(),
         "scenarios",
         rows,
-        output_format,
         "homogeneity",
         title="Homogeneity (spread with its interval; CSV and JSON have more)",
-        columns=HOMOGENEITY_COLUMNS,
+        columns=(
+            *("scenario", "n_items", "n_models", "difficulty", "discrimination"),
+            *("reliability", "items_for_90", "warnings"),
+        ),
         least=("n_models", "n_items", "items_for_90", "reliability"),
     )
 
 
-PREDICTIONS_LEAST = (
-    "n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance",
-)  # fmt: skip
-"""Columns that give way in a narrow terminal, the least needed first."""
-
-
-@click.command("predictions", cls=Command)
-@bank_argument
-@option(
-    "--show",
-    "One row a scenario, or mean responses by predicted value; JSON has both.",
-    ["scenarios", "bins"],
-    default="scenarios",
-)
-@figure_option()
-@option("--scenario scenarios", "--figure: draw this one; at most 16. Repeatable.", many=True)
-@seed_option
-@format_option
+@verb("predictions")
 def predictions_command(
-    *, bank: Path, show: str, figure: Path | None, scenarios: tuple[str, ...], seed: int, output_format: str
+    *,
+    bank: options.Bank,
+    show: Annotated[
+        str,
+        option("One row a scenario, or mean responses by predicted value; JSON has both.", type=("scenarios", "bins")),
+    ] = "scenarios",
+    figure: options.Figure,
+    scenarios: Annotated[tuple[str, ...], option("--figure: draw this one; at most 16. Repeatable.", "--scenario")],
+    seed: options.Seed,
+    out: options.Out,
 ) -> None:
     """Compare each response with the probability that the item model gives it, for held-out models.
 
@@ -170,139 +121,120 @@ def predictions_command(
     half. by_item_means is the correlation that the items' means alone reach. The calibration error is the mean distance
     of observed from predicted means in ten bins; by_chance is what it would be for a perfect model.
 
-    \b
       itembank study predictions bank --figure predictions.png
       itembank study predictions bank --show bins --format csv
-    """  # noqa: D301
+    """
     refuse_unused(("scenarios", figure is not None, "--figure FILE"))
-    loaded = ib.load_bank(bank)
-    with warnings_as_notes():
-        with progress("study") as report:
-            found = itembank_studies.item_predictions(loaded, rng=seed, progress=report)
-        if figure is not None:
-            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-            write_figure(charts.item_predictions_chart(found, scenarios=scenarios), figure)
-    parts = {"scenarios": found.rows(), "bins": found.bin_rows()}
-    if output_format == "json":
-        print_object({**found.to_dict(), **parts}, "predictions")
-    else:
-        print_record(
-            found.to_dict(),
-            show,
-            parts[show],
-            output_format,
-            f"predictions/{show}",
-            title="Predictions of responses of held-out models",
-            least=PREDICTIONS_LEAST,
-        )
+    with working("study") as report:
+        found = itembank_studies.item_predictions(ib.load_bank(bank), rng=seed, progress=report)
+        _draw("item_predictions_chart", found, figure, scenarios=scenarios)
+    about, parts = found.to_dict(), {"scenarios": found.rows(), "bins": found.bin_rows()}
+    if out.is_json:
+        print_object({**about, **parts}, "predictions")
+        return
+    title = "Predictions of responses of held-out models"
+    least = ("n_cells", "root_mean_square", "n_models", "n_items", "slope", "bias", "by_chance")
+    out.record(about, show, parts[show], f"predictions/{show}", title=title, least=least)
 
 
-@click.command("weights", cls=Command)
-@bank_argument
-@click.argument("selections", metavar="SELECTION...", nargs=-1, required=True, type=FILE)
-@figure_option("the weights of the items, and of their scenarios and subscenarios")
-@format_option
-def weights_command(*, bank: Path, selections: tuple[Path, ...], figure: Path | None, output_format: str) -> None:
+@verb("weights")
+def weights_command(
+    *,
+    bank: options.Bank,
+    selections: Annotated[tuple[Path, ...], argument(metavar="SELECTION...", type=options.FILE)],
+    figure: Annotated[Path | None, options.figure("the weights of the items, and of their scenarios and subscenarios")],
+    out: options.Out,
+) -> None:
     """Show how much each part of a benchmark counts among chosen items.
 
     The weight of an item is its share of the overall score's weighted mean. effective_items is the number of equally
     weighted items whose mean would be as precise. weight_in_score is the share of all items of a scenario or
     subscenario. Several selections are compared; each is named after its file.
 
-    \b
       itembank study weights bank selection.json
       itembank study weights bank irt.json correctness.json --figure weights.png
       itembank study weights bank selection.json --format csv
-    """  # noqa: D301
+    """
     stems = [path.stem for path in selections]
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in selections]
     if len(set(names)) < len(names):
         raise click.UsageError("Name every selection once.")
     found = itembank_studies.selection_weights(bank, dict(zip(names, selections, strict=True)))
-    if figure is not None:
-        from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-        write_figure(charts.selection_weights_chart(found), figure)
-    about = found.to_dict()
-    if output_format == "json":
-        print_object({**about, "parts": found.rows()}, "weights")
+    _draw("selection_weights_chart", found, figure)
+    about, rows = found.to_dict(), found.rows()
+    if out.is_json:
+        print_object({**about, "parts": rows}, "weights")
         return
-    if output_format == "table":
-        print_rows(about["selections"], output_format, "weights", title=f"Items chosen from bank {found.bank}")
-    print_rows(
-        found.rows(),
-        output_format,
-        "weights",
-        title="Weights in the overall score",
-        least=("effective_items", "n_items", "n_chosen"),
-    )
+    if out.is_table:
+        out.rows(about["selections"], "weights", title=f"Items chosen from bank {found.bank}")
+    least = ("effective_items", "n_items", "n_chosen")
+    out.rows(rows, "weights", title="Weights in the overall score", least=least)
 
 
-@click.command("tasks", cls=Command)
-@responses_argument
-@option("--by COLUMN", "Column of the item table that names the task of an item.", default="scenario")
-@option(
-    "--cost NAME",
-    "Also show what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or the "
-    "only one]",
-)
-@level_option
-@option("--show", "Which table; JSON has both.", ["tasks", "correlations"], default="tasks")
-@figure_option()
-@option(
-    "--kind",
-    "--figure: costs and scores side by side, or a heatmap of all correlations.",
-    ["costs", "correlations"],
-    default="correlations",
-)
-@format_option
+@verb("tasks")
 def tasks_command(
     *,
-    responses: tuple[Path, ...],
-    by: str,
-    cost: str | None,
-    level: float,
-    show: str,
-    figure: Path | None,
-    kind: str,
-    output_format: str,
+    responses: options.Responses,
+    by: Annotated[
+        str, option("Column of the item table that names the task of an item.", metavar="COLUMN")
+    ] = "scenario",
+    cost: Annotated[
+        str | None,
+        option(
+            "Also show what tasks cost: tokens, or any cost of the responses.  [default with --kind costs: tokens, or "
+            "the only one]",
+            metavar="NAME",
+        ),
+    ],
+    level: options.Level,
+    show: Annotated[str, option("Which table; JSON has both.", type=("tasks", "correlations"))] = "tasks",
+    figure: options.Figure,
+    kind: Annotated[
+        str,
+        option(
+            "--figure: costs and scores side by side, or a heatmap of all correlations.", type=("costs", "correlations")
+        ),
+    ] = "correlations",
+    out: options.Out,
 ) -> None:
     """Compare tasks: what they cost, how well models do, and which of them order models alike.
 
     Scores are means of responses. Tasks come in the order of a hierarchical clustering of their correlations, each with
     the task that is most like it.
 
-    \b
       itembank study tasks responses.parquet --cost tokens --figure tasks.png --kind costs
       itembank study tasks responses.parquet --by subscenario --figure alike.png
       itembank study tasks responses.parquet --show correlations --format csv
-    """  # noqa: D301
-    from itembank.bank.costs import unit_unasked  # noqa: PLC0415
+    """
+    from itembank.bank.costs import unit_unasked
 
     refuse_unused(
         ("kind", figure is not None, "--figure FILE"),
-        ("level", show == "correlations" or output_format == "json" or figure is not None, "--show correlations"),
-        ("show", output_format != "json", "--format table and csv"),
+        ("level", show == "correlations" or out.is_json or figure is not None, "--show correlations"),
+        ("show", not out.is_json, "--format table and csv"),
     )
     with warnings_as_notes():
         matrix = read_results(responses)
         if kind == "costs" and cost is None:
             cost = unit_unasked(matrix)
         found = itembank_studies.task_overview(matrix, by=by, cost=cost, level=level)
-        if figure is not None:
-            from itembank_studies.charts import paper_charts as charts  # noqa: PLC0415
-
-            draw = charts.task_costs_chart if kind == "costs" else charts.task_correlations_chart
-            write_figure(draw(found), figure)
-    if output_format == "json":
+        _draw(f"task_{kind}_chart", found, figure)
+    if out.is_json:
         facts = {"unit": found.unit, "level": found.level}
         print_object({**facts, "tasks": found.rows(), "correlations": found.pairs()}, "tasks")
     elif show == "tasks":
         least = ("n_models", "cost_of_task", "spread", "n_items")
-        print_rows(found.rows(), output_format, "tasks", title="Tasks", least=least)
+        out.rows(found.rows(), "tasks", title="Tasks", least=least)
     else:
-        print_rows(found.pairs(), output_format, "tasks", title="Correlations of scores", least=("n_models",))
+        out.rows(found.pairs(), "tasks", title="Correlations of scores", least=("n_models",))
+
+
+def _draw(chart: str, found: Any, figure: Path | None, **how: Any) -> None:
+    """Draw what was found if a figure is asked for."""
+    if figure is not None:
+        from itembank_studies.charts import paper_charts
+
+        write_figure(getattr(paper_charts, chart)(found, **how), figure)
 
 
 COMMANDS = (dimensions_command, homogeneity_command, predictions_command, weights_command, tasks_command)

@@ -10,7 +10,7 @@ import click
 
 import itembank_studies
 from itembank.cli.options import write_figure
-from itembank.cli.render import print_object, print_rows
+from itembank.cli.render import TABLE, Printer, print_object
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,13 +50,6 @@ PARTS = ("tasks", "errors", "cost", "at-cost", "reach")
 """Tables of a prediction study."""
 
 
-def is_prediction(folder: Path) -> bool:
-    """Whether a study's folder is that of a prediction study."""
-    from itembank_studies.engine import read_manifest  # noqa: PLC0415
-
-    return read_manifest(folder).kind == "prediction"
-
-
 def check_kind(kind: str, known: tuple[str, ...]) -> None:
     """Refuse figures of studies of the other kind."""
     if kind not in known:
@@ -66,31 +59,29 @@ def check_kind(kind: str, known: tuple[str, ...]) -> None:
 
 
 def print_prediction(
-    folder: Path, parts: tuple[str, ...], *, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
+    folder: Path, parts: tuple[str, ...], *, sets: tuple[str, ...], n_tasks: tuple[int, ...], out: Printer
 ) -> None:
     """Print tasks, errors and costs at each budget, errors at given costs and costs of errors."""
     result = _loaded(folder, n_tasks)
-    if output_format != "table":
+    if not out.is_table:
         of_part = {"tasks": result.tasks, "at-cost": result.at_cost, "reach": result.costs}
         tables = {part: of_part.get(part, result.curves) for part in parts or ("errors",)}
         found = {part: _chosen(table, sets, n_tasks).to_dicts() for part, table in tables.items()}
-        if output_format == "json":
+        if out.is_json:
             print_object(found, "prediction")
-        for printed in found.values() if output_format == "csv" else ():
-            print_rows(printed, output_format, "prediction")
+        for printed in found.values() if out.is_csv else ():
+            out.rows(printed, "prediction")
         return
     curves = _chosen(result.curves, sets, n_tasks)
     known = PARTS if result.unit else PARTS[:2]
     for part in parts or known:
         if part == "tasks":
-            print_rows(
-                result.tasks.to_dicts(), "table", "prediction", title="tasks: items, and how many of them are held out"
-            )
+            TABLE.rows(result.tasks.to_dicts(), "prediction", title="tasks: items, and how many of them are held out")
         elif part == "cost":
             # the same for both sets
             for title, rows in _panels(curves.filter(curves["set"] == curves["set"][0])):
                 words = f"cost of a test model in {result.unit}, {title.partition(', ')[2]}"
-                print_rows(_by_budget(rows, "cost"), "table", "prediction", title=words)
+                TABLE.rows(_by_budget(rows, "cost"), "prediction", title=words)
         else:
             words, table = {
                 "errors": ("mean absolute error in points", curves),
@@ -98,23 +89,23 @@ def print_prediction(
                 "reach": ("cost of reaching an error", result.costs),
             }[part]
             for title, rows in _panels(_chosen(table, sets, n_tasks)):
-                print_rows(LAYOUTS[part](rows), "table", "prediction", title=f"{words}, {title}")
+                TABLE.rows(LAYOUTS[part](rows), "prediction", title=f"{words}, {title}")
 
 
 def print_differences(
-    folder: Path, against: str, *, sets: tuple[str, ...], n_tasks: tuple[int, ...], output_format: str
+    folder: Path, against: str, *, sets: tuple[str, ...], n_tasks: tuple[int, ...], out: Printer
 ) -> None:
     """Print each assessor's error less that of one."""
-    from itembank_studies.prediction.error_curves import differences  # noqa: PLC0415
+    from itembank_studies.prediction.error_curves import differences
 
     result = _loaded(folder, n_tasks)
     table = _chosen(differences(result.errors, against), sets, n_tasks)
-    if output_format != "table":
-        print_rows(table.to_dicts(), output_format, "prediction-differences")
+    if not out.is_table:
+        out.rows(table.to_dicts(), "prediction-differences")
         return
     for title, part in _panels(table):
         words = f"mean absolute error minus that of {against}, in points"
-        print_rows(_by_budget(part, "difference"), "table", "prediction-differences", title=f"{words}, {title}")
+        TABLE.rows(_by_budget(part, "difference"), "prediction-differences", title=f"{words}, {title}")
 
 
 def _loaded(folder: Path, n_tasks: tuple[int, ...]) -> "PredictionResult":
@@ -190,7 +181,7 @@ def plot_prediction(
     budget: int | None,
 ) -> None:
     """Draw one of the figures of a prediction study."""
-    from itembank_studies.charts.prediction_charts import prediction_chart  # noqa: PLC0415
+    from itembank_studies.charts.prediction_charts import prediction_chart
 
     result = _loaded(folder, n_tasks)
     given = {"--tasks": n_tasks, "--set": sets}

@@ -51,12 +51,12 @@ def test_recovers_a_sine_and_a_line(rng):
     assert penalties[0] < penalties[1]  # the line is found to be smoother
 
 
-def test_values_equal_but_for_rounding_are_one_knot():
+def test_knots_are_quantiles_of_the_standardised_values():
+    x = np.linspace(3.0, 9.0, 21)
+    expected = np.quantile((x - x.mean()) / x.std(), np.linspace(0.0, 1.0, 6))
+    np.testing.assert_allclose(make_smooth(x, 6).knots, expected, atol=1e-12)
     x = np.array([0.1, 0.1 + 1e-17, 0.2, 0.3, 0.3 + 1e-16, 0.3 - 1e-16])
     assert make_smooth(x, 6).knots.size == 3
-
-
-def test_axes_with_few_values_are_lines_and_constant_ones_nothing():
     assert smooth_columns(make_smooth(np.array([0.0, 1.0, 1.0, 0.0]), 8), np.array([0.0, 2.0])).shape == (2, 1)
     np.testing.assert_array_equal(smooth_columns(make_smooth(np.full(4, 0.3), 8), np.array([0.3, 0.9])), 0.0)
 
@@ -72,9 +72,3 @@ def test_the_criterion_is_gcv_by_brute_force(rng):
 
     assert all(criterion(*penalties) <= criterion(a, penalties[1]) + 1e-12 for a in grid)
     assert all(criterion(*penalties) <= criterion(penalties[0], b) + 1e-12 for b in grid)
-
-
-def test_knots_are_quantiles_of_the_standardised_values():
-    x = np.linspace(3.0, 9.0, 21)
-    expected = np.quantile((x - x.mean()) / x.std(), np.linspace(0.0, 1.0, 6))
-    np.testing.assert_allclose(make_smooth(x, 6).knots, expected, atol=1e-12)

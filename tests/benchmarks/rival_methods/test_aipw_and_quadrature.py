@@ -46,9 +46,6 @@ def test_aipw_is_the_papers_formula_with_another_programs_ridge(bank, responses,
         difference = model.predict(features[rest]).mean() - model.predict(features[positions]).mean()
         expected.append(answers.mean() + difference / (1.0 + positions.size / rest.size))
     np.testing.assert_allclose(estimate(bank, responses, asked, "aipw"), np.clip(expected, 0.0, 1.0), atol=1e-10)
-
-
-def test_aipw_that_learns_nothing_is_the_sample_mean(bank, responses, asked):
     means = responses.responses[PAST:, responses.item_indices(asked.item_ids)].mean(axis=1)
     np.testing.assert_allclose(estimate(bank, responses, asked, AIPWSpec(penalty=1e12)), means, atol=1e-9)
 
@@ -59,7 +56,7 @@ def test_ridge_finds_a_model_that_answers_like_a_past_one(responses):
     np.testing.assert_allclose(found[positions], past[3, positions], atol=1e-3)
 
 
-def test_quadrature_is_the_posterior_of_a_gaussian_process_by_another_program(responses):
+def test_quadrature_estimates_weigh_the_posterior_of_another_programs_gaussian_process(responses, bank, asked):
     mean, features = prior(responses.responses[:PAST])
     np.testing.assert_allclose(features @ features.T, np.cov(responses.responses[:PAST].T), atol=1e-12)
     positions, answers = np.array([3, 17, 40]), np.array([1.0, 0.0, 1.0])
@@ -67,10 +64,6 @@ def test_quadrature_is_the_posterior_of_a_gaussian_process_by_another_program(re
     other = GaussianProcessRegressor(kernel, optimizer=None).fit(features[positions], answers - mean[positions])
     expected = mean + other.predict(features)
     np.testing.assert_allclose(posterior_mean(mean, features, positions, answers, NOISE_VARIANCE), expected, atol=1e-8)
-
-
-def test_quadrature_estimates_weigh_the_posterior(bank, responses, asked):
-    mean, features = prior(responses.responses[:PAST])
     positions = responses.item_indices(asked.item_ids)
     covariance = features @ features.T
     gain = covariance[:, positions] @ np.linalg.inv(

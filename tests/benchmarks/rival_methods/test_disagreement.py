@@ -5,9 +5,12 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 
 from itembank.irt.bernoulli import probability
+from itembank.selection.pools import ScenarioPool
 from itembank.selection.select import select
 from itembank_rivals.disagreement import Disagreement, jensen_shannon, largest, predictive_diversity
+from itembank_rivals.information import choose_by_information
 from tests.bank.banks import make_bank
+from tests.irt.scores import item_information
 
 pytestmark = pytest.mark.usefixtures("rival_methods")
 
@@ -21,10 +24,12 @@ def outcomes(probabilities):
     return np.stack([probabilities, 1.0 - probabilities])
 
 
-def test_divergence_of_two_models_is_that_of_scipy(rng):
+def test_divergence_and_diversity_are_their_definitions(rng):
     probabilities = rng.random((2, 8))
     expected = jensenshannon(*np.moveaxis(outcomes(probabilities), 1, 0)) ** 2
     np.testing.assert_allclose(jensen_shannon(probabilities), expected)
+    probabilities = rng.random((7, 9))
+    np.testing.assert_allclose(predictive_diversity(probabilities), outcomes(probabilities).max(axis=1).sum(axis=0))
 
 
 def test_divergence_of_binary_responses_orders_items_as_their_variance(rng):
@@ -34,11 +39,6 @@ def test_divergence_of_binary_responses_orders_items_as_their_variance(rng):
         np.sign(np.round(by_variance[:, None] - by_variance, 12)),
         np.sign(np.round(by_divergence[:, None] - by_divergence, 12)),
     )
-
-
-def test_predictive_diversity_is_the_sum_over_outcomes_of_the_largest_probability(rng):
-    probabilities = rng.random((7, 9))
-    np.testing.assert_allclose(predictive_diversity(probabilities), outcomes(probabilities).max(axis=1).sum(axis=0))
 
 
 def test_chance_decides_between_equals_only(rng):
@@ -75,3 +75,40 @@ def test_a_missing_response_counts_as_the_item_model_has_it(bank):
     one, other = (select(each, 12, method="disagreement", rng=0) for each in (gappy, filled))
     assert one.item_ids == other.item_ids
     np.testing.assert_allclose(one.weights, other.weights)
+
+
+def pool_of(bank, scenario=0):
+    items = np.flatnonzero(bank.targets.scenario_index == scenario)
+    return ScenarioPool(items, bank.targets.weights[items], np.ones(items.shape[0], dtype=bool))
+
+
+@pytest.mark.parametrize(("n_models", "n_items"), [(24, 6), (24, 7), (5, 12)])
+def test_each_step_of_ability_takes_its_most_informative_item(n_models, n_items):
+    """In one dimension, item by item and group by group."""
+    bank = make_bank(n_models=n_models, n_items=60, n_dims=1)
+    pool = pool_of(bank)
+    abilities = np.sort(bank.calibration.abilities, axis=0)
+    information = item_information(bank.parameters.take(pool.items), abilities)
+    expected = []
+    for step in range(n_items):
+        start, stop = step * n_models // n_items, (step + 1) * n_models // n_items
+        best = information[start : max(stop, start + 1)].max(axis=0)
+        expected.append(max((i for i in range(20) if i not in expected), key=best.__getitem__))
+    assert choose_by_information(bank, pool, n_items).chosen.tolist() == expected
+
+
+def test_signs_rotations_and_items_without_loading_are_no_trouble():
+    bank = make_bank(n_models=24, n_items=60)
+    one = select(bank, 15, method="information")
+    for turn in (np.array([[0.6, 0.8], [0.8, -0.6]]), -np.eye(2)):
+        parameters = dataclasses.replace(bank.parameters, loadings=bank.parameters.loadings @ turn)
+        abilities = bank.calibration.abilities @ turn
+        calibration = dataclasses.replace(bank.calibration, parameters=parameters, abilities=abilities)
+        turned = dataclasses.replace(bank, calibration=calibration)
+        assert one.item_ids == select(turned, 15, method="information").item_ids
+    loadings = bank.parameters.loadings.copy()
+    loadings[0:3] = 0.0
+    loadings[3::6], loadings[4::6], loadings[5::6] = -loadings[0::6], -loadings[1::6], -loadings[2::6]
+    parameters = dataclasses.replace(bank.parameters, loadings=loadings)
+    changed = dataclasses.replace(bank, calibration=dataclasses.replace(bank.calibration, parameters=parameters))
+    assert select(changed, 15, method="information").n_items == 15

@@ -115,7 +115,7 @@ def test_forest_on_components_finds_what_all_columns_tell_together(rng):
     assert error(20) < 1.3 * np.abs(responses[new].mean(axis=1, keepdims=True) - ability[new]).mean()
 
 
-def test_scores_of_some_models_are_unknown(rng):
+def test_scores_of_some_models_are_unknown_and_nothing_answered_gives_their_mean(rng):
     train, scores, new = problem(rng)
     scores[:20, 1] = np.nan
     found = predict_k_nearest(train, scores, new)
@@ -123,9 +123,6 @@ def test_scores_of_some_models_are_unknown(rng):
     forest = predict_random_forest(train, scores, new, seed=0, n_trees=10)
     alone = predict_random_forest(train[20:], scores[20:, [1]], new, seed=0, n_trees=10)
     np.testing.assert_allclose(forest[:, [1]], alone)
-
-
-def test_nothing_answered_gives_the_mean_score(rng):
     train, scores, new = problem(rng)
     new[:] = np.nan
     expected = np.tile(scores.mean(axis=0), (7, 1))
@@ -139,9 +136,6 @@ def test_components_equal_sklearns_up_to_sign(rng):
     found = principal_components(train, new, 3)
     np.testing.assert_allclose(np.abs(found[0]), np.abs(reference.transform(train)), atol=1e-10)
     np.testing.assert_allclose(np.abs(found[1]), np.abs(reference.transform(new)), atol=1e-10)
-
-
-def test_columns_that_say_the_same_have_one_component(rng):
     train = np.repeat(rng.normal(size=(9, 1)), 4, axis=1)
     assert principal_components(train, train[:2], 3)[1].shape == (2, 1)
     assert principal_components(np.ones((9, 4)), np.ones((2, 4)), 3)[1].shape == (2, 0)

@@ -11,6 +11,7 @@ from itembank.bank.bank_files import save_bank
 from itembank.responses.response_files import write_responses
 from itembank.responses.responses import ResponseMatrix
 from tests.bank.banks import make_bank
+from tests.cli.conftest import new_results
 from tests.cli.contract import calls
 from tests.cli.session.loops import FAST, LIMIT
 from tests.scaling.samples import simulated_samples
@@ -265,8 +266,7 @@ def world(tmp_path_factory):
     write_responses(past, folder / "past.parquet")
     fuzzy = ResponseMatrix.create(0.2 + 0.5 * past.responses, items=past.items)
     write_responses(fuzzy, folder / "probabilities.parquet")
-    answers = (np.random.default_rng(9).random((2, 30)) < 0.6).astype(float)
-    new = ResponseMatrix.create(answers, model_ids=["new/a", "new/b"], items=bank.responses.items)
+    new = new_results()
     write_responses(new, folder / "new.parquet")
     write_responses(new.take(items=np.arange(18)), folder / "some.parquet")
     renamed = new.items.with_columns(pl.col("item_id").replace("math/0", "math/9999"))

@@ -7,10 +7,7 @@ import itembank as ib
 import itembank_studies
 from tests.calibration.test_dimensions import simulated
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*answer like another one"),
-    pytest.mark.usefixtures("few_folds"),
-]
+pytestmark = [pytest.mark.filterwarnings("ignore:.*answer like another one"), pytest.mark.usefixtures("few_folds")]
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +47,8 @@ def test_banks(bank, calibrated):
 
 @pytest.mark.parametrize("method", ["auto", "random", "anchor-irt"])
 def test_selections(run, bank, calibrated, method):
-    done = run("select", calibrated, "-n", 20, "--method", method, "--format", "json")
-    assert done.json["items"] == ib.select(bank, 20, method=method).to_dict()["items"]
+    done = run.json("select", calibrated, "-n", 20, "--method", method)
+    assert done["items"] == ib.select(bank, 20, method=method).to_dict()["items"]
 
 
 def test_estimates(run, folder, bank, calibrated):

@@ -12,7 +12,7 @@ import pytest
 from itembank import tables
 from itembank.cli import render
 from itembank.cli.quickstart import _table_row
-from itembank.cli.render import print_rows
+from itembank.cli.render import TABLE
 from itembank.output_keys import outputs
 from tests.cli.contract.calls import run
 from tests.cli.contract.every_option import commands, options_of
@@ -86,11 +86,7 @@ CALLS = {
     "study weights": ["bank selection.json random.json"],
     "study tasks": ["past.csv --cost tokens", "past.csv --show correlations --format csv"],
     "scaling pretrain": [_LAW, *(f"{_LAW} --show {one}" for one in ("comparison", "decisions", "held-out", "curves"))],
-    "scaling test-time": [
-        _SAMPLES,
-        f"{_SAMPLES} --budget 10 --show errors",
-        f"{_SAMPLES} --show tail",
-    ],
+    "scaling test-time": [_SAMPLES, f"{_SAMPLES} --budget 10 --show errors", f"{_SAMPLES} --show tail"],
     "scaling transfer": [
         *(f"two.parquet --spec forced.toml {one}" for one in ("--show models", "--source s0 --target s1")),
         "two.parquet --show validity",
@@ -330,7 +326,7 @@ def test_a_narrow_terminal_shows_less_and_says_so(capsys, monkeypatch):
     told = {}
     for width in (56, 160):
         monkeypatch.setenv("COLUMNS", str(width))
-        print_rows(rows, "table", "ranking", title="Scores", least=("n_items", "interval"))
+        TABLE.rows(rows, "ranking", title="Scores", least=("n_items", "interval"))
         told[width] = capsys.readouterr()
     assert told[160].err == ""
     assert "No room for n_items" in told[56].err

@@ -31,11 +31,9 @@ def test_exports_answers_that_estimate_reads(run, bank_folder, journal, tmp_path
     place = responses.item_ids.index("math/0")
     assert (row[place], responses.n_trials[0, place], responses.costs["seconds"][0, place]) == (0.25, 4, 2.0)
     assert np.isnan(np.delete(responses.costs["seconds"][0], place)).all()
-    estimates = run(
-        "estimate", bank_folder, tmp_path / "answers.parquet", "--method", "p-irt", "--interval", "model-based",
-        "--format", "json",
-    )  # fmt: skip
-    assert estimates.json["rows"][-1]["n_items"] == len(told)
+    words = ("--method", "p-irt", "--interval", "model-based")
+    estimates = run.json("estimate", bank_folder, tmp_path / "answers.parquet", *words)
+    assert estimates["rows"][-1]["n_items"] == len(told)
 
 
 def test_a_journal_without_answers_is_refused(run, journal, tmp_path):
@@ -112,7 +110,7 @@ def test_looking_at_a_torn_journal_says_so_and_changes_nothing(run, journal, com
 
 def test_status_says_when_the_last_event_was(run, journal):
     def last_event():
-        return run("session", "status", journal, "--format", "json").json["last_event"]
+        return run.json("session", "status", journal)["last_event"]
 
     assert last_event() is None
     ids(run, journal)

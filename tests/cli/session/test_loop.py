@@ -19,7 +19,7 @@ def test_a_loop_ends_with_the_numbers_of_a_session_in_python(run, bank_folder, j
     session = model_based(load_bank(bank_folder), budget=Budget(6), model_id="new/model")
     while items := session.ask():
         session.tell(items[0], response_to(items[0]))
-    status = run("session", "status", journal, "--format", "json").json
+    status = run.json("session", "status", journal)
     assert status["scores"] == session.estimate().scores.rows()
     assert status["ability"] == session.estimate().theta.tolist()
     assert (status["n_items"], status["reason_stopped"]) == (6, "budget: 6 items")
@@ -46,7 +46,7 @@ def test_a_batch_that_was_interrupted_ends_as_it_would_have(run, bank_folder, tm
             for item in ids(run, journal, "-n", 4)[:3]:
                 run("session", "tell", journal, item, "--response", response_to(item))
         play(run, journal, "-n", 4)
-        content = run("session", "status", journal, "--format", "json").json
+        content = run.json("session", "status", journal)
         ends.append((content["scores"], content["ability"], read_journal(journal).events))
     assert ends[0] == ends[1]
 
@@ -113,7 +113,7 @@ def test_a_precise_session_asks_nothing_new_but_ends_what_it_began(run, bank_fol
     asked = ids(run, journal, "-n", 30)
     for item in asked[:-1]:
         run("session", "tell", journal, item, "--response", response_to(item))
-    assert run("session", "status", journal, "--format", "json").json["is_precise"]
+    assert run.json("session", "status", journal)["is_precise"]
     outcome = run("session", "ask", journal, "--new", "--format", "ids")
     assert (outcome.code, outcome.out) == (0, "")
     assert "Stopped: the goal of ±0.4 (40.00 points) was reached" in outcome.err

@@ -38,7 +38,7 @@ def test_gives_what_the_loop_of_the_documentation_gives(run, journal, answers, t
     assert driven.history == by_hand.history
     record = outcome.json
     assert record["scores"] == by_hand.estimate().scores.rows()
-    assert run("session", "status", journal, "--format", "json").json == record
+    assert run.json("session", "status", journal) == record
     lines = [line for line in outcome.err.splitlines() if " answered  overall " in line]
     assert len(lines) == 6
 
@@ -52,7 +52,7 @@ def test_says_what_was_spent_and_what_everything_would_cost(run, bank_folder, tm
     # 60 items of 1 to 98, of which those asked cost more than expected
     assert "180 output_tokens spent, 20 left, the whole benchmark about 3," in outcome.err
     assert "Stopped by the budget of 200 output_tokens: no precision was asked for" in outcome.out
-    told = run("session", "status", tmp_path / "j", "--format", "json").json
+    told = run.json("session", "status", tmp_path / "j")
     assert told["conclusion"] in " ".join(outcome.out.split())
     assert 3000.0 < told["whole_costs"]["output_tokens"] < 4000.0
     for noise in ("target_id", "last_event", "n_unasked", "ability"):
@@ -66,7 +66,7 @@ def test_answers_that_tell_no_cost_are_said_with_what_was_assumed(run, bank_fold
     assert f"Next: itembank session run {tmp_path / 'j'} --command" in begun.err
     assert f"itembank session ask {tmp_path / 'j'}" in begun.err
     outcome = run.ok("session", "run", tmp_path / "j", "--command", "echo resolved", "--shell")
-    n = run("session", "status", tmp_path / "j", "--format", "json").json["n_items"]
+    n = run.json("session", "status", tmp_path / "j")["n_items"]
     assert f"{n} of {n} answers told no output_tokens:" in " ".join(outcome.out.split())
     assert " was assumed for each" in " ".join(outcome.out.split())
 

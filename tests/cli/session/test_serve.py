@@ -24,14 +24,14 @@ def test_requests_do_what_the_commands_do(run, stdin, journal, bank_folder, tmp_
     (told, scores), _ = served(run, stdin, journal, {"request": "tell", "answers": answers}, {"request": "scores"})
     assert told["told"] == [first, second]
     assert told["n_items"] == 2
-    status = run("session", "status", journal, "--format", "json").json
+    status = run.json("session", "status", journal)
     assert scores["scores"] == status["scores"]
 
     other = tmp_path / "other.jsonl"
     run("session", "start", bank_folder, "-o", other, "--model-id", "new/model", *LIMIT)
     stdin("\n".join(json.dumps(one) for one in answers))
     run("session", "tell", other, "-")
-    kept = run("session", "status", other, "--format", "json").json
+    kept = run.json("session", "status", other)
     assert [one["estimate"] for one in kept["scores"]] == [one["estimate"] for one in scores["scores"]]
 
 

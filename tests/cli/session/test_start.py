@@ -94,7 +94,7 @@ def test_calibrated_intervals_are_found_when_the_session_starts(run, bank_folder
     monkeypatch.setattr("itembank.sessions.preparation._sessions", None)  # what was found then is kept
     run("session", "tell", journal, "math/0", "--response", 1)
     assert len(ids(run, journal)) == 1
-    rows = run("session", "status", journal, "--format", "json").json["scores"]
+    rows = run.json("session", "status", journal)["scores"]
     assert {row["interval"] for row in rows} == {"calibrated"}
 
 

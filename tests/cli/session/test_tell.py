@@ -36,14 +36,7 @@ def test_tells_responses_counts_costs_failures_and_corrections(run, journal):
             "is_correction": False,
         },
         {"event": "failed", "item_id": asked[2], "again": True, "reason": "timeout", "costs": {}},
-        {
-            "event": "told",
-            "item_id": asked[0],
-            "response": 0.5,
-            "costs": {},
-            "was_asked": True,
-            "is_correction": True,
-        },
+        {"event": "told", "item_id": asked[0], "response": 0.5, "costs": {}, "was_asked": True, "is_correction": True},
         {"event": "failed", "item_id": "law/59", "again": False, "reason": "", "costs": {}},
     ]
 

@@ -8,7 +8,7 @@ def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp
     run.ok("session", "start", fitted_bank, "-o", journal, "--model-id", "new", *LIMIT)
     play(run, journal)
     monkeypatch.setattr("itembank.estimation.estimates.FLAGGED", 0.0)  # so that none is flagged
-    found = run("session", "status", journal, "--format", "json").json
+    found = run.json("session", "status", journal)
     assert 0.0 <= found["typicality"] <= 1.0
     assert {row["typicality"] for row in found["scores"]} == {found["typicality"]}
     assert found["method"] in {"p-irt", "stacked"}
@@ -18,7 +18,7 @@ def test_status_and_replay_say_how_typical_the_answers_are(run, fitted_bank, tmp
     told = run("session", "status", journal)
     assert f"{found['typicality']:.4f}" in told.out
     assert "'new': answered unlike nearly all of the" in told.err
-    scores = run("session", "status", journal, "--format", "json").json["scores"]
+    scores = run.json("session", "status", journal)["scores"]
     assert (found["scores"][0]["note"], "by method 'drawn' would settle it" in scores[0]["note"]) == ("", True)
     replayed = run("replay", fitted_bank, answers, *LIMIT)
     assert f"{found['typicality']:.2f}" in replayed.out

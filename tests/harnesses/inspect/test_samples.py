@@ -10,13 +10,7 @@ import pytest
 
 from itembank.errors import DataError, IntegrityError, MissingDependencyError
 from itembank.harnesses.inspect import samples as module
-from itembank.harnesses.inspect.samples import (
-    answer_of,
-    check_release,
-    matrix_of,
-    samples_by_item,
-    task_items,
-)
+from itembank.harnesses.inspect.samples import answer_of, check_release, matrix_of, samples_by_item, task_items
 from itembank.readers.inspect_samples import Sample, content_hash
 from itembank.responses.error_kinds import KINDS
 from itembank.responses.prompts import PROMPT_SETTINGS, TASK_NAME, settings_text
@@ -42,9 +36,6 @@ def test_a_task_is_found_by_its_name_or_as_the_only_one(bank):
     two = replace(bank, responses=bank.responses.with_tables(items=bank.responses.items.with_columns(names)))
     with pytest.raises(DataError, match=r"of the task 'quizz', got the tasks 'quiz', 'joy'.*Did you mean 'quiz'"):
         task_items(two, "quizz")
-
-
-def test_a_task_that_was_renamed_at_import_is_found_by_its_own_name(bank):
     names = pl.lit(settings_text({TASK_NAME: "pack/old"})).alias(PROMPT_SETTINGS)
     responses = replace(bank.responses, items=bank.responses.items.with_columns(names))
     renamed = replace(bank, responses=responses)
@@ -91,13 +82,10 @@ def long_bank(few_folds):
     return simulated_bank([f"content {number}" for number in range(30)])
 
 
-def test_epochs_are_counts_of_trials(long_bank):
+def test_epochs_are_counts_of_trials_and_without_a_score_lost(long_bank):
     matrix = matrix_of(long_bank, {"quiz/1": [1.0, 0.0, 1.0], "quiz/2": [0.0]}, "m")
     assert matrix.n_trials.tolist() == [[3, 1]]
     assert matrix.responses[0] == pytest.approx([2 / 3, 0.0])
-
-
-def test_epochs_without_a_score_are_lost(long_bank):
     answers = {"quiz/1": [1.0, math.nan], "quiz/2": [math.nan], "quiz/3": [0.0]}
     matrix = matrix_of(long_bank, answers, "m", {"quiz/2": KINDS.index("time-out")})
     assert matrix.lost.n.tolist() == [[1, 1, 0]]

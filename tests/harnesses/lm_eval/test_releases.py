@@ -41,9 +41,12 @@ class Renamed(Fits):
         """Without ranks."""
 
 
-def test_a_release_whose_functions_take_our_arguments_fits(monkeypatch):
+def test_a_release_whose_functions_take_our_arguments_fits_and_without_one_the_package_is_named(monkeypatch):
     put_in_place(monkeypatch, Fits)
     check_release()
+    monkeypatch.setitem(sys.modules, "lm_eval", None)
+    with pytest.raises(MissingDependencyError, match=r"needs lm_eval, .*pip install 'lm_eval>="):
+        check_release()
 
 
 @pytest.mark.parametrize(
@@ -57,10 +60,4 @@ def test_a_release_whose_functions_take_our_arguments_fits(monkeypatch):
 def test_another_is_refused_and_the_message_says_which_fit(monkeypatch, task, function, name):
     put_in_place(monkeypatch, task, function)
     with pytest.raises(HarnessError, match=rf"must be 0\.4\.5 or newer.*'{name}'"):
-        check_release()
-
-
-def test_without_lm_eval_the_package_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "lm_eval", None)
-    with pytest.raises(MissingDependencyError, match=r"needs lm_eval, .*pip install 'lm_eval>="):
         check_release()

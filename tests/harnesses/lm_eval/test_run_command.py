@@ -142,10 +142,7 @@ def test_a_session_that_is_over_goes_on_with_a_larger_budget(run, place):
 
 OTHER_NAMES = ("--spec", 'task_names = {products = "times", words = "sums", sums = "words"}')
 """A name that no task of the harness has, and two that are those of other tasks."""
-WAYS = {
-    "selection": ("-n", 9, "--import", "simulated_lm"),
-    "adaptive": FAST,
-}
+WAYS = {"selection": ("-n", 9, "--import", "simulated_lm"), "adaptive": FAST}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -72,6 +72,9 @@ def test_too_few_models_tell_nothing(samples):
 def test_factors_between_and_beyond_the_k_that_were_tried():
     found = IntervalFactors(np.array([1.0, 100.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9)
     np.testing.assert_allclose(found.at(np.array([1.0, 10.0, 100.0, 1e6])), [[1.0, 2.0, 3.0, 3.0], [1.0] * 4])
+    found = IntervalFactors(np.array([10.0, 1000.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9, n_samples=100)
+    expected = [[1.3, 2.0, 3.0 * 1.5, 3.0 * 2.0], [1.3, 1.3, 1.3 * 1.5, 1.3 * 2.0]]
+    np.testing.assert_allclose(found.at(np.array([1.0, 100.0, 1000.0, 10_000.0])), expected)
 
 
 def test_wider_on_the_logit(samples):
@@ -108,12 +111,6 @@ def test_the_law_says_what_its_intervals_rest_on(samples):
     few = pass_at_k_law(samples.responses, dataclasses.replace(SPEC, budget=1500), bank=bank, models=models)
     assert any("grow beyond the samples there are" in text and "(0 models)" in text for text in few.notes)
     assert "1.30 to 1.30 (0 models)" in " ".join(few.notes)  # no k is beyond 1,500 samples
-
-
-def test_factors_within_the_models_asked_about_grow_beyond_the_samples():
-    found = IntervalFactors(np.array([10.0, 1000.0]), np.array([[1.0, 3.0], [np.nan, np.nan]]), 9, n_samples=100)
-    expected = [[1.3, 2.0, 3.0 * 1.5, 3.0 * 2.0], [1.3, 1.3, 1.3 * 1.5, 1.3 * 2.0]]
-    np.testing.assert_allclose(found.at(np.array([1.0, 100.0, 1000.0, 10_000.0])), expected)
 
 
 def test_models_asked_about_are_tried_with_item_models_that_have_not_seen_them():

@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.special import betainc, betaincc, betaln, gammaln
-from scipy.stats import beta, kstest
+from scipy.stats import beta, hypergeom, kstest
 
+from itembank.errors import DataError, ParameterError
+from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.pass_at_k.kernels import (
     KnownAbove,
     beta_pass_at_k,
@@ -19,6 +21,7 @@ from itembank_scaling.pass_at_k.kernels import (
     plug_in_pass_at_k,
     unbiased_pass_at_k,
 )
+from itembank_scaling.pass_at_k.samples import SampleCounts, check_budget, cut_down, sample_counts, with_counts
 
 
 def exact_failure(n, c, k):
@@ -26,7 +29,7 @@ def exact_failure(n, c, k):
     return Fraction(math.comb(n - c, k), math.comb(n, k))
 
 
-def test_every_count_up_to_thirty_agrees_with_whole_numbers():
+def test_the_estimate_is_that_of_whole_numbers_of_enumeration_and_unbiased():
     n, c, k = (axis.ravel() for axis in np.meshgrid(*[np.arange(31)] * 3, indexing="ij"))
     inside = (n >= 1) & (c <= n) & (k >= 1) & (k <= n)
     n, c, k = n[inside], c[inside], k[inside]
@@ -37,16 +40,10 @@ def test_every_count_up_to_thirty_agrees_with_whole_numbers():
     logs = np.log([float(one) for one in failure if one > 0])
     np.testing.assert_allclose(log_unbiased_failure(n, c, k)[some], logs, rtol=1e-12, atol=1e-13)
     assert np.all(np.isneginf(log_unbiased_failure(n, c, k)[~some]))
-
-
-def test_the_estimate_is_the_mean_over_all_choices_of_k_samples():
-    """Enumerate the samples themselves: five, two of them right, every subset of three."""
+    # enumerate the samples themselves: five, two of them right, every subset of three
     chosen = list(combinations([1, 1, 0, 0, 0], 3))
     assert unbiased_pass_at_k(5, 2, 3) == pytest.approx(np.mean([max(one) for one in chosen]), rel=1e-14)
-
-
-def test_it_is_unbiased():
-    """The binomial average of the estimate is 1 - (1 - p)^k exactly."""
+    # the binomial average of the estimate is 1 - (1 - p)^k exactly
     n, p, k = 12, 0.07, 5
     counts = np.arange(n + 1)
     weights = np.array([math.comb(n, c) * p**c * (1 - p) ** (n - c) for c in counts])
@@ -73,13 +70,10 @@ def test_millions_of_samples_keep_their_digits(n, c, k):
     assert log_unbiased_failure(n, c, k) == pytest.approx(naive, abs=1e-6)
 
 
-def test_k_beyond_the_samples_has_no_value():
+def test_k_beyond_the_samples_has_no_value_and_ten_thousand_items_are_one_call():
     found = unbiased_pass_at_k(np.array([[10], [100]]), np.array([[3], [3]]), np.array([10, 11, 100, 101]))
     assert np.isnan(found).tolist() == [[False, True, True, True], [False, False, False, True]]
     assert found[0, 0] == 1.0
-
-
-def test_ten_thousand_items_are_one_call():
     rng = np.random.default_rng(0)
     n = rng.integers(50, 3_000_000, (10_000, 1))
     c = rng.integers(0, 4, (10_000, 1))
@@ -91,14 +85,14 @@ def test_ten_thousand_items_are_one_call():
     np.testing.assert_allclose(found[:, 0], (c / n)[:, 0], rtol=1e-12)
 
 
-def test_plug_in_keeps_small_rates_and_certain_ones():
+def test_plug_in_and_jeffreys_keep_small_rates_and_certain_ones():
     assert plug_in_pass_at_k(1e-12, 10.0) == pytest.approx(1e-11, rel=1e-9)
     assert plug_in_pass_at_k(np.array([0.0, 1.0]), 3.0).tolist() == [0.0, 1.0]
     assert plug_in_pass_at_k(0.25, 3.0) == pytest.approx(1 - 0.75**3, rel=1e-15)
-
-
-def test_jeffreys_is_the_mean_of_its_posterior():
     assert jeffreys_pass_at_k(50, 3, 1) == pytest.approx(beta(3.5, 47.5).mean(), rel=1e-14)
+    # to first order in a, log E[(1-p)^k] = -a (psi(b + k) - psi(b)), here -a times a harmonic number
+    harmonic = math.fsum(1.0 / j for j in range(1, 11))
+    assert log_beta_failure(1e-7, 1.0, 10.0) == pytest.approx(-1e-7 * harmonic, rel=1e-6)
 
 
 @pytest.mark.parametrize(("a", "b", "k"), [(0.5, 30.0, 1000.0), (2.5, 0.4, 3.0), (40.0, 7.0, 2.0), (1.5, 9.0, 1e4)])
@@ -107,12 +101,6 @@ def test_beta_pass_at_k_is_the_integral(a, b, k):
     wanted /= math.exp(betaln(a, b))
     assert math.exp(log_beta_failure(a, b, k)) == pytest.approx(wanted, rel=1e-7)
     assert beta_pass_at_k(a, b, k) == pytest.approx(1 - wanted, rel=1e-7)
-
-
-def test_a_tiny_shape_keeps_its_digits():
-    """To first order in a, log E[(1-p)^k] = -a (psi(b + k) - psi(b)), here -a times a harmonic number."""
-    harmonic = math.fsum(1.0 / j for j in range(1, 11))
-    assert log_beta_failure(1e-7, 1.0, 10.0) == pytest.approx(-1e-7 * harmonic, rel=1e-6)
 
 
 @settings(deadline=None, max_examples=100)
@@ -151,20 +139,79 @@ def test_one_of_m_samples_was_right(a, b, m):
     assert kstest(redrawn(KnownAbove(0.0, np.array([m])), a, b), below).pvalue > 1e-3
 
 
-def test_above_a_floor():
+def test_rates_above_a_floor_and_those_of_which_nothing_more_is_known():
     a, b, floor = 0.3, 50.0, 0.01
 
     def below(p):
         return 1.0 - betaincc(a, b, p) / betaincc(a, b, floor)
 
     assert kstest(redrawn(KnownAbove(floor, np.array([np.nan])), a, b), below).pvalue > 1e-3
-
-
-def test_a_rate_of_which_nothing_more_is_known_stays():
     rates = np.array([[0.2, 0.0, 1.0]])
     shapes, known = np.ones((1, 3)), KnownAbove(0.1, np.zeros(3))
     found = known.redrawn(rates, shapes, shapes, known.share(shapes, shapes), np.random.default_rng(0))
     np.testing.assert_array_equal(found, rates)
 
 
-A, B = np.array([[0.02, 0.5, 2.0, 0.3]]), np.array([[3.0, 60.0, 40.0, 0.4]])
+def matrix(rates, trials):
+    return ResponseMatrix.create(np.array(rates, dtype=float), n_trials=None if trials is None else np.array(trials))
+
+
+def test_counts_come_back_from_rates_of_any_precision():
+    counts = sample_counts(matrix([[1 / 3, 0.5], [np.nan, 1.0]], [[3, 4_000_000], [0, 7]]))
+    np.testing.assert_array_equal(counts.n_correct, [[1, 2_000_000], [0, 7]])
+    np.testing.assert_array_equal(counts.n_trials, [[3, 4_000_000], [0, 7]])
+    np.testing.assert_array_equal(counts.rates, [[1 / 3, 0.5], [np.nan, 1.0]])
+    n, c = 2_980_608, 1_000_001
+    assert sample_counts(matrix([[np.float32(c / n)]], [[n]])).n_correct[0, 0] == pytest.approx(c, abs=1)
+    exact = np.float64(np.float32(7 / 10_112))
+    assert sample_counts(matrix([[exact]], [[10_112]])).n_correct[0, 0] == 7
+
+
+@pytest.mark.parametrize(
+    ("rates", "trials", "words"),
+    [
+        ([[0.3, 0.4]], None, "repeats='count'.*shares or probabilities"),
+        ([[0.0, 1.0]], None, "all 0 or 1"),
+        ([[0.5, 0.5]], [[2, 0]], "n_trials must be at least 1.*'model-1' item 'item-2'"),
+        ([[0.5, 0.25]], [[2, 3]], "whole number of right samples.*'item-2' = 0.75"),
+        ([[0.0, 1.0]], [[1, 1]], "one sample of each"),
+    ],
+)
+def test_what_has_no_counts_is_refused(rates, trials, words):
+    with pytest.raises(DataError, match=words):
+        sample_counts(matrix(rates, trials))
+
+
+def test_a_budget_draws_without_replacement_and_leaves_the_other_items():
+    """Every cell's counts are hypergeometric; those of other models and empty cells stay."""
+    n_trials = np.array([[10, 10, 0], [9, 9, 9]])
+    n_correct = np.array([[3, 10, 0], [1, 2, 3]])
+    draws = [
+        cut_down(SampleCounts(n_trials, n_correct), np.array([0]), 4, np.random.default_rng(seed))
+        for seed in range(3000)
+    ]
+    assert all(one.n_trials.tolist() == [[4, 4, 0], [9, 9, 9]] for one in draws)
+    got = np.array([one.n_correct for one in draws])
+    assert np.all(got[:, 0, 1] == 4)
+    assert np.all(got[:, 1] == [1, 2, 3])
+    shares = np.bincount(got[:, 0, 0], minlength=5) / len(draws)
+    np.testing.assert_allclose(shares, hypergeom(10, 3, 4).pmf(np.arange(5)), atol=0.035)
+    np.testing.assert_array_equal(n_correct[0], [3, 10, 0])
+    # the first item of the first model is cut; the second has fewer samples than the budget, and keeps them
+    counts = SampleCounts(np.array([[10, 3], [9, 9]]), np.array([[10, 2], [9, 9]]))
+    found = cut_down(counts, np.array([0]), 4, np.random.default_rng(0), columns=np.array([0]))
+    assert found.n_trials.tolist() == [[4, 3], [9, 9]]
+    assert found.n_correct.tolist() == [[4, 2], [9, 9]]
+
+
+def test_a_budget_above_the_samples_names_the_cells_and_counts_spread_over_a_bank():
+    counts = SampleCounts(np.array([[10, 3], [2, 10]]), np.array([[1, 1], [1, 1]]))
+    responses = with_counts(matrix(counts.rates, counts.n_trials), counts)
+    check_budget(counts, 3, responses, np.array([0]))
+    with pytest.raises(DataError, match=r"fewer samples in 1 of 2 cells: 'model-1' item 'item-2' = 3\..*of 3"):
+        check_budget(counts, 5, responses, np.array([0]))
+    with pytest.raises(ParameterError, match="budget must be a whole number >= 1, got 0"):
+        check_budget(counts, 0, responses, np.array([0]))
+    counts = SampleCounts(np.array([[4, 6]]), np.array([[1, 2]])).spread(np.array([3, 0]), 5)
+    assert counts.n_trials.tolist() == [[6, 0, 0, 4, 0]]
+    assert counts.n_correct.tolist() == [[2, 0, 0, 1, 0]]

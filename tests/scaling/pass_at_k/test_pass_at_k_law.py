@@ -26,15 +26,23 @@ def law(samples):
     return pass_at_k_law(samples.responses, spec, bank=known_bank(samples), models=["model-3", "model-7"], rng=1)
 
 
-def test_a_curve_for_each_model_and_scenario(law):
+def test_a_curve_for_each_model_and_scenario_in_rows_that_tell_all(law):
     assert law.scenarios == ("math", "math", "code", "code")
     assert law.model_ids == ("model-3", "model-7", "model-3", "model-7")
     assert law.all_items.n_items.tolist() == [20] * 4
     assert law.fewest_samples.tolist() == [20] * 4
     assert np.all(law.evidence.n_trials.sum(axis=1) == 400)
+    rows = law.rows()
+    assert len(rows) == 4 * 3 * len(METHODS)
+    first = rows[0]
+    assert (first["model_id"], first["scenario"], first["k"], first["method"]) == ("model-3", "math", 1, "irsl")
+    assert first["low"] < first["pass_at_k"] < first["high"]
+    assert first["negative_log"] == pytest.approx(-np.log(first["pass_at_k"]))
+    assert [row["is_forecast"] for row in rows if row["method"] == "irsl"][:3] == [False, False, True]
+    assert np.isnan(rows[1]["low"])
 
 
-def test_the_truth_is_what_all_samples_say(law, samples):
+def test_the_truth_is_what_all_samples_say_and_counted_methods_see_the_budget_alone(law, samples):
     counts = np.rint(samples.responses.responses * 400).astype(int)
     at = np.array(samples.responses.items["scenario"].to_list()) == "code"
     wanted = unbiased_pass_at_k(400, counts[6, at][:, None], law.k).mean(axis=0)
@@ -43,9 +51,6 @@ def test_the_truth_is_what_all_samples_say(law, samples):
     assert law.kept_items.n_items[3] == kept.sum() < 20
     wanted = unbiased_pass_at_k(400, counts[6, at][kept][:, None], law.k).mean(axis=0)
     np.testing.assert_allclose(law.kept_items.truth[3], wanted, rtol=1e-12)
-
-
-def test_counted_methods_see_the_budget_alone(law):
     counts = law.evidence.n_correct[1]
     used = law.evidence.n_trials[1] > 0
     rates = counts[used] / 20
@@ -85,18 +90,7 @@ def test_the_tail_holds_the_items_that_fail_most(law):
     assert tail[0]["n_correct"] == 0
 
 
-def test_rows_tell_all(law):
-    rows = law.rows()
-    assert len(rows) == 4 * 3 * len(METHODS)
-    first = rows[0]
-    assert (first["model_id"], first["scenario"], first["k"], first["method"]) == ("model-3", "math", 1, "irsl")
-    assert first["low"] < first["pass_at_k"] < first["high"]
-    assert first["negative_log"] == pytest.approx(-np.log(first["pass_at_k"]))
-    assert [row["is_forecast"] for row in rows if row["method"] == "irsl"][:3] == [False, False, True]
-    assert np.isnan(rows[1]["low"])
-
-
-def test_the_same_seed_gives_the_same_law(samples):
+def test_the_same_seed_gives_the_same_law_in_any_order_of_items(samples):
     spec = dataclasses.replace(SMALL, budget=20)
     first, second, third = (
         pass_at_k_law(samples.responses, spec, bank=known_bank(samples), models=["model-1"], rng=seed)
@@ -104,16 +98,19 @@ def test_the_same_seed_gives_the_same_law(samples):
     )
     np.testing.assert_array_equal(first.all_items.values, second.all_items.values)
     assert np.any(first.evidence.n_correct != third.evidence.n_correct)
+    order = np.random.default_rng(0).permutation(40)
+    spec, bank = dataclasses.replace(SMALL, methods=COUNTED), known_bank(samples)
+    plain = pass_at_k_law(samples.responses, spec, bank=bank)
+    mixed = pass_at_k_law(samples.responses.take(items=order), spec, bank=bank)
+    np.testing.assert_allclose(mixed.all_items.values, plain.all_items.values, rtol=1e-12)
+    assert mixed.evidence.item_ids == plain.evidence.item_ids
 
 
-def test_without_a_budget_all_samples_count_and_nothing_is_compared(samples):
+def test_without_a_budget_nothing_is_compared_and_without_a_bank_the_responses_calibrate(samples):
     law = pass_at_k_law(samples.responses, SMALL, bank=known_bank(samples), models=["model-1"])
     assert law.all_items.truth is None
     assert law.errors() == []
     np.testing.assert_allclose(law.values("irsl"), law.values("unbiased"), atol=0.02)
-
-
-def test_without_a_bank_the_responses_calibrate(samples):
     spec = dataclasses.replace(SMALL, budget=20, methods=("irsl", "plug-in"))
     law = pass_at_k_law(samples.responses, spec)
     errors = {row["method"]: row["error"] for row in law.errors()}
@@ -132,15 +129,6 @@ def test_unsampled_items_of_a_bank_can_be_counted(samples):
     math = np.array(samples.responses.items["scenario"].to_list()) == "math"
     truth = plug_in_pass_at_k(samples.rates[1, math][:, None], whole.k).mean(axis=0)
     assert np.all((whole.all_items.low[0] < truth) & (truth < whole.all_items.high[0]))
-
-
-def test_items_of_the_responses_may_come_in_any_order(samples):
-    order = np.random.default_rng(0).permutation(40)
-    spec, bank = dataclasses.replace(SMALL, methods=COUNTED), known_bank(samples)
-    plain = pass_at_k_law(samples.responses, spec, bank=bank)
-    mixed = pass_at_k_law(samples.responses.take(items=order), spec, bank=bank)
-    np.testing.assert_allclose(mixed.all_items.values, plain.all_items.values, rtol=1e-12)
-    assert mixed.evidence.item_ids == plain.evidence.item_ids
 
 
 def test_a_scenario_that_cannot_be_calibrated_is_told(samples):

@@ -39,13 +39,10 @@ def test_alone_all_sizes_of_a_recipe_weigh_alike(rng):
         assert laws.slope_error[number] ** 2 == pytest.approx(variance, rel=1e-9)
 
 
-def test_recipes_that_err_alike_at_every_size_count_as_one(rng):
+def test_errors_that_are_alike_or_known_are_no_variance_of_their_own(rng):
     x, true, _, _ = simulated(rng, residual_sd=0.0)
     laws = fit_ability_laws(x, true + 0.1 * rng.standard_normal(7), np.zeros(x.shape), pooling="none", shape="line")
     assert laws.degrees_of_freedom == pytest.approx(7 - 2)
-
-
-def test_known_errors_that_explain_the_residuals_leave_no_variance(rng):
     x, _, y, _ = simulated(rng, residual_sd=0.0, error_sd=0.01)
     assert fit_ability_laws(x, y, np.full(y.shape, 0.1**2), pooling="none").residual_variance == 0.0
 
@@ -74,13 +71,10 @@ def test_pooled_lines_lie_nearer_to_each_other_and_to_the_truth(rng):
     assert pooled < 0.8 * alone
 
 
-def test_three_recipes_are_not_pooled(rng):
+def test_pooling_goes_by_the_number_of_recipes_and_sizes(rng):
     x, _, y, v = simulated(rng, n_recipes=3)  # the abilities of all sizes are known equally well
     pooled, alone = (fit_ability_laws(x, y, v, pooling=name) for name in ("partial", "none"))
     np.testing.assert_allclose(pooled.coefficients, alone.coefficients, rtol=1e-9)
-
-
-def test_a_recipe_without_sizes_has_no_line(rng):
     x, _, y, v = simulated(rng)
     y[2] = np.nan
     for pooling in ("none", "partial"):
@@ -88,9 +82,6 @@ def test_a_recipe_without_sizes_has_no_line(rng):
         assert np.isnan(laws.coefficients[:, 2]).all()
         assert np.isnan(laws.predict(np.array([33.0]))[0][2, 0])
         assert np.isfinite(np.delete(laws.coefficients, 2, axis=1)).all()
-
-
-def test_one_size_is_enough_among_pooled_recipes(rng):
     x, _, y, v = simulated(rng)
     y[2, 1:] = np.nan
     laws = fit_ability_laws(x, y, v, pooling="partial")
@@ -99,21 +90,15 @@ def test_one_size_is_enough_among_pooled_recipes(rng):
     assert laws.slope_error[2] > np.delete(laws.slope_error, 2).max()
 
 
-def test_uncertainty_grows_beyond_the_largest_size(rng):
+def test_uncertainty_grows_beyond_the_largest_size_and_with_a_bend(rng):
     x, _, y, v = simulated(rng)
     variance = fit_ability_laws(x, y, v).predict(np.array([32.0, 34.0, 38.0]))[1]
     assert (np.diff(variance, axis=1) > 0.0).all()
-
-
-def test_growth_is_that_of_exact_errors():
     distances = np.array([1.0, 2.0, 3.0])
     assert growth_of_errors(0.4 * distances**2, np.zeros(3), distances) == pytest.approx(0.4)
     assert growth_of_errors(0.4 * distances**2 + 0.1, np.full(3, 0.1), distances) == pytest.approx(0.4)
     assert growth_of_errors(np.full(3, 0.01), np.full(3, 0.02), distances) == 0.0
     assert growth_of_errors(np.empty(0), np.empty(0), np.empty(0)) == 0.0
-
-
-def test_a_bent_law_has_drift(rng):
     x, _, y, v = simulated(rng, residual_sd=0.01, error_sd=0.01)
     bent = y - 0.01 * (x - 20.0) ** 2
     assert fit_ability_laws(x, bent, v, shape="line").drift > 10.0 * fit_ability_laws(x, y, v, shape="line").drift

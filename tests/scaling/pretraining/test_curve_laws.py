@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from itembank.errors import ParameterError
 from itembank_scaling.pretraining.curve_laws import (
     CurveFits,
     fit_curves,
@@ -26,32 +25,20 @@ def test_best_start_is_as_good_as_scipys(rng, huber_delta):
     y = sigmoid_values(truth, x) + 0.02 * rng.standard_normal(9)
     starts = spread_points(np.array([0.2, -2.0, 0.2, 0.0]), np.array([3.0, 2.0, 1.0, 0.5]), 12, rng)
     ours = fit_curves(sigmoid_curve, x[None], y[None], starts[None], lower=LOWER, upper=UPPER, huber_delta=huber_delta)
-    theirs = min(
-        least_squares(
-            lambda p: sigmoid_values(p, x) - y,
-            start,
-            bounds=(LOWER, UPPER),
-            loss="linear" if np.isinf(huber_delta) else "huber",
-            f_scale=1.0 if np.isinf(huber_delta) else huber_delta,
-            xtol=1e-12,
-            ftol=1e-12,
-        ).cost
-        for start in starts
-    )
+    loss = {} if np.isinf(huber_delta) else {"loss": "huber", "f_scale": huber_delta}
+    choices = {"bounds": (LOWER, UPPER), "xtol": 1e-12, "ftol": 1e-12, **loss}
+    theirs = min(least_squares(lambda p: sigmoid_values(p, x) - y, start, **choices).cost for start in starts)
     assert ours.cost.min() == pytest.approx(theirs, rel=1e-5)
     assert ours.converged.all()
 
 
-def test_parameters_stay_within_bounds_and_reach_them():
+def test_parameters_stay_within_bounds_and_points_that_are_missing_change_nothing(rng):
     x = np.linspace(0.0, 1.0, 6)[None]
     y = 1.0 + 0.5 * x  # nothing within the bounds comes near
     found = fit_curves(sigmoid_curve, x, y, np.full((1, 3, 4), 0.5), lower=LOWER, upper=np.array([6, 10, 0.3, 0.4]))
     assert (found.parameters >= LOWER).all()
     assert found.best[0, 3] == pytest.approx(0.4)
     assert found.best[0, 2] == pytest.approx(0.3)
-
-
-def test_points_that_are_missing_change_nothing(rng):
     x = np.linspace(-2.0, 2.0, 7)
     y = sigmoid_values(np.array([1.0, 0.0, 0.8, 0.1]), x) + 0.01 * rng.standard_normal(7)
     starts = np.tile([0.5, 0.2, 0.5, 0.2], (1, 1, 1))
@@ -79,14 +66,11 @@ def test_derivatives_are_those_of_finite_differences(curve, values, parameters):
         np.testing.assert_allclose(slopes[..., k], numeric, rtol=1e-6, atol=1e-9)
 
 
-def test_spread_points_take_every_slice_of_every_axis_once(rng):
+def test_starts_take_every_slice_of_every_axis_once_and_of_those_that_fit_alike_the_first_is_taken(rng):
     points = spread_points(np.array([0.0, -1.0]), np.array([1.0, 3.0]), 20, rng)
     slices = np.floor((points - [0.0, -1.0]) / [1.0, 4.0] * 20).astype(int)
     assert [sorted(column) for column in slices.T] == [list(range(20))] * 2
-
-
-def test_of_starts_that_fit_alike_the_first_is_taken():
-    """Rounding, which is another on another processor, does not choose among curves through all points."""
+    # rounding, which is another on another processor, does not choose among curves through all points
     parameters = np.arange(6.0).reshape(1, 3, 2)
     for cost, first in (([3e-20, 0.0, 1.0], 0), ([0.2, 0.1 * (1.0 + 1e-12), 0.1], 1), ([0.2, 0.15, 0.1], 2)):
         fits = CurveFits(parameters, np.array([cost]), np.ones((1, 3), dtype=bool))
@@ -127,23 +111,14 @@ def test_an_outlier_moves_the_loss_step_little(rng):
     assert abs(robust - clean)[0, 0] < 0.25 * abs(plain - clean)[0, 0]
 
 
-def test_sigmoid_extrapolates_what_it_made(rng):
+def test_sigmoid_extrapolates_what_it_made_from_as_many_sizes_as_there_are(rng):
     x = np.tile(np.linspace(30.0, 40.0, 7), (2, 1))
     truth = np.array([[0.5, 1.0, 0.6, 0.25], [0.8, -1.0, 0.7, 0.1]])
     fits = fit_sigmoid_law(x, sigmoid_values(truth, x - 35.0), SigmoidLaw(), rng)
     at = np.array([43.0, 45.0])
     np.testing.assert_allclose(fits.predict(at)[0], sigmoid_values(truth, at - 35.0), atol=1e-3)
-
-
-def test_recipes_with_fewer_sizes_are_fitted_to_theirs(rng):
     x = np.tile(np.linspace(30.0, 40.0, 8), (2, 1))
     y = sigmoid_values(np.array([[0.5, 1.0, 0.6, 0.25], [0.8, -1.0, 0.7, 0.1]]), x - 35.0)
     y[1, 6:] = np.nan
     both = fit_sigmoid_law(x, y, SigmoidLaw(), np.random.default_rng(0)).predict(np.array([42.0]))[0]
     assert both[1, 0] == pytest.approx(0.1 + 0.7 / (1.0 + np.exp(-0.8 * 8.0)), abs=2e-3)
-
-
-@pytest.mark.parametrize("wrong", [{"n_starts": 0}, {"huber_delta": 0.0}])
-def test_choices_are_checked(wrong):
-    with pytest.raises(ParameterError, match=next(iter(wrong))):
-        TwoStep(**wrong)

@@ -60,11 +60,8 @@ def test_is_the_share_of_pairs_in_the_right_order(data):
     assert np.isnan(got) if not worth else got == pytest.approx(np.mean(worth))
 
 
-def test_recipes_without_a_forecast_are_left_out():
+def test_recipes_without_a_forecast_are_left_out_and_lengths_must_agree():
     assert decision_accuracy(np.array([0.3, np.nan, 0.4]), np.array([0.2, 0.9, 0.1])) == 0.0
-
-
-def test_lengths_must_agree():
     with pytest.raises(ParameterError, match="as long as each other"):
         decision_accuracy(np.zeros(3), np.zeros(2))
 

@@ -27,22 +27,16 @@ def test_taking_the_prior_out_undoes_bayes():
     back, back_variance = without_prior(shrunk, posterior, prior)
     np.testing.assert_allclose(back, mean)
     np.testing.assert_allclose(back_variance, variance)
-
-
-def test_a_posterior_that_is_the_prior_tells_nothing():
     prior = AbilityPrior(np.zeros(1), np.eye(1))
     mean, variance = without_prior(np.zeros(1), np.ones(1), prior)
     assert mean[0] == 0.0
     assert variance[0] == 100.0
 
 
-def test_mean_probability_is_that_of_the_items(parameters):
+def test_mean_probability_and_item_variance_are_those_of_the_items(parameters, rng):
     theta = np.array([-1.0, 0.5])
     expected = [np.mean(0.2 + 0.8 * expit(parameters.loadings[:, 0] * at + parameters.intercept)) for at in theta]
     np.testing.assert_allclose(mean_probability(parameters, theta), expected)
-
-
-def test_item_variance_is_that_of_drawn_items(parameters, rng):
     covariance = np.tile(np.array([[0.02, 0.005], [0.005, 0.03]]), (30, 1, 1)) * 0.1
     theta = np.array([-1.0, 2.0])
     drawn = []
@@ -90,6 +84,7 @@ def answers(request, rng):
 
 def test_every_model_answers_the_budget_and_nothing_is_invented(answers):
     parameters, responses, trials, _ = answers
+    np.testing.assert_array_equal(choose_within_budget(parameters, responses, PRIOR, 500, n_trials=trials), responses)
     responses[:, 5] = np.nan
     chosen = choose_within_budget(parameters, responses, PRIOR, 12, n_trials=trials)
     is_chosen = ~np.isnan(chosen)
@@ -136,11 +131,6 @@ def test_abilities_are_nearer_the_truth_than_from_as_many_random_items(answers, 
         for some in (chosen, drawn)
     ]
     assert errors[0] < 0.9 * errors[1]
-
-
-def test_a_budget_beyond_the_items_takes_them_all(answers):
-    parameters, responses, trials, _ = answers
-    np.testing.assert_array_equal(choose_within_budget(parameters, responses, PRIOR, 500, n_trials=trials), responses)
 
 
 def test_rounding_does_not_choose_between_items_as_far_from_the_median():

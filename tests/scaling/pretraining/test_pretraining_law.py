@@ -34,6 +34,7 @@ IRSL = PretrainingSettings(laws=("irsl",), n_checked=0)
 ONE_START = SigmoidLaw(n_starts=1)
 """Quick; how near its curve comes is of no account."""
 SIGMOID = PretrainingSettings(laws=(ONE_START,), n_checked=0)
+FINITE, UNITS = "target_flops must be finite and > 0", r"within a factor of 1e\+06 .* got 1e\+.*Check the units"
 EASY = np.arange(40)
 """Items of one scenario, for tests that need no other."""
 
@@ -79,11 +80,16 @@ def test_forecasts_of_ten_times_the_compute_come_near_the_truth(suite, compute, 
     assert trends.of_scenario("easy").fitted["trend"].origin < trends.log_flops[trends.is_final].min()
 
 
-def test_abilities_lie_on_the_lines_that_made_them(suite, law):
+def test_abilities_lie_on_the_lines_that_made_them_and_intervals_widen_beyond_the_largest_size(suite, law):
     laws = law.of_scenario("easy").ability_laws
     assert np.corrcoef(law.of_scenario("easy").abilities.theta, suite.theta)[0, 1] > 0.995
     ratio = laws.slope / suite.slopes  # the scale of ability is the calibration's own
     assert np.std(ratio) / np.mean(ratio) < 0.08
+    flops = law.target_flops * np.array([0.1, 1.0, 10.0])
+    for name in law.names:
+        found = law.forecast("hard", name, flops=flops)
+        at_middle = (found.high - found.low)[:, :2]
+        assert (np.diff(at_middle, axis=1) > 0.0).all()
 
 
 def test_the_law_as_published_is_equation_3(suite, compute):
@@ -136,14 +142,6 @@ def test_right_or_wrong_and_counts_go_through(suite, compute):
         assert "needs a loss" in law.message
 
 
-def test_intervals_widen_beyond_the_largest_size(law):
-    flops = law.target_flops * np.array([0.1, 1.0, 10.0])
-    for name in law.names:
-        found = law.forecast("hard", name, flops=flops)
-        at_middle = (found.high - found.low)[:, :2]
-        assert (np.diff(at_middle, axis=1) > 0.0).all()
-
-
 def test_a_bank_of_other_models_measures_abilities(suite, compute):
     past, new = np.flatnonzero(suite.recipes < 2), np.flatnonzero(suite.recipes >= 2)
     bank = build_bank(suite.probability.take(models=past), Variational("2pl", family="beta", tolerance=1e-4))
@@ -154,10 +152,16 @@ def test_a_bank_of_other_models_measures_abilities(suite, compute):
     assert law.recipes == tuple(f"recipe-{number}" for number in range(2, 6))
 
 
-def test_calibration_recipes_get_no_law(suite, compute):
+def test_calibration_recipes_get_no_law_and_models_without_recipes_one(suite, compute):
     settings = PretrainingSettings(laws=("irsl",), n_checked=0, calibration_recipes=("recipe-1", "recipe-4"))
     law = pretraining_law(suite.probability.take(items=EASY), compute, settings=settings)
     assert law.recipes == ("recipe-0", "recipe-2", "recipe-3", "recipe-5")
+    one = np.flatnonzero(suite.recipes == 0)
+    models = suite.models[one].drop("recipe")
+    law = pretraining_law(suite.probability.take(models=one, items=EASY), training_compute(models), settings=IRSL)
+    assert law.recipes == ("all",)
+    assert isinstance(pl.DataFrame(law.rows()), pl.DataFrame)
+    assert np.isfinite(law.rows()[0]["score"])
 
 
 def test_comparison_holds_the_largest_sizes_out_and_the_law_that_was_closest_comes_first(checked):
@@ -170,9 +174,6 @@ def test_comparison_holds_the_largest_sizes_out_and_the_law_that_was_closest_com
     assert law.best_reason.startswith("irsl was ")
     np.testing.assert_array_equal(law.forecast("hard").score, law.forecast("hard", "irsl").score)
     assert replace(law, held_out=None).best == "sigmoid"
-
-
-def test_progress_tells_of_every_scenario_and_never_goes_back(checked):
     messages, shares = zip(*checked[1], strict=True)
     assert sum("laws of hard (2 of 2)" in text for text in messages) == 1 + 2
     assert any(text.startswith("fitting up to") and "laws of hard" in text for text in messages)
@@ -193,10 +194,18 @@ def test_a_target_far_from_the_models_is_doubted(suite, compute, times, text):
     assert bool(text) == ("target" in said.replace("the target is 50 times", ""))
 
 
-@pytest.mark.parametrize("target", [1e3, 1e60])
-def test_an_absurd_target_is_refused(suite, compute, target):
-    with pytest.raises(ParameterError, match=r"within a factor of 1e\+06 .* got 1e\+.*Check the units"):
-        pretraining_law(suite.probability, compute, target_flops=target, settings=SIGMOID)
+@pytest.mark.parametrize(
+    ("choices", "error", "words"),
+    [
+        *(({"target_flops": one}, ParameterError, FINITE) for one in (0.0, -1e20, np.inf, np.nan)),
+        *(({"target_flops": one}, ParameterError, UNITS) for one in (1e3, 1e60)),
+        ({"loss": np.ones((3, 3))}, DataError, "a row a model and a column an item"),
+        ({"loss": np.zeros((84, 80))}, DataError, "finite and > 0"),
+    ],
+)
+def test_targets_and_losses_are_checked(suite, compute, choices, error, words):
+    with pytest.raises(error, match=words):
+        pretraining_law(suite.probability, compute, **choices)
 
 
 def test_a_bank_of_another_kind_of_responses_is_told(suite, compute):
@@ -237,23 +246,17 @@ def test_intervals_grow_by_what_they_lacked_of_the_sizes_held_out(law, compute):
     expected = np.tile([1.0, 0.5 + 0.5 * widening["irsl", "easy"]], (6, 1))
     np.testing.assert_allclose(factor[after.low > 0.0], expected[after.low > 0.0])
     assert (after.low > 0.0).any(axis=0).all()
-
-
-def test_intervals_that_held_what_they_claim_stay():
     rows = checked_rows("easy", [-0.04, 0.09, 0.09]) + checked_rows("hard", [0.01, 0.2])
     assert set(HeldOutForecasts(pl.DataFrame(rows), level=0.8).widening().values()) == {1.0}
 
 
-def test_a_recipe_with_too_few_sizes_is_told_and_has_no_number(suite, compute):
+def test_recipes_with_too_few_sizes_are_told_and_refused_if_there_are_no_others(suite, compute):
     rows = np.flatnonzero((suite.recipes != 3) | (suite.params < suite.params.min() * 3.0))
     law = pretraining_law(suite.probability.take(models=rows, items=EASY), compute, settings=PLAIN)
     assert "Fewer than 3 sizes, no law: 'recipe-3 (2)'." in law.message
     told = [row for row in law.rows() if row["recipe"] == "recipe-3"]
     assert {row["note"] for row in told} == {"no law: 2 sizes"}
     assert all(np.isnan(row["score"]) for row in told)
-
-
-def test_too_few_sizes_of_every_recipe_are_refused(suite, compute):
     rows = np.flatnonzero(suite.params < suite.params.min() * 3.0)
     with pytest.raises(DataError, match=r"at least 3 sizes of one recipe, got 'recipe-0 \(2\)'"):
         pretraining_law(suite.probability.take(models=rows), compute)
@@ -275,39 +278,28 @@ def test_a_recipe_that_gets_worse_with_compute_is_told(suite, compute):
     assert "the loss rises with compute" in notes["two-step"]
 
 
-def test_models_of_unknown_compute_are_named(suite, compute):
+def test_models_of_unknown_compute_are_named_and_without_larger_ones_nothing_is_checked(suite, compute):
     with pytest.raises(DataError, match=r"is not of 1 of 84: 'recipe-0/10000/0'"):
         pretraining_law(suite.probability, compute.take(np.arange(1, 84)))
+    with pytest.raises(DataError, match="checked only with a law"):
+        held_out_coverage(suite.probability.take(items=EASY), compute, largest=[1e30], settings=IRSL)
+    with pytest.raises(DataError, match="needs a loss"):
+        pretraining_law(suite.accuracy, compute, settings=PretrainingSettings(laws=("two-step",), n_checked=0))
 
 
-@pytest.mark.parametrize(
-    ("loss", "message"),
-    [(np.ones((3, 3)), "a row a model and a column an item"), (np.zeros((84, 80)), "finite and > 0")],
-)
-def test_losses_are_checked(suite, compute, loss, message):
-    with pytest.raises(DataError, match=message):
-        pretraining_law(suite.probability, compute, loss=loss)
-
-
-def test_items_all_answered_alike_leave_the_other_laws(suite, compute):
+def test_scenarios_that_tell_no_ability_leave_the_other_laws(suite, compute):
     values = suite.accuracy.responses.copy()
     values[:, 40:] = 1.0
     responses = ResponseMatrix.create(values, models=suite.accuracy.models, items=suite.accuracy.items)
     law = pretraining_law(responses, compute, settings=PretrainingSettings(laws=("irsl", ONE_START), n_checked=0))
-    assert {(row["scenario"], row["law"]) for row in law.rows()} == {
-        ("easy", "irsl"),
-        ("easy", "sigmoid"),
-        ("hard", "sigmoid"),
-    }
+    found = {(row["scenario"], row["law"]) for row in law.rows()}
+    assert found == {("easy", "irsl"), ("easy", "sigmoid"), ("hard", "sigmoid")}
     assert "Scenario 'hard' has no item response law: at least one item must tell models apart" in law.message
     np.testing.assert_allclose(law.forecast("hard", "sigmoid").score, 1.0, atol=1e-3)
     with pytest.raises(ParameterError, match="abilities need the law 'irsl', fitted in scenario 'hard' are 'sigmoid'"):
         _ = law.of_scenario("hard").abilities
     with pytest.raises(DataError, match="fitted to, got none"):
         pretraining_law(responses.take(items=np.arange(40, 80)), compute, settings=IRSL)
-
-
-def test_one_item_alone_tells_no_ability(suite, compute):
     one = suite.probability.take(items=np.array([3, 50, 60]))
     law = pretraining_law(one, compute, settings=PretrainingSettings(laws=("irsl", ONE_START), n_checked=0))
     assert list(law.of_scenario("easy").fitted) == ["sigmoid"]
@@ -350,41 +342,29 @@ def test_models_without_a_scenario_do_not_count_there(suite, compute):
     assert "Models without responses do not count in a scenario (how many): 'easy (18)'." in law.message
 
 
-def test_the_two_step_law_alone_needs_a_loss(suite, compute):
-    with pytest.raises(DataError, match="needs a loss"):
-        pretraining_law(suite.accuracy, compute, settings=PretrainingSettings(laws=("two-step",), n_checked=0))
-
-
-@pytest.mark.parametrize("target", [0.0, -1e20, np.inf, np.nan])
-def test_targets_are_checked(suite, compute, target):
-    with pytest.raises(ParameterError, match="target_flops must be finite and > 0"):
-        pretraining_law(suite.probability, compute, target_flops=target)
-
-
 @pytest.mark.parametrize(
-    "wrong",
+    ("spec", "wrong", "word"),
     [
-        {"laws": ()},
-        {"laws": ("irsl", "irsl")},
-        {"laws": ("power",)},
-        {"largest_flops": 0.0},
-        {"fewest_sizes": 1},
-        {"n_items": 0},
-        {"n_checked": -1},
-        {"level": 1.0},
+        (PretrainingSettings, {"laws": ()}, "laws"),
+        (PretrainingSettings, {"laws": ("irsl", "irsl")}, "laws"),
+        (PretrainingSettings, {"laws": ("power",)}, "pre-training law"),
+        (PretrainingSettings, {"largest_flops": 0.0}, "largest_flops"),
+        (PretrainingSettings, {"fewest_sizes": 1}, "fewest_sizes"),
+        (PretrainingSettings, {"n_items": 0}, "n_items"),
+        (PretrainingSettings, {"n_checked": -1}, "n_checked"),
+        (PretrainingSettings, {"level": 1.0}, "level"),
+        (ItemResponseLaw, {"item_model": "3pl"}, "item_model"),
+        (ItemResponseLaw, {"family": "normal"}, "family"),
+        (ItemResponseLaw, {"pooling": "full"}, "pooling"),
+        (ItemResponseLaw, {"shape": "flat"}, "shape"),
+        (ItemResponseLaw, {"gap": "all"}, "gap"),
+        (TwoStep, {"n_starts": 0}, "n_starts"),
+        (TwoStep, {"huber_delta": 0.0}, "huber_delta"),
     ],
 )
-def test_settings_are_checked(wrong):
-    with pytest.raises(ParameterError, match=next(iter(wrong)) if "power" not in str(wrong) else "pre-training law"):
-        PretrainingSettings(**wrong)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"item_model": "3pl"}, {"family": "normal"}, {"pooling": "full"}, {"shape": "flat"}, {"gap": "all"}]
-)
-def test_choices_of_the_item_response_law_are_checked(wrong):
-    with pytest.raises(ParameterError, match=next(iter(wrong))):
-        ItemResponseLaw(**wrong)
+def test_specs_check_themselves(spec, wrong, word):
+    with pytest.raises(ParameterError, match=word):
+        spec(**wrong)
 
 
 def test_nothing_of_the_larger_models_is_used(suite, compute):
@@ -423,20 +403,6 @@ def test_sizes_are_cut_between_those_of_recipes(suite, compute):
     np.testing.assert_allclose(size_cuts(runs, 3), np.sqrt(finals[2:-1] * finals[3:]))
     assert "--recipe-column" not in runs.message
     assert "recipe_column names another column" in runs.message
-
-
-def test_no_larger_model_no_check(suite, compute):
-    with pytest.raises(DataError, match="checked only with a law"):
-        held_out_coverage(suite.probability.take(items=EASY), compute, largest=[1e30], settings=IRSL)
-
-
-def test_laws_without_recipes_are_one(suite):
-    one = np.flatnonzero(suite.recipes == 0)
-    models = suite.models[one].drop("recipe")
-    law = pretraining_law(suite.probability.take(models=one, items=EASY), training_compute(models), settings=IRSL)
-    assert law.recipes == ("all",)
-    assert isinstance(pl.DataFrame(law.rows()), pl.DataFrame)
-    assert np.isfinite(law.rows()[0]["score"])
 
 
 @pytest.mark.slow

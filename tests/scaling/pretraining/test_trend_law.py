@@ -33,11 +33,18 @@ def points_of(x):
     return TrendPoints(x.reshape(n_scenarios, -1), recipe, np.ones((n_scenarios, x[0].size), dtype=bool))
 
 
-def test_the_covariance_is_the_double_integral_of_that_of_brownian_motion():
+def test_covariances_are_double_integrals_of_that_of_brownian_motion_and_can_be_factored(rng):
     step = 0.005
     first, second = np.arange(0.5 * step, 1.3, step), np.arange(0.5 * step, 2.1, step)
     expected = np.minimum(first[:, None], second[None, :]).sum() * step**2
     assert integrated_wiener(np.array(1.3), np.array(2.1)) == pytest.approx(expected, rel=1e-4)
+    points = points_of(rng.uniform(0.5, 4.0, (2, 3, 2)))
+    np.testing.assert_allclose(
+        prior_variances(points), np.einsum("ksnn->ksn", covariance_parts(points, points)), rtol=1e-12
+    )
+    ones = np.ones((1, 3, 3))
+    factor = cholesky(ones * 1e3)
+    np.testing.assert_allclose(factor @ factor.transpose(0, 2, 1), ones * 1e3, rtol=1e-6)
 
 
 def test_the_scale_above_a_floor_is_undone_and_its_derivative_is_that_of_differences():
@@ -60,13 +67,6 @@ def test_derivatives_of_the_posterior_are_those_of_differences(rng):
         lambda v: log_posterior(v, scores, parts)[0], lambda v: log_posterior(v, scores, parts)[1], at, epsilon=1e-6
     )
     assert error < 1e-3 * np.linalg.norm(log_posterior(at, scores, parts)[1])
-
-
-def test_variances_are_the_diagonal_of_the_covariance(rng):
-    points = points_of(rng.uniform(0.5, 4.0, (2, 3, 2)))
-    np.testing.assert_allclose(
-        prior_variances(points), np.einsum("ksnn->ksn", covariance_parts(points, points)), rtol=1e-12
-    )
 
 
 def test_a_trend_without_wandering_is_the_line_of_generalised_least_squares():
@@ -181,9 +181,3 @@ def test_scatter_of_a_scenario_of_few_items_is_taken_for_noise_and_not_for_growt
     trends = [one.predict(ahead) for one in found]
     widths = [np.mean(np.subtract(*one.interval(*trend, 0.95)[::-1])) for one, trend in zip(found, trends, strict=True)]
     assert min(widths[:3]) > 2.0 * max(widths[3:])
-
-
-def test_covariances_that_rounding_left_no_noise_are_factored():
-    ones = np.ones((1, 3, 3))
-    factor = cholesky(ones * 1e3)
-    np.testing.assert_allclose(factor @ factor.transpose(0, 2, 1), ones * 1e3, rtol=1e-6)

@@ -4,14 +4,28 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
+from scipy.integrate import quad
+from scipy.special import expit, logit
+from scipy.stats import beta
 
 from itembank.calibration.build import build_bank
 from itembank.calibration.calibration_specs import Variational
 from itembank.errors import DataError, DataWarning, ParameterError
+from itembank.irt.parameters import ItemParameters
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.compute import training_compute
 from itembank_scaling.pass_at_k.kernels import unbiased_pass_at_k
 from itembank_scaling.transfers.convergent import convergent_validity
+from itembank_scaling.transfers.curves import (
+    fit_line,
+    item_curves,
+    logit_curves,
+    mean_curves,
+    predict,
+    quantiles,
+    same_scale,
+)
 from itembank_scaling.transfers.parts import item_means, split_by_difficulty
 from itembank_scaling.transfers.transfer_specs import TransferSpec
 from itembank_scaling.transfers.transfers import transfer
@@ -19,12 +33,9 @@ from tests.calibration.simulated import guessing_siblings
 from tests.scaling.two_scenarios import simulated
 
 
-def test_means_of_complete_responses_are_means(rng):
+def test_item_means_do_not_hang_on_who_answered(rng):
     responses = rng.random((20, 7))
     np.testing.assert_allclose(item_means(responses), responses.mean(axis=0))
-
-
-def test_who_answered_does_not_make_an_item_easy():
     # both items are as hard for a given model; strong models answered the first, weak ones the second
     strong, weak = [0.9, 0.9, np.nan, 0.9], [0.1, np.nan, 0.1, 0.1]
     means = item_means(np.array([strong] * 5 + [weak] * 5, dtype=float))
@@ -32,7 +43,7 @@ def test_who_answered_does_not_make_an_item_easy():
     assert np.isnan(item_means(np.array([[1.0, np.nan], [0.0, np.nan]]))[1])
 
 
-def test_halves_are_easy_and_hard_and_hold_every_item_once(rng):
+def test_halves_are_easy_and_hard_hold_every_item_once_and_ties_go_by_place(rng):
     responses = (rng.random((50, 31)) < rng.random(31)).astype(float)
     easy, hard = split_by_difficulty(responses, 0.5)
     assert (easy.size, hard.size) == (16, 15)
@@ -41,9 +52,6 @@ def test_halves_are_easy_and_hard_and_hold_every_item_once(rng):
     assert means[easy].min() >= means[hard].max()
     easy, hard = split_by_difficulty(responses, 0.01)
     assert (easy.size, hard.size) == (1, 30)
-
-
-def test_ties_go_by_place():
     easy, hard = split_by_difficulty(np.zeros((3, 4)), 0.5)
     np.testing.assert_array_equal(easy, [0, 1])
     np.testing.assert_array_equal(hard, [2, 3])
@@ -77,10 +85,6 @@ def test_ability_from_one_scenario_predicts_another(found, made):
     assert 0.88 <= rows["calibrated"]["coverage"] <= 0.99
     assert np.isnan(rows["uninformed"]["coverage"])
     assert found.correlation == pytest.approx(0.9, abs=0.08)
-
-
-def test_errors_are_absolute_differences(found):
-    rows = by_method(found)
     errors = np.abs(found.prediction.value - found.actual)
     assert rows["calibrated"]["error"] == pytest.approx(errors.mean())
     values = np.array([errors[i::8].mean() for i in range(8)])
@@ -150,7 +154,7 @@ def test_pass_at_k_of_hard_items_from_easy_ones():
     assert np.isfinite(found.predictions["common-scale"].value).all()
 
 
-def test_no_correlation_is_refused_and_a_weak_one_warned_of():
+def test_no_correlation_is_refused_and_a_weak_one_or_a_poor_source_warned_of():
     rng = np.random.default_rng(7)
     apart = simulated(rng, correlation=0.0)[0]
     with pytest.raises(DataError, match=r"must be correlated for a transfer, got -?0\.\d\d \(95 % interval"):
@@ -163,9 +167,6 @@ def test_no_correlation_is_refused_and_a_weak_one_warned_of():
     with pytest.warns(DataWarning, match="they measure different things") as caught:
         transfer(weak, "s0", "s1", spec=FEW_FOLDS)
     assert len(caught) == 1
-
-
-def test_a_source_that_measures_poorly_is_told_from_one_of_something_else():
     made = simulated(np.random.default_rng(1), correlation=0.97, n_models=150)[0]
     few = made.take(items=np.concatenate([np.arange(5), np.arange(60, 120)]))
     with pytest.warns(DataWarning, match=r"'s0' measures it poorly \(reliability 0\.[2-7]"):
@@ -274,3 +275,99 @@ def test_the_easy_arc_predicts_the_challenge(shared_dir, by_family):
     found = transfer(responses, "arc-easy", "arc-challenge", groups=groups)
     assert found.correlation > 0.7  # raw scores correlate .79
     assert found.method_rows()[0]["error"] < found.method_rows()[-1]["error"]
+
+
+def test_few_models_give_the_textbook_line_and_prediction_interval(rng):
+    x = rng.normal(size=12)
+    y = 1.0 + 0.5 * x + 0.3 * rng.normal(size=12)
+    link = fit_line(x, y, np.zeros(12))
+    by_scipy = stats.linregress(x, y)
+    assert link.slope == pytest.approx(by_scipy.slope, abs=1e-12)
+    assert link.intercept == pytest.approx(by_scipy.intercept, abs=1e-12)
+    at = np.array([0.0, 3.0])
+    centre, low, high = quantiles(predict(link, at, np.zeros(2)), 0.9)
+    residual = np.sqrt(((y - by_scipy.intercept - by_scipy.slope * x) ** 2).sum() / 10)
+    half = stats.t.ppf(0.95, 10) * residual * np.sqrt(1 + 1 / 12 + (at - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum())
+    np.testing.assert_allclose(centre, by_scipy.intercept + by_scipy.slope * at)
+    np.testing.assert_allclose(high - centre, half)
+    np.testing.assert_allclose(centre - low, half)
+    x, y = rng.normal(size=(2, 12))
+    holes = np.concatenate([x, [np.nan, 1.0]]), np.concatenate([y, [1.0, np.nan]])
+    assert fit_line(*holes, np.zeros(14)) == fit_line(x, y, np.zeros(12))
+
+
+def test_a_source_known_worse_widens_the_prediction_and_the_same_scale_is_as_far_off_as_past_models(rng):
+    x = np.linspace(-1, 1, 10)
+    y = 2.0 * x + 0.1 * (-1.0) ** np.arange(10)
+    link = fit_line(x, y, np.full(10, 0.2))
+    same, worse, better = predict(link, np.zeros(3), np.array([0.2, 0.5, 0.0])).scale ** 2
+    assert same == better
+    assert worse - same == pytest.approx(link.slope**2 * (0.5**2 - 0.2**2))
+    x = rng.normal(size=50)
+    y = x + 0.4
+    link = same_scale(x, y, np.zeros(50))
+    centre, low, _ = quantiles(predict(link, np.array([1.0]), np.zeros(1)), 0.95)
+    assert centre[0] == 1.0
+    assert centre[0] - low[0] == pytest.approx(0.4 * stats.t.ppf(0.975, 50))
+
+
+def test_the_spread_may_change_along_the_line(rng):
+    x = rng.uniform(-1, 3, size=4000)
+    y = 1.0 + x + np.exp(0.5 * x) * rng.normal(size=4000)
+    link = fit_line(x, y, np.zeros(4000))
+    assert link.log_variance_slope == pytest.approx(1.0, abs=0.1)
+    assert link.slope == pytest.approx(1.0, abs=0.05)
+    np.testing.assert_allclose(predict(link, np.array([-1.0, 1.0]), np.zeros(2)).scale, np.exp([-0.5, 0.5]), rtol=0.1)
+
+
+def test_a_floor_hides_nothing_of_the_line(rng):
+    x = rng.uniform(-3, 3, size=200)
+    y = 2.0 * x + 0.2 * rng.normal(size=200)
+    hidden = np.maximum(y, -2.0)
+    link = fit_line(x, hidden, np.zeros(200), bounds=(-2.0, np.inf))
+    assert link.slope == pytest.approx(2.0, abs=0.05)
+    assert link.intercept == pytest.approx(0.0, abs=0.1)
+    assert fit_line(x, hidden, np.zeros(200)).slope < 1.9
+    x = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 3.5])
+    y = np.array([0.0, 1.0, 2.0, 3.0, 4.0, -1.0])  # the last one ought to be far above the floor
+    link = fit_line(x, y, np.zeros(6), bounds=(-1.0, np.inf))
+    assert link.n_models == 6
+    assert link.residual_sd > 1.0
+
+
+PLAIN = ItemParameters.create(np.array([[1.0], [2.0], [0.5]]), np.array([0.3, -1.0, 0.0]))
+OVERDISPERSED = ItemParameters.create(
+    PLAIN.loadings, PLAIN.intercept, family="beta-binomial", precision=np.array([0.5, 3.0, 40.0])
+)
+THETA = np.array([-1.0, 0.0, 2.5])
+
+
+def test_pass_at_k_is_the_papers_equation_4_or_the_mean_over_the_cells_beta():
+    p = expit(THETA[:, None] * PLAIN.loadings[:, 0] + PLAIN.intercept)
+    np.testing.assert_allclose(item_curves(PLAIN, THETA, 1), p)
+    np.testing.assert_allclose(item_curves(PLAIN, THETA, 7), 1 - (1 - p) ** 7)
+    found = item_curves(OVERDISPERSED, THETA, 5)
+    p = item_curves(OVERDISPERSED, THETA, 1)
+    for i, j in ((0, 0), (1, 1), (2, 2)):
+        cell = beta(p[i, j] * OVERDISPERSED.precision[j], (1 - p[i, j]) * OVERDISPERSED.precision[j])
+        # by parts, as the density may be endless at the ends: E[1 - (1-p)^5] = int 5 (1-p)^4 P(p' > p) dp
+        expected = quad(lambda x, cell=cell: 5 * (1 - x) ** 4 * cell.sf(x), 0, 1, limit=200)[0]
+        assert found[i, j] == pytest.approx(expected, rel=1e-6)
+
+
+def test_means_are_over_the_items_that_count_and_slopes_those_of_the_logit():
+    counted = np.array([[True, True, True], [True, False, False], [False, True, True]])
+    found = mean_curves(PLAIN, THETA, (1, 3), counted)
+    for column, k in enumerate((1, 3)):
+        curves = item_curves(PLAIN, THETA, k)
+        expected = [curves[row][counted[row]].mean() for row in range(3)]
+        np.testing.assert_allclose(found[:, column], expected)
+    counted = np.ones((3, 3), dtype=bool)
+    value, slope = logit_curves(PLAIN, THETA, (1, 4), counted)
+    at = [logit(mean_curves(PLAIN, THETA + step, (1, 4), counted)) for step in (-1e-5, 0.0, 1e-5)]
+    np.testing.assert_allclose(value, at[1])
+    np.testing.assert_allclose(slope, (at[2] - at[0]) / 2e-5, rtol=1e-5)
+    one = PLAIN.take(np.array([1]))
+    value, slope = logit_curves(one, THETA, (1,), np.ones((3, 1), dtype=bool))
+    np.testing.assert_allclose(value[:, 0], 2.0 * THETA - 1.0)
+    np.testing.assert_allclose(slope, 2.0, rtol=1e-6)

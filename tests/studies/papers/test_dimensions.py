@@ -26,7 +26,7 @@ def found(responses):
     return dimensionality(responses, QUICK, candidates=(1, 2, 3, 5), n_shown=(10, 30, 500))
 
 
-def test_three_abilities_are_seen_in_every_way(found):
+def test_three_abilities_are_seen_in_every_way_and_more_shown_items_tell_more(found):
     assert found.n_dims_parallel == 3
     assert found.n_dims == 3
     assert np.argmax(found.log_likelihoods[-1]) == 2
@@ -34,6 +34,15 @@ def test_three_abilities_are_seen_in_every_way(found):
     assert found.n_shown == (10, 30, 75)
     for name in ("3 exceed what shuffled responses give", "3 are the fewest"):
         assert name in found.message
+    assert np.all(np.diff(found.log_likelihoods[:, 2]) > 0.0)
+    assert np.all(np.diff(found.errors[:, 2]) < 0.0)
+    rows = found.rows()
+    assert [(row["n_shown"], row["n_dims"]) for row in rows[:5]] == [(10, 1), (10, 2), (10, 3), (10, 5), (30, 1)]
+    assert rows[6]["error"] == found.errors[1, 2]
+    summary = json.loads(json.dumps(found.to_dict()))
+    assert (summary["n_dims"], summary["n_dims_parallel"], summary["n_models"], summary["n_items"]) == (3, 3, 60, 150)
+    assert summary["share_missing"] == 0.0
+    assert len(json.loads(json.dumps(rows))) == 12
 
 
 def test_eigenvalues_are_those_of_the_correlations(found, responses):
@@ -77,21 +86,6 @@ def test_errors_are_means_over_models_and_their_standard_errors(responses):
     np.testing.assert_array_equal(found.relative_standard_errors[:, 0], 0.0)
 
 
-def test_more_shown_items_tell_more(found):
-    assert np.all(np.diff(found.log_likelihoods[:, 2]) > 0.0)
-    assert np.all(np.diff(found.errors[:, 2]) < 0.0)
-
-
-def test_rows_and_summary_say_it_all_in_plain_numbers(found):
-    rows = found.rows()
-    assert [(row["n_shown"], row["n_dims"]) for row in rows[:5]] == [(10, 1), (10, 2), (10, 3), (10, 5), (30, 1)]
-    assert rows[6]["error"] == found.errors[1, 2]
-    summary = json.loads(json.dumps(found.to_dict()))
-    assert (summary["n_dims"], summary["n_dims_parallel"], summary["n_models"], summary["n_items"]) == (3, 3, 60, 150)
-    assert summary["share_missing"] == 0.0
-    assert len(json.loads(json.dumps(rows))) == 12
-
-
 def test_the_same_seed_gives_the_same_numbers(responses):
     options = {"candidates": (1, 2), "n_shown": (20,)}
     few = responses.take(models=np.arange(30), items=np.arange(0, 150, 5))
@@ -101,7 +95,7 @@ def test_the_same_seed_gives_the_same_numbers(responses):
     assert not np.array_equal(first.errors, other.errors)
 
 
-def test_missing_cells_are_left_out_and_said():
+def test_missing_cells_are_left_out_and_said_and_blocks_of_them_are_no_ability():
     whole = simulated(60, 150, 2, seed=1)
     values = whole.responses.copy()
     values[np.random.default_rng(0).random(values.shape) < 0.2] = np.nan
@@ -113,33 +107,24 @@ def test_missing_cells_are_left_out_and_said():
     assert found.n_dims_parallel == 2
     assert found.n_dims == 2
     assert np.isfinite(found.errors).all()
-
-
-def test_blocks_of_missing_cells_are_no_ability():
-    """Shuffling must leave the gaps where they are: they would otherwise be spread, and look like structure."""
+    # shuffling must leave the gaps where they are: they would otherwise be spread, and look like structure
     rng = np.random.default_rng(1)
     noise = (rng.random((80, 200)) < 0.5).astype(float)
     noise[:40, :150] = np.nan
     assert parallel_analysis(noise, rng).n_dims <= 1
 
 
-def test_few_models_give_eigenvalues_alone():
+def test_few_models_long_benchmarks_and_marginal_ml_give_what_they_can(monkeypatch):
     found = dimensionality(simulated(9, 40, 1))
     assert (found.n_dims, found.candidates, found.rows()) == (None, (), [])
     assert found.eigenvalues.shape == (8,)
     assert "9 models are too few" in found.message
-
-
-def test_long_benchmarks_are_thinned_for_the_fits(monkeypatch):
+    found = dimensionality(simulated(40, 20, 1), MarginalML(tolerance=1e-2), candidates=(1, 3), n_shown=())
+    assert found.candidates == (1,)
     monkeypatch.setattr("itembank.calibration.dimensions.MOST_ITEMS", 60)
     found = dimensionality(simulated(40, 150, 1), QUICK, candidates=(1, 2), n_shown=())
     assert (found.n_items, found.n_items_used, found.n_shown) == (150, 50, (25,))
     assert "50 of 150 items" in found.message
-
-
-def test_marginal_ml_tries_what_it_can():
-    found = dimensionality(simulated(40, 20, 1), MarginalML(tolerance=1e-2), candidates=(1, 3), n_shown=())
-    assert found.candidates == (1,)
 
 
 def test_errors_agree_with_the_choice_that_calibrate_makes(responses):

@@ -23,27 +23,23 @@ def cells(n_models=12, n_items=80, seed=0):
     return p[kept], y[kept], model[kept]
 
 
-def test_correlation_and_slope_are_those_of_numpy():
+def test_associations_are_those_of_numpy_and_the_jackknife_over_models():
     p, y, model = cells()
     found = association(p, y, model)
     assert found.correlation == pytest.approx(np.corrcoef(p, y)[0, 1], abs=1e-12)
     assert found.slope == pytest.approx(np.polyfit(p, y, 1)[0], abs=1e-10)
-
-
-def test_standard_error_is_the_jackknife_over_models():
-    p, y, model = cells()
     left_out = np.array([np.corrcoef(p[model != m], y[model != m])[0, 1] for m in range(12)])
     by_hand = np.sqrt(11 / 12 * np.sum((left_out - left_out.mean()) ** 2))
     assert association(p, y, model).standard_error == pytest.approx(by_hand, rel=1e-9)
-
-
-def test_a_constant_has_no_correlation():
-    p, y, model = cells()
     assert np.isnan(association(np.full(p.size, 0.3), y, model).correlation)
     assert np.isnan(association(p[model == 0], y[model == 0], model[model == 0]).standard_error)
 
 
 def test_bins_are_means_by_predicted_value():
+    found = binned(np.array([0.05, 0.05, 0.55]), np.array([0.0, 1.0, 1.0]), np.array([0, 1, 1]))
+    np.testing.assert_array_equal(found.n_cells, [2, 1])
+    assert np.isfinite(found.standard_error[0])
+    assert np.isnan(found.standard_error[1])
     p, y, model = cells()
     p[0], p[1] = 0.0, 1.0  # the ends belong to the first and the last bin
     found = binned(p, y, model)
@@ -54,16 +50,6 @@ def test_bins_are_means_by_predicted_value():
         assert found.observed[place] == pytest.approx(y[inside].mean())
     gaps = np.abs(found.observed - found.predicted)
     assert found.calibration_error == pytest.approx(np.sum(found.n_cells * gaps) / p.size)
-
-
-def test_empty_bins_are_left_out_and_single_models_have_no_error():
-    found = binned(np.array([0.05, 0.05, 0.55]), np.array([0.0, 1.0, 1.0]), np.array([0, 1, 1]))
-    np.testing.assert_array_equal(found.n_cells, [2, 1])
-    assert np.isfinite(found.standard_error[0])
-    assert np.isnan(found.standard_error[1])
-
-
-def test_cells_of_one_model_err_together():
     # each model is off by a constant of its own: the error of the mean is that of the constants' mean
     shift = np.random.default_rng(1).normal(0.0, 0.05, 30)
     p, model = np.full(30 * 20, 0.5), np.repeat(np.arange(30), 20)
@@ -71,7 +57,11 @@ def test_cells_of_one_model_err_together():
     assert found.standard_error[0] == pytest.approx(np.std(shift, ddof=1) / np.sqrt(30), rel=1e-9)
 
 
-def test_right_predictions_are_off_by_chance_alone():
+def test_few_models_cannot_be_left_out_and_right_predictions_are_off_by_chance_alone():
+    bank = panels.bank()
+    few = dataclasses.replace(bank, responses=bank.responses.take(models=np.arange(8)))
+    with pytest.raises(DataError, match=r"takes at least 10, and bank .* has 8"):
+        item_predictions(few)
     found = [binned(*cells(seed=seed)) for seed in range(40)]
     ratio = np.mean([one.calibration_error for one in found]) / np.mean([one.by_chance for one in found])
     assert ratio == pytest.approx(1.0, abs=0.2)
@@ -102,25 +92,15 @@ def test_predictions_are_those_of_fits_and_abilities_that_know_nothing_of_the_re
         np.testing.assert_allclose(nearest, by_hand, rtol=1e-9)
 
 
-def test_predictions_of_the_right_item_model_are_right(found):
+def test_predictions_of_the_right_item_model_are_right_in_every_row(found):
     every = found.scenarios[-1]
     assert every.association.slope == pytest.approx(1.0, abs=0.1)
     assert every.association.correlation > every.item_means.correlation + 0.02
     assert abs(every.row()["bias"]) < 0.02
     assert every.bins.calibration_error < 0.03
-
-
-def test_a_row_a_scenario_and_one_for_all(found):
     assert [row["scenario"] for row in found.rows()] == [*panels.bank().targets.scenarios, "all items"]
     assert sum(row["n_cells"] for row in found.bin_rows()) == 2 * found.scenarios[-1].predicted.size
     assert sum(row["n_items"] for row in found.rows()[:-1]) == found.rows()[-1]["n_items"]
-
-
-def test_few_models_cannot_be_left_out():
-    bank = panels.bank()
-    few = dataclasses.replace(bank, responses=bank.responses.take(models=np.arange(8)))
-    with pytest.raises(DataError, match=r"takes at least 10, and bank .* has 8"):
-        item_predictions(few)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +108,7 @@ def suite():
     return simulated_suite(np.random.default_rng(3), n_items=40, n_sizes=4, n_checkpoints=1, residual_sd=0.02)
 
 
-def test_laws_predict_responses_of_larger_models(suite):
+def test_laws_predict_responses_of_larger_models_alone(suite):
     compute = training_compute(suite.models)
     sizes = np.unique(np.round(np.log(compute.flops[compute.is_final]), 6))
     found = law_predictions(suite.probability, compute, largest_flops=float(np.exp(sizes[-2] + 0.01)))
@@ -138,8 +118,5 @@ def test_laws_predict_responses_of_larger_models(suite):
     assert every.association.correlation > 0.7
     truth = suite.probability.responses
     assert every.observed.mean() == pytest.approx(truth[compute.flops > np.exp(sizes[-2] + 0.01)].mean())
-
-
-def test_laws_need_larger_models_to_predict(suite):
     with pytest.raises(DataError, match="must be left to predict, got none"):
         law_predictions(suite.probability, training_compute(suite.models), largest_flops=1e30)

@@ -44,7 +44,7 @@ def found(responses):
     return homogeneity(responses)
 
 
-def test_spreads_are_those_that_items_were_made_with(found):
+def test_spreads_are_those_that_items_were_made_with_and_items_alike_are_warned_of(found):
     alike, unlike = found.scenarios
     assert alike.difficulty_spread.value < 0.3
     assert alike.discrimination_spread.value < 0.3
@@ -53,10 +53,6 @@ def test_spreads_are_those_that_items_were_made_with(found):
         for part in (one.difficulty_spread, one.discrimination_spread):
             assert part.lower < part.value < part.upper
     assert unlike.discrimination_spread.lower < half_range(np.exp(0.5 * np.random.default_rng(1).normal(size=9999)))
-
-
-def test_items_alike_are_warned_of_and_others_not(found):
-    alike, unlike = found.scenarios
     assert not alike.is_fit
     assert alike.warnings[0].startswith("items are alike")
     assert unlike.is_fit
@@ -94,14 +90,11 @@ def test_share_ordered_is_what_a_normal_ability_gives():
     assert share_ordered(0.8) == pytest.approx(0.852, abs=1e-3)
 
 
-def test_half_range_is_the_standard_deviation_of_a_normal_and_minds_no_outlier(rng):
+def test_half_range_is_the_standard_deviation_of_a_normal_and_spread_covers_it(rng):
     values = rng.normal(scale=2.0, size=100_000)
     assert half_range(values) == pytest.approx(2.0, abs=0.02)
     values[:100] = 1e9
     assert half_range(values) == pytest.approx(2.0, abs=0.02)
-
-
-def test_spread_covers_the_spread_of_the_kind_of_item():
     rng = np.random.default_rng(0)
     hits = 0
     for _ in range(100):
@@ -123,7 +116,19 @@ def test_the_papers_benchmarks_fall_on_the_right_side(difficulty, discrimination
     assert len(found) == n_warnings
 
 
-def test_poor_items_are_warned_of():
+def test_a_bank_gives_what_its_responses_give_and_what_cannot_be_done_is_said(responses, found):
+    bank = build_bank(responses.take(items=np.arange(150, 300)), Variational(tolerance=1e-4))
+    assert homogeneity(bank).rows()[0]["reliability"] == pytest.approx(found.rows()[1]["reliability"], abs=1e-12)
+    rows = json.loads(json.dumps(found.rows()))
+    assert [row["scenario"] for row in rows] == ["alike", "unlike"]
+    assert rows[1]["warnings"] == []
+    assert rows[0]["n_degenerate"] == 0
+    with pytest.raises(ParameterError, match="budget must be a whole number >= 1"):
+        homogeneity(responses, budget=0)
+    with pytest.raises(ParameterError, match="one dimension"):
+        homogeneity(responses, spec=Variational("mirt", n_dims=2))
+    with pytest.warns(UserWarning, match="left out"), pytest.raises(DataError, match="tell models apart"):
+        homogeneity(ResponseMatrix.create(np.ones((5, 4))))
     wide = Spread(1.0, 0.9, 1.1)
     (text,) = warnings_of(wide, wide, mean_discrimination=1.0, reliability=0.5, budget=50)
     assert "order 75 % of pairs of models correctly" in text
@@ -145,24 +150,3 @@ def test_blocks_average_what_is_known():
     assert np.isnan(block_means(values, 2)[0, 0])
     values[0, 0] = 5.0
     assert block_means(values, 2)[0, 0] == 5.0
-
-
-def test_a_bank_gives_what_its_responses_give(responses, found):
-    bank = build_bank(responses.take(items=np.arange(150, 300)), Variational(tolerance=1e-4))
-    assert homogeneity(bank).rows()[0]["reliability"] == pytest.approx(found.rows()[1]["reliability"], abs=1e-12)
-
-
-def test_rows_are_plain_numbers(found):
-    rows = json.loads(json.dumps(found.rows()))
-    assert [row["scenario"] for row in rows] == ["alike", "unlike"]
-    assert rows[1]["warnings"] == []
-    assert rows[0]["n_degenerate"] == 0
-
-
-def test_what_cannot_be_done_is_said(responses):
-    with pytest.raises(ParameterError, match="budget must be a whole number >= 1"):
-        homogeneity(responses, budget=0)
-    with pytest.raises(ParameterError, match="one dimension"):
-        homogeneity(responses, spec=Variational("mirt", n_dims=2))
-    with pytest.warns(UserWarning, match="left out"), pytest.raises(DataError, match="tell models apart"):
-        homogeneity(ResponseMatrix.create(np.ones((5, 4))))

@@ -53,8 +53,14 @@ def test_an_effective_item_is_worth_an_item_of_equal_weight(rng):
     assert variance == pytest.approx(0.3 * 0.7 / found.selections[0].effective_items, rel=0.05)
 
 
-def test_every_item_has_the_weights_of_the_score():
+def test_every_item_has_the_weights_of_the_score_and_finest_parts_share_out_the_whole():
     bank = make_bank()
+    found = selection_weights(bank, {m: select(bank, 9, method=m, rng=0) for m in ("random", "anchor-irt")})
+    places = list(found.finest)
+    assert sum(found.n_items[places]) == bank.n_items
+    for one in found.selections:
+        assert one.part_weights[places].sum() == pytest.approx(1.0)
+        assert one.n_chosen[places].sum() == 9
     bank = dataclasses.replace(bank, targets=ScoreTargets.create(bank.responses.items, within="macro", across="items"))
     everything = Selection(
         tuple(bank.item_ids), tuple(bank.responses.items["scenario"]), bank.targets.weights, "all", bank.bank_id
@@ -64,26 +70,12 @@ def test_every_item_has_the_weights_of_the_score():
     np.testing.assert_array_equal(found.selections[0].n_chosen, found.n_items)
 
 
-def test_finest_parts_share_out_the_whole():
-    bank = make_bank()
-    found = selection_weights(bank, {m: select(bank, 9, method=m, rng=0) for m in ("random", "anchor-irt")})
-    places = list(found.finest)
-    assert sum(found.n_items[places]) == bank.n_items
-    for one in found.selections:
-        assert one.part_weights[places].sum() == pytest.approx(1.0)
-        assert one.n_chosen[places].sum() == 9
-
-
-def test_nothing_chosen_of_a_part_has_no_effective_items():
+def test_parts_without_items_count_nothing_and_later_stages_with_the_earlier():
     bank = make_bank()
     found = selection_weights(bank, Selection(("code/1",), ("code",), np.ones(1), "mine", bank.bank_id))
     row = by_part(found, "mine")["law", None]
     assert (row["n_chosen"], row["weight"]) == (0, 0.0)
     assert np.isnan(row["effective_items"])
-
-
-def test_a_later_stage_counts_with_the_stages_before_it():
-    bank = make_bank()
     earlier = Selection(("math/0",), ("math",), np.array([0.4]), "mine", bank.bank_id)
     later = Selection(("math/3",), ("math",), np.array([0.6]), "mine", bank.bank_id, earlier=earlier)
     np.testing.assert_allclose(selection_weights(bank, later).selections[0].weights, [0.2, 0.4 / 3])

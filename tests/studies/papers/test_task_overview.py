@@ -46,7 +46,7 @@ def test_scores_costs_and_correlations_by_hand(responses):
     assert found.upper[0, 1] == pytest.approx(np.tanh(z), abs=1e-6)
 
 
-def test_tasks_that_are_alike_are_neighbours(responses):
+def test_tasks_that_are_alike_are_neighbours_and_items_without_one_belong_to_none(responses):
     found = task_overview(responses, by="subscenario")
     names = [row["task"] for row in found.rows()]
     alike = {frozenset({"one/a", "two/a"}), frozenset({"one/b", "two/b"})}
@@ -54,9 +54,6 @@ def test_tasks_that_are_alike_are_neighbours(responses):
     assert {row["task"]: row["most_alike"] for row in found.rows()}["one/b"] == "two/b"
     assert "cost" not in found.rows()[0]
     assert {frozenset((pair["task"], pair["other_task"])) for pair in found.pairs()[:2]} == alike
-
-
-def test_items_without_a_task_belong_to_none(responses):
     found = task_overview(responses, by="letter")
     assert found.tasks == ("w", "x", "y")
     assert found.n_items.tolist() == [40, 40, 40]

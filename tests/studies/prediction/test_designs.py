@@ -37,14 +37,11 @@ def test_sessions_ask_what_a_session_with_the_targets_in_its_bank_asks(prepared,
         assert found[3][row].tolist() == asked[:3]
 
 
-def test_models_that_answer_differently_are_asked_differently(prepared, pool):
+def test_models_are_asked_by_what_they_answered_until_items_run_out(prepared, pool):
     items = choose_adaptively(Assessor("2pl", "adaptation", "fisher"), prepared.known, prepared.new, pool, (9,))[9]
     assert len({int(item) for item in items[:, 0]}) == 1
     assert len({tuple(row) for row in items.tolist()}) > 1
     assert all(np.unique(row).size == 9 for row in items)
-
-
-def test_a_session_that_runs_out_of_items_leaves_the_rest_empty(prepared, pool):
     items = choose_adaptively(Assessor("2pl", "adaptation", "fisher"), prepared.known, prepared.new, pool, (1000,))
     is_open = ~prepared.known.is_degenerate[pool.items]
     for row in items[1000]:
@@ -57,20 +54,28 @@ def chosen(prepared, pool, selector, budgets=(1, 4, 12), seed=0, **options):
     return choose_static(assessor, prepared.known, pool, budgets, rng=np.random.default_rng(seed))
 
 
-def test_the_pool_is_what_may_be_asked_of_the_calibration_tasks(prepared, pool):
+def test_the_pool_is_what_may_be_asked_and_the_cheapest_items_come_first(prepared, pool):
     known = prepared.known
     assert set(known.task[pool.items]) == set(prepared.task_order[:3])
     assert not known.is_held_out[pool.items].any()
     assert pool.items.size == 3 * 12
     assert set(known.task[pool.targets]) == set(range(6))
     np.testing.assert_allclose(np.bincount(known.task[pool.targets], weights=pool.target_weights), 1.0 / 6.0)
+    cost = prepared.known.cost
+    (items,) = chosen(prepared, pool, "min-cost", budgets=(5,)).values()
+    others = np.setdiff1d(pool.items[~prepared.known.is_degenerate[pool.items]], items)
+    assert cost[items].max() <= cost[others].min()
 
 
 @pytest.mark.parametrize("selector", [*UNINFORMED, *CRITERIA, *ANCHORS])
-def test_items_are_of_the_pool_and_each_taken_once(prepared, pool, selector):
+def test_items_are_of_the_pool_each_taken_once_and_no_more_than_there_are(prepared, pool, selector):
     for budget, items in chosen(prepared, pool, selector).items():
         assert items.size == budget == np.unique(items).size
         assert np.isin(items, pool.items).all()
+    (items,) = chosen(prepared, pool, selector, budgets=(1000,)).values()
+    is_open = ~prepared.known.is_degenerate[pool.items]
+    expected = pool.items if selector in {"random", "uniform"} else pool.items[is_open]
+    assert sorted(items) == sorted(expected)
 
 
 @pytest.mark.parametrize("selector", [*UNINFORMED, *CRITERIA])
@@ -80,31 +85,13 @@ def test_smaller_choices_are_the_first_of_larger_ones(prepared, pool, selector):
     assert (found[4][:1] == found[1]).all()
 
 
-@pytest.mark.parametrize("selector", [*UNINFORMED, *CRITERIA, *ANCHORS])
-def test_no_more_is_chosen_than_there_is(prepared, pool, selector):
-    (items,) = chosen(prepared, pool, selector, budgets=(1000,)).values()
-    is_open = ~prepared.known.is_degenerate[pool.items]
-    expected = pool.items if selector in {"random", "uniform"} else pool.items[is_open]
-    assert sorted(items) == sorted(expected)
-
-
-def test_the_cheapest_items_come_first(prepared, pool):
-    cost = prepared.known.cost
-    (items,) = chosen(prepared, pool, "min-cost", budgets=(5,)).values()
-    others = np.setdiff1d(pool.items[~prepared.known.is_degenerate[pool.items]], items)
-    assert cost[items].max() <= cost[others].min()
-
-
-def test_uniform_numbers_of_tasks_differ_by_at_most_one(rng):
+def test_uniform_takes_tasks_and_their_items_as_often_as_each_other(rng):
     task = np.repeat([1, 4, 7], [5, 9, 9])
     items = 10 * np.arange(task.size)
     order = uniform_order(items, task, rng)
     assert sorted(order) == items.tolist()
     for n in range(1, 16):  # as long as the smallest task has items left
         assert np.ptp([np.sum(task[order[:n] // 10] == one) for one in (1, 4, 7)]) <= 1
-
-
-def test_uniform_gives_every_task_and_item_the_first_place_as_often(rng):
     task = np.repeat([0, 1], [2, 6])
     first = [uniform_order(np.arange(8), task, rng)[0] for _ in range(4000)]
     counts = np.bincount(first, minlength=8)

@@ -17,7 +17,7 @@ from itembank_studies.prediction.error_curves import (
 from tests.studies.prediction.simulated import CHEAP, RANDOM, STATIC, C, R, S, make_spec, tables_of
 
 
-def test_costs_between_budgets_are_logarithmic():
+def test_costs_between_budgets_are_logarithmic_on_the_closest_falling_curve():
     mae, cost = np.array([0.3, 0.2, 0.1]), np.array([10.0, 100.0, 400.0])
     assert cost_at(mae, cost, 0.25) == pytest.approx(np.sqrt(10.0 * 100.0))
     assert cost_at(mae, cost, 0.2) == pytest.approx(100.0)
@@ -30,9 +30,6 @@ def test_costs_between_budgets_are_logarithmic():
     assert np.isnan(mae_at(mae, cost, 9.0))
     for level in (0.12, 0.18, 0.22):
         assert mae_at(mae, cost, cost_at(mae, cost, level)) == pytest.approx(level)
-
-
-def test_a_falling_curve_is_the_closest_one():
     np.testing.assert_allclose(falling(np.array([0.3, 0.1, 0.2, 0.05])), [0.3, 0.15, 0.15, 0.05])
     np.testing.assert_allclose(falling(np.array([0.3, 0.2, 0.1])), [0.3, 0.2, 0.1])
 

@@ -26,21 +26,15 @@ def test_task_means_by_hand():
     observed = np.array([[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 0.0, 1.0]])
     found = task_means(values, observed, np.array([0, 0, 2, 2]), 3)
     np.testing.assert_allclose(found, [[0.2, np.nan, 0.6], [0.5, np.nan, 1.0]])
-
-
-def test_task_means_of_nothing_are_unknown():
     assert np.isnan(task_means(np.zeros((2, 0)), np.zeros((2, 0)), np.zeros(0, dtype=int), 3)).all()
 
 
-def test_the_mean_of_a_task_drawn_to_the_training_models():
+def test_the_mean_of_a_task_is_drawn_to_the_training_models(rng):
     """WILD eq. 15 by hand: mu = (0.5, 0.8), lambda = 5; task 0 has answers 1, 1, 0, task 1 none."""
     answers, train = np.array([[1.0, 1.0, 0.0]]), np.array([[0.4, 0.7], [0.6, 0.9]])
     task = np.zeros(3, dtype=int)
     np.testing.assert_allclose(predict_task_mean(task, answers, train, strength=5.0), [[4.5 / 8.0, 0.8]])
     np.testing.assert_allclose(predict_task_mean(task, answers, train), [[2.0 / 3.0, 0.8]])
-
-
-def test_the_mean_of_a_task_is_that_of_the_estimator(rng):
     scores, answers = rng.random((7, 3)), (rng.random((4, 9)) < 0.6).astype(float)
     answers[rng.random(answers.shape) < 0.3] = np.nan
     task = np.repeat([0, 1, 2], 3)

@@ -113,17 +113,12 @@ def test_tables_say_what_was_done():
     np.testing.assert_allclose(truth.to_numpy(), RESPONSES.responses[row, of_task].mean(), rtol=1e-6)
     runs = tables["runs"]
     assert (runs["n_items"] == runs["budget"]).all()
-    assert (
-        tables["choices"]
-        .group_by("n_calibration_tasks", "assessor", "budget")
-        .agg(pl.col("n_items").sum())
-        .filter((pl.col("n_items") - pl.col("budget")).abs() > 1e-9)
-        .is_empty()
-    )
+    chosen = tables["choices"].group_by("n_calibration_tasks", "assessor", "budget").agg(pl.col("n_items").sum())
+    assert chosen.filter((pl.col("n_items") - pl.col("budget")).abs() > 1e-9).is_empty()
     assert set(tables["seconds"]["work"]) == {"calibrate", "choose", "predict"}
 
 
-def test_costs_are_the_test_models_own():
+def test_costs_are_the_test_models_own_and_unknown_ones_count_as_expected():
     """Of one random item each: output tokens and half of the input tokens, which are twice as many."""
     spec = make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1,))
     tables, partition = run(spec, RESPONSES)
@@ -132,10 +127,6 @@ def test_costs_are_the_test_models_own():
     assert np.isclose(cost, spent[:, None]).all(axis=0).sum() == 1  # the item that was drawn
     other, _ = run(dataclasses.replace(spec, input_weight=0.0), RESPONSES)
     np.testing.assert_allclose(other["runs"]["cost"].to_numpy(), 0.5 * spent)
-
-
-def test_an_unknown_cost_counts_as_expected():
-    spec = make_spec(Assessor("2pl"), n_calibration_tasks=(3,), n_items=(1,))
     tasks = find_tasks(spec, RESPONSES)
     partition = make_partition(spec, RESPONSES, tasks, 0)
     costs = {unit: cost.copy() for unit, cost in RESPONSES.costs.items()}
@@ -196,15 +187,9 @@ def test_nothing_else_in_a_study_changes_an_assessor():
     alone, _ = run(make_spec(V_OPTIMAL), RESPONSES)
     spec = make_spec(Assessor("ridge"), Assessor("mirt", "selection", "uniform"), V_OPTIMAL, n_calibration_tasks=(3, 1))
     among, _ = run(spec, RESPONSES)
-    columns = ["n_calibration_tasks", "budget", "model_id", "task", "prediction"]
     order = ["n_calibration_tasks", "budget", "model_id", "task"]
-    tables = [
-        one["predictions"]
-        .filter(pl.col("assessor").cast(pl.String) == V_OPTIMAL.name)
-        .select(pl.col(columns).cast(pl.String))
-        .sort(order)
-        for one in (alone, among)
-    ]
+    own = [one["predictions"].filter(pl.col("assessor").cast(pl.String) == V_OPTIMAL.name) for one in (alone, among)]
+    tables = [one.select(pl.col(*order, "prediction").cast(pl.String)).sort(order) for one in own]
     assert tables[0].height > 0
     assert tables[0].equals(tables[1])
 
@@ -252,18 +237,10 @@ def test_without_noise_partial_credit_shows_a_models_ability_at_once():
     responses = ResponseMatrix.create(values, scenarios=[f"task-{j // 20}" for j in range(60)])
     mae = {}
     for family in ("beta", "bernoulli"):
-        item_model = CalibrationChoice(
-            "variational", n_dims=1, item_model="2pl", options={"family": family, "precision": 100.0, "tolerance": 1e-4}
-        )
-        spec = make_spec(
-            *(Assessor("2pl"), Assessor("2pl", "adaptation", "fisher")),
-            item_models={"2pl": item_model},
-            task="scenario",
-            cost="",
-            n_calibration_tasks=(1,),
-            n_items=(2,),
-            n_test=10,
-        )
+        options = {"family": family, "precision": 100.0, "tolerance": 1e-4}
+        item_model = CalibrationChoice("variational", n_dims=1, item_model="2pl", options=options)
+        choices = {"task": "scenario", "cost": "", "n_calibration_tasks": (1,), "n_items": (2,), "n_test": 10}
+        spec = make_spec(Assessor("2pl"), FISHER, item_models={"2pl": item_model}, **choices)
         found = run(spec, responses)[0]["predictions"]
         mae[family] = (found["prediction"] - found["truth"]).abs().mean()
     assert mae["beta"] < 0.01
@@ -321,14 +298,9 @@ def finished(tmp_path_factory):
 
 def same(one, other):
     """Whether two results hold the same numbers."""
-    return (
-        one.curves.equals(other.curves, null_equal=True)
-        and one.costs.equals(other.costs, null_equal=True)
-        and one.at_cost.equals(other.at_cost, null_equal=True)
-        and one.predictions.collect().equals(other.predictions.collect(), null_equal=True)
-        and one.runs.collect().equals(other.runs.collect(), null_equal=True)
-        and one.choices.collect().equals(other.choices.collect(), null_equal=True)
-    )
+    names = ("curves", "costs", "at_cost", "predictions", "runs", "choices")
+    tables = [[getattr(result, name).lazy().collect() for name in names] for result in (one, other)]
+    return all(mine.equals(theirs, null_equal=True) for mine, theirs in zip(*tables, strict=True))
 
 
 def test_a_study_is_what_its_folder_says(finished):
@@ -339,18 +311,9 @@ def test_a_study_is_what_its_folder_says(finished):
     # 5 assessors, sets, budgets 1, 4, 12 of one and of three tasks
     assert result.curves.height == 5 * 2 * (3 + 3)
     assert result.predictions.collect().height == 3 * 5 * (3 + 3) * 6 * 6
-    predicted = result.predictions.filter(
-        pl.col("assessor").cast(pl.String) == "ridge, random",
-        pl.col("budget") == 12,
-        pl.col("n_calibration_tasks") == 3,
-        ~pl.col("is_interpolation"),
-    ).collect()
-    row = result.curves.filter(
-        pl.col("assessor").cast(pl.String) == "ridge, random",
-        pl.col("budget") == 12,
-        pl.col("n_calibration_tasks") == 3,
-        pl.col("set") == "extrapolation",
-    )
+    is_ridge, largest = pl.col("assessor").cast(pl.String) == "ridge, random", {"budget": 12, "n_calibration_tasks": 3}
+    predicted = result.predictions.filter(is_ridge, ~pl.col("is_interpolation"), **largest).collect()
+    row = result.curves.filter(is_ridge, pl.col("set") == "extrapolation", **largest)
     error = (predicted["prediction"].cast(pl.Float64) - predicted["truth"].cast(pl.Float64)).abs().mean()
     assert row["mae"][0] == pytest.approx(error)
     assert result.unit == "tokens"
@@ -362,17 +325,13 @@ def test_the_numbers_do_not_depend_on_the_number_of_processes(finished, tmp_path
     assert same(run_prediction(SPEC, tmp_path / "study", responses=RESPONSES, n_jobs=2), result)
 
 
-def test_other_tasks_of_the_same_items_are_another_study(finished):
+def test_folders_of_other_tasks_or_kinds_are_refused(finished, tmp_path):
     folder, _ = finished
     items = RESPONSES.items.with_columns(subscenario=pl.col("subscenario").replace("task-0", "task-9"))
     order = items.with_columns(subscenario=pl.col("subscenario").reverse())
     changed = ResponseMatrix(RESPONSES.responses, RESPONSES.models, order, None, RESPONSES.costs)
     with pytest.raises(DataError, match="the responses, costs, dates or groups changed"):
         run_prediction(SPEC, folder, responses=changed)
-
-
-def test_a_folder_of_another_kind_is_refused(finished, tmp_path):
-    folder, _ = finished
     with pytest.raises(DataError, match=r"is a prediction study\. Load it with PredictionResult"):
         StudyResult.load(folder)
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -401,20 +360,13 @@ def test_fits_that_stop_early_are_told(tmp_path):
     assert told["converged"].to_list() == [False, False]
 
 
-def test_models_without_responses_are_left_out(tmp_path):
+def test_models_without_responses_are_left_out_and_of_costs_that_are_not_there_nothing_is_said(tmp_path):
     values = RESPONSES.responses.copy()
     values[:10] = np.nan
+    responses = ResponseMatrix(values, RESPONSES.models, RESPONSES.items, None, {})
     spec = make_spec(Assessor("2pl"), n_partitions=2, cost="")
-    result = run_prediction(
-        spec, tmp_path / "study", responses=ResponseMatrix(values, RESPONSES.models, RESPONSES.items, None, {})
-    )
+    result = run_prediction(spec, tmp_path / "study", responses=responses)
     assert result.manifest.n_models == 14
-
-
-def test_a_study_without_costs_says_nothing_of_them(tmp_path):
-    spec = make_spec(Assessor("2pl"), cost="", n_partitions=2)
-    bare = ResponseMatrix(RESPONSES.responses, RESPONSES.models, RESPONSES.items, None, {})
-    result = run_prediction(spec, tmp_path / "study", responses=bare)
     assert result.costs.is_empty()
     assert np.isnan(result.curves["cost"].to_numpy()).all()
     assert not np.isnan(result.curves["mae"].to_numpy()).any()

@@ -1,8 +1,11 @@
 import dataclasses
+import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from itembank.errors import DataError, ParameterError
 from itembank.irt.bernoulli import probability
 from itembank.irt.parameters import ItemParameters
 from itembank_studies.simulation.simulate import (
@@ -11,9 +14,12 @@ from itembank_studies.simulation.simulate import (
     draw_items,
     draw_missing,
     draw_tasks,
+    load_truth,
+    save_truth,
     simulate,
     task_levels,
     task_sizes,
+    truth_path,
 )
 from itembank_studies.simulation.simulation_specs import SimulationSpec
 
@@ -26,12 +32,18 @@ def test_sizes_sum_to_the_items_and_none_is_too_small(n_items, n_tasks, seed):
     assert sizes.min() >= (30 if n_items >= 60 * n_tasks else max(1, n_items // (2 * n_tasks)))
 
 
-def test_sizes_are_those_of_the_published_table():
+def test_sizes_and_ids_are_those_of_the_published_table():
     """WILD's Table 4: from 30 to 11,866 items, and the median of the tasks that it lists lies near 250."""
     drawn = [task_sizes(SimulationSpec(), np.random.default_rng(seed)) for seed in range(20)]
     assert {int(sizes.min()) for sizes in drawn} == {30}
     assert 200 < np.mean([np.median(sizes) for sizes in drawn]) < 300
     assert 7_000 < np.median([sizes.max() for sizes in drawn]) < 16_000
+    spec = SimulationSpec()
+    assert (spec.n_models, spec.n_items, spec.n_tasks, spec.n_dims) == (65, 109_564, 163, 3)
+    items = simulate(SMALL, 0).responses.items
+    assert items["item_id"][0] == "task-1/001"
+    assert items["item_id"].to_list() == sorted(items["item_id"].to_list())
+    assert (items["item_id"].str.split("/").list.first() == items["scenario"]).all()
 
 
 def test_items_have_the_moments_of_the_spec():
@@ -52,14 +64,11 @@ def test_items_have_the_moments_of_the_spec():
     assert tasks.profile.std() == pytest.approx(0.45, abs=5 * 0.45 / np.sqrt(2400))
 
 
-def test_items_stand_task_by_task():
+def test_items_stand_task_by_task_and_without_specific_abilities_one_dimension_is_left():
     tasks = draw_tasks(SimulationSpec(n_items=1000, n_tasks=6), np.random.default_rng(0))
     assert (np.bincount(tasks.of_item) == tasks.sizes).all()
     assert (tasks.of_item[tasks.first_item] == np.arange(6)).all()
     assert (np.diff(tasks.of_item) >= 0).all()
-
-
-def test_without_specific_abilities_one_dimension_is_left():
     spec = SimulationSpec(n_items=50, n_tasks=2, n_dims=0, guessing=0.25)
     parameters, _ = draw_items(spec, draw_tasks(spec, np.random.default_rng(0)), np.random.default_rng(1))
     assert parameters.loadings.shape == (50, 1)
@@ -71,20 +80,17 @@ def items(n_items=300, seed=0):
     return ItemParameters.create(rng.normal(size=(n_items, 2)), rng.normal(size=n_items), 0.2)
 
 
-def test_responses_do_not_depend_on_the_blocks(monkeypatch):
-    theta, first = np.random.default_rng(1).normal(size=(7, 2)), np.array([0, 100])
-    whole = draw_answers(items(), theta, first, np.random.default_rng(2))
-    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 150)
-    for one, other in zip(whole, draw_answers(items(), theta, first, np.random.default_rng(2)), strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_true_scores_are_mean_probabilities():
+def test_true_scores_are_mean_probabilities_and_responses_do_not_depend_on_the_blocks(monkeypatch):
     theta = np.random.default_rng(1).normal(size=(7, 2))
     _, scores = draw_answers(items(), theta, np.array([0, 100, 101]), np.random.default_rng(2))
     chances = probability(items(), theta)
     expected = np.column_stack([chances[:, :100].mean(axis=1), chances[:, 100], chances[:, 101:].mean(axis=1)])
     np.testing.assert_allclose(scores, expected, rtol=1e-13)
+    theta, first = np.random.default_rng(1).normal(size=(7, 2)), np.array([0, 100])
+    whole = draw_answers(items(), theta, first, np.random.default_rng(2))
+    monkeypatch.setattr("itembank.numerics.blocks.CELLS_AT_ONCE", 150)
+    for one, other in zip(whole, draw_answers(items(), theta, first, np.random.default_rng(2)), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_responses_are_as_often_right_as_their_probability_says():
@@ -98,12 +104,9 @@ def test_responses_are_as_often_right_as_their_probability_says():
         assert abs(told.mean() - p.mean()) < 4.5 * error
 
 
-def test_as_many_are_missing_as_were_asked_for():
+def test_as_many_are_missing_as_were_asked_for_and_every_model_and_item_keeps_a_response():
     missing = draw_missing(200, 3000, 0.3, np.random.default_rng(0))
     assert missing.mean() == pytest.approx(0.3, abs=5 * np.sqrt(0.21 / 600_000))
-
-
-def test_every_model_and_item_keeps_a_response():
     missing = draw_missing(4, 50, 0.99, np.random.default_rng(0))
     assert not missing.all(axis=0).any()
     assert not missing.all(axis=1).any()
@@ -118,14 +121,11 @@ def drawn(spec, seed=0):
     return tasks, relative_difficulty, costs
 
 
-def test_the_dearest_task_takes_sixty_times_the_cheapest():
+def test_the_dearest_task_takes_sixty_times_the_cheapest_in_whole_tokens():
     levels = task_levels(SimulationSpec(), np.random.default_rng(0))
     assert levels.min() == pytest.approx(120.0)
     assert levels.max() / levels.min() == pytest.approx(60.0)
     assert task_levels(SimulationSpec(n_tasks=1), np.random.default_rng(0)).tolist() == [120.0]
-
-
-def test_tokens_are_whole_and_at_least_one():
     _, _, costs = drawn(SimulationSpec(n_models=5, n_items=400, n_tasks=8, cheapest_task_tokens=1.0))
     for tokens in costs.values():
         np.testing.assert_array_equal(tokens, np.rint(tokens))
@@ -167,21 +167,15 @@ def same(one, other):
     np.testing.assert_array_equal(one.truth.abilities, other.truth.abilities)
 
 
-def test_the_same_seed_gives_the_same_data():
+def test_the_same_seed_gives_the_same_data_with_fewer_costs_or_more_models():
     one, other = simulate(SMALL, 5), simulate(SMALL, np.random.default_rng(5))
     same(one, other)
     for unit, tokens in one.responses.costs.items():
         np.testing.assert_array_equal(tokens, other.responses.costs[unit])
     assert (simulate(SMALL, 6).responses.responses != one.responses.responses).any()
-
-
-def test_costs_change_no_response():
     without = simulate(dataclasses.replace(SMALL, has_costs=False), 5)
     same(without, simulate(SMALL, 5))
     assert without.responses.costs == {}
-
-
-def test_more_models_answer_the_same_items():
     few, many = simulate(SMALL, 5), simulate(dataclasses.replace(SMALL, n_models=30), 5)
     np.testing.assert_array_equal(few.truth.parameters.intercept, many.truth.parameters.intercept)
     np.testing.assert_array_equal(few.truth.abilities, many.truth.abilities[:12])
@@ -216,13 +210,6 @@ def test_the_chance_of_guessing_is_known_and_reached():
     assert "chance" not in simulate(SMALL, 0).responses.items.columns
 
 
-def test_ids_say_the_task_and_stand_in_order():
-    items = simulate(SMALL, 0).responses.items
-    assert items["item_id"][0] == "task-1/001"
-    assert items["item_id"].to_list() == sorted(items["item_id"].to_list())
-    assert (items["item_id"].str.split("/").list.first() == items["scenario"]).all()
-
-
 @pytest.mark.slow
 def test_scores_of_the_published_shape_vary_as_published():
     """WILD B.1: the first component has almost 70 % of the variance between task scores, and up to three stand out."""
@@ -238,3 +225,54 @@ def test_scores_of_the_published_shape_vary_as_published():
     assert 0.62 < means[0] < 0.76
     assert means[3] > 3 * means[4]  # the general and three specific abilities, then noise
     assert np.mean(degenerate) < 0.05
+
+
+def test_written_beside_the_responses_then_read_is_identity(tmp_path):
+    truth = simulate(SimulationSpec(n_models=4, n_items=60, n_tasks=3, guessing=0.2, missing=0.1), 0).truth
+    save_truth(truth, tmp_path / "a" / "r.truth.safetensors")
+    again = load_truth(tmp_path / "a" / "r.truth.safetensors")
+    assert (again.spec, again.task_names) == (truth.spec, truth.task_names)
+    np.testing.assert_array_equal(again.abilities, truth.abilities)
+    np.testing.assert_array_equal(again.task_scores, truth.task_scores)
+    for field in dataclasses.fields(truth.parameters):
+        np.testing.assert_array_equal(getattr(again.parameters, field.name), getattr(truth.parameters, field.name))
+    assert truth_path(Path("a/b.parquet")) == Path("a/b.truth.safetensors")
+
+
+def test_other_and_changed_files_are_refused(tmp_path):
+    from safetensors.numpy import save_file  # noqa: PLC0415
+
+    save_file({"abilities": np.zeros(3)}, tmp_path / "other")
+    with pytest.raises(DataError, match="must hold the truth of a simulation, schema version 1"):
+        load_truth(tmp_path / "other")
+    (tmp_path / "cut").write_bytes(b"\x10\x00\x00")
+    with pytest.raises(DataError, match="cannot be read"):
+        load_truth(tmp_path / "cut")
+    path = tmp_path / "r.truth.safetensors"
+    save_truth(simulate(SimulationSpec(n_models=3, n_items=20, n_tasks=2), 0).truth, path)
+    content = path.read_bytes()
+    path.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
+    with pytest.raises(DataError, match="its bytes are not those that were written"):
+        load_truth(path)
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"n_models": 0}, "n_models must be a whole number >= 1, got 0"),
+        ({"n_models": 2.0}, "n_models must be a whole number"),
+        ({"n_models": True}, "n_models must be a whole number"),
+        ({"n_dims": -1}, "n_dims must be a whole number >= 0, got -1"),
+        ({"n_items": 5, "n_tasks": 6}, "n_items must be at least n_tasks = 6, got 5"),
+        ({"guessing": 1.0}, "guessing must be at least 0 and below 1, got 1.0"),
+        ({"missing": -0.1}, "missing must be at least 0 and below 1"),
+        ({"missing": math.nan}, "missing must be a finite number, got nan"),
+        ({"task_cost_ratio": 0.5}, "task_cost_ratio must be at least 1, got 0.5"),
+        ({"cheapest_task_tokens": 0.0}, "cheapest_task_tokens must be at least 1"),
+        ({"item_cost_spread": -1.0}, "item_cost_spread must be at least 0"),
+        ({"slope_spread": "wide"}, "slope_spread must be a finite number, got 'wide'"),
+    ],
+)
+def test_impossible_choices_are_named(choice, message):
+    with pytest.raises(ParameterError, match=message):
+        SimulationSpec(**choice)

@@ -25,10 +25,7 @@ def _calibrate(words, *, about=_SPEC, **more):
 
 _CALIBRATE = Case(
     modes={
-        "map": _calibrate(
-            "flipped.parquet --method map --dims 1",
-            about=(),
-        ),
+        "map": _calibrate("flipped.parquet --method map --dims 1", about=()),
         "variational": _calibrate("tiny.parquet --dims 1", about=("--spec",)),
         "1pl": _calibrate("tiny.csv --item-model 1pl", about=("--dims",)),
         "chosen dims": _calibrate(
@@ -73,9 +70,7 @@ _CALIBRATE = Case(
         ("items alone", "--items"): "it is this table already",
     },
     nowhere={"--items": "with past results it is refused or says nothing new, and alone one table is at hand"},
-    never={
-        "--jobs": "numbers do not depend on the number of processes",
-    },
+    never={"--jobs": "numbers do not depend on the number of processes"},
     stops={
         ("map", "--family"): "no family 'beta'",
         ("mml", "--family"): "no family 'beta'",
@@ -105,11 +100,7 @@ _SELECT = Case(
         "d-optimal": Mode("bank-2 -n 7 --method optimal-design --spec design.toml --format csv", about=("--spec",)),
         "random design": Mode("bank -n 7 --method optimal-design --spec random-design.toml --format csv"),
         "ids": Mode("bank -n 7 --method random --ids list", about=("--output", "--ids", "--format", "--seed")),
-        "file": Mode(
-            "bank -n 7 --method random -o out/s.json",
-            about=("--output", "--format"),
-            unseen=("s.json",),
-        ),
+        "file": Mode("bank -n 7 --method random -o out/s.json", about=("--output", "--format"), unseen=("s.json",)),
         "next stage": Mode("bank --after alone.csv --selection stage1.json --format csv"),
     },
     values={
@@ -262,10 +253,7 @@ _COMPARE = Case(
         ("ranking", "--ranking"): "it is on already",
         ("ranking", "--method"): "these models answered every item: nothing is estimated",
     },
-    stops={
-        ("paired", "--selection"): "chose are not raw ones",
-        ("selection", "--selection"): "chose need past models",
-    },
+    stops={("paired", "--selection"): "chose are not raw ones", ("selection", "--selection"): "chose need past models"},
     never={**MIXED, **MATCHED, **PAGES},
 )
 _PLAN = Case(

@@ -49,8 +49,6 @@ CASES = {
         "named-bank models.csv --score size", **{"--score": "--score number", "--note": "--note may"}
     ),
     "bank recalibrate": _writing(
-        "bank one.csv --how random",
-        **_MIXED,
-        **{"--how": "--how fixed", "--note": "--note may"},
+        "bank one.csv --how random", **_MIXED, **{"--how": "--how fixed", "--note": "--note may"}
     ),
 }

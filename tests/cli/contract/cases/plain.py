@@ -10,10 +10,7 @@ _ROOT = Case(
         "an error": Mode("info logs", codes=(1,), hears=True, about=("--debug", "--quiet")),
     },
     values=options("--version --debug --quiet --verbose"),
-    no_effect={
-        ("a command", "--debug"): "nothing fails",
-        ("an error", "--quiet"): "an error is no note",
-    },
+    no_effect={("a command", "--debug"): "nothing fails", ("an error", "--quiet"): "an error is no note"},
 )
 
 _PROGRAM = "--jq '.name as $name | .{}[] | {{model_id: $name, item_id: .doc.id, response: .marks.acc}} + .marks'"
@@ -93,9 +90,7 @@ _SIMULATE = Case(
     },
 )
 _DIMENSIONS = Case(
-    modes={
-        "table": Mode("flipped.csv --dims 1 --method map --format csv"),
-    },
+    modes={"table": Mode("flipped.csv --dims 1 --method map --format csv")},
     values={**COMMON, **options("--dims 1,2 --method variational --by scenario --figure out/dimensions.png")},
 )
 _HOMOGENEITY = Case(
@@ -114,8 +109,7 @@ _PREDICTIONS = Case(
     values={**COMMON, **options("--show bins --scenario math --figure out/other.png")},
 )
 _SELECTION = Case(
-    modes={"selection": Mode("bank selection.json")},
-    values=options("--figure out/weights.png --format csv"),
+    modes={"selection": Mode("bank selection.json")}, values=options("--figure out/weights.png --format csv")
 )
 _TASKS = Case(
     modes={

@@ -4,15 +4,7 @@ from tests.cli.contract.case import Case, Mode, options
 
 _HUB = "it needs the Hub: tests/publishing/test_hub.py sees it at work against a stand-in"
 _OPTIONS_OF_PUSH = (
-    *(
-        "--private",
-        "--no-responses",
-        "--license",
-        "--include-column",
-        "--drop-column",
-        "--message",
-        "--format",
-    ),
+    *("--private", "--no-responses", "--license", "--include-column", "--drop-column", "--message", "--format"),
 )
 
 _BUILT = "it writes into the user's folder: tests/cli/test_ready_banks.py sees it at work"
@@ -43,9 +35,7 @@ CASES = {
             "--n-items 12 --selection selection.json --output out/other --name other --license mit "
             "--include-column nothing --drop-column n_options --force --format json"
         ),
-        stops={
-            **{(mode, "--include-column"): "got 'nothing'" for mode in ("chosen here", "given")},
-        },
+        stops={**{(mode, "--include-column"): "got 'nothing'" for mode in ("chosen here", "given")}},
         never={"--force": "tests/publishing/test_tiny.py sees it replace what is there"},
     ),
     "push": Case(

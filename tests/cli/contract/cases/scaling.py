@@ -141,8 +141,4 @@ _TRANSFER = Case(
     stops={("builtin", "--builtin"): "'copying'"},
 )
 
-CASES = {
-    "scaling pretrain": _PRETRAIN,
-    "scaling test-time": _TEST_TIME,
-    "scaling transfer": _TRANSFER,
-}
+CASES = {"scaling pretrain": _PRETRAIN, "scaling test-time": _TEST_TIME, "scaling transfer": _TRANSFER}

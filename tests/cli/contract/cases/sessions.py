@@ -126,9 +126,7 @@ CASES = {
         ),
     ),
     "session extend": Case(
-        modes={
-            "items": Mode("out/run.jsonl --bank bank-2 --max-items 40", brings=("run.jsonl",), then=_LATER),
-        },
+        modes={"items": Mode("out/run.jsonl --bank bank-2 --max-items 40", brings=("run.jsonl",), then=_LATER)},
         stops={("items", "--max-cost"): "limited by items"},
         nowhere=_MOVED,
         values=options("--max-items 41 --max-cost seconds=100 --bank bank"),

@@ -71,8 +71,6 @@ CASES = {
         },
         values=_VALUES,
         no_effect={("figure of rank", "--kind"): "it is this kind already"},
-        stops={
-            **{(f"figure of {kind}", "--assessor"): "two assessors are compared" for kind in ("tasks", "models")},
-        },
+        stops={**{(f"figure of {kind}", "--assessor"): "two assessors are compared" for kind in ("tasks", "models")}},
     ),
 }
