@@ -108,8 +108,8 @@ def _rows(samples: Samples, options: Options, spec: ReadingSpec) -> pl.DataFrame
     filter_name, problem = choose_filter(task, [samples], spec, [])
     if problem:
         raise DataError(problem)
-    rows = np.flatnonzero(samples.filters.index == samples.filters.names.to_list().index(filter_name))
-    documents = samples.documents.names.gather(samples.documents.index[rows])
+    rows = (samples.frame["filter"] == filter_name).arg_true().to_numpy()
+    documents = samples.frame["document"].gather(rows).cast(pl.String)
     right = np.argmax(np.where(options.is_right, options.log_likelihood / options.n_characters, -np.inf), axis=-1)
 
     def of_right(values: FloatArray) -> FloatArray:

@@ -4,66 +4,59 @@ import math
 import pytest
 
 from itembank.errors import DataError
-from itembank.readers.alpaca_eval import alpaca_eval_published, alpaca_eval_rows, is_alpaca_eval
+from itembank.readers.alpaca_eval import alpaca_eval_published, is_alpaca_eval
+from itembank.readers.collecting import rows_of_source
 from itembank.readers.reading_specs import ReadingSpec
 from tests.readers.public.stores import write, write_alpaca_eval
 
 
 def cells(rows):
-    return {
-        (model, item): value
-        for model, item, value in zip(
-            rows.models.names.gather(rows.models.index),
-            rows.items.names.gather(rows.items.index),
-            rows.response,
-            strict=True,
-        )
-    }
+    return {(model, item): value for model, item, value in rows.frame.rows()}
 
 
 def test_the_response_is_the_preference_less_one_whatever_the_order(tmp_path):
     write_alpaca_eval(tmp_path / "a", {"m": [1.25, 2.0, 1.0]})
-    rows = alpaca_eval_rows([tmp_path / "a"], ReadingSpec())
+    rows = rows_of_source("alpaca-eval", [tmp_path / "a"], ReadingSpec())
     assert rows.response.tolist() == [0.25, 1.0, 0.0]
-    assert rows.item_table["subscenario"].to_list() == ["first", "second", "first"]
-    assert rows.item_table["content_hash"].str.len_chars().unique().to_list() == [64]
+    assert rows.items["subscenario"].to_list() == ["first", "second", "first"]
+    assert rows.items["content_hash"].str.len_chars().unique().to_list() == [64]
     path = next((tmp_path / "a").rglob("annotations.json"))
     write(tmp_path / "b" / "x" / "annotations.json", json.loads(path.read_text())[::-1])
-    again = alpaca_eval_rows([tmp_path / "b"], ReadingSpec())
+    again = rows_of_source("alpaca-eval", [tmp_path / "b"], ReadingSpec())
     assert cells(again) == cells(rows)
 
 
 def test_ties_and_judges_without_an_answer(tmp_path):
     write_alpaca_eval(tmp_path, {"m": [0, None, 1.5, math.nan]})
-    rows = alpaca_eval_rows([tmp_path], ReadingSpec())
-    assert rows.lost.n.tolist() == [0, 1, 0, 1]
+    rows = rows_of_source("alpaca-eval", [tmp_path], ReadingSpec())
+    assert rows.frame["n_errors"].to_list() == [0, 1, 0, 1]
     assert rows.response[[0, 2]].tolist() == [0.5, 0.5]
 
 
 def test_one_judge_is_taken(tmp_path):
     write_alpaca_eval(tmp_path, {"m": [2.0]})
     write_alpaca_eval(tmp_path, {"m": [1.0]}, judge="alpaca_eval_gpt4")
-    assert alpaca_eval_rows([tmp_path], ReadingSpec()).response.tolist() == [1.0]
+    assert rows_of_source("alpaca-eval", [tmp_path], ReadingSpec()).response.tolist() == [1.0]
     other = ReadingSpec(metric=("alpaca_eval_gpt4",))
-    assert alpaca_eval_rows([tmp_path], other).response.tolist() == [0.0]
+    assert rows_of_source("alpaca-eval", [tmp_path], other).response.tolist() == [0.0]
     with pytest.raises(DataError, match="no annotations are by the judge 'me'"):
-        alpaca_eval_rows([tmp_path], ReadingSpec(metric=("me",)))
+        rows_of_source("alpaca-eval", [tmp_path], ReadingSpec(metric=("me",)))
 
 
 def test_what_cannot_be_is_refused(tmp_path):
     write_alpaca_eval(tmp_path / "a", {"m": [2.5]})
     with pytest.raises(DataError, match=r"must lie in \[1, 2\].*2.5"):
-        alpaca_eval_rows([tmp_path / "a"], ReadingSpec())
+        rows_of_source("alpaca-eval", [tmp_path / "a"], ReadingSpec())
     write_alpaca_eval(tmp_path / "b", {"m": [1.0]})
     write_alpaca_eval(tmp_path / "b", {"n": [1.0]}, baseline="other")
     with pytest.raises(DataError, match=r"one baseline .*'base', 'other'"):
-        alpaca_eval_rows([tmp_path / "b"], ReadingSpec())
+        rows_of_source("alpaca-eval", [tmp_path / "b"], ReadingSpec())
     (tmp_path / "c").mkdir()
     with pytest.raises(DataError, match="holds no "):
-        alpaca_eval_rows([tmp_path / "c"], ReadingSpec())
+        rows_of_source("alpaca-eval", [tmp_path / "c"], ReadingSpec())
     path = write(tmp_path / "d" / "annotations.json", [{"instruction": "x"}])
     with pytest.raises(DataError, match="an annotation must have"):
-        alpaca_eval_rows([path], ReadingSpec())
+        rows_of_source("alpaca-eval", [path], ReadingSpec())
     assert not is_alpaca_eval({"instruction": "x"})
 
 

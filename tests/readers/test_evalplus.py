@@ -1,7 +1,8 @@
 import pytest
 
 from itembank.errors import DataError
-from itembank.readers.evalplus import evalplus_published, evalplus_rows, is_evalplus
+from itembank.readers.collecting import rows_of_source
+from itembank.readers.evalplus import evalplus_published, is_evalplus
 from itembank.readers.reading_specs import ReadingSpec
 from tests.readers.public.stores import write
 
@@ -31,34 +32,34 @@ TESTED = {"HumanEval/0": SAMPLES["HumanEval/0"], "HumanEval/1": [("fail", "fail"
 )
 def test_samples_that_pass_are_counted(style, metric, scenario, n_correct, tmp_path):
     write(tmp_path / "llm_vllm_temp_0.2_eval_results.json", {"date": "...", "hash": "...", "eval": style(TESTED)})
-    rows = evalplus_rows([tmp_path], ReadingSpec(metric=(metric,)))
-    assert rows.models.names.to_list() == ["llm_vllm_temp_0.2"]
+    rows = rows_of_source("evalplus", [tmp_path], ReadingSpec(metric=(metric,)))
+    assert rows.models["model_id"].to_list() == ["llm_vllm_temp_0.2"]
     assert (rows.response * 2).tolist() == n_correct
-    assert rows.n_trials.tolist() == [2, 2]
-    assert rows.item_table["scenario"].unique().to_list() == [scenario]
+    assert rows.frame["n_trials"].to_list() == [2, 2]
+    assert rows.items["scenario"].unique().to_list() == [scenario]
 
 
 def test_base_tests_alone_are_no_plus(tmp_path):
     path = write(tmp_path / "m_eval_results.json", {"eval": new_style(SAMPLES)})
     with pytest.raises(DataError, match=r"'HumanEval/1' was tested with the base tests alone.*metric='base'"):
-        evalplus_rows([path], ReadingSpec())
+        rows_of_source("evalplus", [path], ReadingSpec())
     content = old_style(TESTED)
     for task in content.values():
         task["plus"] = []
     path = write(tmp_path / "model" / "eval_results.json", {"eval": content})
-    rows = evalplus_rows([path], ReadingSpec(metric=("base",)))
-    assert rows.models.names.to_list() == ["model"]
+    rows = rows_of_source("evalplus", [path], ReadingSpec(metric=("base",)))
+    assert rows.models["model_id"].to_list() == ["model"]
 
 
 def test_others_are_refused(tmp_path):
     path = write(tmp_path / "m_eval_results.json", {"eval": {}})
     with pytest.raises(DataError, match="must be results of EvalPlus"):
-        evalplus_rows([path], ReadingSpec())
+        rows_of_source("evalplus", [path], ReadingSpec())
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match="holds no "):
-        evalplus_rows([tmp_path / "none"], ReadingSpec())
+        rows_of_source("evalplus", [tmp_path / "none"], ReadingSpec())
     with pytest.raises(DataError, match="one of plus, base, got 'acc'"):
-        evalplus_rows([path], ReadingSpec(metric=("acc",)))
+        rows_of_source("evalplus", [path], ReadingSpec(metric=("acc",)))
     assert not is_evalplus({"eval": {"t": []}})
 
 

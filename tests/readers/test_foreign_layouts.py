@@ -11,13 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from itembank.errors import DataError
-from itembank.readers.alpaca_eval import alpaca_eval_rows
-from itembank.readers.bfcl import bfcl_rows
-from itembank.readers.collecting import laid_out
-from itembank.readers.evalplus import evalplus_rows
-from itembank.readers.live_code_bench import live_code_bench_rows
+from itembank.readers.collecting import laid_out, rows_of_source
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.swe_bench import swe_bench_rows
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
 
 ODD = st.sampled_from([None, True, 0, -1, 1e308, float("nan"), "", "x", [], [None], [[1]], {}, {"x": 1}, 2**70])
@@ -36,11 +31,11 @@ def write_evalplus(folder):
 
 
 KINDS = {
-    "swe-bench": (write_swe_bench, swe_bench_rows),
-    "evalplus": (write_evalplus, evalplus_rows),
-    "bfcl": (lambda folder: write_bfcl(folder, {"m": [0]}), bfcl_rows),
-    "alpaca": (lambda folder: write_alpaca_eval(folder, {"m": [1.0, 1.5]}), alpaca_eval_rows),
-    "livecodebench": (lambda folder: write_live_code_bench(folder, {"m": {"q": [True]}}), live_code_bench_rows),
+    "swe-bench": write_swe_bench,
+    "evalplus": write_evalplus,
+    "bfcl": lambda folder: write_bfcl(folder, {"m": [0]}),
+    "alpaca-eval": lambda folder: write_alpaca_eval(folder, {"m": [1.0, 1.5]}),
+    "livecodebench": lambda folder: write_live_code_bench(folder, {"m": {"q": [True]}}),
 }
 
 
@@ -65,10 +60,9 @@ def changed(value, path, odd):
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_an_odd_value_anywhere_gives_rows_or_a_clear_error(kind, data):
-    make, read = KINDS[kind]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make(folder)
+        KINDS[kind](folder)
         path = data.draw(st.sampled_from(sorted(one for one in folder.rglob("*.json"))))
         lines = path.read_text().splitlines()
         content = [json.loads(line) for line in lines]
@@ -77,7 +71,7 @@ def test_an_odd_value_anywhere_gives_rows_or_a_clear_error(kind, data):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             with suppress(DataError):  # any other error fails
-                assert read([folder], ReadingSpec()).n_rows > 0
+                assert rows_of_source(kind, [folder], ReadingSpec()).n_rows > 0
 
 
 def test_an_error_names_the_file_and_the_layout(tmp_path):

@@ -1,19 +1,20 @@
 import pytest
 
 from itembank.errors import DataError, DataWarning
-from itembank.readers.live_code_bench import is_live_code_bench, live_code_bench_published, live_code_bench_rows
+from itembank.readers.collecting import rows_of_source
+from itembank.readers.live_code_bench import is_live_code_bench, live_code_bench_published
 from itembank.readers.reading_specs import ReadingSpec
 from tests.readers.public.stores import write, write_live_code_bench
 
 
 def test_samples_that_pass_are_counted(tmp_path):
     write_live_code_bench(tmp_path, {"llm": {"1_A": [True, False], "abc_b": [True, True]}}, stated=0.75)
-    rows = live_code_bench_rows([tmp_path], ReadingSpec())
-    assert rows.models.names.to_list() == ["llm"]
-    assert rows.items.names.to_list() == ["1_A", "abc_b"]
+    rows = rows_of_source("livecodebench", [tmp_path], ReadingSpec())
+    assert rows.models["model_id"].to_list() == ["llm"]
+    assert rows.items["item_id"].to_list() == ["1_A", "abc_b"]
     assert rows.response.tolist() == [0.5, 1.0]
-    assert rows.n_trials.tolist() == [2, 2]
-    assert rows.item_table.row(0, named=True) == {
+    assert rows.frame["n_trials"].to_list() == [2, 2]
+    assert rows.items.row(0, named=True) == {
         "item_id": "1_A",
         "scenario": "codegeneration",
         "subscenario": "easy",
@@ -27,9 +28,9 @@ def test_samples_that_pass_are_counted(tmp_path):
 def test_tests_that_are_asked_for_one_by_one_are_items(tmp_path):
     records = [{"question_id": "q", "test_id": k, "graded_list": [k == 0]} for k in range(2)]
     path = write(tmp_path / "llm" / "Scenario.testoutputprediction_1_0.0_eval_all.json", records)
-    rows = live_code_bench_rows([path], ReadingSpec())
-    assert rows.items.names.to_list() == ["q/0", "q/1"]
-    assert rows.item_table["scenario"].unique().to_list() == ["testoutputprediction"]
+    rows = rows_of_source("livecodebench", [path], ReadingSpec())
+    assert rows.items["item_id"].to_list() == ["q/0", "q/1"]
+    assert rows.items["scenario"].unique().to_list() == ["testoutputprediction"]
     assert not list(live_code_bench_published(path))
 
 
@@ -39,11 +40,11 @@ def test_averages_are_left_out_of_a_folder_and_refused_by_name(tmp_path):
         tmp_path / "other" / "Scenario.codegeneration_eval_all.json", {"model": "other", "pass_at_1": 100.0}
     )
     with pytest.warns(DataWarning, match="a file is left out: .*other.*must have question_id"):
-        rows = live_code_bench_rows([tmp_path], ReadingSpec())
-    assert rows.models.names.to_list() == ["llm"]
+        rows = rows_of_source("livecodebench", [tmp_path], ReadingSpec())
+    assert rows.models["model_id"].to_list() == ["llm"]
     with pytest.raises(DataError, match="must have question_id and graded_list"):
-        live_code_bench_rows([averages], ReadingSpec())
+        rows_of_source("livecodebench", [averages], ReadingSpec())
     (tmp_path / "none").mkdir()
     with pytest.raises(DataError, match="holds no "):
-        live_code_bench_rows([tmp_path / "none"], ReadingSpec())
+        rows_of_source("livecodebench", [tmp_path / "none"], ReadingSpec())
     assert not is_live_code_bench({"question_id": 1})

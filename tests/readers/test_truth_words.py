@@ -4,7 +4,6 @@ import pytest
 
 from itembank.errors import DataError, DataWarning, ParameterError
 from itembank.readers.columns import PAIRS
-from itembank.readers.probabilities import clip_probabilities
 from itembank.readers.read import read_responses, responses_from_frame
 from itembank.readers.reading_specs import ReadingSpec
 
@@ -108,33 +107,3 @@ def test_numbers_can_stand_for_right_and_wrong_as_well(column):
 def test_choices_that_contradict_are_refused(choices):
     with pytest.raises(ParameterError, match="true_value must be a word"):
         ReadingSpec(**choices)
-
-
-def test_what_lies_outside_is_moved_and_counted() -> None:
-    responses = np.array([[0.0, 1.0, 0.5], [1e-9, np.nan, 1.0]])
-    clipped, note = clip_probabilities(responses, 1e-6)
-    expected = [[1e-6, 1 - 1e-6, 0.5], [1e-6, np.nan, 1 - 1e-6]]
-    assert np.array_equal(clipped, expected, equal_nan=True)
-    assert note == (
-        "4 of 5 probabilities lie outside [1e-06, 1 - 1e-06] and are clipped to it (1 are exactly 0, 2 exactly 1)."
-    )
-    assert responses[0, 0] == 0.0
-
-
-def test_nothing_to_clip_is_nothing_to_say() -> None:
-    _, note = clip_probabilities(np.array([0.2, 1e-6, np.nan]))
-    assert note == ""
-
-
-def test_single_precision_stays_within_the_open_interval() -> None:
-    clipped, _ = clip_probabilities(np.array([0.0, 1.0], dtype=np.float32))
-    assert clipped.dtype == np.float32
-    assert 0.0 < clipped[0] < clipped[1] < 1.0
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "kind"), [(0.0, "float64"), (0.5, "float64"), (-1.0, "float64"), (1e-9, "float32")]
-)
-def test_an_epsilon_that_clips_nothing_or_everything_is_refused(epsilon: float, kind: str) -> None:
-    with pytest.raises(ParameterError, match="epsilon must lie between 0 and"):
-        clip_probabilities(np.array([0.5], dtype=kind), epsilon)

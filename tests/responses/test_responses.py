@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from itembank.errors import DataError
-from itembank.responses.labels import Labels, come_again, join_labels, number_of_pair
+from itembank.responses.labels import come_again, first_told, names_of, number_of_pair, numbered
 from itembank.responses.model_features import model_dates, standardised
 from itembank.responses.responses import (
     ResponseMatrix,
@@ -118,29 +118,32 @@ NAMES = ["b", None, "a", "b", "", "c", "a"]
 
 
 @pytest.mark.parametrize("dtype", [pl.String, pl.Categorical, pl.Enum(["", "a", "b", "c", "unused"])])
-def test_labels_are_numbered_as_their_names_first_appear(dtype):
+def test_names_are_numbered_as_they_first_appear(dtype):
     pl.Series(["z", "c", "y"], dtype=pl.Categorical)  # codes of Polars are in no order of ours
-    labels = Labels.of(pl.Series(NAMES, dtype=dtype))
-    assert labels.names.to_list() == ["b", "a", "", "c"]
-    assert labels.index.tolist() == [0, -1, 1, 0, 2, 3, 1]
-    assert labels.index.dtype == np.int32
-    assert labels.take(np.array([6, 1, 5])).index.dtype == np.int32
-    joined = join_labels([labels, Labels.of(pl.Series(["c", "d", None], dtype=pl.String))])
-    assert joined.index.tolist() == [*labels.index, 3, 4, -1]
-    assert joined.index.dtype == np.int32
+    column = pl.Series(NAMES, dtype=dtype)
+    assert names_of(column).to_list() == ["b", "a", "", "c"]
+    assert numbered(column).tolist() == [0, -1, 1, 0, 2, 3, 1]
+    assert numbered(column).dtype == np.int32
+    assert numbered(column, pl.Series(["x", "c", "", "a", "b"])).tolist() == [4, -1, 3, 4, 2, 1, 3]
 
 
 @pytest.mark.parametrize("values", [[], [None, None]])
-def test_labels_of_nothing(values):
-    labels = Labels.of(pl.Series(values, dtype=pl.String))
-    assert labels.n_names == 0
-    assert labels.index.tolist() == [-1] * len(values)
+def test_nothing_has_no_names(values):
+    column = pl.Series(values, dtype=pl.String)
+    assert names_of(column).len() == 0
+    assert numbered(column).tolist() == [-1] * len(values)
 
 
 def test_pairs_beyond_two_billion_have_numbers_of_their_own():
-    many = pl.Series("name", [""], dtype=pl.String).new_from_index(0, 100_000)
-    one, other = (Labels(many, np.array(index, dtype=np.int32)) for index in ([99_999, 42_949], [99_999, 67_295]))
-    assert number_of_pair(one, other).tolist() == [9_999_999_999, 4_294_967_295]
+    one, other = (np.array(index, dtype=np.int32) for index in ([99_999, 42_949], [99_999, 67_295]))
+    assert number_of_pair(one, other, 100_000).tolist() == [9_999_999_999, 4_294_967_295]
+
+
+def test_the_first_name_of_a_group_is_told_and_the_rows_that_differ():
+    group, column = np.array([1, 0, 1, 1, 2]), pl.Series(["a", None, None, "b", "a"])
+    names, differing = first_told(group, 4, column)
+    assert names.to_list() == [None, "a", "a", None]
+    assert differing.tolist() == [3]
 
 
 @pytest.mark.parametrize("n_numbers", [5, 60, 100_000])

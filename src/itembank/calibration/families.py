@@ -12,10 +12,10 @@ from itembank.calibration.calibration_specs import CalibrationSpec
 from itembank.calibration.degenerate import find_degenerate
 from itembank.calibration.fits import PreparedResponses
 from itembank.errors import ConvergenceWarning, DataError, DataWarning, remedy, shown, warn
+from itembank.irt.beta import clip_probabilities
 from itembank.irt.binarise import apply_thresholds, item_thresholds
 from itembank.irt.family_names import KINDS, Family
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.readers.probabilities import clip_probabilities
 from itembank.responses.responses import ResponseMatrix
 from itembank.responses.sizes import warn_of_assumed_sizes, with_assumed_sizes
 

@@ -236,9 +236,9 @@ def _say_scenarios(found: "Found", spec: ReadingSpec) -> None:
 
 def _say_found(rows: "ResponseRows") -> None:
     """Say what there is in one format."""
-    table = rows.item_table
+    table = rows.items
     tasks = next((table[name].n_unique() for name in ("task", "scenario") if name in table.columns), 1)
-    note(f"Found {visible(rows.source)}: {rows.models.n_names} models, {tasks} tasks, {rows.n_rows} responses.")
+    note(f"Found {visible(rows.source)}: {rows.models.height} models, {tasks} tasks, {rows.n_rows} responses.")
 
 
 def _write(read: "Read", output: Path, out: Printer) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 from itembank.errors import DataError, shown
 from itembank.files.documents import read_document
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import named, own_files, read_each
-from itembank.readers.json_files import Record, read_records
+from itembank.readers.collecting import own_files, read_each
+from itembank.readers.json_files import Record, each_record
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import RefusedError, WaysOut
-from itembank.readers.rows import ResponseRows
+from itembank.readers.rows import ResponseRows, joined_source
 
 JUDGE = "weighted_alpaca_eval_gpt4_turbo"
 """The judge of AlpacaEval 2.0, taken where there are annotations of several."""
@@ -33,18 +33,18 @@ def is_alpaca_eval(record: Any) -> bool:
 
 def alpaca_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read annotations; the response is preference - 1, the item the instruction (its hash), whatever its place."""
-    files, source = own_files(paths, "alpaca-eval", spec), named(paths)
+    files, source = own_files(paths, "alpaca-eval", spec), joined_source(paths)
     parts = read_each(_of_one_judge(files, spec), lambda file: list(_annotations(file, spec)), progress, spec)
     found = [one for part in parts for one in part]
     if not found:
         raise DataError(f"{source}: must hold annotations of AlpacaEval (annotations.json), got none.")
-    baselines = sorted({one["baseline"] for one in found})
+    baselines = sorted({one.pop("baseline") for one in found})
     if len(baselines) > 1:
         raise DataError(
             f"{source}: all models must be compared with one baseline (generator_1), got {shown(baselines)}. Name the "
             "folders of one of them."
         )
-    return rows_of_records(source, found, spec, about_items=["content_hash"])
+    return rows_of_records(source, found, spec)
 
 
 def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
@@ -62,7 +62,7 @@ def _of_one_judge(files: Sequence[Path], spec: ReadingSpec) -> list[Path]:
 
 def _annotations(file: Path, spec: ReadingSpec) -> Iterator[Record]:
     """Give the comparisons of a file; an item is told by its instruction, wherever that is."""
-    for record in (record for block in read_records(file) for record in block):
+    for record in each_record(file):
         if not is_alpaca_eval(record):
             wanted = ", ".join(sorted(FIELDS))
             raise DataError(f"{file}: an annotation must have {wanted}, got {shown(list(record))}.")

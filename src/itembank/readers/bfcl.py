@@ -7,16 +7,14 @@ tokens and latency. Both are needed. File names may begin with ``BFCL_v4_`` (sco
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from itembank.errors import DataError, shown
-from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import own_files, rows_of_files
-from itembank.readers.json_files import Record, read_records
+from itembank.readers.collecting import own_files
+from itembank.readers.json_files import Record, each_record
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows
 
 PREFIX = r"(?:BFCL_v\d+_|gorilla_openfunctions_v\d+_test_)?"
 SCORE = re.compile(rf"{PREFIX}(?P<category>.+)_score\.json")
@@ -30,27 +28,21 @@ def is_bfcl(record: Any) -> bool:
     return isinstance(record, dict) and record.keys() >= HEADER
 
 
-def bfcl_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read the score and result files of some models."""
-    hint = "They are in score/<model>/."
-    return rows_of_files("bfcl", paths, spec, lambda file: _answers(file, spec), progress=progress, hint=hint)
-
-
 def bfcl_published(folder: Path) -> Iterator[tuple[str, str | None, float]]:
     """Give the accuracy of each model over all categories, as the headers of its score files tell it."""
     counts: dict[str, list[int]] = {}
     for path in own_files([folder], "bfcl", ReadingSpec()):
-        header = next(block[0] for block in read_records(path) if block)
+        header = next(each_record(path))
         sums = counts.setdefault(_model_of(path), [0, 0])
         sums[0] += int(header["correct_count"])
         sums[1] += int(header["total_count"])
     yield from ((model, "bfcl", correct / total) for model, (correct, total) in counts.items() if total)
 
 
-def _answers(file: Path, spec: ReadingSpec) -> list[Record]:
+def bfcl_answers(file: Path, spec: ReadingSpec) -> list[Record]:
     """Read the answers of one model in one category from a score file and its result file."""
     match = SCORE.fullmatch(file.name)
-    records = [record for block in read_records(file) for record in block]
+    records = [*each_record(file)]
     if match is None or not records or not is_bfcl(records[0]):
         raise DataError(
             f"{file}: must be a score file of BFCL: its name ends in _score.json and its first line has "
@@ -58,8 +50,8 @@ def _answers(file: Path, spec: ReadingSpec) -> list[Record]:
         )
     category, header, failures = match["category"], records[0], records[1:]
     failed = frozenset(_failed_id(one, category) for one in failures)
-    blocks = read_records(_result_file(file, category))
-    results = [{name: record.get(name) for name in ("id", *COSTS.values())} for block in blocks for record in block]
+    every = each_record(_result_file(file, category))
+    results = [{name: record.get(name) for name in ("id", *COSTS.values())} for record in every]
     ids = {str(record.get("id")) for record in results}
     unknown = sorted(failed - ids)
     n_correct = len(ids) - len(failed)

@@ -22,13 +22,13 @@ from itembank.errors import (
 from itembank.files.documents import JOURNAL
 from itembank.files.memory import allowed_memory, allowing
 from itembank.numerics.parallel import in_parallel, runs_here
-from itembank.progress import ProgressCallback
+from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, first_record, read_values
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import Format, ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
-from itembank.readers.rows import ResponseRows
-from itembank.readers.sources import SOURCES, is_companion, matches, source_of_name, source_of_record
+from itembank.readers.rows import ResponseRows, joined_source
+from itembank.readers.sources import SOURCES, is_companion, matches, reader_function, source_of_name, source_of_record
 from itembank.readers.table import holds_responses
 from itembank.responses.opening import PACKED, SUFFIXES, file_kind
 from itembank.responses.response_files import is_response_file
@@ -289,7 +289,7 @@ def read_each(
     return parts
 
 
-def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec, hint: str = "") -> list[Path]:
+def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec) -> list[Path]:
     """Files of one program among these files and below these folders."""
     found: dict[Path, None] = {}
     program = SOURCES[source]
@@ -298,26 +298,36 @@ def own_files(paths: Sequence[Path], source: str, spec: ReadingSpec, hint: str =
         if path.is_dir():
             own = [one for one in files_below(path, spec) if program.holds(one) and not is_companion(one)]
         if not own:
-            raise DataError(f"{path}: holds no {program.title} ({', '.join(program.files)}). {hint}".rstrip())
+            raise DataError(f"{path}: holds no {program.title} ({', '.join(program.files)}). {program.hint}".rstrip())
         found.update(dict.fromkeys(own))
     return list(found)
-
-
-def named(paths: Sequence[Path]) -> str:
-    """Name the first of these paths, for messages."""
-    return ", ".join(map(str, paths[:3])) + (", ..." if len(paths) > 3 else "")
 
 
 def rows_of_files(
     source: str,
     paths: Sequence[Path],
     spec: ReadingSpec,
-    read: Callable[[Path], Iterable[Record]],
+    read: Callable[[Path, ReadingSpec], Iterable[Record]],
     *,
     progress: ProgressCallback,
-    hint: str = "",
-    about_items: Sequence[str] = (),
 ) -> ResponseRows:
     """Read the files of one program, each of whose answers `read` gives as a record of a long table."""
-    parts = read_each(own_files(paths, source, spec, hint), lambda file: list(read(file)), progress, spec)
-    return rows_of_records(named(paths), [one for part in parts for one in part], spec, about_items=about_items)
+    parts = read_each(own_files(paths, source, spec), lambda file: list(read(file, spec)), progress, spec)
+    return rows_of_records(joined_source(paths), [one for part in parts for one in part], spec)
+
+
+def rows_of_source(
+    name: str,
+    paths: Sequence[Path],
+    spec: ReadingSpec,
+    *,
+    item_ids: Sequence[str] | None = None,
+    progress: ProgressCallback = silent,
+) -> ResponseRows:
+    """Read the results of one program, by its name; `item_ids` are those of the caller's table of items."""
+    answers = reader_function(name, "{}_answers")
+    if answers is not None:
+        return rows_of_files(name, paths, spec, answers, progress=progress)
+    known = {} if SOURCES[name].lists_all_items else {"item_ids": item_ids}
+    rows: ResponseRows = reader_function(name, "{}_rows")(paths, spec, progress=progress, **known)
+    return rows

@@ -1,7 +1,6 @@
 """Columns of a table as ids and as numbers, with every problem named."""
 
 import re
-import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +22,9 @@ from itembank.errors import (
     warn,
 )
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.responses.error_kinds import ERROR, error_kind, is_error_word
-from itembank.responses.labels import IdKind, Labels
+from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Table
 
 MISSING_WORDS = ("", "na", "n/a", "nan", "null", "none", "<na>", "-")
@@ -34,23 +33,28 @@ _TEXT = (pl.String, pl.Categorical, pl.Enum)
 _PLAIN = (pl.Boolean, pl.Null)
 
 
-def id_labels(table: Table, column: str, problems: list[str], *, name: str | None = None) -> Labels | None:
-    """Return the ids of a column; None, with the reason added to `problems`, when they are none."""
+def id_column(
+    table: Table, column: str, problems: list[str], *, name: str | None = None
+) -> tuple[pl.Series, IdKind | None] | None:
+    """Return the ids of a column as categories, and their kind; None, with the reason added to `problems`, if none."""
     name = name or column
-    series = table.frame[column]
     kind, problem = id_kind(table, column, name)
     if problem:
         problems.append(problem)
         return None
-    labels = Labels.of(series.cast(pl.String) if series.dtype.is_integer() else series, kind)
-    if not (series.null_count() or (labels.names == "").any()):
-        labels = trimmed(table.source, labels, name)
-        if not (labels.names == "").any():
-            return labels
-    is_name = np.append((labels.names != "").to_numpy(), False)  # the last is what index -1 finds
-    rows = [index + 1 for index in np.flatnonzero(~is_name[labels.index]).tolist()]
-    problems.append(f"{name} must not be empty, got {len(rows)} rows without: row {first_few(list(map(str, rows)))}.")
-    return None
+    ids = categories(table.frame[column])
+    for is_trimmed in (False, True):
+        if ids.null_count() or (names_of(ids) == "").any():
+            rows = ((ids.cast(pl.String).fill_null("") == "").arg_true() + 1).cast(pl.String).to_list()
+            problems.append(f"{name} must not be empty, got {len(rows)} rows without: row {first_few(rows)}.")
+            return None
+        ids = ids if is_trimmed else trimmed(table.source, ids, name)
+    return ids, kind
+
+
+def categories(column: pl.Series) -> pl.Series:
+    """Return a column of ids or names as categories, of four bytes a row."""
+    return (column if column.dtype in _TEXT else column.cast(pl.String)).cast(pl.Categorical)
 
 
 NO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
@@ -58,21 +62,21 @@ BLANKS = "".join([*filter(str.isspace, map(chr, range(0x3001))), NO_WIDTH])
 """Characters that nobody sees at the end of a name: blanks of all kinds, and those without a width."""
 
 
-def trimmed(source: str, labels: Labels, name: str) -> Labels:
+def trimmed(source: str, column: pl.Series, name: str) -> pl.Series:
     """Take blanks off the ends of names, and say so: names that differ by these alone are one."""
-    names = labels.names.str.strip_chars(BLANKS)
-    had_blanks = labels.names != names
-    if not had_blanks.any():
-        return labels
-    were, again = labels.names.filter(had_blanks), Labels.of(names)
-    n_joined = names.len() - again.n_names
+    names = names_of(column)
+    plain = names.str.strip_chars(BLANKS)
+    were = names.filter(names != plain)
+    if not were.len():
+        return column
+    n_joined = names.len() - plain.n_unique()
     same = f" So {n_joined} of these become the same as another {name}." if n_joined else ""
     warn(
         f"{source}: blanks at the ends are taken off {were.len()} of {names.len()} {name}s: {shown(were.to_list())}."
         f"{same}",
         DataWarning,
     )
-    return Labels(again.names, np.append(again.index, np.int32(-1))[labels.index], labels.kind)
+    return column.cast(pl.String).str.strip_chars(BLANKS).cast(pl.Categorical)
 
 
 def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
@@ -97,20 +101,14 @@ def tell_of_look_alikes(source: str, names: pl.Series, name: str) -> None:
     )
 
 
-def optional_labels(table: Table, column: str) -> Labels | None:
-    """Return the labels of a column that rows may leave empty; None when the column is absent or empty."""
+def optional_names(table: Table, column: str) -> pl.Series | None:
+    """Return a column that rows may leave empty as categories; None when the column is absent or empty."""
     if column not in table.frame.columns:
         return None
-    series = table.frame[column]
-    if series.dtype not in _TEXT:
-        series = series.cast(pl.String)
-    labels = Labels.of(series)
-    labels = trimmed(table.source, labels, column)
-    is_name = (labels.names != "").to_numpy()
-    if not is_name.any():
-        return None
-    place = np.append(np.where(is_name, np.cumsum(is_name) - 1, -1), -1).astype(np.int32)
-    return Labels(labels.names.filter(is_name), place[labels.index])
+    found = trimmed(table.source, categories(table.frame[column]), column)
+    if (names_of(found) == "").any():
+        found = found.cast(pl.String).replace("", None).cast(pl.Categorical)
+    return found if found.null_count() < found.len() else None
 
 
 def id_kind(table: Table, column: str, name: str) -> tuple[IdKind | None, str | None]:
@@ -455,18 +453,18 @@ def _advice(counts: Mapping[str, int], bad: Mapping[str, int]) -> str:
     n_marks = sum(counts[word] for word in marks)
     most_marks = 5
     if 0 < len(marks) <= most_marks and 2 * n_marks < sum(counts.values()):
-        options = " ".join(f"--missing {shlex.quote(one)}" for one in marks)
-        how = remedy(f"missing_values={tuple(marks)!r}", options)
         are = (
             f"{quoted(marks[0])} marks an answer that is"
             if len(marks) == 1
             else f"{shown(marks)} mark answers that are"
         )
+        how_to_mark = how(missing_values=tuple(marks))
         return (
-            f"{text} If {are} missing, add: {how}\nIf not, write numbers from 0 to 1 in the file, 0.5 for half right."
+            f"{text} If {are} missing, add: {how_to_mark}\nIf not, write numbers from 0 to 1 in the file, 0.5 for half "
+            "right."
         )
     if len(kinds) <= 2:
-        ways = [remedy(f"true_value={word!r}", f"--true-value {shlex.quote(word)}") for word in counts]
+        ways = [how(true_value=word) for word in counts]
         return f"{text} If one value stands for a right answer, say which: {' or '.join(ways)}."
     other = remedy("response_column='...'", "--column response=...")
     return (

@@ -11,7 +11,7 @@ import polars as pl
 from itembank.errors import N_SHOWN, DataError, DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.numerics.arrays import BoolArray, IntArray
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.responses.labels import Labels, first_in_group
+from itembank.responses.labels import first_in_group, first_told
 from itembank.responses.prompts import (
     DIFFERS,
     IN_WORDS,
@@ -28,36 +28,31 @@ from itembank.responses.prompts import (
 
 
 def item_contents(
-    items: Labels, models: Labels, hashes: Labels, spec: ReadingSpec, *, what: str, advice: str
-) -> list[str | None]:
-    """Return the content hash of each item; those that differ between models are refused, or have none.
+    rows: pl.DataFrame, items: IntArray, names: pl.Series, spec: ReadingSpec, *, what: str, advice: str
+) -> pl.Series:
+    """Return the content hash of each item, (n_items,); those that differ between models are refused, or have none.
 
+    `rows` have a `model_id` and a `content`, and `items`, (n_rows,), are the places of their items among the `names`.
     `what` the hash is of, and the `advice` why it may differ, are for the message of the refusal.
     """
-    first, differing = first_in_group(items.index, items.n_names, hashes.index)
-    names: list[str | None] = [*hashes.names.to_list(), None]
-    contents = [names[code] for code in first.tolist()]
+    contents, differing = first_told(items, names.len(), rows["content"])
     if not differing.size:
         return contents
-    changed, rows = np.unique(items.index[differing], return_index=True)
+    changed, first = np.unique(items[differing], return_index=True)
     if not spec.ignore_content:
-        positions = np.flatnonzero(np.isin(items.index, changed[:N_SHOWN]))
-        first_row = {int(items.index[row]): row for row in positions[::-1].tolist()}
-        had = models.at(np.array([first_row[index] for index in changed[:N_SHOWN].tolist()]))
-        others = models.at(differing[rows][:N_SHOWN])
-        triples = zip(items.names.gather(changed[:N_SHOWN]), had, others, strict=True)
-        where = [f"{item!r} for {one!r} and {other!r}" for item, one, other in triples]
+        where = []
+        for item, row in zip(changed[:N_SHOWN].tolist(), differing[first].tolist(), strict=False):
+            one, other = rows["model_id"][[int(np.argmax(items == item)), row]].to_list()
+            where.append(f"{names[item]!r} for {one!r} and {other!r}")
         how = remedy("ignore_content=True", "ignore_content = true in the file of --spec")
         raise DataError(
-            f"an item must have the same content ({what}) in all runs, got {changed.size} of {items.n_names} items "
+            f"an item must have the same content ({what}) in all runs, got {changed.size} of {names.len()} items "
             f"that differ: {first_few(where, changed.size)}. {advice} Run the older models again, or if the items are "
             f"the same nevertheless, say so ({how})."
         )
-    message = f"{changed.size} of {items.n_names} items have another content in some runs and are taken as the same."
+    message = f"{changed.size} of {names.len()} items have another content in some runs and are taken as the same."
     warn(message, DataWarning)
-    for index in changed.tolist():
-        contents[index] = None
-    return contents
+    return contents.scatter(changed, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +71,11 @@ class Prompted:
         return self.settings.get("chat_template") is not True and bool((self.hashes != NO_HASH).any())
 
 
-def item_prompts(runs: Sequence[Prompted], n_items: int, spec: ReadingSpec) -> list[pl.Series]:
-    """Return the columns of the item table that say how each item was asked; none where nobody tells."""
+def item_prompts(runs: Sequence[Prompted], tasks: pl.Series, spec: ReadingSpec) -> list[pl.Series]:
+    """Return the columns that say how each item, whose task is told, was asked; none where nobody tells."""
     rows, hashes = np.concatenate([run.items for run in runs]), np.concatenate([run.hashes for run in runs])
-    first, differing = first_in_group(rows, n_items, hashes)
-    is_mixed = np.zeros(n_items, dtype=np.bool_)
+    first, differing = first_in_group(rows, tasks.len(), hashes)
+    is_mixed = np.zeros(tasks.len(), dtype=np.bool_)
     is_mixed[rows[differing]] = True
     by_task: dict[str, list[Prompted]] = {}
     for run in runs:
@@ -97,17 +92,12 @@ def item_prompts(runs: Sequence[Prompted], n_items: int, spec: ReadingSpec) -> l
             )
     columns = []
     if (first >= 0).any():
-        table = pl.DataFrame({PROMPT_HASH: pl.Series(hash_texts(first), dtype=pl.String), "is_mixed": is_mixed})
-        columns.append(
-            table.select(pl.when("is_mixed").then(pl.lit(DIFFERS)).otherwise(PROMPT_HASH).alias(PROMPT_HASH))
-        )
-    texts = [settings_text(joined_settings(run.settings for run in group)) for group in by_task.values()]
-    if any(texts):
-        place = dict(zip(by_task, range(len(by_task)), strict=True))
-        of_item = np.zeros(n_items, dtype=np.int64)
-        of_item[rows] = np.repeat([place[run.task] for run in runs], [run.items.size for run in runs])
-        columns.append(pl.Series(PROMPT_SETTINGS, texts, dtype=pl.String).gather(of_item).to_frame())
-    return [frame.to_series() for frame in columns]
+        hashed = pl.Series(PROMPT_HASH, hash_texts(first), dtype=pl.String)
+        columns.append(hashed.scatter(np.flatnonzero(is_mixed), DIFFERS))
+    texts = {task: settings_text(joined_settings(run.settings for run in group)) for task, group in by_task.items()}
+    if any(texts.values()):
+        columns.append(tasks.replace_strict(texts, return_dtype=pl.String).alias(PROMPT_SETTINGS))
+    return columns
 
 
 def _mixture(runs: Sequence[Prompted], is_mixed: BoolArray) -> str:

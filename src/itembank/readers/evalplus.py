@@ -5,14 +5,15 @@ before 0.2, lists ``base`` and ``plus`` of ``[status, details]``.
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError, remedy, shown
+from itembank.errors import DataError, shown
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import laid_out, own_files, rows_of_files
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how
 from itembank.readers.refusals import RefusedError, WaysOut
 from itembank.readers.rows import ResponseRows
 
@@ -40,7 +41,7 @@ def evalplus_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progres
     if metric is None:
         problem = f"the metric of EvalPlus must be one of {', '.join(TESTS)}, got {shown(asked)}."
         raise RefusedError([problem], WaysOut(metrics=(TESTS[0],)), spec)
-    return rows_of_files("evalplus", paths, spec, lambda file: _tasks(file, metric, spec), progress=progress)
+    return rows_of_files("evalplus", paths, spec, partial(_tasks, metric=metric), progress=progress)
 
 
 def model_of(file: Path) -> str:
@@ -55,7 +56,7 @@ def scenario_of(task: str, metric: str) -> str:
     return task.partition("/")[0].lower() + ("+" if metric == "plus" else "")
 
 
-def _tasks(file: Path, metric: str, spec: ReadingSpec) -> Iterator[dict[str, Any]]:
+def _tasks(file: Path, spec: ReadingSpec, metric: str) -> Iterator[dict[str, Any]]:
     """Give the tasks of a file with the number of samples that pass, and of all."""
     content = read_json(file)
     if not is_evalplus(content):
@@ -65,8 +66,9 @@ def _tasks(file: Path, metric: str, spec: ReadingSpec) -> Iterator[dict[str, Any
         with laid_out(file, "results of EvalPlus"):
             statuses = _statuses(samples)
         if metric == "plus" and any(plus is None for _, plus in statuses):
-            only = remedy("metric='base'", "--metric base")
-            raise DataError(f"{file}: task {task!r} was tested with the base tests alone. Read those: {only}.")
+            raise DataError(
+                f"{file}: task {task!r} was tested with the base tests alone. Read those: {how(metric='base')}."
+            )
         passed = [base == "pass" and (metric == "base" or plus == "pass") for base, plus in statuses]
         yield {
             "model_id": model_of(file),

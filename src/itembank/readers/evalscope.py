@@ -11,18 +11,16 @@ from pathlib import Path
 from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.indented import read_indented
-from itembank.readers.json_files import Record, listed, mapping, read_records
-from itembank.readers.lm_eval_files import Run, SampleFile
-from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
+from itembank.readers.json_files import Record, each_record, listed, mapping
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile
 
 KIND = LogKind(
     "EvalScope reviews",
     "prompt and target",
     source="evalscope",
-    hint="EvalScope writes them into outputs/<date>/reviews/.",
 )
 METRIC, OLD_METRIC = "acc", "result"
 """What releases since 1.0 call the metric of right and wrong answers, and where older ones keep it."""
@@ -56,7 +54,7 @@ def evalscope_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: Progre
         task, equals, name = asked.rpartition("=")
         names += [asked, f"{task}{equals}{METRIC}"] if name == OLD_METRIC else [asked]
     spec = replace(spec, metric=tuple(dict.fromkeys(names)))
-    return harness_rows(KIND, _file, _samples, paths, spec, progress=progress)
+    return harness_rows(KIND, _file, _answers, paths, spec, progress=progress)
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:
@@ -72,17 +70,12 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     return SampleFile(path, task, "", run, spec.model_id or model)
 
 
-def _samples(file: SampleFile) -> Samples:
-    return samples_of(file, list(_answers(file.path)))
-
-
-def _answers(path: Path) -> Iterator[LoggedAnswer]:
-    predictions = _predictions(path)
-    for block in read_records(path):
-        for record in block:
-            if not is_evalscope(record):
-                raise DataError(f"{path}: every line must be a review with a score, got one without.")
-            yield from _new(record, predictions) if "sample_score" in record else _old(record)
+def _answers(file: SampleFile) -> Iterator[LoggedAnswer]:
+    predictions = _predictions(file.path)
+    for record in each_record(file.path):
+        if not is_evalscope(record):
+            raise DataError(f"{file.path}: every line must be a review with a score, got one without.")
+        yield from _new(record, predictions) if "sample_score" in record else _old(record)
 
 
 def _new(record: Record, predictions: dict[str, LoggedAnswer]) -> Iterator[LoggedAnswer]:
@@ -124,7 +117,7 @@ def _predictions(path: Path) -> dict[str, LoggedAnswer]:
     if beside == path or not beside.is_file():
         return {}
     found = {}
-    for record in (record for block in read_records(beside) for record in block):
+    for record in each_record(beside):
         output = mapping(record.get("model_output"))
         usage = mapping(output.get("usage"))
         costs = {unit: usage.get(unit) for unit in ("input_tokens", "output_tokens")}

@@ -13,13 +13,14 @@ from itembank.errors import DataError
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import own_files
-from itembank.readers.json_files import Record, as_float, first_record, listed, mapping, read_records
-from itembank.readers.lm_eval_files import Run, SampleFile, oldest_first
+from itembank.readers.json_files import Record, as_float, each_record, first_record, listed, mapping
 from itembank.readers.lm_eval_samples import Samples
 from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, logged_rows, read_each_log, samples_of
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.refusals import refuse, wanted
+from itembank.readers.refusals import refuse
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile, wanted
+from itembank.readers.sources import SOURCES
 
 KIND = LogKind("Every Eval Ever samples files", "input.raw and input.reference", uses_groups=False)
 SCORE = "score"
@@ -37,15 +38,14 @@ def every_eval_ever_rows(
     paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent
 ) -> ResponseRows:
     """Read samples files, and folders of them."""
-    hint = "Aggregates alone cannot be taken apart; the samples of every item are needed."
     lines: dict[tuple[Path, str, str], list[tuple[str, LoggedAnswer]]] = {}
     metrics: dict[Path, Mapping[str, str]] = {}
     found: list[SampleFile] = []
     problems: list[str] = []
-    for path in own_files(paths, "eee", spec, hint):
+    for path in own_files(paths, "eee", spec):
         try:
             if path.suffix == ".json" and "evaluation_results" in first_record(path):
-                raise DataError(f"{path}: is an aggregate of Every Eval Ever, without samples. {hint}")
+                raise DataError(f"{path}: is an aggregate of Every Eval Ever, without samples. {SOURCES['eee'].hint}")
             metrics[path], lower, date = _aggregate(path)
             evaluations = _evaluations(path, spec.task_names)
         except DataError as error:
@@ -62,7 +62,7 @@ def every_eval_ever_rows(
         own = lines.pop((file.path, file.run.model_name, file.task))
         return samples_of(file, list(_answers(own, metrics[file.path])))
 
-    files = oldest_first(wanted(found, spec))
+    files = wanted(found, spec)
     samples, unread = read_each_log(files, read, progress, in_processes=False)  # the lines are in memory
     return logged_rows(KIND, samples, [*problems, *unread], spec)
 
@@ -70,7 +70,7 @@ def every_eval_ever_rows(
 def _evaluations(path: Path, names: Mapping[str, str]) -> dict[tuple[str, str], list[tuple[str, LoggedAnswer]]]:
     """Return the result and the answer, whose only metric is the score, of each line, by model and evaluation."""
     found: dict[tuple[str, str], list[tuple[str, LoggedAnswer]]] = {}
-    for record in (record for block in read_records(path) for record in block):
+    for record in each_record(path):
         if not {"model_id", "evaluation_name", "sample_id", "evaluation"} <= record.keys():
             raise DataError(
                 f"{path}: every line must have model_id, evaluation_name, sample_id and evaluation, got one without."

@@ -10,16 +10,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError, DataWarning, remedy, warn
+from itembank.errors import DataError, DataWarning, warn
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.json_files import Record, first_record, listed, mapping, read_records
-from itembank.readers.lm_eval_files import Run, SampleFile
-from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.json_files import Record, each_record, first_record, listed, mapping
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows
+from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile
 
-KIND = LogKind("HELM runs", source="helm", hint="HELM writes them into benchmark_output/runs/<suite>/<run>/.")
+KIND = LogKind("HELM runs", source="helm")
 COSTS = {"num_prompt_tokens": "input_tokens", "num_output_tokens": "output_tokens", "inference_runtime": "seconds"}
 MAIN_SPLIT = "test"
 BOOKKEEPING = (
@@ -38,10 +37,7 @@ def helm_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
     """Read run folders of HELM, folders of them, or their ``per_instance_stats.json``."""
     left_out: Counter[str] = Counter()
 
-    def read(file: SampleFile) -> Samples:
-        return samples_of(file, _answers(file.path, left_out))
-
-    rows = harness_rows(KIND, _file, read, paths, spec, progress=progress)
+    rows = harness_rows(KIND, _file, lambda file: _answers(file.path, left_out), paths, spec, progress=progress)
     if left_out:
         parts = [f"{n} {what}" for what, n in left_out.items()]
         warn(f"left out of the runs of HELM, which counts them apart: {', '.join(parts)}.", DataWarning)
@@ -57,8 +53,9 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     arguments = dict(part.partition("=")[::2] for part in name.partition(":")[2].split(","))
     model = str(adapter.get("model") or adapter.get("model_deployment") or arguments.get("model", ""))
     if not (model or spec.model_id):
-        by_name = remedy("model_id='...'", "--model-id NAME")
-        raise DataError(f"{path}: the model is unknown: there is no run_spec.json beside it. Name it: {by_name}.")
+        raise DataError(
+            f"{path}: the model is unknown: there is no run_spec.json beside it. Name it: {how_to_name_model()}."
+        )
     scenario = name.partition(":")[0]
     rest = [f"{key}={value}" for key, value in arguments.items() if value and not key.startswith("model")]
     task = ":".join([scenario, ",".join(rest)]) if rest else scenario
@@ -71,7 +68,7 @@ def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
     # digests of the question and references of each instance, as far as the run's folder tells
     instances: list[Any] = []
     if (path.parent / "instances.json").is_file():
-        instances = [one for block in read_records(path.parent / "instances.json") for one in block]
+        instances = [*each_record(path.parent / "instances.json")]
     elif (path.parent / "scenario_state.json").is_file():
         states = listed(first_record(path.parent / "scenario_state.json").get("request_states"))
         instances = [mapping(one).get("instance") for one in states]
@@ -81,7 +78,7 @@ def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
         if "id" in one and one.get("perturbation") is None
     }
     by_split: dict[str, list[LoggedAnswer]] = {}
-    for record in (record for block in read_records(path) for record in block):
+    for record in each_record(path):
         if not is_helm(record):
             raise DataError(f"{path}: every object must have an instance_id and a list of stats, got one without.")
         if record.get("perturbation") is not None:
@@ -97,7 +94,9 @@ def _answers(path: Path, left_out: Counter[str]) -> list[LoggedAnswer]:
 
 
 def _answer(record: Record, contents: Mapping[str, str]) -> LoggedAnswer:
-    values = {name: mean for stat in record["stats"] for name, mean in [_statistic(stat)] if name}
+    told = [(mapping(stat.get("name")), stat.get("mean")) for stat in map(mapping, record["stats"])]
+    # a statistic of something else than the whole answer names a perturbation
+    values = {str(name["name"]): mean for name, mean in told if name.get("name") and name.get("perturbation") is None}
     document = str(record["instance_id"])
     return LoggedAnswer(
         document,
@@ -112,9 +111,3 @@ def _split(record: Record) -> str:
     """Split of the data that an instance belongs to, as its statistics tell."""
     names = (mapping(mapping(stat).get("name")) for stat in record["stats"])
     return next((str(name["split"]) for name in names if name.get("split")), MAIN_SPLIT)
-
-
-def _statistic(stat: Any) -> tuple[str, Any]:
-    """Name and mean of a statistic; no name where it is of something else than the whole answer."""
-    name = mapping(mapping(stat).get("name"))
-    return ("" if name.get("perturbation") is not None else str(name.get("name") or "")), mapping(stat).get("mean")

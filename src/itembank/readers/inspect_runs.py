@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -18,6 +18,7 @@ from itembank.files.memory import most_in_object, most_text, refuse_object, refu
 from itembank.readers.inspect_samples import OWN_SCORER, Sample, sample_of
 from itembank.readers.json_files import Record, first_record, mapping
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.runs import Run, SampleFile, oldest_first
 from itembank.responses.opening import Zstandard, open_binary
 from itembank.responses.prompts import entries_text, short_digest
 from itembank.responses.secrets import arguments_text, without_homes
@@ -56,11 +57,6 @@ def inspect_files(paths: Sequence[Path], spec: ReadingSpec) -> list[Path]:
         else:
             found[path] = None
     return list(found)
-
-
-def is_inspect_record(record: Record) -> bool:
-    """Whether an object is a log of Inspect."""
-    return isinstance(record.get("eval"), dict) and not {"status", "samples", "plan"}.isdisjoint(record)
 
 
 def read_log(path: Path) -> LogFile:
@@ -152,21 +148,12 @@ _WORD = re.compile(r"[\w .+-]{0,24}")
 
 
 @dataclass(frozen=True, slots=True)
-class InspectRun:
-    """One model on one task."""
+class InspectRun(SampleFile):
+    """One model on one task, with the path of the last log."""
 
-    path: Path  # Of the last log
     run_id: str  # The same for a run and its retries
-    created: str
-    task: str
-    model_name: str
-    model_id: str
-    n_items: int | None  # Of the whole task
     is_finished: bool
-    about: Mapping[str, Any]  # What the model table keeps
     samples: Mapping[tuple[str, int], Sample]  # mapping of (id, epoch) to Sample
-    # How it was asked, as `itembank.responses.prompts` names it.
-    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
@@ -180,22 +167,21 @@ def run_of(log: LogFile, spec: ReadingSpec) -> InspectRun:
     ids = {"name": name, "args": f"{name},{arguments}" if arguments else name, "folder": log.path.parent.name}
     size = ours.get("n_items_full", mapping(about.get("dataset")).get("samples"))
     version = mapping(about.get("packages")).get("inspect_ai")
-    return InspectRun(
-        log.path,
-        str(about.get("task_id") or log.path),
-        str(about.get("created") or ""),
-        task,
-        name,
-        spec.model_id or ids[spec.model_id_from],
-        size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None,
-        log.header.get("status") == "success",
-        {
+    told = Run(
+        model_name=name,
+        n_items={task: size} if isinstance(size, int) and not isinstance(size, bool) and size > 0 else {},
+        settings={task: _settings(log.header, about, is_ours=bool(ours))},
+        about={
             "run_date": about.get("created") and str(about["created"]),
             "model_args": without_homes(arguments) or None,
             "inspect_version": version if isinstance(version, str) and version else None,
         },
-        _by_id(log),
-        _settings(log.header, about, is_ours=bool(ours)),
+    )
+    return InspectRun(
+        *(log.path, task, str(about.get("created") or ""), told, spec.model_id or ids[spec.model_id_from]),
+        run_id=str(about.get("task_id") or log.path),
+        is_finished=log.header.get("status") == "success",
+        samples=_by_id(log),
     )
 
 
@@ -206,7 +192,7 @@ def together(runs: Sequence[InspectRun]) -> list[InspectRun]:
     counts, unless only an earlier one was scored: a retry may have been killed in its turn.
     """
     merged: dict[tuple[str, str, str], InspectRun] = {}
-    for run in sorted(runs, key=lambda one: (one.created, str(one.path))):
+    for run in oldest_first(runs):
         key = (run.run_id, run.task, run.model_id)
         samples = dict(merged[key].samples) if key in merged else {}
         for place, sample in run.samples.items():

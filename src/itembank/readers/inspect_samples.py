@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 from itembank.errors import DataError, did_you_mean, quoted, shown
 from itembank.readers.json_files import Record, as_float
+from itembank.readers.reading_specs import choices_for
 from itembank.responses.error_kinds import ERROR, KINDS, error_kind
 
 OWN_SCORER = "itembank"
@@ -62,8 +62,7 @@ def choose_scorer(task: str, names: Sequence[str], wanted: Sequence[str], notes:
     taken, which is Inspect's headline; that there are others is noted. `DataError` when none that was asked for is
     there.
     """
-    own = [one.split("=", 1) for one in wanted if "=" in one]
-    asked = [name for pattern, name in own if fnmatchcase(task, pattern)] + [name for name in wanted if "=" not in name]
+    asked = choices_for(task, wanted)
     if asked:
         chosen = next((name for name in asked if name in names), None)
         if chosen is None:

@@ -99,7 +99,7 @@ class JqReader:
         fields = frame[CONTENT_FIELDS].unique(maintain_order=True).to_list()
         if len(fields) > 1:
             raise DataError(f"{path}: content must have the same fields in all rows, got {shown(fields)}.")
-        return replace(rows, item_table=rows.item_table.with_columns(pl.lit(fields[0]).alias(CONTENT_FIELDS)))
+        return replace(rows, items=rows.items.with_columns(pl.lit(fields[0]).alias(CONTENT_FIELDS)))
 
     def check(self) -> None:
         """Look at what all files together have; `DataError` when no row has a response."""

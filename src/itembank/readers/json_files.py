@@ -58,9 +58,14 @@ def _read(
             n_bytes += sum(map(len, block))
 
 
+def each_record(path: Path) -> Iterator[Record]:
+    """Give the objects of a file one by one; reads no further than it must."""
+    return (record for block in read_records(path) for record in block)
+
+
 def first_record(path: Path) -> Record:
-    """Return the first object of a file; reads no further than it must."""
-    return next((block[0] for block in read_records(path) if block), {})
+    """Return the first object of a file."""
+    return next(each_record(path), {})
 
 
 def _whole(path: Path, block: list[bytes], file: IO[bytes]) -> bytes:

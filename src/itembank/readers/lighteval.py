@@ -12,21 +12,18 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, remedy, shown
+from itembank.errors import DataError, shown
 from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.lm_eval_files import Run, SampleFile
 from itembank.readers.lm_eval_samples import NO_FILTER, Metric, Samples
 from itembank.readers.logged import LogKind, harness_rows
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile
 from itembank.readers.table_files import read_parquet_file
-from itembank.responses.labels import Labels
 
-KIND = LogKind(
-    "details files", "question and options", source="lighteval", hint="lighteval writes them with --save-details."
-)
+KIND = LogKind("details files", "question and options", source="lighteval")
 NAME = re.compile(r"details_(?P<task>.+)_(?P<date>\d{4}-\d{2}-\d{2}T\d{2}[-:]\d{2}[-:]\d{2}(?:\.\d+)?)")
 METRICS = ("metric", "metrics")
 QUESTION = ("example", "choices", "gold", "gold_index")
@@ -51,10 +48,9 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
         )
     model = _model(path)
     if not (model or spec.model_id):
-        by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{path}: the model is unknown: the file must lie in details/<model>/<date>/ or "
-            f"details_<org>__<model>/<date>/. Keep the folders, or say the name ({by_name})."
+            f"details_<org>__<model>/<date>/. Keep the folders, or say the name ({how_to_name_model()})."
         )
     task = match["task"]
     # suite|name:part|shots, as both programs write it
@@ -76,7 +72,8 @@ def _model(path: Path) -> str:
 
 def _samples(file: SampleFile) -> Samples:
     """Read one file: of its columns only those that are needed."""
-    frame = read_parquet_file(file.path, keep=_kept).frame
+    wanted = {*METRICS, *QUESTION, *FLAT, "doc", "model_response"}
+    frame = read_parquet_file(file.path, keep=lambda every: [name for name in every if name in wanted]).frame
     if frame.height == 0:
         raise DataError(f"{file.path}: there must be at least one answer, got none.")
     struct = next((name for name in METRICS if isinstance(frame.schema.get(name), pl.Struct)), None)
@@ -87,22 +84,10 @@ def _samples(file: SampleFile) -> Samples:
             f"{file.path}: there must be a struct of metrics (metric), or a column of one ({shown(FLAT, 10)}); there "
             f"are {shown(frame.columns, 12)}."
         )
-    numbers = np.arange(frame.height, dtype=np.int64)
-    names = pl.Series("name", numbers).cast(pl.String)
-    return Samples(
-        file,
-        Labels(names, numbers),
-        Labels(pl.Series("name", [NO_FILTER]), np.zeros(frame.height, dtype=np.int64)),
-        _contents(frame),
-        metrics,
-        np.zeros(frame.height, dtype=np.int64),
-        costs=_tokens(frame),
-    )
-
-
-def _kept(columns: Sequence[str]) -> list[str]:
-    wanted = {*METRICS, *QUESTION, *FLAT, "doc", "model_response"}
-    return [name for name in columns if name in wanted]
+    rows = frame.select(
+        document=pl.int_range(pl.len()).cast(pl.String), filter=pl.lit(NO_FILTER), content=_contents(frame)
+    ).cast(pl.Categorical)
+    return Samples(file, rows.with_columns(pl.Series(unit, n) for unit, n in _tokens(frame).items()), metrics)
 
 
 def _metric(column: pl.Series) -> Metric:
@@ -115,14 +100,15 @@ def _floats(column: pl.Series) -> FloatArray:
     return column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
-def _contents(frame: pl.DataFrame) -> Labels:
+def _contents(frame: pl.DataFrame) -> pl.Series:
+    """Digest of what tells the item of each row, null where nothing does."""
     if isinstance(frame.schema.get("doc"), pl.Struct):
         frame = frame["doc"].struct.unnest()
     names = [name for name in dict.fromkeys((*QUESTION, *QUESTION_OF_DOC)) if name in frame.columns]
     if not names:
-        return Labels(pl.Series("name", [], dtype=pl.String), np.full(frame.height, -1, dtype=np.int64))
+        return pl.Series([None] * frame.height, dtype=pl.String)
     told = frame.select(names).to_struct("told").struct.json_encode()
-    return Labels.of(pl.Series("name", [digest_of(one.encode()) for one in told], dtype=pl.String))
+    return pl.Series([digest_of(one.encode()) for one in told], dtype=pl.String)
 
 
 def _tokens(frame: pl.DataFrame) -> dict[str, FloatArray]:

@@ -12,14 +12,14 @@ from typing import Any
 from itembank.errors import DataError, DataWarning, shown, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import named, own_files, read_each
-from itembank.readers.json_files import Record, read_records
+from itembank.readers.collecting import own_files, read_each
+from itembank.readers.json_files import Record, each_record
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows
+from itembank.readers.rows import ResponseRows, joined_source
+from itembank.readers.sources import SOURCES
 
 NAME = re.compile(r"(?:Scenario\.)?(?P<scenario>[A-Za-z]+)_(?:.*_)?eval_all.*\.json")
-HINT = "LiveCodeBench writes them with --evaluate."
 ABOUT = ("contest_date", "difficulty", "platform")
 
 
@@ -36,13 +36,15 @@ def live_code_bench_rows(
     paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent
 ) -> ResponseRows:
     """Read graded problems; the response is the share of samples that pass, with their number."""
-    source = named(paths)
-    files = {file: path for path in paths for file in own_files([path], "livecodebench", spec, HINT)}
+    source = joined_source(paths)
+    files = {file: path for path in paths for file in own_files([path], "livecodebench", spec)}
     parts = read_each(list(files), lambda file: _read(file, files[file], spec), progress, spec)
     rows = [one for part in parts for one in part]
     if not rows:
-        raise DataError(f"{source}: must hold graded problems of LiveCodeBench, got none. {HINT}")
-    return rows_of_records(source, rows, spec, about_items=ABOUT)
+        raise DataError(
+            f"{source}: must hold graded problems of LiveCodeBench, got none. {SOURCES['livecodebench'].hint}"
+        )
+    return rows_of_records(source, rows, spec)
 
 
 def model_of(file: Path) -> str:
@@ -69,7 +71,7 @@ def _read(file: Path, named: Path, spec: ReadingSpec) -> list[Record]:
 
 def _problems(file: Path, spec: ReadingSpec) -> Iterator[Record]:
     """Give the problems of a file; where each test is asked for by itself, each is an item."""
-    for record in (record for block in read_records(file) for record in block):
+    for record in each_record(file):
         if not is_live_code_bench(record):
             raise NotGradedError(
                 f"{file}: a problem must have question_id and graded_list, got {shown(list(record), 8)}. Run "

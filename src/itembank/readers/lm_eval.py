@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from itembank.errors import DataWarning, first_few, quoted, remedy, shown, warn
 from itembank.files.documents import read_json
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record
 from itembank.readers.lm_eval_choice import needs_options, with_choice_metrics
@@ -18,8 +18,6 @@ from itembank.readers.lm_eval_files import (
     RESULTS,
     SAMPLES,
     FoundFiles,
-    RunKey,
-    SampleFile,
     find_sample_files,
     is_sample,
     json_or_none,
@@ -32,6 +30,7 @@ from itembank.readers.public.sources import LEADERBOARD_METRICS
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import is_wanted
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import RunKey, SampleFile
 
 KIND = LogKind(
     "lm_eval samples files",
@@ -80,16 +79,35 @@ MEANS = ("acc", "acc_norm", "exact_match")
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """Samples of one run and task that were taken."""
+    """Samples of one run and task that were taken, beside what the results file tells of them."""
 
     file: SampleFile
     n_items: int
-    column: str
+    column: str  # What the results file calls the scores; empty where they are no means of the values
     values: FloatArray  # (n_rows,): Of the chosen metric and filter, NaN where there is none
+    stated: float | None  # The score of the task, where it is stated as a mean
+
+    @classmethod
+    def of(cls, samples: Samples, metric: str, filter_name: str, content: Mapping[str, Any]) -> Self:
+        """Take what was read of one file."""
+        task, found = samples.file.task, samples.metrics[metric]
+        values = found.values[(samples.frame["filter"] == filter_name).to_numpy()]
+        column = "" if found.problem or found.lengths is not None else f"{metric},{filter_name}"
+        listed = _mapping(content, "configs", task).get("metric_list")
+        listed = [way for way in listed if isinstance(way, dict)] if isinstance(listed, list) else []
+        ways = [way.get("aggregation", "mean") for way in listed if way.get("metric") == metric]
+        is_mean = bool(column) and (ways == ["mean"] or (not ways and metric in MEANS))
+        stated = _number(content, "results", task, column) if is_mean else None
+        return cls(samples.file, samples.frame["document"].n_unique(), column, values, stated)
 
     @property
     def mean(self) -> float:
-        return _mean(self.values)
+        return float(mean_where_known(self.values))
+
+    @property
+    def differs(self) -> bool:
+        """Whether the mean of what was read is not the score that is stated."""
+        return self.stated is not None and not abs(self.stated - self.mean) <= ROUNDING
 
 
 def warn_of_other_results(
@@ -100,12 +118,12 @@ def warn_of_other_results(
     Named are samples that are missing, texts that are empty, and scores of tasks, and of groups where groups are
     scenarios, that are not the means of what was read.
     """
-    runs: dict[RunKey, list[_Read]] = {}
+    runs: dict[RunKey, list[Samples]] = {}
     unread: dict[RunKey, set[str]] = {}
     for file in found.files:
         unread.setdefault(file.run_key, set()).add(file.task)
     for one in samples:
-        runs.setdefault(one.file.run_key, []).append(_read(one, *choices[one.file.task]))
+        runs.setdefault(one.file.run_key, []).append(one)
         unread[one.file.run_key].discard(one.file.task)
     # the harness writes empty texts where an interface returned nothing, too
     empty = [(one, one.n_empty) for one in samples if one.n_empty]
@@ -119,45 +137,33 @@ def warn_of_other_results(
     missing: list[str] = []
     scores: list[str] = []
     groups: list[str] = []
-    for key, group in runs.items():
+    for key, of_run in runs.items():
         path = results_path(*key)
         if path is None:
             continue
         content = _by_new_names(json_or_none(path) or {}, spec.task_names)
-        told = _other_counts(content, key, group, spec, is_walked=key in found.walked)
+        read = [_Read.of(one, *choices[one.file.task], content) for one in of_run]
+        told = _other_counts(content, key, read, spec, is_walked=key in found.walked)
         missing.extend(words for task, words in told if task not in unread[key])
         scores += [
-            f"{one.file.task} by {quoted(one.file.model_id)}: {_score(content, one):.4f}, read {one.mean:.4f}"
-            for one in group
-            if _differs(content, one)
+            f"{one.file.task} by {quoted(one.file.model_id)}: {one.stated:.4f}, read {one.mean:.4f}"
+            for one in read
+            if one.differs
         ]
-        groups.extend(_other_groups(content, group) if spec.use_groups else ())
+        groups.extend(_other_groups(content, read) if spec.use_groups else ())
+    moved = "Check whether files were moved, renamed or compressed, or belong to another run."
+    macro = remedy("build_bank(..., within='macro')", "itembank calibrate --within macro")
     for words, what, advice in (
-        (missing, "tasks have other samples than the results beside them say", _MOVED),
-        (scores, "scores differ from those in the results files", _ANOTHER_RUN),
-        (groups, "groups have another score in lm_eval", how_to_weigh()),
+        (missing, "tasks have other samples than the results beside them say", moved),
+        (scores, "scores differ from those in the results files", "Check whether samples and results are of one run."),
+        (
+            groups,
+            "groups have another score in lm_eval",
+            f"Here the items of a group count alike, however deep its groups are; with {macro} its tasks count alike.",
+        ),
     ):
         if words:
             warn(f"{len(words)} {what}: {first_few(words)}. {advice}", DataWarning)
-
-
-_MOVED = "Check whether files were moved, renamed or compressed, or belong to another run."
-_ANOTHER_RUN = "Check whether samples and results are of one run."
-
-
-def how_to_weigh() -> str:
-    """Say how tasks count alike in their group."""
-    macro = remedy("build_bank(..., within='macro')", "itembank calibrate --within macro")
-    return f"Here the items of a group count alike, however deep its groups are; with {macro} its tasks count alike."
-
-
-def _read(samples: Samples, metric: str, filter_name: str) -> _Read:
-    """Take what was read of one file."""
-    rows = samples.filters.index == samples.filters.names.to_list().index(filter_name)
-    found = samples.metrics[metric]
-    values = found.values[rows]
-    is_mean = not found.problem and found.lengths is None
-    return _Read(samples.file, samples.documents.n_names, f"{metric},{filter_name}" if is_mean else "", values)
 
 
 def _by_new_names(content: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -194,7 +200,7 @@ def _other_counts(
     for task in _mapping(content, "n-samples"):
         n_told, one = _number(content, "n-samples", task, "effective"), read.get(task)
         n_items = 0 if one is None else one.n_items
-        is_right = one is not None and _score(content, one) is not None and not _differs(content, one)
+        is_right = one is not None and one.stated is not None and not one.differs
         if not n_told or n_items == n_told or is_right or not is_wanted(task, spec) or not (one or is_walked):
             continue
         named = [] if one else [path.name for path in sorted(key[0].iterdir()) if task in path.name]
@@ -202,22 +208,6 @@ def _other_counts(
         beside = f" ({shown(near, 2)} has another name than samples files have)" if near else ""
         model = found[0].file.model_id
         yield task, f"results report {n_told:g} samples of {task} by {quoted(model)}, found {n_items}{beside}"
-
-
-def _score(content: Mapping[str, Any], one: _Read) -> float | None:
-    """Return the score that is stated of a task, where it is a mean."""
-    metric = one.column.partition(",")[0]
-    listed = _mapping(content, "configs", one.file.task).get("metric_list")
-    listed = [way for way in listed if isinstance(way, dict)] if isinstance(listed, list) else []
-    ways = [way.get("aggregation", "mean") for way in listed if way.get("metric") == metric]
-    is_mean = ways == ["mean"] or (not ways and metric in MEANS)
-    return _number(content, "results", one.file.task, one.column) if is_mean and one.column else None
-
-
-def _differs(content: Mapping[str, Any], one: _Read) -> bool:
-    """Whether the mean of what was read is not the score that is stated."""
-    score = _score(content, one)
-    return score is not None and not abs(score - one.mean) <= ROUNDING
 
 
 def _other_groups(content: Mapping[str, Any], found: Sequence[_Read]) -> Iterator[str]:
@@ -234,20 +224,13 @@ def _other_groups(content: Mapping[str, Any], found: Sequence[_Read]) -> Iterato
         below = subtasks.get(group)
         inner = [str(name) for name in (below if isinstance(below, list) else ()) if subtasks.get(str(name))]
         inner = [name for name in inner if _group_score(content, name, column) is not None]
-        micro, macro = (
-            _mean(np.concatenate([one.values for one in tasks])),
-            _mean(np.array([one.mean for one in tasks])),
-        )
+        micro = float(mean_where_known(np.concatenate([one.values for one in tasks])))
+        macro = float(mean_where_known(np.array([one.mean for one in tasks])))
         if score is None and inner:
             yield f"{who} none, but the groups in it have: {shown(inner)}"
         elif score is not None and abs(score - micro) > ROUNDING:
             alike = "this is" if abs(score - macro) <= ROUNDING else f"{macro:.4f} is"
             yield f"{who} {score:.4f}, items read {micro:.4f} ({alike} the mean of its tasks)"
-
-
-def _mean(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
 
 
 def _group_score(content: Mapping[str, Any], group: str, column: str) -> float | None:

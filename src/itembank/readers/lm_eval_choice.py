@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from glob import escape
+from typing import TypeAlias
 
 import numpy as np
 
 from itembank.errors import did_you_mean, remedy, shown
 from itembank.numerics.arrays import FloatArray
 from itembank.readers.lm_eval_samples import Metric, Options, Samples
-from itembank.readers.matrix import POOLED
-from itembank.readers.reading_specs import ReadingSpec, Response
+from itembank.readers.reading_specs import ReadingSpec, Response, choices_for, how
 from itembank.readers.refusals import WaysOut
-from itembank.readers.rows import range_advice
+from itembank.readers.settling import POOLED, range_advice
 from itembank.responses.choice_scores import (
     bits_per_byte,
     choice_accuracy,
@@ -77,19 +76,19 @@ CHOICE_METRICS = frozenset(METRIC_OF_RESPONSE.values())
 """Taken only when asked for."""
 
 
-def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:
-    """Name of the metric to take for a task, and what is in the way of it (empty when nothing)."""
+Chosen: TypeAlias = tuple[str, str]
+"""A name, and what is in the way of it; one of the two is empty."""
+
+
+def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> Chosen:
+    """Name of the metric to take for a task."""
     names = list(dict.fromkeys(name for one in samples for name in one.metrics))
-    wanted = _wanted(task, spec.metric)
-    if not wanted and spec.response != "metric":
-        wanted = [METRIC_OF_RESPONSE[spec.response]]
+    made = [METRIC_OF_RESPONSE[spec.response]] if spec.response != "metric" else []
+    wanted = choices_for(task, spec.metric) or made
     if wanted:
-        known = [name for name in wanted if name in names]
-        if not known:
-            near = did_you_mean(wanted, names)
-            return "", f"unknown metric {shown(wanted)} for task {task!r}: it has {shown(names, 20)}.{near}"
-        problem = _metric_problem(known[0], samples, spec, is_chosen=True)
-        return known[0], f"task {task!r}: {problem}." if problem else ""
+        name, problem = _asked("metric", task, wanted, names)
+        problem = problem or _metric_problem(name, samples, spec, is_chosen=True)
+        return name, f"task {task!r}: {problem}." if name and problem else problem
     names = [name for name in names if name not in CHOICE_METRICS]
     problems = {name: _metric_problem(name, samples, spec, is_chosen=False) for name in names}
     usable = [name for name in names if not problems[name]]
@@ -101,38 +100,31 @@ def choose_metric(task: str, samples: Sequence[Samples], spec: ReadingSpec, note
     return _default("metric", task, usable, DEFAULT_METRICS, notes)
 
 
-def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> tuple[str, str]:
-    """Name of the filter to take for a task, and what is in the way of it (empty when nothing)."""
-    names = list(dict.fromkeys(name for one in samples for name in one.filters.names.to_list()))
-    wanted = _wanted(task, spec.filter_name)
+def choose_filter(task: str, samples: Sequence[Samples], spec: ReadingSpec, notes: list[str]) -> Chosen:
+    """Name of the filter to take for a task."""
+    names = list(dict.fromkeys(name for one in samples for name in one.filters))
+    wanted = choices_for(task, spec.filter_name)
     if wanted:
-        known = [name for name in wanted if name in names]
-        if not known:
-            near = did_you_mean(wanted, names)
-            return "", f"unknown filter {shown(wanted)} for task {task!r}: it has {shown(names, 20)}.{near}"
-        chosen, problem = known[0], ""
+        chosen, problem = _asked("filter", task, wanted, names)
     elif len(names) == 1:
         chosen, problem = names[0], ""
     else:
         chosen, problem = _default("filter", task, names, DEFAULT_FILTERS, notes)
-    if problem:
-        return "", problem
-    without = [str(one.file.path) for one in samples if chosen not in one.filters.names.to_list()]
-    if without:
-        return (
-            "",
-            f"task {task!r}: every run must have the filter {chosen!r}, got {len(without)} without: {shown(without)}.",
-        )
-    return chosen, ""
+    without = [str(one.file.path) for one in samples if chosen not in one.filters]
+    if without and not problem:
+        found = f"got {len(without)} without: {shown(without)}"
+        return "", f"task {task!r}: every run must have the filter {chosen!r}, {found}."
+    return chosen, problem
 
 
-def _wanted(task: str, choices: Sequence[str]) -> list[str]:
-    """Choices for a task, those made for it by name first."""
-    own = [choice.split("=", 1) for choice in choices if "=" in choice]
-    return [name for pattern, name in own if fnmatchcase(task, pattern)] + [name for name in choices if "=" not in name]
+def _asked(word: str, task: str, wanted: Sequence[str], names: Sequence[str]) -> Chosen:
+    """Take the first of the wanted names that there is."""
+    near = did_you_mean(wanted, names)
+    problem = f"unknown {word} {shown(wanted)} for task {task!r}: it has {shown(names, 20)}.{near}"
+    return next(((name, "") for name in wanted if name in names), ("", problem))
 
 
-def _default(word: str, task: str, names: Sequence[str], preferred: Sequence[str], notes: list[str]) -> tuple[str, str]:
+def _default(word: str, task: str, names: Sequence[str], preferred: Sequence[str], notes: list[str]) -> Chosen:
     """Take the first preferred name, with a note; without any, ask."""
     for name in preferred:
         if name in names:
@@ -151,8 +143,8 @@ def _metric_problem(name: str, samples: Sequence[Samples], spec: ReadingSpec, *,
     if bad and any(metric.lengths is None for metric in bad):
         return f"metric {name!r} {bad[0].problem}"
     if bad and not (spec.repeats in POOLED and is_chosen):
-        count, mean = (remedy(f"repeats='{how}'", f"--repeats {how}") for how in ("count", "mean"))
-        return f"metric {name!r} {bad[0].problem}; they are counted ({count}) or averaged ({mean}) only when asked for"
+        ways = f"counted ({how(repeats='count')}) or averaged ({how(repeats='mean')})"
+        return f"metric {name!r} {bad[0].problem}; they are {ways} only when asked for"
     if any(one.lower_is_better(name) for one in samples):
         return (
             f"metric {name!r} is better when lower, and a response must be better when higher; turn it round in a table"
@@ -252,7 +244,7 @@ def _fitting(task: str, pattern: str, samples: Sequence[Samples], spec: ReadingS
     names = sorted(
         names, key=lambda name: DEFAULT_METRICS.index(name) if name in DEFAULT_METRICS else len(DEFAULT_METRICS)
     )
-    filters = list(dict.fromkeys(name for one in samples for name in one.filters.names.to_list()))
+    filters = list(dict.fromkeys(name for one in samples for name in one.filters))
     for metric in ((), *((f"{pattern}={name}",) for name in names)):
         for filter_name in ((), *((f"{pattern}={name}",) for name in filters)):
             tried = replace(spec, metric=(*spec.metric, *metric), filter_name=(*spec.filter_name, *filter_name))

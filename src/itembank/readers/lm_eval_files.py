@@ -2,17 +2,20 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from itembank.errors import DataError, DataWarning, remedy, shown, warn
 from itembank.files.documents import read_json
+from itembank.progress import silent
+from itembank.readers.collecting import collect
 from itembank.readers.json_files import Record, first_record, listed, mapping
-from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.refusals import refuse, wanted
+from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
+from itembank.readers.refusals import refuse
+from itembank.readers.runs import Run, RunKey, SampleFile, renamed, wanted
 from itembank.readers.sources import SOURCES, source_of_name
-from itembank.responses.prompts import TASK_NAME, short_digest
+from itembank.responses.prompts import short_digest
 from itembank.responses.secrets import arguments_text, without_homes
 
 # samples_<task>_<date>.jsonl, .json in 2024; the date is the run's, and is in the name of its results file too.
@@ -21,49 +24,8 @@ SAMPLES = re.compile(rf"samples_(?P<task>.+?)(?:_(?P<date>{_DATE}))?\.jsonl?(?:\
 RESULTS = re.compile(rf"(?!samples_).*?_?(?P<date>{_DATE})\.json")
 # The arguments that name a model, in the harness's own order of precedence.
 _NAMING_ARGUMENTS = ("peft", "delta", "pretrained", "model", "path", "engine")
-RunKey: TypeAlias = tuple[Path, str]
-"""Folder and date, which the files of one run share."""
 LINES = re.compile(r"\.jsonl(?:\.gz|\.zst)?$")
 NO_SAMPLES = "Run lm_eval with --log_samples (and --output_path) to keep the result of every item."
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What the results file of a run tells."""
-
-    model_name: str = ""  # Empty where not told
-    model_arguments: str = ""
-    n_items: Mapping[str, int] = field(default_factory=dict)
-    is_limited: bool | None = None  # Whether a limit was set, None where not told
-    higher_is_better: Mapping[str, Mapping[str, bool]] = field(default_factory=dict)
-    # mapping of task to names of its filters, in order
-    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    delimiters: Mapping[str, str] = field(default_factory=dict)
-    groups: Mapping[str, str] = field(default_factory=dict)
-    # How it was asked, as `itembank.responses.prompts` names it.
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    about: Mapping[str, Any] = field(default_factory=dict)  # What the model table keeps
-
-
-@dataclass(frozen=True, slots=True)
-class SampleFile:
-    """One samples file: the results of one model on one task."""
-
-    path: Path
-    task: str
-    date: str
-    run: Run
-    model_id: str
-
-    @property
-    def run_key(self) -> RunKey:
-        """Folder and date, which the files of one run share."""
-        return self.path.parent, self.date
-
-    @property
-    def model_name(self) -> str:
-        """What the log calls the model."""
-        return self.run.model_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +48,9 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
     found: dict[Path, None] = {}
     walked: set[RunKey] = set()
     lonely: list[Path] = []
-    files, problems = [], []
-    for path in paths:
-        try:
-            samples, results = _files_of(path, spec)
-        except DataError as error:
-            problems.append(str(error))
-            continue
+    files = []
+    parts, problems = collect(paths, lambda path: (path, *_files_of(path, spec)), silent, name=str)
+    for path, samples, results in parts:
         found.update(dict.fromkeys(samples))
         sampled = {_run_key(sample) for sample in samples}
         walked.update(sampled if path.is_dir() else ())
@@ -117,27 +75,7 @@ def find_sample_files(paths: Sequence[Path], spec: ReadingSpec) -> FoundFiles:
     if not files:
         refuse(problems)
     files = [renamed(file, spec.task_names) for file in files]
-    return FoundFiles(oldest_first(wanted(files, spec)), lonely, problems, walked)
-
-
-def renamed(file: SampleFile, names: Mapping[str, str]) -> SampleFile:
-    """Give the task of a file the name that it is to have, and with it what its run tells of the task."""
-    old, new = file.task, names.get(file.task)
-    if new is None:
-        return file
-    told = {one.name: getattr(file.run, one.name) for one in fields(file.run) if one.name != "about"}
-    by_task = {name: value for name, value in told.items() if isinstance(value, Mapping) and old in value}
-    changed: dict[str, Any] = {name: {**value, new: value[old]} for name, value in by_task.items()}
-    changed["settings"] = {**file.run.settings, new: {TASK_NAME: old, **file.run.settings.get(old, {})}}
-    run = replace(file.run, **changed)
-    if run.groups.get(new) == old:
-        run = replace(run, groups={**run.groups, new: new})
-    return replace(file, task=new, run=run)
-
-
-def oldest_first(files: Sequence[SampleFile]) -> list[SampleFile]:
-    """Sort files by the date of their run."""
-    return sorted(files, key=lambda file: (file.date, str(file.path)))
+    return FoundFiles(wanted(files, spec), lonely, problems, walked)
 
 
 def _files_of(path: Path, spec: ReadingSpec) -> tuple[list[Path], list[Path]]:
@@ -331,9 +269,8 @@ def _model_id(path: Path, run: Run, spec: ReadingSpec) -> str:
         name = folder  # the harness names the folder after the model, with __ for /
     if not name:
         from_folder = remedy("model_id_from='folder'", "model_id_from = 'folder' in the file of --spec")
-        by_name = remedy("model_id='...'", "--model-id NAME")
         raise DataError(
             f"{path}: the model is unknown: there is no results_*.json of the same run beside it. Put it there, take "
-            f"the folder's name ({from_folder}), or say the name ({by_name})."
+            f"the folder's name ({from_folder}), or say the name ({how_to_name_model()})."
         )
     return name

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from itembank.errors import DataError, shown
 from itembank.files.documents import check_characters
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.readers.json_files import Record, as_float, listed, read_records
-from itembank.readers.lm_eval_files import SampleFile
+from itembank.readers.runs import SampleFile
 from itembank.responses.choice_scores import choice_accuracy
 from itembank.responses.error_kinds import ERROR, error_kind
-from itembank.responses.labels import Labels
+from itembank.responses.labels import names_of
 from itembank.responses.prompts import hash_numbers
 
 _FIRST = re.compile(r'\{"doc_id": (\d{1,18}), ')
@@ -277,20 +277,28 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Rows of one file: one an item and filter."""
+    """What one file tells: a row an item, filter and attempt.
+
+    The columns of `frame` are `document`, `filter` and `content` (a hash, null where unknown), and as far as they are
+    told `attempt` (its name), `error` (code of its kind, 0 for none), `n_generated` (texts that were generated; 0 where
+    log-likelihoods were asked for), `prompt` (`hash_numbers` of it), and costs by unit (NaN where unknown).
+    """
 
     file: SampleFile
-    documents: Labels
-    filters: Labels
-    hashes: Labels
+    frame: pl.DataFrame
     metrics: Mapping[str, Metric]
-    n_generated: IntArray  # (n_rows,): Texts that were generated for each row; 0 where log-likelihoods were asked for
     options: Options | None = None  # Answer options; None when nobody asked
-    costs: Mapping[str, FloatArray] = field(default_factory=dict)  # mapping of unit to (n_rows,): NaN where unknown
-    attempts: Labels | None = None  # Which attempt at the item a row is, where the log counts them
-    errors: IntArray | None = None  # (n_rows,): Kinds of errors (`error_kinds.KINDS`); None where the log tells none
     n_empty: int = 0  # Generated texts that are empty, and may be what an interface gave in place of an error
-    prompts: IntArray | None = None  # (n_rows,): Hash of each prompt, as `hash_numbers` has it
+
+    @property
+    def filters(self) -> list[str]:
+        """Names of the filters, in order."""
+        return names_of(self.frame["filter"]).to_list()
+
+    @property
+    def most_generated(self) -> int:
+        """Most texts that were generated for one row."""
+        return int(self.frame["n_generated"].max() or 0) if "n_generated" in self.frame else 0  # type: ignore[arg-type]
 
     def lower_is_better(self, metric: str) -> bool:
         """Whether the run says that a small value of this metric is good."""
@@ -308,55 +316,48 @@ def samples_of(file: SampleFile, blocks: Iterable[Sequence[Record]], *, with_opt
 
     The path of `file` is for messages only. With `with_options` the answer options are kept, for scores made of them.
     """
-    documents: list[Any] = []
-    filters: list[Any] = []
-    hashes: list[Any] = []
+    frames: list[pl.DataFrame] = []
+    logged: list[dict[str, Any]] = []
     options: list[RowOptions] = []
-    generated: list[int] = []
-    errors: list[int] = []
+    kinds: set[str] = set()
     n_empty = 0
-    prompts: list[IntArray] = []
     delimiter = file.run.delimiters.get(file.task, DEFAULT_DELIMITER)
-    values: dict[str, list[Any]] = {}
-    for records in blocks:
+    for records in filter(None, blocks):
         if any("doc_id" not in record for record in records):
             raise DataError(f"{file.path}: every line must be a sample of lm_eval with a doc_id, got one without.")
-        start = len(documents)
-        documents.extend(record["doc_id"] for record in records)
-        filters.extend(record.get("filter") for record in records)
-        hashes.extend(record.get("doc_hash") for record in records)
-        prompts.append(hash_numbers([record.get("prompt_hash") for record in records]))
-        if with_options:
-            options.extend(row_options(record, delimiter) for record in records)
-        generated.extend(_n_generated(record) for record in records)
-        errors.extend(_error(record) for record in records)
+        kinds |= {type(record["doc_id"]).__name__ for record in records}
+        columns: dict[str, list[Any]] = {
+            "document": [str(record["doc_id"]) for record in records],
+            "filter": [record.get("filter") for record in records],
+            "content": [record.get("doc_hash") for record in records],
+        }
+        frames.append(
+            pl.DataFrame([pl.Series(name, one, pl.String, strict=False) for name, one in columns.items()]).with_columns(
+                n_generated=pl.Series([_n_generated(record) for record in records], dtype=pl.Int64),
+                error=pl.Series([_error(record) for record in records], dtype=pl.Int64),
+                prompt=pl.Series(hash_numbers([record.get("prompt_hash") for record in records])),
+            )
+        )
+        names = dict.fromkeys(name for record in records for name in _metric_names(record))
+        logged.extend({name: record.get(name) for name in names} for record in records)
         n_empty += sum(record.get("resps") == [[""]] for record in records)
-        for name in dict.fromkeys(name for record in records for name in _metric_names(record)):
-            column = values.setdefault(name, [])
-            column.extend([None] * (start - len(column)))
-            column.extend(record.get(name) for record in records)
-    if not documents:
+        options.extend(row_options(record, delimiter) for record in records if with_options)
+    if not frames:
         raise DataError(f"{file.path}: the file is empty.")
-    for column in values.values():
-        column.extend([None] * (len(documents) - len(column)))
-    foreign = sorted({type(document).__name__ for document in documents if type(document) is not int})
+    foreign = sorted(kinds - {"int"})
     if foreign:
         raise DataError(
             f"{file.path}: doc_id must be a whole number, as lm_eval counts them, got {', '.join(foreign)}."
         )
+    frame = pl.concat(frames)
+    values = {name: [row.get(name) for row in logged] for name in dict.fromkeys(name for row in logged for name in row)}
     acc, acc_norm = (logged_accuracy(values.get(name), len(options)) for name in ("acc", "acc_norm"))
-    labels = Labels.of(pl.Series("document", [str(document) for document in documents], dtype=pl.String))
     return Samples(
         file,
-        labels,
-        _filter_labels(file, labels, filters),
-        Labels.of(pl.Series("hash", hashes, dtype=pl.String, strict=False)),
+        frame.with_columns(_filter_names(file, frame)).cast({pl.String: pl.Categorical}),
         {name: metric_of(column) for name, column in values.items()},
-        np.array(generated, dtype=np.int64),
         file_options(options, (acc, acc_norm)) if with_options else None,
-        prompts=np.concatenate(prompts),
-        errors=np.array(errors, dtype=np.int64) if any(errors) else None,
-        n_empty=n_empty,
+        n_empty,
     )
 
 
@@ -382,17 +383,16 @@ def _metric_names(record: Record) -> list[str]:
     return [name for name in record if name not in NOT_METRICS]
 
 
-def _filter_labels(file: SampleFile, documents: Labels, filters: list[Any]) -> Labels:
+def _filter_names(file: SampleFile, frame: pl.DataFrame) -> pl.Series:
     """Filter of each row. Releases before 0.4.6 write no names, but one row a document for each, in order."""
-    if any(name is not None for name in filters):
-        return Labels.of(pl.Series("filter", [NO_FILTER if name is None else str(name) for name in filters]))
-    occurrence = pl.Series(documents.index).to_frame("document").select(pl.int_range(pl.len()).over("document"))
-    number = occurrence.to_series().to_numpy().astype(np.int64)
-    n_filters = int(number.max()) + 1
+    if frame["filter"].null_count() < frame.height:
+        return frame["filter"].fill_null(NO_FILTER)
+    number = frame.select(pl.int_range(pl.len()).over("document")).to_series()
+    n_filters = int(number.max()) + 1  # type: ignore[arg-type]
     names = file.run.filters.get(file.task, ())
     if len(names) != n_filters:
         names = (NO_FILTER,) if n_filters == 1 else tuple(f"unnamed-{k + 1}" for k in range(n_filters))
-    return Labels(pl.Series("name", names, dtype=pl.String), number)
+    return pl.Series("filter", names, dtype=pl.String).gather(number)
 
 
 def metric_of(column: list[Any]) -> Metric:

@@ -1,10 +1,10 @@
 """From the logs of an evaluation harness to rows: one metric a task, the same for all models, and items compared."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,18 +12,17 @@ import polars as pl
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.files.documents import digest_of
 from itembank.numerics.arrays import FloatArray, IntArray
-from itembank.progress import ProgressCallback
+from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import collect, own_files
 from itembank.readers.contents import Prompted, item_contents, item_prompts
 from itembank.readers.lm_eval_choice import choose, ways_out
-from itembank.readers.lm_eval_files import SampleFile, oldest_first, renamed
 from itembank.readers.lm_eval_samples import NO_FILTER, Samples, metric_of
 from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
-from itembank.readers.refusals import RefusedError, refuse, say_left_out, wanted
+from itembank.readers.refusals import RefusedError, refuse, say_left_out
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import SampleFile, renamed, wanted
 from itembank.responses.error_kinds import NO_ANSWER, error_kind
-from itembank.responses.labels import Labels, first_in_group, join_labels
-from itembank.responses.lost_answers import LostAnswers
+from itembank.responses.labels import numbered
 from itembank.responses.prompts import NO_HASH
 
 
@@ -38,7 +37,6 @@ class LogKind:
     has_document_numbers: bool = False
     uses_groups: bool = True  # Whether a task always belongs to a scenario that its runs name
     source: str = ""  # Its name in `SOURCES`
-    hint: str = ""  # Where its files are, for a folder without any
 
 
 def read_each_log(
@@ -84,7 +82,7 @@ def logged_rows(
     choices = {task: (one.metric, one.filter_name) for task, one in chosen.items() if not one.problems}
     samples = [one for one in read if one.file.task in choices]
     if spec.skip_unusable and not spec.ignore_content:
-        samples, changed = _without_changed(samples, choices)
+        samples, changed = _without_changed(samples, choices, spec)
         problems.extend(changed)
     if notes:
         how = remedy("metric=..., filter_name=...", "--metric, --filter")
@@ -102,150 +100,112 @@ def logged_rows(
 
 
 def _rows(
-    samples: Sequence[Samples], choices: dict[str, tuple[str, str]], spec: ReadingSpec, kind: LogKind
+    samples: Sequence[Samples], choices: Mapping[str, tuple[str, str]], spec: ReadingSpec, kind: LogKind
 ) -> ResponseRows:
     """Rows of the chosen metric and filter."""
-    picked = [_Picked.of(one, *choices[one.file.task]) for one in samples]
-    models, items = join_labels([part.models for part in picked]), join_labels([part.items for part in picked])
-    hashes = join_labels([part.hashes for part in picked])
-    content = item_contents(items, models, hashes, spec, what=kind.content, advice=f"{kind.causes}.")
     runs = [one.file for one in samples]
-    ends = np.cumsum([part.values.size for part in picked])[:-1]
-    prompted = [
-        Prompted(file.model_id, file.task, file.run.settings.get(file.task, {}), rows, part.prompts)
-        for file, rows, part in zip(runs, np.split(items.index, ends), picked, strict=True)
-    ]
-    prompts = item_prompts(prompted, items.n_names, spec)
-    tasks = _tasks(samples, picked, items)
+    frame = rows_together(runs, [_picked(one, *choices[one.file.task], spec) for one in samples])
     has_groups = spec.use_groups or kind.uses_groups
-    groups = {task: group for one in samples for task, group in one.file.run.groups.items()} if has_groups else {}
-    has_lists = any(part.lengths is not None for part in picked)
-    lengths = [np.ones(part.values.size, np.int64) if part.lengths is None else part.lengths for part in picked]
-    units = dict.fromkeys(unit for one in samples for unit in one.costs)
-    first = samples[0].file.path
-    lost = np.concatenate([part.lost for part in picked])
-    return ResponseRows(
-        str(first) if len(samples) == 1 else f"{len(samples)} {kind.files} ({first.name}, ...)",
-        models,
-        items,
-        np.concatenate([part.values for part in picked]) / spec.max_response,
-        np.concatenate(lengths) if has_lists else None,
-        {unit: np.concatenate([part.cost(unit) for part in picked]) for unit in units},
-        _attempts(samples, picked, spec),
-        LostAnswers((lost > 0).astype(np.int64), lost) if lost.any() else None,
-        None,
-        model_table(samples, models, items, tasks),
-        _item_table(items, tasks, content, choices=choices, groups=groups, kind=kind).with_columns(prompts),
+    groups = {task: group for run in runs for task, group in run.run.groups.items()} if has_groups else {}
+    metric, filters = ({task: choice[place] for task, choice in choices.items()} for place in (0, 1))
+    about: list[pl.Expr | str] = [
+        pl.col("task").replace(groups).alias("scenario"),
+        pl.when(pl.col("task").is_in(list(groups))).then("task").alias("subscenario"),
+        "task",
+        *([pl.col("document").cast(pl.Int64, strict=False).alias("doc_id")] if kind.has_document_numbers else []),
+        "content_hash",
+        pl.col("task").replace(metric).alias("metric"),
+        pl.col("task").replace(filters).alias("filter"),
+    ]
+    return rows_of_runs(kind, runs, frame, spec, about=about)
+
+
+def _picked(samples: Samples, metric: str, filter_name: str, spec: ReadingSpec) -> pl.DataFrame:
+    """Rows of one filter, with the values of one metric.
+
+    Attempts are those that the log counts, and each run is another where attempts are counted: two runs are two
+    attempts then, and two copies of one run are one.
+    """
+    lengths = n_attempts(samples, metric)
+    frame = samples.frame.with_columns(response=pl.Series(samples.metrics[metric].values))
+    frame = frame if lengths is None else frame.with_columns(n_trials=pl.Series(lengths))
+    told = pl.col("error") if "error" in frame.columns else pl.lit(0)
+    frame = frame.filter(pl.col("filter") == filter_name).with_columns(
+        error=pl.when(told > 0).then(told).otherwise(pl.col("response").is_nan().cast(pl.Int64) * NO_ANSWER)
+    )
+    if spec.repeats == "count":
+        attempt = pl.col("attempt").cast(pl.String) if "attempt" in frame.columns else pl.lit("")
+        named = pl.concat_str(pl.lit(f"{samples.file.date or samples.file.path}#"), attempt)
+        frame = frame.with_columns(attempt=named.cast(pl.Categorical))
+    return frame.with_columns(
+        response=pl.when(pl.col("error") > 0).then(np.nan).otherwise("response") / spec.max_response,
+        n_errors=(pl.col("error") > 0).cast(pl.Int64),
     )
 
 
-def _tasks(samples: Sequence[Samples], picked: Sequence["_Picked"], items: Labels) -> pl.Series:
-    """Task of each item, (n_items,)."""
-    names = list(dict.fromkeys(one.file.task for one in samples))
-    code = {task: index for index, task in enumerate(names)}
-    of_row = np.repeat([code[one.file.task] for one in samples], [part.values.size for part in picked])
-    of_item = np.zeros(items.n_names, dtype=np.int64)
-    of_item[items.index] = of_row
-    return pl.Series("task", names, dtype=pl.String).gather(of_item)
-
-
-def _attempts(samples: Sequence[Samples], picked: Sequence["_Picked"], spec: ReadingSpec) -> Labels | None:
-    """Label rows by attempt: those that the log counts, and each run as another where attempts are counted.
-
-    Two runs are two attempts then, and two copies of one run are one.
-    """
-    is_counted = spec.repeats == "count"
-    if not is_counted and all(one.attempts is None for one in samples):
-        return None
-    parts = []
-    for one, part in zip(samples, picked, strict=True):
-        run = one.file.date or str(one.file.path) if is_counted else ""
-        attempts = part.attempts or Labels(pl.Series("name", [""]), np.zeros(part.values.size, dtype=np.int64))
-        parts.append(Labels(pl.Series("name", run + "#" + attempts.names), attempts.index))
-    return join_labels(parts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Picked:
-    """Rows of one file that are taken, with names as the matrix has them."""
-
-    models: Labels
-    items: Labels
-    hashes: Labels
-    values: FloatArray
-    lengths: IntArray | None
-    prompts: IntArray
-    lost: IntArray
-    costs: dict[str, FloatArray]
-    attempts: Labels | None
-
-    @classmethod
-    def of(cls, samples: Samples, metric: str, filter_name: str) -> Self:
-        """Take one metric of the rows of one filter."""
-        rows = np.flatnonzero(samples.filters.index == samples.filters.names.to_list().index(filter_name))
-        names = pl.Series("name", samples.file.task + "/" + samples.documents.names)
-        lengths = n_attempts(samples, metric)
-        attempts = samples.attempts
-        values = samples.metrics[metric].values[rows]
-        lost = np.isnan(values).astype(np.int64) * NO_ANSWER
-        if samples.errors is not None:
-            lost = np.where(samples.errors[rows] > 0, samples.errors[rows], lost)
-        return cls(
-            Labels(pl.Series("name", [samples.file.model_id]), np.zeros(rows.size, dtype=np.int64), "text"),
-            Labels(names, samples.documents.index[rows], "text"),
-            Labels(samples.hashes.names, samples.hashes.index[rows]),
-            np.where(lost > 0, np.nan, values),
-            None if lengths is None else lengths[rows],
-            np.full(rows.size, NO_HASH) if samples.prompts is None else samples.prompts[rows],
-            lost,
-            {unit: cost[rows] for unit, cost in samples.costs.items()},
-            None if attempts is None else Labels(attempts.names, attempts.index[rows]),
+def rows_together(runs: Sequence[SampleFile], parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Put the rows of runs together, one table a run, and add `model_id`, `item_id`, `task` and `run`, its number."""
+    named = (
+        part.with_columns(
+            model_id=pl.lit(run.model_id).cast(pl.Categorical),
+            item_id=pl.concat_str(pl.lit(f"{run.task}/"), pl.col("document").cast(pl.String)).cast(pl.Categorical),
+            task=pl.lit(run.task).cast(pl.Categorical),
+            run=number,
         )
+        for number, (run, part) in enumerate(zip(runs, parts, strict=True))
+    )
+    return pl.concat(named, how="diagonal")
 
-    def cost(self, unit: str) -> FloatArray:
-        """Cost of each row in this unit, NaN where the log does not tell."""
-        return self.costs.get(unit, np.full(self.values.size, np.nan))
+
+def rows_of_runs(
+    kind: LogKind,
+    runs: Sequence[SampleFile],
+    frame: pl.DataFrame,  # As `rows_together` makes it
+    spec: ReadingSpec,
+    *,
+    about: Sequence[pl.Expr | str],  # Columns of the item table, made of `task`, `document` and `content_hash`
+) -> ResponseRows:
+    """Make rows of what all runs of one program tell; an item must have asked the same in all of them."""
+    first = frame.unique("item_id", keep="first", maintain_order=True).select("item_id", "task", "document")
+    first = first.cast(pl.String)
+    items = numbered(frame["item_id"], first["item_id"])
+    content = item_contents(frame, items, first["item_id"], spec, what=kind.content, advice=f"{kind.causes}.")
+    hashes = frame["prompt"].to_numpy() if "prompt" in frame.columns else np.full(frame.height, NO_HASH)
+    ends = np.cumsum(np.bincount(frame["run"].to_numpy(), minlength=len(runs)))[:-1]
+    prompted = [
+        Prompted(run.model_id, run.task, run.run.settings.get(run.task, {}), *own)
+        for run, *own in zip(runs, np.split(items, ends), np.split(hashes, ends), strict=True)
+    ]
+    prompts = item_prompts(prompted, first["task"], spec)
+    told = {
+        "n_trials": pl.col("n_trials").fill_null(1),  # of runs whose logs do not count attempts
+        "attempt": pl.col("attempt").cast(pl.String).fill_null("").cast(pl.Categorical),
+        **{name: pl.col(name) for name in ("n_errors", "error") if (frame["n_errors"] > 0).any()},
+        **{unit: pl.col(unit).fill_null(np.nan) for unit in frame.columns if unit in COST_COLUMNS},
+    }
+    told = {name: one for name, one in told.items() if name in frame.columns}
+    return ResponseRows(
+        str(runs[0].path) if len(runs) == 1 else f"{len(runs)} {kind.files} ({runs[0].path.name}, ...)",
+        frame.select("model_id", "item_id", "response", **told),
+        _model_table(runs, frame),
+        first.with_columns(content_hash=content).select("item_id", *about).with_columns(prompts),
+        {"model_id": "text", "item_id": "text"},
+    )
 
 
 def _without_changed(
-    samples: Sequence[Samples], choices: dict[str, tuple[str, str]]
+    samples: Sequence[Samples], choices: Mapping[str, tuple[str, str]], spec: ReadingSpec
 ) -> tuple[list[Samples], list[str]]:
     """Leave out tasks whose items differ between runs, and say so; keep all when none would be left."""
-    picked = [_Picked.of(one, *choices[one.file.task]) for one in samples]
-    items, hashes = join_labels([part.items for part in picked]), join_labels([part.hashes for part in picked])
-    _, differing = first_in_group(items.index, items.n_names, hashes.index)
-    names = _tasks(samples, picked, items).gather(np.unique(items.index[differing])).to_list()
+    parts = [_picked(one, *choices[one.file.task], spec).select("document", "content") for one in samples]
+    frame = rows_together([one.file for one in samples], parts)
+    by_item = frame.group_by("item_id", "task", maintain_order=True).agg(pl.col("content").drop_nulls().n_unique())
+    names = by_item.filter(pl.col("content") > 1)["task"].to_list()
     n_changed = {task: names.count(task) for task in dict.fromkeys(names)}
     kept = [one for one in samples if one.file.task not in n_changed]
     if not kept:
         return list(samples), []
     return kept, [f"task {task!r}: {n} items have another content in some runs." for task, n in n_changed.items()]
-
-
-def _item_table(
-    items: Labels,
-    tasks: pl.Series,
-    content: list[str | None],
-    *,
-    choices: dict[str, tuple[str, str]],
-    groups: dict[str, str],
-    kind: LogKind,
-) -> pl.DataFrame:
-    table = pl.DataFrame({"item_id": items.names, "task": tasks, "content_hash": content})
-    documents = pl.col("item_id").str.slice(pl.col("task").str.len_chars() + 1)
-    numbers = [documents.cast(pl.Int64, strict=False).alias("doc_id")] if kind.has_document_numbers else []
-    metric = {task: choice[0] for task, choice in choices.items()}
-    filters = {task: choice[1] for task, choice in choices.items()}
-    return table.select(
-        "item_id",
-        pl.col("task").replace(groups).alias("scenario"),
-        pl.when(pl.col("task").is_in(list(groups))).then("task").alias("subscenario"),
-        "task",
-        *numbers,
-        pl.col("content_hash").cast(pl.String),
-        pl.col("task").replace(metric).alias("metric"),
-        pl.col("task").replace(filters).alias("filter"),
-    )
 
 
 PASS_RATES = ("pass@1", "pass_at_1", "pass1")
@@ -261,11 +221,12 @@ def n_attempts(samples: Samples, metric: str) -> IntArray | None:
     found = samples.metrics[metric]
     if found.lengths is not None:
         return found.lengths
-    if metric not in PASS_RATES or samples.n_generated.max(initial=0) <= 1:
+    if metric not in PASS_RATES or samples.most_generated <= 1:
         return None
-    right = np.where(np.isnan(found.values), 0.0, found.values) * samples.n_generated
+    n_generated = samples.frame["n_generated"].to_numpy()
+    right = np.where(np.isnan(found.values), 0.0, found.values) * n_generated
     is_count = np.abs(right - np.rint(right)) <= 1e-6
-    return np.maximum(samples.n_generated, 1) if is_count.all() else None
+    return np.maximum(n_generated, 1) if is_count.all() else None
 
 
 def warn_of_uncounted(samples: Sequence[Samples], choices: Mapping[str, tuple[str, str]]) -> None:
@@ -273,9 +234,10 @@ def warn_of_uncounted(samples: Sequence[Samples], choices: Mapping[str, tuple[st
     hidden: dict[str, str] = {}
     for one in samples:
         metric, filter_name = choices[one.file.task]
-        most = int(one.n_generated.max(initial=0))
-        if most > 1 and n_attempts(one, metric) is None:
-            hidden[one.file.task] = f"{one.file.task!r} ({most} texts, {metric!r} after the filter {filter_name!r})"
+        if one.most_generated > 1 and n_attempts(one, metric) is None:
+            hidden[one.file.task] = (
+                f"{one.file.task!r} ({one.most_generated} texts, {metric!r} after the filter {filter_name!r})"
+            )
     if hidden:
         message = (
             f"{len(hidden)} tasks generated several texts an item, of which the log scores one: "
@@ -285,18 +247,17 @@ def warn_of_uncounted(samples: Sequence[Samples], choices: Mapping[str, tuple[st
         warn(message, DataWarning)
 
 
-def model_table(samples: Sequence[Samples], models: Labels, items: Labels, tasks: pl.Series) -> pl.DataFrame:
+def _model_table(runs: Sequence[SampleFile], frame: pl.DataFrame) -> pl.DataFrame:
     """Return one row a model: what its latest run tells, and on how many of the items of its tasks it was run.
 
     `n_items_full` and `is_partial` are null where nobody tells.
     """
-    task_of = pl.DataFrame({"item": np.arange(items.n_names), "task": tasks})
-    pairs = pl.DataFrame({"model": models.index, "item": items.index}).unique().join(task_of, on="item")
-    n_run = {(models.names[model], task): n for model, task, n in pairs.group_by("model", "task").len().iter_rows()}
+    pairs = frame.select("model_id", "item_id", "task").unique(["model_id", "item_id"])
+    n_run = {(model, task): n for model, task, n in pairs.group_by("model_id", "task").len().iter_rows()}
     about: dict[str, dict[str, Any]] = {}
     sizes: dict[tuple[str, str], int] = {}
     limited: dict[tuple[str, str], bool | None] = {}
-    for file in (one.file for one in samples):  # in order of date: later runs overwrite
+    for file in runs:  # in order of date: later runs overwrite
         about.setdefault(file.model_id, {}).update(file.run.about)
         size = file.run.n_items.get(file.task)
         if size is not None:
@@ -336,19 +297,19 @@ def samples_of(file: SampleFile, answers: Sequence[LoggedAnswer]) -> Samples:
     if not answers:
         raise DataError(f"{file.path}: there must be at least one answer, got none.")
     names = dict.fromkeys(name for one in answers if not one.error for name in one.metrics)
-    documents = Labels.of(pl.Series("name", [one.document for one in answers], dtype=pl.String))
-    attempts = Labels.of(pl.Series("name", [one.attempt for one in answers], dtype=pl.String))
+    told = ([one.document, NO_FILTER, one.content, one.attempt] for one in answers)
+    schema = dict.fromkeys(("document", "filter", "content", "attempt"), pl.Categorical)
+    frame = pl.DataFrame(told, schema=schema, orient="row")
+    if frame["document"].n_unique() == frame.height:
+        frame = frame.drop("attempt")
     units = [unit for unit in COST_COLUMNS if any(unit in one.costs for one in answers)]
     return Samples(
         file,
-        documents,
-        Labels(pl.Series("name", [NO_FILTER]), np.zeros(len(answers), dtype=np.int64)),
-        Labels.of(pl.Series("name", [one.content for one in answers], dtype=pl.String)),
+        frame.with_columns(
+            pl.Series("error", [error_kind(one.error) for one in answers], dtype=pl.Int64),
+            *(pl.Series(unit, _amounts([one.costs.get(unit) for one in answers])) for unit in units),
+        ),
         {name: metric_of([None if one.error else one.metrics.get(name) for one in answers]) for name in names},
-        np.zeros(len(answers), dtype=np.int64),
-        costs={unit: _amounts([one.costs.get(unit) for one in answers]) for unit in units},
-        attempts=attempts if documents.n_names < len(answers) else None,
-        errors=np.array([error_kind(one.error) for one in answers], dtype=np.int64),
     )
 
 
@@ -366,21 +327,22 @@ def content_digest(*parts: Any) -> str:
 def harness_rows(
     kind: LogKind,
     tell: Callable[[Path, ReadingSpec], SampleFile],  # Task and model of a file, by its name and place
-    read: Callable[[SampleFile], Samples],  # The answers of a file
+    read: Callable[[SampleFile], Samples | Iterable[LoggedAnswer]],  # The answers of a file
     paths: Sequence[Path],
     spec: ReadingSpec,
     *,
     progress: ProgressCallback,
 ) -> ResponseRows:
     """Read the files of one program among these files and below these folders."""
-    found, problems = [], []
-    for path in own_files(paths, kind.source, spec, kind.hint):
-        try:
-            found.append(renamed(tell(path, spec), spec.task_names))
-        except DataError as error:
-            problems.append(str(error))
-    files = oldest_first(wanted(found, spec))
+    own = own_files(paths, kind.source, spec)
+    found, problems = collect(own, lambda path: renamed(tell(path, spec), spec.task_names), silent, name=str)
+
+    def samples_in(file: SampleFile) -> Samples:
+        answers = read(file)
+        return answers if isinstance(answers, Samples) else samples_of(file, list(answers))
+
+    files = wanted(found, spec)
     if not files:
         refuse(problems)
-    samples, unread = read_each_log(files, read, progress)
+    samples, unread = read_each_log(files, samples_in, progress)
     return logged_rows(kind, samples, [*problems, *unread], spec)

@@ -8,6 +8,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ from itembank.errors import DataError, DataWarning, IntegrityError, did_you_mean
 from itembank.readers.collecting import find_sources
 from itembank.readers.inspect_runs import inspect_files, read_log, run_of
 from itembank.readers.inspect_samples import content_hash
-from itembank.readers.json_files import Record, read_records
+from itembank.readers.json_files import each_record, mapping
 from itembank.readers.lm_eval_files import find_sample_files
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
@@ -302,8 +303,9 @@ def logged_documents(paths: Sequence[Path], spec: ReadingSpec, items: pl.DataFra
         files = find_sample_files(sources["lm-eval"], spec).files
         if known.isdisjoint(file.task for file in files):
             for file in files:
-                for record in (record for block in read_records(file.path) for record in block):
-                    one = _of_lm_eval(file.task, record)
+                for record in each_record(file.path):
+                    asked, own_hash = mapping(record.get("doc")), partial(record.get, "doc_hash")
+                    one = Document(file.task, str(record.get("doc_id")), asked, own_hash)
                     found.setdefault(one.place, one)
     for path in inspect_files(sources.get("inspect", ()), spec):
         log = read_log(path)
@@ -316,17 +318,10 @@ def logged_documents(paths: Sequence[Path], spec: ReadingSpec, items: pl.DataFra
     return list(found.values())
 
 
-def _of_lm_eval(task: str, record: Record) -> Document:
-    fields = record.get("doc")
-    return Document(
-        task, str(record.get("doc_id")), fields if isinstance(fields, dict) else {}, lambda: record.get("doc_hash")
-    )
-
-
 def sample_document(task: str, record: Mapping[str, Any], *, is_whole: bool) -> Document:
     """Make a document of a sample of Inspect, as its logs have it: its metadata are fields beside its own."""
     asked, target, metadata = record.get("input"), record.get("target", ""), record.get("metadata")
-    fields = dict(metadata) if isinstance(metadata, dict) else {}
+    fields = dict(mapping(metadata))
     fields |= {name: record.get(name) for name in ("id", "input", "target", "choices")}
     return Document(task, str(record.get("id")), fields, lambda: content_hash(asked, target), is_whole)
 

@@ -6,27 +6,22 @@ which nothing could be read is wrong. (MMLU-Pro's own script draws a letter for 
 
 import re
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from itembank.errors import DataError
 from itembank.files.documents import MOST_BYTES, parse_json
-from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, rows_of_files
+from itembank.readers.collecting import laid_out
+from itembank.readers.json_files import Record
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows
 
 MODEL = re.compile(r"model_outputs_(?P<model>.+?)_\d+-?shots.*")
 LAYOUT = "outputs of MMLU-Pro (question_id, category, answer, pred)"
 
 
-def mmlu_pro_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read archives, one a model; the category is the subscenario."""
-    return rows_of_files("mmlu-pro", paths, spec, lambda file: _answers(file, spec), progress=progress)
-
-
-def _answers(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:
+def mmlu_pro_answers(file: Path, spec: ReadingSpec) -> Iterator[Record]:
+    """Give the answers of an archive, which is of one model; the category is the subscenario."""
     found = MODEL.fullmatch(file.name)
     if found is None:
         raise DataError(f"{file}: must be named model_outputs_<model>_<n>shots.zip, which names the model.")

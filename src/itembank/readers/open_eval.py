@@ -5,30 +5,24 @@ A row has ``response_id`` (``<item>_<model>_<trial>``, the item ``<benchmark>_<t
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from itembank.errors import DataError, quoted
-from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, rows_of_files
+from itembank.readers.collecting import laid_out
+from itembank.readers.json_files import Record
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows
 from itembank.responses.opening import read_parquet, read_parquet_schema, translated
 
 ITEM = re.compile(r"(?P<item>(?P<benchmark>.+?)_\d{8}T\d{6}Z_\d+)(?:_.*)?", re.DOTALL)
 COLUMNS = ("response_id", "model", "scores")
 
 
-def open_eval_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read response tables; the benchmark is the scenario.
+def open_eval_answers(file: Path, spec: ReadingSpec) -> Iterator[Record]:
+    """Give the rows of a response table; the benchmark is the scenario.
 
     The response is the first `metric` that was asked for, and rows without it are left out; else the row's first.
     """
-    return rows_of_files("open-eval", paths, spec, lambda file: _answers(file, spec), progress=progress)
-
-
-def _answers(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:
     with translated(file, "Parquet file"):
         places = [place for place, name in enumerate(read_parquet_schema(file)) if name in COLUMNS]
         frame = read_parquet(file, columns=places, glob=False)

@@ -7,20 +7,13 @@ from typing import Any
 from itembank.errors import DataError
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.json_files import Record, first_record, mapping
-from itembank.readers.lm_eval_files import Run, SampleFile
-from itembank.readers.lm_eval_samples import Samples
-from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows, samples_of
+from itembank.readers.logged import LoggedAnswer, LogKind, content_digest, harness_rows
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.rows import ResponseRows
+from itembank.readers.runs import Run, SampleFile
+from itembank.readers.sources import SOURCES
 
-KIND = LogKind(
-    "OpenCompass results",
-    "prompt and reference",
-    uses_groups=False,
-    source="opencompass",
-    hint="Predictions hold no scores: give the folder that holds results/ too, of an evaluation that wrote details "
-    "(--dump-eval-details).",
-)
+KIND = LogKind("OpenCompass results", "prompt and reference", uses_groups=False, source="opencompass")
 QUESTION = ("origin_prompt", "prompt", "question", "references", "reference", "answer", "gold")
 """Keys of an entry that tell the item."""
 
@@ -32,7 +25,7 @@ def is_opencompass(record: Record) -> bool:
 
 def opencompass_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the ``results`` of output folders, or files of them."""
-    return harness_rows(KIND, _file, _samples, paths, spec, progress=progress)
+    return harness_rows(KIND, _file, _answers, paths, spec, progress=progress)
 
 
 def _file(path: Path, spec: ReadingSpec) -> SampleFile:
@@ -41,19 +34,15 @@ def _file(path: Path, spec: ReadingSpec) -> SampleFile:
     return SampleFile(path, path.stem, "", Run(model_name=model), spec.model_id or model)
 
 
-def _samples(file: SampleFile) -> Samples:
-    return samples_of(file, list(_answers(file.path)))
-
-
-def _answers(path: Path) -> Iterator[LoggedAnswer]:
-    record = first_record(path)
+def _answers(file: SampleFile) -> Iterator[LoggedAnswer]:
+    path, record = file.path, first_record(file.path)
     if _is_prediction(record):
         if path.absolute().parent.parent.name == "results":
             raise DataError(
                 f"{path}: holds predictions of OpenCompass, though it lies in results/, and no scores. Evaluate them "
                 "(--mode eval --dump-eval-details), which writes the details of every item."
             )
-        raise DataError(f"{path}: holds predictions of OpenCompass, and no scores. {KIND.hint}")
+        raise DataError(f"{path}: holds predictions of OpenCompass, and no scores. {SOURCES['opencompass'].hint}")
     details = record.get("details")
     if not _is_numbered(details):
         raise DataError(

@@ -1,15 +1,13 @@
 """Results of promptfoo: ``promptfoo eval -o results.json``, a file of all providers; in ``.jsonl``, a line a result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, rows_of_files
-from itembank.readers.json_files import Record, listed, mapping, read_records
+from itembank.readers.collecting import laid_out
+from itembank.readers.json_files import Record, each_record, listed, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows
 from itembank.responses.error_kinds import is_error_word, is_of_run
 
 RESULTS = {"testIdx", "success", "failureReason"}, {"provider", "success", "vars", "latencyMs"}
@@ -22,11 +20,6 @@ def is_promptfoo(record: Record) -> bool:
     return isinstance(first, dict) and any(first.keys() >= keys for keys in RESULTS)
 
 
-def promptfoo_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read results: a model is a provider (with its prompt, where it has several), an item a test of the suite."""
-    return rows_of_files("promptfoo", paths, spec, _rows, progress=progress, about_items=("content_hash",))
-
-
 def _results(record: Record) -> list[Any]:
     """Results in an object: those of a whole evaluation, or the object itself."""
     if "results" not in record:
@@ -35,8 +28,9 @@ def _results(record: Record) -> list[Any]:
     return listed(found if isinstance(found, list) else mapping(found).get("results"))
 
 
-def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    found = [one for block in read_records(file) for record in block for one in _results(record)]
+def promptfoo_answers(file: Path, _spec: ReadingSpec) -> Iterator[Record]:
+    """Give results: a model is a provider (with its prompt, where it has several), an item a test of the suite."""
+    found = [one for record in each_record(file) for one in _results(record)]
     with laid_out(file, "results of promptfoo"):
         prompts: dict[str, set[Any]] = {}
         for one in found:

@@ -12,7 +12,7 @@ import polars as pl
 from itembank.errors import DataError, ParameterError, did_you_mean, remedy, shown
 from itembank.files.memory import allowing
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each
+from itembank.readers.collecting import UNUSABLE, Found, find_sources, read_each, rows_of_source
 from itembank.readers.columns import tell_of_look_alikes
 from itembank.readers.jq_rows import JqReader
 from itembank.readers.matrix import (
@@ -22,13 +22,13 @@ from itembank.readers.matrix import (
     warn_of_lost,
     warn_of_partial_runs,
 )
-from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec
+from itembank.readers.reading_specs import LONG_COLUMNS, Format, ReadingSpec, how
 from itembank.readers.refusals import NoTaskLeftError, combined, only_wanted, problems_of, say_left_out
 from itembank.readers.response_rows import response_file_rows
 from itembank.readers.rows import ResponseRows, join_rows, rename_model, rename_models
-from itembank.readers.sources import SOURCES, function
+from itembank.readers.sources import SOURCES
 from itembank.readers.table import rows_of_table, table_rows
-from itembank.responses.labels import Labels
+from itembank.responses.labels import IdKind
 from itembank.responses.opening import Table
 from itembank.responses.responses import ResponseMatrix
 
@@ -139,14 +139,13 @@ def matrix_of_rows(
         known = {key: known_things(given, key) for key, given in pairs if given is not None}
         ids = known["item_id"][0]["item_id"].to_list() if "item_id" in known else None
         rows = join_rows(read(ids), allow_mixed_prompts=spec.allow_mixed_prompts)
-        labels_of = {"model_id": rows.models, "item_id": rows.items}
-        for key, labels in labels_of.items():
-            tell_of_look_alikes(rows.source, labels.names, key)
-        for key, labels in labels_of.items():
-            kind = known[key][1].kind if key in known else None
-            if labels.kind is not None and kind is not None and labels.kind != kind:
+        for key, table in (("model_id", rows.models), ("item_id", rows.items)):
+            tell_of_look_alikes(rows.source, table[key], key)
+        for key, (_, kind) in known.items():
+            own = rows.kinds.get(key)
+            if own is not None and kind is not None and own != kind:
                 raise DataError(
-                    f"{key} must have one type, got {labels.kind} in {rows.source} and {kind} in the table of "
+                    f"{key} must have one type, got {own} in {rows.source} and {kind} in the table of "
                     f"{key.removesuffix('_id')}s. Write the ids as text."
                 )
         tables = {key: frame for key, (frame, _) in known.items()}
@@ -233,7 +232,7 @@ def read_rows(
     if errors and not (spec.skip_unusable and parts):
         raise combined(errors, spec, has_rest=bool(parts))
     say_left_out(problems_of([*errors, *(unwanted if parts else ())]))
-    tables = [part.item_table["task"] for part in parts if "task" in part.item_table.columns]
+    tables = [part.items["task"] for part in parts if "task" in part.items.columns]
     known = sorted({task for tasks in tables for task in tasks.unique()})
     absent = [old for old, new in spec.task_names.items() if new not in known]
     if absent:
@@ -258,8 +257,7 @@ def _read_source(
             raise ParameterError(
                 f"{source.title} do not tell lost answers from others: leave {remedy('errors', '--errors')} out."
             )
-        known = {} if source.lists_all_items else {"item_ids": item_ids}
-        rows: ResponseRows = function(source.rows)(paths, spec, progress=progress, **known)
+        rows = rows_of_source(source_format, paths, spec, item_ids=item_ids, progress=progress)
         return rows if "tasks" in source.takes else only_wanted(rows, spec)
     if spec.jq is not None:
         program = JqReader(spec)
@@ -269,11 +267,10 @@ def _read_source(
         read = response_file_rows if source_format == "responses" else partial(table_rows, spec=spec)
         parts = read_each(paths, lambda path: _named(read(path), spec), progress, spec)
     asked = [name for name in spec.metric if "=" not in name]  # what a bank asks for is told by scenario
-    if asked and source_format != "responses" and not any("metric" in part.item_table.columns for part in parts):
-        how = remedy("columns={'metric': '...'}", "--column metric=...")
+    if asked and source_format != "responses" and not any("metric" in part.items.columns for part in parts):
         raise DataError(
             f"{parts[0].source}: a metric must be named by a column of a long table, got metric {shown(asked)} and no "
-            f"column metric. If another column names it, add: {how}"
+            f"column metric. If another column names it, add: {how(columns={'metric': '...'})}"
         )
     return only_wanted(join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts), spec)
 
@@ -382,7 +379,7 @@ def _of_pandas(table: Any) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def known_things(given: Any, key: str) -> tuple[pl.DataFrame, Labels]:
+def known_things(given: Any, key: str) -> tuple[pl.DataFrame, IdKind | None]:
     """Return a table of models (key `model_id`) or items (`item_id`), from a file or from memory, checked."""
     if isinstance(given, str | Path):
         return read_known(Path(given), key)

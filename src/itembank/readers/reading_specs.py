@@ -1,10 +1,11 @@
 """`ReadingSpec`: how per-item results are to be understood."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import PurePath
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from itembank.checks import check_one_of, check_positive
 from itembank.errors import ParameterError, remedy, shown
@@ -210,3 +211,55 @@ class ReadingSpec:
         if name == "response" and self.response_column != "response":
             return self.response_column
         return self.columns.get(name, name)
+
+
+def choices_for(task: str, choices: Sequence[str]) -> list[str]:
+    """Return what is chosen for a task, in order of preference: what ``pattern=name`` says of it by name goes first."""
+    own = [one.partition("=")[::2] for one in choices if "=" in one]
+    return [name for pattern, name in own if fnmatchcase(task, pattern)] + [name for name in choices if "=" not in name]
+
+
+OPTIONS = {
+    "columns": "--column",
+    "drop_columns": "--drop-column",
+    "missing_values": "--missing",
+    "filter_name": "--filter",
+    "exclude_tasks": "--exclude-task",
+}
+"""Options of the command line that are not called as the field of `ReadingSpec` that they set."""
+
+
+def _options(choices: Mapping[str, Any]) -> str:
+    """Write choices of a `ReadingSpec` as options of the command line."""
+    words = []
+    for name, value in choices.items():
+        several = [f"{key}={one}" for key, one in value.items()] if isinstance(value, Mapping) else value
+        several = several if isinstance(several, list | tuple) else [several]
+        given = (f"{one:g}" if isinstance(one, float) else str(one) for one in several)
+        option = OPTIONS.get(name, f"--{name.replace('_', '-')}")
+        words += [option] if value is True else [f"{option} {shlex.quote(one)}" for one in given]
+    return " ".join(words)
+
+
+def how(**choices: Any) -> str:
+    """Say how choices of a `ReadingSpec` are made: as arguments, or as options of the command line."""
+    given = (f"{name}={value:g}" if type(value) is float else f"{name}={value!r}" for name, value in choices.items())
+    return remedy(", ".join(given), _options(choices))
+
+
+def how_to_add(spec: ReadingSpec, **choices: Any) -> str:
+    """Say how choices are added to those of a spec: as the whole spec, or as further options of the command line."""
+    default = ReadingSpec()
+    values = {one.name: getattr(spec, one.name) for one in fields(spec)}
+    for name, value in choices.items():
+        if isinstance(value, Mapping):
+            values[name] = {**values[name], **value}
+        else:
+            values[name] = (*values[name], *value) if isinstance(value, tuple) else value
+    changed = ", ".join(f"{name}={value!r}" for name, value in values.items() if value != getattr(default, name))
+    return remedy(f"spec=ReadingSpec({changed})", _options(choices))
+
+
+def how_to_name_model() -> str:
+    """Say how the one model of some results gets a name."""
+    return remedy("model_id='...'", "--model-id NAME")

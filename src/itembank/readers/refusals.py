@@ -1,18 +1,16 @@
 """What cannot be read: refused in one error that says what to add to the command, or left out with a line for each."""
 
-import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Protocol, TypeVar
 
-import numpy as np
+import polars as pl
 
-from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, remedy, shown, warn
-from itembank.readers.reading_specs import ReadingSpec
+from itembank.errors import N_SHOWN, DataError, DataWarning, did_you_mean, shown, warn
+from itembank.readers.reading_specs import ReadingSpec, how_to_add
 from itembank.readers.rows import ResponseRows
+from itembank.responses.labels import names_of
 from itembank.responses.responses import DEFAULT_SCENARIO
-from itembank.responses.secrets import arguments_text, without_homes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,27 +33,11 @@ class WaysOut:
         """Say it in whole lines that can be pasted."""
         lines = []
         if self.is_mended_by_choices:
-            changed = replace(
-                spec,
-                metric=(*spec.metric, *self.metrics),
-                filter_name=(*spec.filter_name, *self.filters),
-                exclude_tasks=(*spec.exclude_tasks, *self.excluded),
-            )
-            options = {"--metric": self.metrics, "--filter": self.filters, "--exclude-task": self.excluded}
-            words = " ".join(f"{name} {shlex.quote(value)}" for name, values in options.items() for value in values)
-            lines.append(f"To read {'the rest' if self.excluded else 'them'}, add: {in_words(changed, words)}")
+            how = how_to_add(spec, metric=self.metrics, filter_name=self.filters, exclude_tasks=self.excluded)
+            lines.append(f"To read {'the rest' if self.excluded else 'them'}, add: {how}")
         if self.can_skip and not spec.skip_unusable:
-            skipping = in_words(replace(spec, skip_unusable=True), "--skip-unusable")
-            lines.append(f"To leave out what cannot be read, add: {skipping}")
+            lines.append(f"To leave out what cannot be read, add: {how_to_add(spec, skip_unusable=True)}")
         return lines
-
-
-def in_words(spec: ReadingSpec, options: str) -> str:
-    """Options of the command line; in Python the whole spec, which takes the place of other arguments."""
-    default = ReadingSpec()
-    given = [(one.name, getattr(spec, one.name)) for one in fields(spec)]
-    changed = ", ".join(f"{name}={value!r}" for name, value in given if value != getattr(default, name))
-    return remedy(f"spec=ReadingSpec({changed})", options)
 
 
 class RefusedError(DataError):
@@ -119,65 +101,18 @@ def combined(errors: Sequence[Exception], spec: ReadingSpec, *, has_rest: bool) 
     return RefusedError(problems_of(errors), together, spec)
 
 
-class OfTask(Protocol):
-    """A log of one model on one task; a dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def task(self) -> str:
-        """Name of the task."""
-
-    @property
-    def model_name(self) -> str:
-        """What the log calls the model; empty where it does not tell."""
-
-    @property
-    def model_id(self) -> str:
-        """What the model is called from now on."""
-
-
-Log = TypeVar("Log", bound=OfTask)
-
-
-def wanted(logs: Sequence[Log], spec: ReadingSpec) -> list[Log]:
-    """Return the logs of the tasks that were asked for; ids of models are without secrets and home folders."""
-    kept = [one for one in logs if is_wanted(one.task, spec)]
-    if logs and not kept:
-        raise NoTaskLeftError(_no_task_left(sorted({one.task for one in logs}), spec))
-    names = sorted({one.model_name for one in kept if one.model_name})
-    if spec.model_id is not None and len(names) > 1:
-        raise DataError(f"model_id={spec.model_id!r} was given for logs of {len(names)} models: {shown(names)}.")
-    if spec.model_id is not None:
-        return kept
-    # secrets and home folders are taken out of the ids of models, which are published with a bank
-    told = {one.model_id: arguments_text(one.model_id) for one in kept}
-    owners: dict[str, set[str]] = {}
-    for text in told.values():
-        owners.setdefault(without_homes(text), set()).add(text)
-    alike = [name for name, texts in owners.items() if len(texts) > 1]
-    if alike:
-        by_name = remedy("model_id='...'", "--model-id NAME")
-        raise DataError(
-            f"models must have ids that differ without home folders (~), got {shown(alike)} for several. Read each "
-            f"model's logs by themselves, and say its name ({by_name})."
-        )
-    return [replace(one, model_id=without_homes(told[one.model_id])) for one in kept]
-
-
 def only_wanted(rows: ResponseRows, spec: ReadingSpec) -> ResponseRows:
     """Return the rows of the scenarios that were asked for as tasks, of results that know no tasks."""
     if not (spec.tasks or spec.exclude_tasks):
         return rows
-    known = rows.item_table.select("item_id", "scenario") if "scenario" in rows.item_table.columns else None
-    names = [spec.scenario or DEFAULT_SCENARIO] * rows.items.n_names
-    if known is not None:
-        of_item = dict(known.drop_nulls().iter_rows())
-        names = [of_item.get(item, names[0]) for item in rows.items.names.to_list()]
-    is_kept = {name: is_wanted(name, spec) for name in dict.fromkeys(names)}
+    default = pl.lit(spec.scenario or DEFAULT_SCENARIO)
+    scenario = pl.coalesce("scenario", default) if "scenario" in rows.items.columns else default
+    items = rows.items.select("item_id", scenario.alias("scenario"))
+    is_kept = {name: is_wanted(name, spec) for name in names_of(items["scenario"])}
     if not any(is_kept.values()):
-        raise NoTaskLeftError(f"{rows.source}: {_no_task_left(sorted(is_kept), spec)}")
-    return rows.take(np.flatnonzero(np.array([is_kept[name] for name in names])[rows.items.index]))
+        raise NoTaskLeftError(f"{rows.source}: {no_task_left(sorted(is_kept), spec)}")
+    kept = items.filter(pl.col("scenario").is_in([name for name, is_one in is_kept.items() if is_one]))["item_id"]
+    return rows.take(rows.frame["item_id"].cast(pl.String).is_in(kept.implode()).arg_true().to_numpy())
 
 
 def is_wanted(task: str, spec: ReadingSpec) -> bool:
@@ -186,7 +121,8 @@ def is_wanted(task: str, spec: ReadingSpec) -> bool:
     return is_named and not any(fnmatchcase(task, pattern) for pattern in spec.exclude_tasks)
 
 
-def _no_task_left(tasks: Sequence[str], spec: ReadingSpec) -> str:
+def no_task_left(tasks: Sequence[str], spec: ReadingSpec) -> str:
+    """Say that none of the tasks that there are is one that was asked for."""
     if not spec.exclude_tasks:
         near = did_you_mean(spec.tasks, tasks)
         return f"no task matches {shown(spec.tasks)}; there are {shown(tasks, 20)}.{near}"

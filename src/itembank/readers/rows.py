@@ -1,17 +1,17 @@
 """`ResponseRows`: per-item results as rows, what every reader makes before they become a matrix."""
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from itembank.errors import N_SHOWN, DataError, first_few, quoted, remedy, shown
 from itembank.numerics.arrays import FloatArray, IntArray
+from itembank.readers.reading_specs import how
 from itembank.responses.error_kinds import Errors
-from itembank.responses.labels import Labels, join_labels
-from itembank.responses.lost_answers import LostAnswers
+from itembank.responses.labels import IdKind, named, names_of
 from itembank.responses.prompts import DIFFERS, PROMPTS, how_to_mix, join_prompts, prompt_differences, with_prompts
 
 CONTENT = "content_hash"
@@ -35,74 +35,85 @@ class OtherColumns:
         return replace(self, load=lambda names: self.load(names)[rows])
 
 
+ROW_COLUMNS = ("model_id", "item_id", "response", "n_trials", "attempt", "n_errors", "error")
+
+
 @dataclass(frozen=True, slots=True)
 class ResponseRows:
-    """Rows of one source, one a model, item and attempt."""
+    """What one source tells: a row a model, item and attempt, and what is known of their models and items.
 
-    source: str  # Where they come from, for messages
-    models: Labels
-    items: Labels
-    response: FloatArray  # (n_rows,): Divided by the maximum already; NaN where missing
-    n_trials: IntArray | None = None  # (n_rows,): 0 where unknown
-    costs: Mapping[str, FloatArray] = field(default_factory=dict)  # mapping of unit to (n_rows,): NaN where unknown
-    seeds: Labels | None = None
-    lost: LostAnswers | None = None  # (n_rows,): Attempts without an answer behind each row; None where none is told
-    errors: Errors | None = None  # What the source says lost answers count as; the responses here never count them
-    # What is known of each model (`model_id`) and item (`item_id`, and maybe `scenario`, `subscenario`).
-    model_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"model_id": pl.String}))
-    item_table: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"item_id": pl.String}))
-    others: OtherColumns | None = None  # None where the source tells nothing else
+    Attributes
+    ----------
+    source : str
+        Where it comes from, for messages.
+    frame : table of n_rows rows
+        `model_id` and `item_id` (categories), `response` (divided by its maximum already; NaN where missing), and as
+        far as they are told `n_trials` (0 where unknown), `attempt` (a name, null where unknown), `n_errors` (attempts
+        that were lost) and `error` (code of what they ended in, as in `LostAnswers`), and costs by unit (NaN where
+        unknown).
+    models, items : table
+        All models (`model_id`) and items (`item_id`, and maybe `scenario`, `subscenario`), in order, as text.
+    kinds : mapping of 'model_id' and 'item_id' to what they were before they became text
+        None, or no entry, where the source has no types.
+    errors : str or None
+        What the source says lost answers count as; the responses here never count them.
+    others : OtherColumns or None
+        None where the source tells nothing else.
+    """
+
+    source: str
+    frame: pl.DataFrame
+    models: pl.DataFrame
+    items: pl.DataFrame
+    kinds: Mapping[str, IdKind | None] = field(default_factory=dict)
+    errors: Errors | None = None
+    others: OtherColumns | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.response.shape[0])
+        return self.frame.height
+
+    @property
+    def response(self) -> FloatArray:
+        """Response of each row, (n_rows,); NaN where missing."""
+        return self.frame["response"].to_numpy()
+
+    @property
+    def costs(self) -> list[str]:
+        """Units of the costs that are told."""
+        return [name for name in self.frame.columns if name not in ROW_COLUMNS]
 
     def take(self, rows: IntArray) -> "ResponseRows":
         """Return some of the rows; what is known of models and items that they do not name goes."""
-        models, items = self.models.take(rows), self.items.take(rows)
-        return replace(
-            self,
-            models=models,
-            items=items,
-            response=self.response[rows],
-            n_trials=None if self.n_trials is None else self.n_trials[rows],
-            costs={unit: cost[rows] for unit, cost in self.costs.items()},
-            seeds=None if self.seeds is None else self.seeds.take(rows),
-            lost=None if self.lost is None else self.lost[rows],
-            model_table=self.model_table.filter(pl.col("model_id").is_in(models.names.implode())),
-            item_table=self.item_table.filter(pl.col("item_id").is_in(items.names.implode())),
-            others=None if self.others is None else self.others.take(rows),
+        frame = self.frame[rows]
+        models, items = (
+            table.filter(table[key].is_in(names_of(frame[key]).implode()))
+            for key, table in (("model_id", self.models), ("item_id", self.items))
         )
+        others = None if self.others is None else self.others.take(rows)
+        return replace(self, frame=frame, models=models, items=items, others=others)
 
     def describe(self, rows: IntArray) -> str:
         """Name the first few of these rows with their responses."""
-        first = rows[:N_SHOWN]
-        names = zip(self.models.at(first), self.items.at(first), self.response[first], strict=True)
-        return first_few(
-            [f"{quoted(model)} item {quoted(item)} = {value:.9g}" for model, item, value in names], rows.size
-        )
-
-
-def can_be_counted(responses: FloatArray) -> bool:
-    """Whether responses, (n_rows,), are right or wrong."""
-    return bool(np.isin(responses, (0.0, 1.0)).all())
+        values = self.response[rows[:N_SHOWN]]
+        named_rows = [f"{name} = {value:.9g}" for name, value in zip(named(self.frame, rows), values, strict=True)]
+        return first_few(named_rows, rows.size)
 
 
 def rename_model(rows: ResponseRows, model_id: str) -> ResponseRows:
     """Give the one model of these rows another id; `DataError` when there are several."""
-    if rows.models.n_names > 1:
+    if rows.models.height > 1:
         raise DataError(
-            f"{rows.source}: model_id={model_id!r} was given for the results of {rows.models.n_names} models: "
-            f"{shown(rows.models.names.to_list())}."
+            f"{rows.source}: model_id={model_id!r} was given for the results of {rows.models.height} models: "
+            f"{shown(rows.models['model_id'].to_list())}."
         )
-    models = Labels(pl.Series("name", [model_id], dtype=pl.String), rows.models.index)
-    return replace(rows, models=models, model_table=rows.model_table.with_columns(model_id=pl.lit(model_id)))
+    return _with_names(rows, pl.lit(model_id), None)
 
 
 def rename_models(rows: ResponseRows, names: Mapping[str, str]) -> ResponseRows:
     """Call models as `names` says; `DataError` when two models of these rows would get one name."""
-    given = rows.models.names
+    given = rows.models["model_id"]
     new = given.replace(names)
     if new.n_unique() < new.len():
         alike = new.is_duplicated()
@@ -111,14 +122,20 @@ def rename_models(rows: ResponseRows, names: Mapping[str, str]) -> ResponseRows:
             f"would be called {shown(new.filter(alike).unique(maintain_order=True).to_list())}. Correct the table of "
             "names."
         )
-    table = rows.model_table.with_columns(pl.col("model_id").replace(names))
-    return replace(rows, models=Labels(new.rename("name"), rows.models.index, rows.models.kind), model_table=table)
+    return _with_names(rows, pl.col("model_id").cast(pl.String).replace(names), rows.kinds.get("model_id"))
+
+
+def _with_names(rows: ResponseRows, names: pl.Expr, kind: IdKind | None) -> ResponseRows:
+    """Give models other names."""
+    frame = rows.frame.with_columns(model_id=names.cast(pl.Categorical))
+    models = rows.models.with_columns(model_id=names.cast(pl.String))
+    return replace(rows, frame=frame, models=models, kinds={**rows.kinds, "model_id": kind})
 
 
 def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = False) -> ResponseRows:
     """Put the rows of several sources one after the other."""
     problems = [*_kind_problems(parts, "model_id"), *_kind_problems(parts, "item_id")]
-    tables = [part.item_table for part in parts]
+    tables = [part.items for part in parts]
     for column in (*UNCHANGING, "metric") if len(tables) > 1 else ():
         known = [table.select("item_id", column).drop_nulls() for table in tables if column in table.columns]
         if known:
@@ -126,8 +143,8 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
             by_item = pl.concat(known).group_by("item_id", maintain_order=True).agg(values)
             unequal = by_item.filter(pl.col(column).list.len() > 1)
             problems.extend([_disagreement(unequal, column)] if unequal.height else [])
-    item_table = tables[0] if len(tables) == 1 else _first_known(tables, "item_id")
-    item_table, mixtures = _with_prompts(parts, item_table)
+    items = _first_known(tables, "item_id")
+    items, mixtures = _with_prompts(parts, items)
     if not allow_mixed_prompts:
         problems.extend(mixtures)
     source = joined_source([part.source for part in parts])
@@ -135,43 +152,24 @@ def join_rows(parts: Sequence[ResponseRows], *, allow_mixed_prompts: bool = Fals
         raise DataError(f"{source}: " + " ".join(problems))
     if len(parts) == 1:
         return parts[0]
-    trials = [np.where(np.isnan(part.response), 0, 1) if part.n_trials is None else part.n_trials for part in parts]
-    unknown = [np.full(part.n_rows, np.nan) for part in parts]
-    nothing = pl.Series("name", [], dtype=pl.String)
-    seeds = [part.seeds or Labels(nothing, np.full(part.n_rows, -1, dtype=np.int64)) for part in parts]
-    costs = {
-        unit: np.concatenate([part.costs.get(unit, none) for part, none in zip(parts, unknown, strict=True)])
-        for unit in dict.fromkeys(unit for part in parts for unit in part.costs)
-    }
-    return ResponseRows(
-        source,
-        join_labels([part.models for part in parts]),
-        join_labels([part.items for part in parts]),
-        np.concatenate([part.response for part in parts]),
-        np.concatenate(trials) if any(part.n_trials is not None for part in parts) else None,
-        costs,
-        join_labels(seeds) if any(part.seeds is not None for part in parts) else None,
-        _join_lost(parts),
-        _one_policy(parts),
-        _first_known([part.model_table for part in parts], "model_id"),
-        item_table,
-        others=_join_others(parts),
-    )
-
-
-def _join_lost(parts: Sequence[ResponseRows]) -> LostAnswers | None:
-    """Put the lost attempts of all parts together, none for the rows of parts that tell of none."""
-    if all(part.lost is None for part in parts):
-        return None
-    none = [np.zeros(part.n_rows, dtype=np.int64) for part in parts]
-    n = [zero if part.lost is None else part.lost.n for part, zero in zip(parts, none, strict=True)]
-    kind = [zero if part.lost is None else part.lost.kind for part, zero in zip(parts, none, strict=True)]
-    return LostAnswers(np.concatenate(n), np.concatenate(kind))
+    frame = pl.concat([part.frame for part in parts], how="diagonal")
+    costs = [name for name in frame.columns if name not in ROW_COLUMNS]
+    absent: dict[str, Any] = {"n_errors": 0, "error": 0, **dict.fromkeys(costs, np.nan)}
+    if "n_trials" in frame.columns:
+        absent["n_trials"] = pl.col("response").is_not_nan().cast(pl.Int64)
+    frame = frame.with_columns(pl.col(name).fill_null(one) for name, one in absent.items() if name in frame.columns)
+    models = _first_known([part.models for part in parts], "model_id")
+    kinds = {key: kind for part in parts for key, kind in part.kinds.items() if kind is not None}
+    return ResponseRows(source, frame, models, items, kinds, _one_policy(parts), _join_others(parts))
 
 
 def _one_policy(parts: Sequence[ResponseRows]) -> Errors | None:
     """Return what the parts say lost answers count as; `DataError` if those that have some say different things."""
-    told = {part.errors or "missing": part.source for part in parts if part.lost is not None and part.lost.n.any()}
+    told = {
+        part.errors or "missing": part.source
+        for part in parts
+        if "n_errors" in part.frame and (part.frame["n_errors"] > 0).any()
+    }
     if len(told) > 1:
         where = " but ".join(f"{errors} in {quoted(source)}" for errors, source in told.items())
         ways = remedy("spec=ReadingSpec(errors='missing', 'wrong' or 'bounds')", "--errors missing, wrong or bounds")
@@ -199,18 +197,17 @@ def _join_others(parts: Sequence[ResponseRows]) -> OtherColumns | None:
     return OtherColumns(tuple(names), ours, load)
 
 
-def joined_source(names: Sequence[str]) -> str:
-    """Name several sources."""
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+def joined_source(names: Sequence[object]) -> str:
+    """Name several sources, by the first of them."""
+    return ", ".join(map(str, names[:3])) + (", ..." if len(names) > 3 else "")
 
 
 def _kind_problems(parts: Sequence[ResponseRows], column: str) -> list[str]:
     """Say when ids have one type in one source and another in the next."""
     sources: dict[str, list[str]] = {}
     for part in parts:
-        labels = part.models if column == "model_id" else part.items
-        if labels.kind is not None:
-            sources.setdefault(labels.kind, []).append(part.source)
+        if kind := part.kinds.get(column):
+            sources.setdefault(kind, []).append(part.source)
     if len(sources) < 2:
         return []
     where = " but ".join(f"{kind} in {shown(names, 3)}" for kind, names in sources.items())
@@ -219,19 +216,19 @@ def _kind_problems(parts: Sequence[ResponseRows], column: str) -> list[str]:
 
 def _with_prompts(parts: Sequence[ResponseRows], item_table: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Put how all parts asked an item into the table of items, and name the first part that asked otherwise."""
-    told = [part for part in parts if not set(PROMPTS).isdisjoint(part.item_table.columns)]
+    told = [part for part in parts if not set(PROMPTS).isdisjoint(part.items.columns)]
     if len(told) < 2:
         return item_table, []
-    item_table = with_prompts(item_table, [part.item_table for part in told])
+    item_table = with_prompts(item_table, [part.items for part in told])
     is_other = [item_table[name].str.contains(DIFFERS, literal=True).any() for name in PROMPTS if name in item_table]
     if not any(is_other):
         return item_table, []
-    known = told[0].item_table
+    known = told[0].items
     for number, part in enumerate(told[1:], start=1):
-        words = prompt_differences(part.item_table, known, whose=joined_source([one.source for one in told[:number]]))
+        words = prompt_differences(part.items, known, whose=joined_source([one.source for one in told[:number]]))
         if words:
             return item_table, [f"{words} ({part.source}). {how_to_mix()}"]
-        known = join_prompts([known, part.item_table])
+        known = join_prompts([known, part.items])
     return item_table, []
 
 
@@ -245,10 +242,9 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
         )
     first = unequal.row(0)
     if column == "metric":
-        one = remedy(f"metric={first[1][0]!r}", f"--metric {shlex.quote(first[1][0])}")
         return (
             f"an item must have one metric for all models, got more for {len(items)} items: {first[0]!r} has "
-            f"{shown(first[1])}. To take one where results have several, add: {one}"
+            f"{shown(first[1])}. To take one where results have several, add: {how(metric=first[1][0])}"
         )
     return (
         f"an item must belong to one {column}, got more for {len(items)} items: {shown(items)} "
@@ -258,127 +254,12 @@ def _disagreement(unequal: pl.DataFrame, column: str) -> str:
 
 def how_to_prefix() -> str:
     """Say how ids that start anew in each scenario become unique."""
-    option = remedy("prefix_scenario=True", "--prefix-scenario")
-    return f"If ids start anew in each, and it is to go before them, add: {option}"
+    return f"If ids start anew in each, and it is to go before them, add: {how(prefix_scenario=True)}"
 
 
 def _first_known(tables: Sequence[pl.DataFrame], key: str) -> pl.DataFrame:
     """One row an id, with the first known value of each column."""
-    tables = [table for table in tables if table.height]
-    if not tables:
-        return pl.DataFrame(schema={key: pl.String})
     if len(tables) == 1:
         return tables[0]
     together = pl.concat(tables, how="diagonal_relaxed")
     return together.group_by(key, maintain_order=True).agg(pl.all().drop_nulls().first())
-
-
-def row_problems(rows: ResponseRows, *, max_response: float = 1.0, has_marks: bool = False) -> list[str]:
-    """Say what is wrong with the numbers of these rows; with `has_marks` one may stand for a missing response."""
-    problems = []
-    with np.errstate(invalid="ignore"):
-        outside = np.flatnonzero((rows.response < 0.0) | (rows.response > 1.0))
-        unfit = {unit: np.flatnonzero((cost < 0.0) | np.isinf(cost)) for unit, cost in rows.costs.items()}
-    if outside.size:
-        n_models = np.unique(rows.models.index[outside]).size
-        divided = "" if max_response == 1.0 else f" after division by {max_response:g}"
-        given = rows.response[~np.isnan(rows.response)] * max_response
-        problems.append(
-            f"response must lie in [0, 1]{divided}, got {outside.size} values outside for {n_models} of "
-            f"{rows.models.n_names} models: {rows.describe(outside)}. {range_advice(given, has_marks=has_marks)}"
-        )
-    bad = np.flatnonzero(rows.n_trials < 0) if rows.n_trials is not None else np.zeros(0, dtype=np.int64)
-    if bad.size:
-        problems.append(f"n_trials must be a whole number of at least 1, got something else for {_pairs(rows, bad)}.")
-    problems += [
-        f"{unit} must be a finite number of at least 0, got {rows.costs[unit][bad[0]]:g} and the like for "
-        f"{_pairs(rows, bad)}."
-        for unit, bad in unfit.items()
-        if bad.size
-    ]
-    return problems
-
-
-NINES = {9.0: 5.0, 99.0: 10.0, 999.0: 100.0, 9999.0: 100.0}
-"""Numbers that often stand for a missing answer, each with the most that all others are then."""
-
-
-def range_advice(values: FloatArray, *, has_marks: bool) -> str:
-    """Say what responses, (n_values,), of which some lie outside [0, 1], may be.
-
-    With `has_marks` some of them may stand for a missing answer.
-    """
-    kinds = np.unique(np.round(values, 9))
-    if kinds.tolist() in ([-1.0, 1.0], [1.0, 2.0]):
-        wrong, right = (f"{one:g}" for one in kinds.tolist())
-        option = remedy(f"true_value={right!r}", f"--true-value {right}")
-        return f"If {right} is right and {wrong} is wrong, add: {option}"
-    marks = _marks(kinds) if has_marks else []
-    rest = kinds[~np.isin(kinds, marks)]
-    scale = _scale(rest)
-    if marks:
-        names = tuple(f"{one:g}" for one in marks)
-        python, words = [f"missing_values={names!r}"], [f"--missing {one}" for one in names]
-        if scale:
-            python, words = [*python, f"max_response={scale:g}"], [*words, f"--max-response {scale:g}"]
-        are = f"{names[0]} marks an answer that is" if len(names) == 1 else f"{shown(names)} mark answers that are"
-        ends = f" and the others end at {scale:g}" if scale else ""
-        return f"If {are} missing{ends}, add: {remedy(', '.join(python), ' '.join(words))}"
-    low, top = float(rest[0]), float(rest[-1])
-    if low < 0.0 or not np.isfinite(top):
-        return "Responses must run from 0, the worst, to 1, the best: rescale them in the file."
-    largest = f"The largest is {top:.9g}."
-    if not scale:
-        highest = remedy("max_response=...", "--max-response HIGHEST")
-        return f"{largest} To divide by the highest that a response can be, 100 for percentages, add: {highest}"
-    option = remedy(f"max_response={scale:g}", f"--max-response {scale:g}")
-    if scale == 100.0:
-        return f"{largest} If these are percentages, add: {option}"
-    lowest = f". The lowest mark, {low:g}, is then {low / scale:g} and not 0." if low > 0.0 else ""
-    return f"{largest} If marks end at {scale:g}, add: {option}{lowest}"
-
-
-def _marks(kinds: FloatArray) -> list[float]:
-    """Return the values of these, (n_kinds,) in order, that probably stand for a missing answer."""
-    negative, rest = kinds[kinds < 0.0], kinds[kinds >= 0.0]
-    if negative.size and rest.size:
-        are_few = negative.size == 1 or (negative.size <= 3 and rest[-1] <= 1.0)
-        are_codes = are_few and bool((negative == np.floor(negative)).all())
-        return [float(one) for one in negative] if are_codes else []
-    if negative.size or kinds.size == 1:
-        return []
-    top, others = float(kinds[-1]), kinds[:-1]
-    if others.tolist() == [0.0, 1.0] and top > 5.0 and top not in {10.0, 100.0}:
-        return [top]
-    if top not in NINES or others[-1] > NINES[top] or not _are_marks(others):
-        return []
-    has_gap = top > 10.0 or (others[0] == 0.0 and others[-1] <= 1.0)
-    is_whole = others.size > 1 and others.size == others[-1] - others[0] + 1.0  # 1 to 5: then 9 is none of ten
-    return [top] if has_gap or is_whole else []
-
-
-def _scale(kinds: FloatArray) -> float:
-    """Return what responses, (n_kinds,) in order, are to be divided by; 0 where they lie in [0, 1] or do not tell."""
-    low, top = float(kinds[0]), float(kinds[-1])
-    if low < 0.0 or top <= 1.0 or not np.isfinite(top):
-        return 0.0
-    are_marks = _are_marks(kinds)
-    # marks up to five end at the largest that was given, those above seven at ten; six and seven may be either
-    if are_marks and top <= 5.0:
-        return float(np.ceil(top))
-    if are_marks and 7.0 < top <= 10.0:
-        return 10.0
-    return 100.0 if 10.0 < top <= 100.0 and (top > 50.0 or not are_marks) else 0.0
-
-
-def _are_marks(kinds: FloatArray) -> bool:
-    """Whether these are whole or half numbers."""
-    return bool((2.0 * kinds == np.floor(2.0 * kinds)).all())
-
-
-def _pairs(rows: ResponseRows, which: IntArray) -> str:
-    """Count these rows and name the first few."""
-    first = which[:N_SHOWN]
-    names = zip(rows.models.at(first), rows.items.at(first), strict=True)
-    pairs = [f"{quoted(model)} item {quoted(item)}" for model, item in names]
-    return f"{which.size} rows: {first_few(pairs, which.size)}"

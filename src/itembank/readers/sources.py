@@ -1,36 +1,37 @@
 """The programs whose results are read, one line each: how their files are told, and what reads them.
 
-Functions are named by text ('module:function'), so that the table, and with it the help of commands, loads no reader.
+A module is imported when it is needed, so that the table, and with it the help of commands, loads no reader.
 """
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-_HERE = "itembank.readers."
 LOGGED = ("metric", "tasks", "exclude_tasks", "task_names", "ignore_content", "max_response", "errors")
 """Choices that logs of harnesses take which hold several metrics and tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One program whose results are read."""
+    """One program whose results are read, by a module X of this package.
+
+    ``is_X(record)`` says whether an object of a JSON file is one of its results. ``X_answers(file, spec)`` gives the
+    answers of one file as records of a long table (`rows_of_records`), or ``X_rows(paths, spec, *, progress)`` reads
+    files and, where `files` names some, folders, of which it takes whatever is its own.
+    """
 
     title: str  # What its results are called in messages
-    # Function that says whether an object of a JSON file is one of its results; empty where it writes no JSON.
-    is_record: str
-    # Function ``(paths, spec, *, progress) -> ResponseRows``. The paths are files; where `files` names some, they may
-    # be folders too, of which the function reads whatever is its own.
-    rows: str
     # Files below a folder that hold its results, told by the end of their path ('reviews/*/*.jsonl').
     files: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()  # Files that it writes beside these, which hold no results of their own
+    hint: str = ""  # Where these files are, or come from, for a folder without any
     # Fields of `ReadingSpec` beyond those of all results that have a say in how its results are read.
     takes: tuple[str, ...] = LOGGED
     is_told_by_name: bool = True  # Whether such a name below a folder is enough; else the content is looked at
-    # Whether its results name every item; else `rows` also takes `item_ids`, those of the caller's table of items.
+    module: str = ""  # X, where it is not the program's name
+    # Whether its results name every item; else ``X_rows`` also takes `item_ids`, those of the caller's table of items.
     lists_all_items: bool = True
 
     def holds(self, path: PurePath) -> bool:
@@ -39,43 +40,23 @@ class Source:
 
 
 SOURCES: Mapping[str, Source] = {
-    "py-irt": Source(
-        "py-irt's JSON Lines",
-        _HERE + "py_irt:is_py_irt",
-        _HERE + "py_irt:py_irt_rows",
-        takes=("max_response", "errors"),
-    ),
-    "promptfoo": Source(
-        "results of promptfoo",
-        _HERE + "promptfoo:is_promptfoo",
-        _HERE + "promptfoo:promptfoo_rows",
-        takes=("errors",),
-    ),
+    "py-irt": Source("py-irt's JSON Lines", takes=("max_response", "errors")),
+    "promptfoo": Source("results of promptfoo", takes=("errors",)),
     "verifiers": Source(
         "results of verifiers",
-        _HERE + "verifiers:is_verifiers",
-        _HERE + "verifiers:verifiers_rows",
         beside=("*--*/*/metadata.json",),
         takes=("max_response", "errors"),
     ),
     "lm-eval": Source(
         "logs of lm-evaluation-harness",
-        _HERE + "lm_eval:is_lm_eval",
-        _HERE + "lm_eval:lm_eval_rows",
         files=tuple(f"samples_*.{kind}{packed}" for kind in ("json", "jsonl") for packed in ("", ".gz", ".zst")),
         beside=("results_*.json",),
     ),
-    "inspect": Source(
-        "logs of Inspect",
-        _HERE + "inspect_runs:is_inspect_record",
-        _HERE + "inspect_logs:inspect_rows",
-        files=("*.eval",),
-    ),
+    "inspect": Source("logs of Inspect", files=("*.eval",)),
     "helm": Source(
         "run folders of HELM",
-        _HERE + "helm:is_helm",
-        _HERE + "helm:helm_rows",
         files=("per_instance_stats.json",),
+        hint="HELM writes them into benchmark_output/runs/<suite>/<run>/.",
         beside=(
             *("run_spec.json", "stats.json", "scenario.json", "scenario_state.json", "instances.json"),
             "display_*.json",
@@ -83,36 +64,32 @@ SOURCES: Mapping[str, Source] = {
     ),
     "eee": Source(
         "samples files of Every Eval Ever",
-        _HERE + "every_eval_ever:is_every_eval_ever",
-        _HERE + "every_eval_ever:every_eval_ever_rows",
+        module="every_eval_ever",
         files=("*_samples.jsonl",),
+        hint="Aggregates alone cannot be taken apart; the samples of every item are needed.",
         beside=("????????-????-????-????-????????????.json",),
     ),
     "evalscope": Source(
         "reviews of EvalScope",
-        _HERE + "evalscope:is_evalscope",
-        _HERE + "evalscope:evalscope_rows",
         files=("reviews/*/*.jsonl",),
+        hint="EvalScope writes them into outputs/<date>/reviews/.",
         beside=("predictions/*/*.jsonl", "reports/*/*.json", "reports/report.html", "configs/task_config*.yaml"),
     ),
     "lighteval": Source(
         "details of lighteval or of the Open LLM Leaderboard v1",
-        "",
-        _HERE + "lighteval:lighteval_rows",
         files=("details_*.parquet",),
+        hint="lighteval writes them with --save-details.",
     ),
     "opencompass": Source(
         "results of OpenCompass",
-        _HERE + "opencompass:is_opencompass",
-        _HERE + "opencompass:opencompass_rows",
         files=("results/*/*.json",),
+        hint="Predictions hold no scores: give the folder that holds results/ too, of an evaluation that wrote details "
+        "(--dump-eval-details).",
         beside=("predictions/*/*.json", "summary/*", "configs/*.py"),
         is_told_by_name=False,
     ),
     "swe-bench": Source(
         "reports of SWE-bench",
-        _HERE + "swe_bench:is_swe_bench",
-        _HERE + "swe_bench:swe_bench_rows",
         files=("results/results.json",),
         beside=("metadata.yaml",),
         takes=("errors",),
@@ -121,8 +98,6 @@ SOURCES: Mapping[str, Source] = {
     ),
     "alpaca-eval": Source(
         "annotations of AlpacaEval",
-        _HERE + "alpaca_eval:is_alpaca_eval",
-        _HERE + "alpaca_eval:alpaca_eval_rows",
         files=("annotations.json",),
         beside=("model_outputs.json", "*_leaderboard.csv"),
         takes=("metric",),
@@ -130,38 +105,31 @@ SOURCES: Mapping[str, Source] = {
     ),
     "bfcl": Source(
         "score files of BFCL",
-        _HERE + "bfcl:is_bfcl",
-        _HERE + "bfcl:bfcl_rows",
         files=("*_score.json",),
+        hint="They are in score/<model>/.",
         beside=("*_result.json",),
         takes=(),
     ),
     "evalplus": Source(
         "results of EvalPlus",
-        _HERE + "evalplus:is_evalplus",
-        _HERE + "evalplus:evalplus_rows",
         files=("*eval_results.json",),
         takes=("metric",),
     ),
     "livecodebench": Source(
         "results of LiveCodeBench",
-        _HERE + "live_code_bench:is_live_code_bench",
-        _HERE + "live_code_bench:live_code_bench_rows",
+        module="live_code_bench",
         files=("*_eval_all*.json",),
+        hint="LiveCodeBench writes them with --evaluate.",
         beside=("*_eval.json",),
         takes=(),
     ),
     "mmlu-pro": Source(
         "outputs of MMLU-Pro's models",
-        "",
-        _HERE + "mmlu_pro:mmlu_pro_rows",
         files=("model_outputs_*.zip",),
         takes=(),
     ),
     "open-eval": Source(
         "response tables of OpenEval",
-        "",
-        _HERE + "open_eval:open_eval_rows",
         files=("response/*.parquet",),
         takes=("metric",),
         is_told_by_name=False,
@@ -175,17 +143,16 @@ def matches(path: PurePath, patterns: Iterable[str]) -> bool:
     return any(path.match(pattern) for pattern in patterns)
 
 
-def function(name: str) -> Callable[..., Any]:
-    """Import a function that a source names."""
-    module, _, attribute = name.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), attribute)
-    return found
+def reader_function(name: str, form: str) -> Any:
+    """Return the function of a source's module that is called so ('is_{}'); None where it has none."""
+    module = SOURCES[name].module or name.replace("-", "_")
+    return getattr(importlib.import_module(f"itembank.readers.{module}"), form.format(module), None)
 
 
 def source_of_record(record: Mapping[str, Any]) -> str | None:
     """Return the name of the source that an object of a JSON file is a result of; None where there is none."""
-    named = ((name, source.is_record) for name, source in SOURCES.items() if source.is_record)
-    return next((name for name, test in named if function(test)(record)), None)
+    tests = ((name, reader_function(name, "is_{}")) for name in SOURCES)
+    return next((name for name, is_own in tests if is_own is not None and is_own(record)), None)
 
 
 def source_of_name(path: PurePath) -> str | None:

@@ -14,13 +14,13 @@ from typing import Any
 from itembank.errors import DataError, did_you_mean, remedy, shown
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import files_below, named, read_each
+from itembank.readers.collecting import collect, files_below, read_each
 from itembank.readers.indented import read_indented
 from itembank.readers.json_files import mapping
 from itembank.readers.long_table import rows_of_records
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.refusals import refuse_or_leave_out
-from itembank.readers.rows import ResponseRows
+from itembank.readers.rows import ResponseRows, joined_source
 from itembank.readers.sources import SOURCES
 from itembank.responses.opening import name_without_ending
 
@@ -109,7 +109,7 @@ def swe_bench_rows(
     An instance whose grading failed is a lost answer; `item_ids` are all instances of the data set.
     """
     files = [file for path in paths for file in find_swe_bench(path, spec)]
-    source = named(paths)
+    source = joined_source(paths)
     if not files:
         raise DataError(
             f"{source}: must hold reports of SWE-bench (<model>.<run_id>.json) or submissions "
@@ -117,14 +117,9 @@ def swe_bench_rows(
         )
     runs = read_each(files, _run, progress, spec)
     known = _all_instances(runs, item_ids)
-    outcomes, problems = {}, []
-    for run in runs:
-        try:
-            outcomes[run.path] = _outcomes(run, known)
-        except DataError as error:
-            problems.append(str(error))
-    refuse_or_leave_out(problems, spec, has_rest=bool(outcomes))
-    runs = [run for run in runs if run.path in outcomes]
+    found, problems = collect(runs, lambda run: (run, _outcomes(run, known)), silent, name=lambda run: run.model_id)
+    refuse_or_leave_out(problems, spec, has_rest=bool(found))
+    runs = [run for run, _ in found]
     repeated = len({run.model_id for run in runs}) < len(runs)
     rows = [
         {
@@ -136,8 +131,8 @@ def swe_bench_rows(
             "subscenario": INSTANCE.sub(r"\g<owner>/\g<name>", one) if INSTANCE.fullmatch(one) else None,
             **({"seed": run.run_id} if repeated else {}),
         }
-        for run in runs
-        for one, (value, error) in outcomes[run.path].items()
+        for run, outcomes in found
+        for one, (value, error) in outcomes.items()
     ]
     if not rows:
         raise DataError(f"{source}: must hold an instance that was graded, got none.")

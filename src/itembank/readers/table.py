@@ -1,7 +1,6 @@
 """Tables of results: long or wide, told from their columns."""
 
 import re
-import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -18,8 +17,8 @@ from itembank.readers.columns import (
     ResponseNumbers,
     as_text,
     examples,
-    id_labels,
-    optional_labels,
+    id_column,
+    optional_names,
     response_numbers,
     trimmed,
 )
@@ -34,13 +33,13 @@ from itembank.readers.long_table import (
     types_of_columns,
     wanted_columns,
 )
-from itembank.readers.reading_specs import Format, ReadingSpec
-from itembank.readers.rows import OtherColumns, ResponseRows, rename_model, row_problems
+from itembank.readers.reading_specs import Format, ReadingSpec, how
+from itembank.readers.rows import OtherColumns, ResponseRows, rename_model
+from itembank.readers.settling import row_problems
 from itembank.readers.table_files import Type, first_rows, probable_header, read_table_file
 from itembank.readers.telling_apart import kind_of
 from itembank.responses.error_kinds import ERROR_COLUMNS, NO_ANSWER, STATUS_COLUMNS, is_called, is_error_word, is_of_run
-from itembank.responses.labels import Labels
-from itembank.responses.lost_answers import LostAnswers
+from itembank.responses.labels import IdKind, names_of
 from itembank.responses.opening import Kind, Table, file_kind, name_without_ending, read_parquet_schema
 
 
@@ -52,53 +51,51 @@ def rows_of_wide(table: Table, spec: ReadingSpec) -> ResponseRows:
     is_of_models = layout_of(table.frame.columns, spec) == "wide-models"
     key, of_columns = ("model_id", "item_id") if is_of_models else ("item_id", "model_id")
     about = {} if is_of_models else {name: spec.column(name) for name in ("scenario", "subscenario")}
-    ids, names, found = _ids_and_values(table, spec, key, [*about.values()])
-    values, errors = found.values, found.errors
-    if not is_of_models and np.unique(ids.index).size < ids.index.size:
+    ids, kind, names, found = _ids_and_values(table, spec, key, [*about.values()])
+    if not is_of_models and ids.n_unique() < ids.len():
         repeated = table.frame[spec.column("item_id")]
         again = repeated.filter(repeated.is_duplicated()).unique(maintain_order=True).to_list()
         raise DataError(
             f"{table.source}: item_id must be unique in a table of one row an item, got {len(again)} ids more than "
             f"once: {shown(again)}."
         )
-    column_names = pl.Series("name", names, dtype=pl.String)  # a table's are unique
-    columns = trimmed(table.source, Labels(column_names, np.arange(len(names), dtype=np.int64)), of_columns)
-    if is_of_models:
-        model, item = np.repeat(ids.index, len(names)), np.tile(columns.index, ids.index.size)
-        models, items = Labels(ids.names, model, ids.kind), Labels(columns.names, item)
-    else:
-        model, item = np.repeat(columns.index, ids.index.size), np.tile(ids.index, len(names))
-        models, items, values = Labels(columns.names, model), Labels(ids.names, item, ids.kind), values.T
-    told = {"item_id": items.names}
-    for name, column in about.items():
-        labels = optional_labels(table, column)
-        if labels is not None:
-            of_item = np.full(items.n_names, labels.n_names)
-            of_item[ids.index] = np.where(labels.index < 0, labels.n_names, labels.index)
-            told[name] = pl.concat([labels.names, pl.Series("name", [None], dtype=pl.String)]).gather(of_item)
+    columns = trimmed(table.source, pl.Series(names, dtype=pl.Categorical), of_columns)  # a table's are unique
+    values, errors, rows, across = found.values, found.errors, ids, columns
+    if not is_of_models:
+        values, errors, rows, across = values.T, None if errors is None else errors.T, columns, ids
     response = np.ascontiguousarray(values).ravel() / spec.max_response
-    errors = errors if errors is None or is_of_models else errors.T
-    lost = _lost_in_wide(table, response, errors, is_of_one=models.n_names == 1, spec=spec)
-    rows = ResponseRows(table.source, models, items, response, lost=lost, item_table=pl.DataFrame(told))
-    problems = row_problems(rows, max_response=spec.max_response, has_marks=True)
+    frame = pl.DataFrame(
+        {
+            "model_id": rows.gather(np.repeat(np.arange(rows.len()), across.len())),
+            "item_id": across.gather(np.tile(np.arange(across.len()), rows.len())),
+            "response": response,
+        }
+    )
+    items = names_of(across).to_frame("item_id")
+    told = [(name, optional_names(table, column)) for name, column in about.items()]
+    items = items.with_columns(one.cast(pl.String).alias(name) for name, one in told if one is not None)
+    lost = _lost_in_wide(table, response, errors, is_of_one=rows.n_unique() == 1, spec=spec)
+    if lost is not None:
+        frame = frame.with_columns(n_errors=pl.Series(lost > 0).cast(pl.Int64), error=pl.Series(lost))
+    found_rows = ResponseRows(table.source, frame, names_of(rows).to_frame("model_id"), items, {key: kind})
+    problems = row_problems(found_rows, max_response=spec.max_response, has_marks=True)
     if problems:
-        raise DataError(f"{rows.source}: " + " ".join(problems))
-    return rows
+        raise DataError(f"{table.source}: " + " ".join(problems))
+    return found_rows
 
 
 def _ids_and_values(
     table: Table, spec: ReadingSpec, key: str, about: Sequence[str]
-) -> tuple[Labels, list[str], ResponseNumbers]:
-    """Ids of the rows, names of the response columns, and the responses."""
+) -> tuple[pl.Series, IdKind | None, list[str], ResponseNumbers]:
+    """Ids of the rows and their kind, names of the response columns, and the responses."""
     column = spec.column(key)
     if column not in table.frame.columns:
-        python = f"columns={{'{key}': '...'}}"
         raise DataError(
             f"{table.source}: there must be a column {column!r}; there are {shown(table.frame.columns, 12)}. "
-            f"If the file calls it something else, add: {remedy(python, f'--column {key}=...')}"
+            f"If the file calls it something else, add: {how(columns={key: '...'})}"
         )
     problems: list[str] = []
-    ids = id_labels(table, column, problems, name=key)
+    found_ids = id_column(table, column, problems, name=key)
     others = [name for name in table.frame.columns if name not in {column, *about}]
     if not others:
         problems.append(f"there must be one column of responses at least, got only {shown(table.frame.columns)}.")
@@ -113,7 +110,8 @@ def _ids_and_values(
         signs = " Percent signs are read where all responses have one." if any("%" in text for text in found) else ""
         told = [name for name, mask in responses.bad.items() if (mask | table.frame[name].is_null()).all()]
         advice = _how_to_leave_out(told) if 0 < len(told) < len(others) else responses.advice
-        advice = _if_long(table, key, ids, told, others) or advice
+        if key == "model_id" and found_ids is not None and 2 * found_ids[0].n_unique() <= table.frame.height:
+            advice = _if_long(told, others)
         kept = ", ".join(name for name in (column, *about) if name)
         problems.append(
             f"every column{f' but {kept}' * bool(kept)} must hold the responses of {word}, got {len(found)} that "
@@ -130,15 +128,15 @@ def _ids_and_values(
                 f"responses must lie in [0, 1], and do not in {len(far)} of {len(others)} columns: {shown(far)}."
                 f"{_how_to_leave_out(far)}"
             )
-    if problems or ids is None:
+    if problems or found_ids is None:
         raise DataError(f"{table.source}: " + " ".join(problems))
-    return ids, others, responses
+    return *found_ids, others, responses
 
 
 def _lost_in_wide(
     table: Table, response: FloatArray, errors: IntArray | None, *, is_of_one: bool, spec: ReadingSpec
-) -> LostAnswers | None:
-    """Tell the lost attempts of each cell, None where none was lost.
+) -> IntArray | None:
+    """Kind of the error of each cell whose attempt was lost, (n_cells,), 0 for others; None where none was lost.
 
     A cell tells them by a word of an error. An empty cell was not asked, but in a table of one model, whose items were
     all asked; where lost answers are to count, the two must not be confused.
@@ -153,26 +151,22 @@ def _lost_in_wide(
             f"{int(is_empty.sum())} empty cells. Write 'error' or 'timeout' into the cells whose answer was lost, give "
             f"a long table, or leave {remedy('errors', '--errors')} out."
         )
-    return LostAnswers((kind > 0).astype(np.int64), kind) if kind.any() else None
+    return kind if kind.any() else None
 
 
-def _if_long(table: Table, key: str, ids: Labels | None, told: Sequence[str], others: Sequence[str]) -> str:
-    """Say how the table is read as a long one, where models come again and again; empty where they do not."""
-    if key != "model_id" or ids is None or 2 * ids.n_names > table.frame.height:
-        return ""
+def _if_long(told: Sequence[str], others: Sequence[str]) -> str:
+    """Say how a table in which models come again and again is read as a long one."""
     rest = [name for name in others if name not in told]
     item, response = (some[0] if len(some) == 1 else "..." for some in (told, rest))
-    python = f"columns={{'item_id': {item!r}, 'response': {response!r}}}"
-    words = f"--column {shlex.quote(f'item_id={item}')} --column {shlex.quote(f'response={response}')}"
-    return f" Models have several rows. If a row is one response, add: {remedy(python, words)}"
+    named = how(columns={"item_id": item, "response": response})
+    return f" Models have several rows. If a row is one response, add: {named}"
 
 
 def _how_to_leave_out(columns: Sequence[str]) -> str:
     """Say how columns that hold no responses are left out of a wide table."""
     tables = remedy("models=..., items=...", "--models, --items")
-    option = " ".join(f"--drop-column {shlex.quote(name)}" for name in columns)
     return (
-        f" To leave these out, add: {remedy(f'drop_columns={tuple(columns)!r}', option)}\nWhat is known of "
+        f" To leave these out, add: {how(drop_columns=tuple(columns))}\nWhat is known of "
         f"models and items belongs into tables of their own ({tables})."
     )
 
@@ -185,8 +179,7 @@ def _scenario_advice(table: Table, responses: ResponseNumbers, about: Sequence[s
     alike = [name for name in responses.bad if 2 * table.frame[name].n_unique() <= n_rows]
     if not alike:
         return ""
-    how = remedy(f"columns={{'scenario': {alike[0]!r}}}", f"--column scenario={shlex.quote(alike[0])}")
-    return f" If {alike[0]!r} is the scenario of an item, add: {how}\n"
+    return f" If {alike[0]!r} is the scenario of an item, add: {how(columns={'scenario': alike[0]})}\n"
 
 
 LAYOUTS: tuple[Format, ...] = ("long", "wide-models", "wide-items")
@@ -276,10 +269,9 @@ def _with_others(rows: ResponseRows, path: Path, table: Table, spec: ReadingSpec
             words = [word for word in column.unique(maintain_order=True).drop_nulls().to_list() if is_error(word)]
             n_rows = int(column.is_in(words).sum())
             if n_rows:
-                how = remedy(f"columns={{'error': {column.name!r}}}", f"--column {shlex.quote(f'error={column.name}')}")
                 warn(
                     f"{table.source}: {n_rows} rows have {shown(words)} as {column.name!r}, and their responses "
-                    f"count all the same. If their answers were lost, add: {how}",
+                    f"count all the same. If their answers were lost, add: {how(columns={'error': column.name})}",
                     DataWarning,
                 )
     return replace(rows, others=OtherColumns(tuple(names), our_names(read, usual), load))
@@ -345,9 +337,7 @@ def rows_of_table(table: Table, spec: ReadingSpec) -> ResponseRows:
     spec = _with_row_names(table, usual)
     layout = layout_of(table.frame.columns, spec)
     if layout is None:
-        by_model, by_item = (
-            remedy(f"columns={{'{name}': '...'}}", f"--column {name}=...") for name in ("model_id", "item_id")
-        )
+        by_model, by_item = (how(columns={name: "..."}) for name in ("model_id", "item_id"))
         program = remedy("ReadingSpec(jq='...')", "--jq PROGRAM")
         nested = f" Nested JSON is read by a program of jq: {program}." if ".json" in table.source else ""
         almost = _almost_long(table.frame.columns, spec)
@@ -376,8 +366,8 @@ def _almost_long(columns: Sequence[str], spec: ReadingSpec) -> str:
     ids = [name for name in rest if is_called(name, ("id",))] if lacking == ["item_id"] else []
     theirs = (ids or rest)[0] if len(ids) == 1 or len(rest) == 1 else "..."
     is_told = " and ".join(f"{name!r} is {ours}" for ours, name in known.items())
-    how = remedy(f"columns={{'{lacking[0]}': {theirs!r}}}", f"--column {shlex.quote(f'{lacking[0]}={theirs}')}")
-    return f" If a row is one response, {is_told}, and another column {lacking[0]}, add: {how}\n"
+    named = how(columns={lacking[0]: theirs})
+    return f" If a row is one response, {is_told}, and another column {lacking[0]}, add: {named}\n"
 
 
 def _with_row_names(table: Table, spec: ReadingSpec) -> ReadingSpec:

@@ -4,7 +4,6 @@ Numbers of several tasks or judges are never counted or averaged as if they were
 name of the column and what to write.
 """
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,12 +13,12 @@ from typing import Any, Final, Literal
 import numpy as np
 import polars as pl
 
-from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
-from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
-from itembank.readers.reading_specs import ReadingSpec, Repeats
-from itembank.readers.refusals import in_words
-from itembank.readers.rows import OtherColumns, ResponseRows, can_be_counted
-from itembank.responses.labels import Labels, come_again, first_in_group, named_pairs
+from itembank.errors import DataError, DataWarning, first_few, shown, warn
+from itembank.numerics.arrays import BoolArray, IntArray
+from itembank.readers.reading_specs import ReadingSpec, Repeats, how, how_to_add
+from itembank.readers.rows import OtherColumns, ResponseRows
+from itembank.readers.settling import can_be_counted
+from itembank.responses.labels import come_again, first_in_group, named, names_of, numbered
 
 Kind = Literal["attempt", "task", "metric", "judge", "agent", "version", "prompt", "unknown"]
 _STEMS: Final[Mapping[Kind, str]] = {
@@ -73,40 +72,43 @@ def _plain(name: str) -> str:
 class _Repeated:
     """Rows with a response whose model and item have several."""
 
-    group: IntArray  # (n_rows,): pair of model and item, from 0
-    response: FloatArray  # (n_rows,)
-    columns: Mapping[str, Labels]  # What the source tells beside; names by column
+    rows: pl.DataFrame  # `group` (pair of model and item, from 0), `response`, `attempt`
+    columns: Mapping[str, pl.Series]  # What the source tells beside, each (n_rows,)
 
     @property
     def n_groups(self) -> int:
         """Number of pairs."""
-        return int(self.group.max()) + 1
+        return self.rows["group"].n_unique()
+
+    def distinct(self, *columns: pl.Series) -> pl.DataFrame:
+        """Return the different rows of some columns, of whatever names: `0`, `1`, ..."""
+        return pl.DataFrame([column.alias(str(place)) for place, column in enumerate(columns)]).unique()
 
     def share(self, name: str) -> float:
         """Share of the pairs whose rows have several values in a column."""
-        labels = self.columns[name]
-        _, differing = first_in_group(self.group, self.n_groups, labels.index)
-        return np.unique(self.group[differing]).size / self.n_groups
+        values = self.distinct(self.rows["group"], self.columns[name]).drop_nulls()
+        return values["0"].filter(values["0"].is_duplicated()).n_unique() / self.n_groups
 
-    def are_unique(self, names: Sequence[str], seeds: IntArray) -> bool:
-        """Whether no two rows of a pair have the same seed and the same values in these columns."""
-        key = self.group
-        for index in (seeds, *(self.columns[name].index for name in names)):
-            key = np.unique(key * (int(index.max(initial=0)) + 2) + index + 1, return_inverse=True)[1]
-        return np.unique(key).size == key.size
+    def are_unique(self, names: Sequence[str], *, by_attempt: bool = True) -> bool:
+        """Whether no two rows of a pair have the same values in these columns (and the same attempt)."""
+        key = [
+            self.rows["group"],
+            *([self.rows["attempt"]] if by_attempt else []),
+            *(self.columns[one] for one in names),
+        ]
+        return self.distinct(*key).height == self.rows.height
 
     def is_designed(self, name: str) -> bool:
         """Whether a column looks like a part of a design: few values, each in half of the pairs at least."""
-        labels = self.columns[name]
-        if self.n_groups < 3 or not 2 <= labels.n_names <= FEW_VALUES or (labels.index < 0).any():
+        column, response = self.columns[name], self.rows["response"]
+        if self.n_groups < 3 or column.null_count() or not 2 <= column.n_unique() <= FEW_VALUES:
             return False
-        if labels.names.str.contains(r"^-?\d*\.\d+$").any():  # a measurement
+        if column.str.contains(r"^-?\d*\.\d+$").any():  # a measurement
             return False
-        code = np.unique(self.response, return_inverse=True)[1]
-        if np.unique(code * labels.n_names + labels.index).size == np.unique(code).size:  # the response once more
+        if self.distinct(response, column).height == response.n_unique():  # the response once more
             return False
-        pairs = np.unique(self.group * labels.n_names + labels.index) % labels.n_names
-        return bool((np.bincount(pairs) >= OFTEN * self.n_groups).all())
+        n_pairs = self.distinct(self.rows["group"], column)["1"].value_counts()["count"]
+        return bool((n_pairs >= OFTEN * self.n_groups).all())
 
 
 def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> ResponseRows:
@@ -118,39 +120,36 @@ def told_apart(rows: ResponseRows, cell: IntArray, spec: ReadingSpec) -> Respons
     if rows.others is None:
         return rows
     is_answered = ~np.isnan(rows.response)
-    is_repeated = come_again(cell, rows.models.n_names * rows.items.n_names, is_answered)
+    is_repeated = come_again(cell, rows.models.height * rows.items.height, is_answered)
     if not is_repeated.any():
         _tell_of_several(rows, is_answered, rows.others, spec)
         return rows
     repeated = np.flatnonzero(is_repeated)
     table = rows.others.load(rows.others.names)
+    nothing = pl.Series([None] * rows.n_rows, dtype=pl.String)
+    attempts = rows.frame["attempt"].cast(pl.String) if "attempt" in rows.frame.columns else nothing
     group = np.unique(cell[repeated], return_inverse=True)[1]
-    columns = {name: Labels.of(table[name].gather(repeated)) for name in table.columns}
-    found = _Repeated(group, rows.response[repeated], columns)
-    nothing = np.full(repeated.size, -1, dtype=np.int64)
-    seeds = nothing if rows.seeds is None else rows.seeds.index[repeated]
-    parts, attempts = _parts_and_attempts(found, seeds)
+    told = pl.DataFrame({"group": group, "response": rows.response[repeated], "attempt": attempts.gather(repeated)})
+    found = _Repeated(told, {column.name: column.gather(repeated) for column in table})
+    parts, numbering = _parts_and_attempts(found)
     if parts:
         first = repeated[np.unique(group, return_index=True)[1]]
-        where = first_few(named_pairs(rows.models, rows.items, first), found.n_groups)
-        values = {name: columns[name].names.to_list() for name in parts}
-        advice = _advice(values, rows.others, spec, found, is_settled=found.are_unique(parts, nothing))
+        where = first_few(named(rows.frame, first), found.n_groups)
+        values = {name: names_of(found.columns[name]).to_list() for name in parts}
+        advice = _advice(values, rows.others, spec, found)
         raise DataError(
             f"{rows.source}: one model must have one response to an item, got several for {found.n_groups} pairs: "
             f"{where}. {advice}"
         )
-    if not attempts:
+    if not numbering:
         return rows
-    warn(f"{rows.source}: {shown(attempts)} numbers repeated attempts: read it as epoch.", DataWarning)
-    known = [table[name] for name in attempts]
-    if rows.seeds is not None:
-        names = pl.concat([rows.seeds.names, pl.Series("name", [None], dtype=pl.String)])
-        known.append(names.gather(np.where(rows.seeds.index < 0, rows.seeds.n_names, rows.seeds.index)))
+    warn(f"{rows.source}: {shown(numbering)} numbers repeated attempts: read it as epoch.", DataWarning)
+    known = [*(table[name] for name in numbering), attempts]
     joined = pl.select(pl.concat_str(known, separator="/", ignore_nulls=True)).to_series()
-    return replace(rows, seeds=Labels.of(joined.replace("", None)))
+    return replace(rows, frame=rows.frame.with_columns(attempt=joined.replace("", None).cast(pl.Categorical)))
 
 
-def _parts_and_attempts(found: _Repeated, seeds: IntArray) -> tuple[list[str], Sequence[str]]:
+def _parts_and_attempts(found: _Repeated) -> tuple[list[str], Sequence[str]]:
     """Columns that tell rows of a pair apart and are none of attempts; else those that number its attempts."""
     shares = {name: share for name in found.columns if (share := found.share(name)) > 0.0}
     kinds = {name: kind_of(name) for name in shares}
@@ -162,10 +161,10 @@ def _parts_and_attempts(found: _Repeated, seeds: IntArray) -> tuple[list[str], S
         or (kind not in {"attempt", "unknown"} and shares[name] >= OFTEN)
     ]
     attempts = [name for name, kind in kinds.items() if kind == "attempt"]
-    if not found.are_unique([*parts, *attempts], seeds):
+    if not found.are_unique([*parts, *attempts]):
         others = [name for name, kind in kinds.items() if kind == "unknown" and found.is_designed(name)][:FEW_VALUES]
-        parts += next((one for one in _some(others) if found.are_unique([*parts, *attempts, *one], seeds)), ())
-    return parts, next((one for one in _some(attempts) if found.are_unique(one, seeds)), ())
+        parts += next((one for one in _some(others) if found.are_unique([*parts, *attempts, *one])), ())
+    return parts, next((one for one in _some(attempts) if found.are_unique(one)), ())
 
 
 def _some(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -173,39 +172,32 @@ def _some(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return (one for size in (1, 2) for one in combinations(names, size))
 
 
-def _advice(
-    values: Mapping[str, list[str]], others: OtherColumns, spec: ReadingSpec, found: _Repeated, *, is_settled: bool
-) -> str:
+def _advice(values: Mapping[str, list[str]], others: OtherColumns, spec: ReadingSpec, found: _Repeated) -> str:
     """Say which columns tell rows apart, by their values, and what is to be written."""
     kinds = {name: kind_of(name) for name in values}
-    repeats: Repeats = "count" if can_be_counted(found.response) else "mean"
+    repeats: Repeats = "count" if can_be_counted(found.rows["response"].to_numpy()) else "mean"
     lines = []
     for name, kind in kinds.items():
         text = f"{name!r} ({shown(values[name], 3)}) tells them apart"
         if kind in WHAT_TO_DO:
             lines.append(f"{text}: {WHAT_TO_DO[kind]}.")
             continue
-        as_epochs = replace(spec, columns={**spec.columns, "epoch": name}, repeats=repeats)
-        attempts = in_words(as_epochs, f"--column {shlex.quote(f'epoch={name}')} --repeats {repeats}")
-        only = f"{name}={values[name][0]}"
-        one = remedy(f"where={{{name!r}: {values[name][0]!r}}}", f"--where {shlex.quote(only)}")
+        attempts = how_to_add(spec, columns={"epoch": name}, repeats=repeats)
+        one = how(where={name: values[name][0]})
         lines.append(f"{text}. If it numbers attempts, add: {attempts}; if not, take one of its values: {one}.")
-    options, changed = _options({name: (kind, values[name]) for name, kind in kinds.items()}, others, spec)
-    if options:
-        if not is_settled and spec.repeats == "error":
-            options, changed = f"{options} --repeats {repeats}", replace(changed, repeats=repeats)
-        lines.append(f"\nTo read them, add: {in_words(changed, options)}")
+    choices = _choices({name: (kind, values[name]) for name, kind in kinds.items()}, others)
+    if choices:
+        is_settled = found.are_unique([*values], by_attempt=False)
+        choices |= {"repeats": repeats} if not is_settled and spec.repeats == "error" else {}
+        lines.append(f"\nTo read them, add: {how_to_add(spec, **choices)}")
     name = next(iter(values))
-    drop = remedy(f"drop_columns=({name!r},)", f"--drop-column {shlex.quote(name)}")
-    epoch = remedy(f"columns={{'epoch': {name!r}}}", f"--column {shlex.quote(f'epoch={name}')}")
+    drop, epoch = how(drop_columns=(name,)), how(columns={"epoch": name})
     lines.append(f"\nA column that says nothing of this is left out by {drop}; one of attempts is told by {epoch}.")
     return " ".join(lines).replace(" \n", "\n")
 
 
-def _options(
-    parts: Mapping[str, tuple[Kind, list[str]]], others: OtherColumns, spec: ReadingSpec
-) -> tuple[str, ReadingSpec]:
-    """Return the options, and the spec, that take each column for what its name says it is."""
+def _choices(parts: Mapping[str, tuple[Kind, list[str]]], others: OtherColumns) -> dict[str, Any]:
+    """Return the choices of a `ReadingSpec` that take each column for what its name says it is."""
     ours = others.ours
     of: dict[Kind, list[str]] = {}
     for name, (kind, _) in parts.items():
@@ -225,28 +217,24 @@ def _options(
     if metrics:
         more["metric"] = (parts[metrics[0]][1][0],)
     where = {name: parts[name][1][0] for name in (*metrics[1:], *of.get("judge", []), *of.get("prompt", []))}
-    words = [f"--column {shlex.quote(f'{name}={theirs}')}" for name, theirs in columns.items()]
-    words += ["--prefix-scenario"] * ("prefix_scenario" in more)
-    words += [f"--metric {shlex.quote(name)}" for name in more.get("metric", ())]
-    words += [f"--where {shlex.quote(f'{name}={value}')}" for name, value in where.items()]
-    changed = replace(spec, columns={**spec.columns, **columns}, where={**spec.where, **where}, **more)
-    return " ".join(words), changed
+    choices = {"columns": columns, **more, "where": where}
+    return {name: value for name, value in choices.items() if value}
 
 
 def _tell_of_several(rows: ResponseRows, is_answered: BoolArray, others: OtherColumns, spec: ReadingSpec) -> None:
     """Warn of items in several tasks, and of models of several agents."""
     for name in filter(is_plain, others.names):
         kind, answered = kind_of(name), np.flatnonzero(is_answered)
-        labels = Labels.of(others.load([name])[name].gather(answered))
+        column = others.load([name])[name].gather(answered)
         owners, what = (rows.items, "item_id") if kind == "task" else (rows.models, "model_id")
-        index = owners.index[answered]
-        differing = np.unique(index[first_in_group(index, owners.n_names, labels.index)[1]])
+        index = numbered(rows.frame[what].gather(answered), owners[what])
+        differing = np.unique(index[first_in_group(index, owners.height, numbered(column))[1]])
         if differing.size:
-            names = shown(owners.names.gather(differing).to_list())
-            values = labels.names.to_list()
-            options, changed = _options({name: (kind, values)}, others, spec)
+            names = shown(owners[what].gather(differing).to_list())
+            values = names_of(column).to_list()
+            how_to = how_to_add(spec, **_choices({name: (kind, values)}, others))
             warn(
                 f"{rows.source}: {differing.size} {what}s have several values of {name!r} ({shown(values, 3)}), and "
-                f"count as one each: {names}. To tell them apart, add: {in_words(changed, options)}",
+                f"count as one each: {names}. To tell them apart, add: {how_to}",
                 DataWarning,
             )

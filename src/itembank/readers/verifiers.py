@@ -4,14 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from itembank.errors import DataError, remedy
+from itembank.errors import DataError
 from itembank.files.documents import read_json
-from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, rows_of_files
-from itembank.readers.json_files import Record, mapping, read_records
+from itembank.readers.collecting import laid_out
+from itembank.readers.json_files import Record, each_record, mapping
 from itembank.readers.logged import content_digest
-from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows
+from itembank.readers.reading_specs import ReadingSpec, how_to_name_model
 from itembank.responses.error_kinds import error_kind
 
 
@@ -20,16 +18,11 @@ def is_verifiers(record: Record) -> bool:
     return record.keys() >= {"example_id", "reward", "completion"}
 
 
-def verifiers_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
-    """Read results: a model's rollouts of an example are its trials where every reward is 0 or 1."""
-    about = ("content_hash",)
-    return rows_of_files("verifiers", paths, spec, lambda file: _rows(file, spec), progress=progress, about_items=about)
-
-
-def _rows(file: Path, spec: ReadingSpec) -> Iterator[dict[str, Any]]:
+def verifiers_answers(file: Path, spec: ReadingSpec) -> Iterator[Record]:
+    """Give the results of a file: rollouts of an example are its trials where every reward is 0 or 1."""
     model, environment = _about(file, spec)
     examples: dict[str, list[Record]] = {}
-    for record in (record for block in read_records(file) for record in block):
+    for record in each_record(file):
         if not is_verifiers(record):
             raise DataError(f"{file}: every line must have example_id, reward and completion, got one without.")
         examples.setdefault(str(record["example_id"]), []).append(record)
@@ -68,6 +61,7 @@ def _about(file: Path, spec: ReadingSpec) -> tuple[str, str]:
     environment, _, model = file.absolute().parent.parent.name.partition("--")
     name = spec.model_id or told.get("model") or model.replace("--", "/", 1)
     if not name:
-        by_name = remedy("model_id='...'", "--model-id NAME")
-        raise DataError(f"{file}: the model is unknown: there is no metadata.json beside it. Name it: {by_name}.")
+        raise DataError(
+            f"{file}: the model is unknown: there is no metadata.json beside it. Name it: {how_to_name_model()}."
+        )
     return str(name), str(told.get("env_id") or (environment if model else ""))

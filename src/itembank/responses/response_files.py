@@ -31,7 +31,6 @@ MODELS_KEY = "itembank.models"
 ITEMS_KEY = "itembank.items"
 ERRORS_KEY = "itembank.errors"
 """What lost answers count as in the column `response`."""
-OWN_COLUMNS = ("model_id", "item_id", "scenario", "subscenario", "response", "n_trials", "n_errors", "error")
 
 
 def write_responses(responses: ResponseMatrix, path: str | Path) -> None:

@@ -175,25 +175,21 @@ class ResponseMatrix(Compact):
         """Return the rows and columns at these indices, in that order."""
         rows = np.arange(self.n_models) if models is None else np.asarray(models)
         columns = np.arange(self.n_items) if items is None else np.asarray(items)
-        cut = np.ix_(rows, columns)
-        return ResponseMatrix(
-            self.responses[cut],
-            self.models[rows],
-            self.items[columns],
-            None if self.n_trials is None else self.n_trials[cut],
-            {name: cost[cut] for name, cost in self.costs.items()},
-            None if self.lost is None else self.lost[cut],
-        )
+        return self._cut(np.ix_(rows, columns), self.models[rows], self.items[columns])
 
     def block(self, first: int, last: int) -> "ResponseMatrix":
         """Return models `first` to `last` (not included); nothing is copied."""
+        return self._cut(slice(first, last), self.models[first:last], self.items)
+
+    def _cut(self, cut: Any, models: pl.DataFrame, items: pl.DataFrame) -> "ResponseMatrix":
+        """Return some cells, which have these models and items."""
         return ResponseMatrix(
-            self.responses[first:last],
-            self.models[first:last],
-            self.items,
-            None if self.n_trials is None else self.n_trials[first:last],
-            {name: cost[first:last] for name, cost in self.costs.items()},
-            None if self.lost is None else self.lost[first:last],
+            self.responses[cut],
+            models,
+            items,
+            None if self.n_trials is None else self.n_trials[cut],
+            {name: cost[cut] for name, cost in self.costs.items()},
+            None if self.lost is None else self.lost[cut],
         )
 
     def of_items(self, items: IntArray, *, models: IntArray | None = None) -> FloatArray:
@@ -203,7 +199,7 @@ class ResponseMatrix(Compact):
     def with_tables(self, *, models: pl.DataFrame | None = None, items: pl.DataFrame | None = None) -> "ResponseMatrix":
         """Return the same responses with other tables of models or items, in the same order."""
         models, items = self.models if models is None else models, self.items if items is None else items
-        return ResponseMatrix(self.responses, models, items, self.n_trials, self.costs, self.lost)
+        return replace(self, models=models, items=items)
 
     def with_errors(self, errors: Errors | None) -> "ResponseMatrix":
         """Return the responses with lost answers counted by another policy; None leaves them as they are."""

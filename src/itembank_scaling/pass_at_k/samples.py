@@ -55,13 +55,6 @@ def sample_counts(responses: ResponseMatrix) -> SampleCounts:
         )
     is_present = responses.observed
     n_trials = np.where(is_present, responses.n_trials, 0).astype(np.int64)
-    is_empty = is_present & (n_trials < 1)
-    if is_empty.any():
-        where = describe_cells(is_empty, n_trials.astype(np.float64), responses.model_ids, responses.item_ids)
-        raise DataError(
-            f"n_trials must be at least 1 where there is a response, got {int(is_empty.sum())} cells without: "
-            f"{where}. Leave these rows out, or give their counts."
-        )
     if n_trials.max() < 2:
         raise DataError(
             "pass@k needs repeated samples of some items, got one sample of each: how much pass rates differ beyond "

@@ -7,10 +7,10 @@ import numpy as np
 
 from itembank.bank.banks import Bank
 from itembank.errors import DataError, ParameterError, remedy, shown
+from itembank.irt.beta import clip_probabilities
 from itembank.numerics.arrays import BoolArray, FloatArray, IntArray
 from itembank.numerics.splits import places_within
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.probabilities import clip_probabilities
 from itembank.responses.responses import ResponseMatrix
 from itembank_scaling.compute import TrainingCompute
 from itembank_scaling.pretraining.law_specs import TWO_STEP, ItemResponseLaw, PretrainingSettings

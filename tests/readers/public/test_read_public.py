@@ -3,7 +3,6 @@
 import json
 import zipfile
 from dataclasses import fields
-from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -14,6 +13,8 @@ from itembank.readers.public.fetch import check_address
 from itembank.readers.public.read_public import check_published, read_public
 from itembank.readers.public.sources import SOURCES, Archive, public_source
 from itembank.readers.reading_specs import ReadingSpec
+from itembank.readers.sources import SOURCES as READERS
+from itembank.readers.sources import reader_function
 from itembank.responses.responses import ResponseMatrix
 from tests.readers.logs import sample, write_run
 from tests.readers.public.stores import write, write_alpaca_eval, write_bfcl, write_live_code_bench
@@ -210,12 +211,9 @@ def test_the_sources_that_must_be_there_are():
 
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_what_an_entry_names_exists(source):
-    for name in filter(None, (source.reader, source.published)):
-        if ":" in name:
-            module, _, function = name.partition(":")
-            assert callable(getattr(import_module(module), function))
+    published = reader_function(source.reader, "{}_published") if source.reader in READERS else None
     assert set(source.choices) <= {one.name for one in fields(ReadingSpec)}
-    assert (source.checked == "-") == (not source.published)
+    assert source.checked == "-" or callable(published)
     check_address(source.address.partition(" ")[0])
     if isinstance(source.download, Archive):
         check_address(source.download.url)

@@ -225,7 +225,7 @@ def _told(task: Task, about: Mapping[str, Any] | None = None, solver: Any = None
     plan = plan_to_eval_plan(resolve_plan(task, solver), task.config)
     header = json.loads(to_json_safe({"eval": {**own, **about}, "plan": plan}))  # as Inspect writes logs
     header["plan"]["config"] = {**(header["plan"].get("config") or {}), **about.get("model_generate_config", {})}
-    return dict(run_of(LogFile(Path("task"), header, []), ReadingSpec()).settings)
+    return dict(run_of(LogFile(Path("task"), header, []), ReadingSpec()).run.settings["task"])
 
 
 def _given(arguments: Sequence[str]) -> dict[str, Any]:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from itembank.errors import N_SHOWN, DataError, DataWarning, quoted, warn
-from itembank.numerics.arrays import FloatArray
+from itembank.numerics.arrays import FloatArray, mean_where_known
 from itembank.progress import ProgressCallback, silent
 from itembank.readers.collecting import files_below, laid_out
 from itembank.readers.public.sources import PublicSource, public_source
 from itembank.readers.read import read_matrix
 from itembank.readers.reading_specs import ReadingSpec
 from itembank.readers.sources import SOURCES as READERS
-from itembank.readers.sources import function, matches
+from itembank.readers.sources import matches, reader_function
 from itembank.responses.responses import ResponseMatrix
 
 Published = tuple[str, str | None, float]
@@ -77,9 +77,9 @@ def read_public(
     else:
         responses = _read_tables(source, place, chosen, models=models, items=items, progress=progress)
     check = None
-    if source.published:
+    if source.checked != "-":
         with laid_out(place, f"{source.name}, with {source.checked}"):
-            published: list[Published] = list(function(source.published)(place))
+            published: list[Published] = list(reader_function(source.reader, "{}_published")(place))
         check = check_published(responses, published, tolerance=source.tolerance)
     return PublicResponses(responses, check)
 
@@ -102,7 +102,12 @@ def check_published(responses: ResponseMatrix, published: Iterable[Published], *
     rows = {name: row for row, name in enumerate(responses.model_ids)}
     scenarios = responses.items["scenario"].to_numpy()
     compared = [
-        Difference(model, scenario, score, _mean(responses.responses[rows[model], _columns(scenarios, scenario)]))
+        Difference(
+            model,
+            scenario,
+            score,
+            float(mean_where_known(responses.responses[rows[model], _columns(scenarios, scenario)])),
+        )
         for model, scenario, score in published
         if model in rows and _columns(scenarios, scenario).any()
     ]
@@ -128,8 +133,3 @@ def check_published(responses: ResponseMatrix, published: Iterable[Published], *
 
 def _columns(scenarios: FloatArray, scenario: str | None) -> FloatArray:
     return np.ones(scenarios.shape, dtype=bool) if scenario is None else scenarios == scenario
-
-
-def _mean(values: FloatArray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")

@@ -88,15 +88,13 @@ class PublicSource:
     n_models: int | None = None  # About how many it held when this was written; None where it has no fixed number
     n_items: int | None = None
     choices: Mapping[str, Any] = field(default_factory=dict)  # What the reader is told unless the caller says otherwise
-    # ``module:function`` that gives the scores that the store itself states, ``folder -> (model_id, scenario, score)``;
-    # empty where it states none.
-    published: str = ""
-    checked: str = "-"  # What those scores are, for the list
+    # What the scores are that the store itself states, for the list, '-' where it states none: `X_published` of the
+    # reader's module gives them, ``folder -> (model_id, scenario, score)``
+    checked: str = "-"
     tolerance: float = 1e-6  # How far a score may be from the published one: their rounding
     download: Archive | HubFiles | None = None  # Archive, HubFiles
 
 
-_READERS = "itembank.readers"
 NOT_STATED = "not stated"
 FIRST_LEADERBOARD_METRICS = ("*arc*=acc_norm", "*hellaswag*=acc_norm", "*truthfulqa*=mc2", "acc")
 """What Open LLM Leaderboard v1 takes, by task."""
@@ -116,7 +114,6 @@ SOURCES: Mapping[str, PublicSource] = {
             n_models=134,
             n_items=500,
             choices={"errors": "wrong"},  # as the leaderboard, which the scores are checked against
-            published=f"{_READERS}.swe_bench:swe_bench_published",
             checked="resolved instances of leaderboards.json, where it is there",
             tolerance=5e-4,
             download=Archive(
@@ -146,7 +143,6 @@ SOURCES: Mapping[str, PublicSource] = {
             n_models=4500,
             n_items=21_606,
             choices={"metric": LEADERBOARD_METRICS},
-            published=f"{_READERS}.lm_eval:lm_eval_published",
             checked="scores of results_<date>.json",
             download=HubFiles("open-llm-leaderboard/{model}-details", ("**/samples_*", "**/results_*")),
         ),
@@ -159,7 +155,6 @@ SOURCES: Mapping[str, PublicSource] = {
             "alpaca-eval",
             n_models=223,
             n_items=805,
-            published=f"{_READERS}.alpaca_eval:alpaca_eval_published",
             checked="win rates of the leaderboard's table",
             tolerance=1e-6,
             download=Archive(
@@ -180,7 +175,6 @@ SOURCES: Mapping[str, PublicSource] = {
             "bfcl",
             n_models=71,
             n_items=1700,
-            published=f"{_READERS}.bfcl:bfcl_published",
             checked="accuracies of the score files",
             download=Archive(
                 "https://codeload.github.com/HuanzhiMao/BFCL-Result/tar.gz/refs/heads/main",
@@ -195,7 +189,6 @@ SOURCES: Mapping[str, PublicSource] = {
             "<model>_eval_results.json",
             "evalplus",
             n_items=542,
-            published=f"{_READERS}.evalplus:evalplus_published",
             checked="pass@1 of the same files",
         ),
         PublicSource(
@@ -207,7 +200,6 @@ SOURCES: Mapping[str, PublicSource] = {
             "livecodebench",
             n_models=73,
             n_items=1055,
-            published=f"{_READERS}.live_code_bench:live_code_bench_published",
             checked="pass@1 of *_eval.json",
             download=Archive(
                 "https://codeload.github.com/LiveCodeBench/submissions/tar.gz/refs/heads/main",
