@@ -47,6 +47,27 @@ SOURCES: Mapping[str, Source] = {
         beside=("*--*/*/metadata.json",),
         takes=("max_response", "errors"),
     ),
+    "harbor": Source(
+        "jobs of Harbor",
+        _HERE + "harbor:is_harbor",
+        _HERE + "harbor:harbor_rows",
+        files=("result.json",),
+        hint="Harbor writes a folder a job into jobs/, with a folder a trial.",
+        beside=(
+            *("*__???????/config.json", "*__???????/agent/*", "*__???????/verifier/*", "*__???????/*.log"),
+            *("*__??-??-??/config.json", "jobs/*/config.json", "lock.json", "job.log"),
+        ),
+        takes=("metric", "max_response", "errors"),
+        is_told_by_name=False,
+    ),
+    "tau2": Source(
+        "results of tau2-bench",
+        _HERE + "tau2:is_tau2",
+        _HERE + "tau2:tau2_rows",
+        beside=("simulations/*.json",),
+        takes=("max_response", "errors"),
+        is_told_by_name=False,
+    ),
     "lm-eval": Source(
         "logs of lm-evaluation-harness",
         files=tuple(f"samples_*.{kind}{packed}" for kind in ("json", "jsonl") for packed in ("", ".gz", ".zst")),

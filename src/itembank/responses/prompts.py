@@ -45,6 +45,8 @@ IN_WORDS: Final[Mapping[str, str]] = {
     "task_args": "task arguments",
     "solver": "solver",
     "solver_args": "solver arguments",
+    "timeouts": "time limits",
+    "user": "simulated user",
     JUDGE: "judge",
     TASK_NAME: "task name",
 }

@@ -1,0 +1,236 @@
+"""Jobs of Harbor: ``JOBS/JOB/TRIAL/result.json``, a trial a file; the job's own ``result.json`` beside the trials.
+
+A model is an agent, its version and the language model behind it. Trials of one task are counted. A trial without a
+verdict is a lost answer, which Harbor's own means count as 0; agents that ran out of time are judged all the same.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
+from itembank.files.documents import read_json
+from itembank.progress import ProgressCallback, silent
+from itembank.readers.collecting import laid_out, named, own_files, read_each
+from itembank.readers.json_files import Record, listed, mapping
+from itembank.readers.reading_specs import ReadingSpec, how
+from itembank.readers.rows import ResponseRows, join_rows
+from itembank.readers.trials import Trial, check_agents, rows_of_trials
+from itembank.responses.prompts import entries_text
+
+TRIAL, JOB = {"task_name", "trial_name", "agent_info"}, {"n_total_trials", "stats"}
+"""Keys of a trial's result, and of a job's."""
+USUAL = "reward"
+"""The reward that counts where a verifier gives several."""
+CANCELLED = "CancelledError"
+"""What stopped before it was tried: it was not run."""
+COSTS = {"n_input_tokens": "input_tokens", "n_output_tokens": "output_tokens", "cost_usd": "cost_usd"}
+NO_DATASET = "adhoc"
+"""Scenario of tasks that belong to no dataset, as Harbor calls it."""
+AGREEMENT = 0.005
+"""How far a mean may be from the one that the job states."""
+
+
+Group: TypeAlias = tuple[Path, str, str]
+"""A job, a model and a dataset."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobTrial:
+    """One trial of a job."""
+
+    job: Path
+    task: str
+    dataset: str
+    model_id: str
+    about: Mapping[str, str | None]  # Agent, version, language model and arguments, for the model table
+    started: str
+    checksum: str | None
+    rewards: Mapping[str, Any] | None  # None where there is no verdict
+    error: str  # Name of the exception that it ended in, whether or not there is a verdict; empty for none
+    has_ended: bool  # Neither still running, nor cancelled before it was tried
+    costs: Mapping[str, Any]
+    limits: str  # How much more time than usual it had
+
+
+def is_harbor(record: Record) -> bool:
+    """Whether an object is the result of a trial or of a job of Harbor."""
+    return record.keys() >= TRIAL or (record.keys() >= JOB and "evals" in mapping(record["stats"]))
+
+
+def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
+    """Read the trials of jobs, or of folders of jobs; the `metric` names the reward where there are several."""
+    source = named(paths)
+    found = read_each(own_files(paths, "harbor", spec), _trial, progress, spec)
+    trials = sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started))
+    if not trials:
+        raise DataError(
+            f"{source}: must hold results of trials (JOB/TRIAL/result.json), got those of jobs alone. Give the folder "
+            "of a job."
+        )
+    check_agents([(one.model_id, one.about["agent_args"], one.job) for one in trials])
+    groups: dict[Group, list[JobTrial]] = {}
+    for one in trials:
+        groups.setdefault((one.job, one.model_id, one.dataset), []).append(one)
+    values = {key: [_reward(one, spec) for one in group] for key, group in groups.items()}
+    n_open = sum(not one.has_ended for one in trials)
+    if n_open == len(trials):
+        raise DataError(f"{source}: must hold a trial that has ended, got {n_open} that have not, or were cancelled.")
+    if n_open:
+        warn(
+            f"{source}: {n_open} of {len(trials)} trials have not ended, or were cancelled, and count as not run.",
+            DataWarning,
+        )
+    _compare(groups, values)
+    versions = {job: _versions(job) for job, *_ in groups}
+    parts = [
+        _rows(group, values[key], versions[key[0]].get(key[2]), spec)
+        for key, group in groups.items()
+        if any(one.has_ended for one in group)
+    ]
+    return join_rows(parts, allow_mixed_prompts=spec.allow_mixed_prompts)
+
+
+def _trial(path: Path) -> JobTrial | None:
+    """Read a trial; None of a job's own result."""
+    record = read_json(path)
+    if not isinstance(record, dict) or not is_harbor(record):
+        raise DataError(f"{path}: must be the result of a trial or job of Harbor, got something else.")
+    if record.keys() >= JOB:
+        return None
+    with laid_out(path, "the result of a trial of Harbor"):
+        config, told = mapping(record.get("config")), mapping(record["agent_info"])
+        agent, llm = mapping(config.get("agent")), mapping(told.get("model_info"))
+        name = "/".join(str(part) for part in (llm.get("provider"), llm.get("name")) if part) or agent.get("model_name")
+        version = told.get("version") or ""
+        about = {
+            "agent": str(told["name"]),
+            "agent_version": str(version) or None,
+            "llm": str(name) if name else None,
+            "agent_args": entries_text(mapping(agent.get("kwargs"))) or None,
+        }
+        model = "+".join(filter(None, ("@".join(filter(None, (about["agent"], str(version)))), about["llm"])))
+        run, usage = mapping(record.get("agent_execution")), mapping(record.get("agent_result"))
+        limits = {
+            key: value for key, value in config.items() if key.endswith("timeout_multiplier") and value is not None
+        }
+        verdict = record.get("verifier_result")
+        error = str(mapping(record.get("exception_info")).get("exception_type") or "")
+        return JobTrial(
+            job=path.parent.parent,
+            task=str(record["task_name"]),
+            dataset=str(record.get("source") or NO_DATASET),
+            model_id=model,
+            about=about,
+            started=str(record.get("started_at") or ""),
+            checksum=record.get("task_checksum"),
+            rewards=None if verdict is None else mapping(mapping(verdict).get("rewards")) or None,
+            error=error,
+            has_ended=record.get("finished_at") is not None and error != CANCELLED,
+            costs={
+                **{unit: usage.get(key) for key, unit in COSTS.items()},
+                "seconds": _seconds(run.get("started_at"), run.get("finished_at")),
+            },
+            limits=entries_text(limits),
+        )
+
+
+def _seconds(started: Any, finished: Any) -> float | None:
+    """Time that an agent took; None where it is not told."""
+    if not (started and finished):
+        return None
+    return (datetime.fromisoformat(str(finished)) - datetime.fromisoformat(str(started))).total_seconds()
+
+
+def _reward(trial: JobTrial, spec: ReadingSpec) -> float | None:
+    """Reward of a trial, divided by its maximum; None where there is no verdict."""
+    rewards, most = trial.rewards, spec.max_response
+    if rewards is None:
+        return None
+    only = [*rewards] if len(rewards) == 1 else []
+    name = next((one for one in (*spec.metric, USUAL, *only) if one in rewards), None)
+    if name is None:
+        raise DataError(
+            f"{trial.job}: task {trial.task!r} has the rewards {shown(list(rewards))}. Say which counts: "
+            f"{how(metric=(next(iter(rewards)),))}."
+        )
+    value = float(rewards[name])
+    if not 0.0 <= value <= most:
+        way = f"Name the most that there can be: {how(max_response=value)}." if value > most else "Let them begin at 0."
+        raise DataError(
+            f"{trial.job}: rewards must be from 0 to {most:g}, got {value:g} for task {trial.task!r}. {way}"
+        )
+    return value / most
+
+
+def _rows(
+    trials: Sequence[JobTrial], values: Sequence[float | None], version: str | None, spec: ReadingSpec
+) -> ResponseRows:
+    """Make rows of the trials of one job, model and dataset that have ended."""
+    ended = [
+        Trial(one.task, value, one.error, one.started, one.costs, one.checksum)
+        for one, value in zip(trials, values, strict=True)
+        if one.has_ended
+    ]
+    about, limits = trials[0], " or ".join(dict.fromkeys(one.limits for one in trials if one.limits))
+    return rows_of_trials(
+        str(about.job),
+        {"model_id": about.model_id, **about.about},
+        about.dataset,
+        ended,
+        spec,
+        settings={"timeouts": limits or None, "version": version},
+    )
+
+
+def _of_job(job: Path, name: str) -> Record:
+    """Return a file that Harbor keeps beside the trials; nothing where it is not there."""
+    path = job / name
+    return mapping(read_json(path)) if path.is_file() else {}
+
+
+def _versions(job: Path) -> dict[str, str]:
+    """Version of each dataset that a job was started on, as far as its configuration tells."""
+    told = [mapping(one) for one in listed(_of_job(job, "config.json").get("datasets"))]
+    return {str(one["name"]): str(one["version"]) for one in told if one.get("name") and one.get("version")}
+
+
+def _compare(groups: Mapping[Group, Sequence[JobTrial]], values: Mapping[Group, Sequence[float | None]]) -> None:
+    """Say what trials without a verdict change, and warn of means that are not those that the jobs state.
+
+    Harbor's means are over all trials, those without a verdict counting 0.
+    """
+    stated = {job: mapping(mapping(_of_job(job, "result.json").get("stats")).get("evals")) for job, *_ in groups}
+    other, silent, kinds = [], [], Counter[str]()
+    for (job, model, dataset), trials in groups.items():
+        own = values[job, model, dataset]
+        known = [value for value in own if value is not None]
+        theirs, ours = sum(known) / len(own), sum(known) / max(len(known), 1)
+        ended = [one.error for one, value in zip(trials, own, strict=True) if value is None and one.has_ended]
+        kinds.update(error or "no exception" for error in ended)
+        if ended:
+            silent.append(f"{model} on {dataset} {100.0 * theirs:.1f} in place of {100.0 * ours:.1f}")
+        about = trials[0].about
+        name = "__".join(filter(None, (about["agent"], (about["llm"] or "").rpartition("/")[2], dataset)))
+        means = [mapping(one).get("mean") for one in listed(mapping(stated[job].get(name)).get("metrics"))]
+        if len(means) == 1 and isinstance(means[0], int | float) and abs(means[0] - theirs) > AGREEMENT:
+            other.append(f"{job}: {name} {100.0 * means[0]:.1f}, its trials {100.0 * theirs:.1f}")
+    if silent:
+        why, wrong = (
+            ", ".join(f"{n} {one}" for one, n in kinds.most_common()),
+            remedy("errors='wrong'", "--errors wrong"),
+        )
+        warn(
+            f"{kinds.total()} trials have no verdict ({why}) and are lost answers. Harbor's means over trials count "
+            f"them as 0, in points: {first_few(silent)}. To count them so: {wrong}.",
+            DataWarning,
+        )
+    if other:
+        warn(
+            f"means over trials must be those that the jobs state, in points, and differ: {first_few(other)}. Are all "
+            "trials there?",
+            DataWarning,
+        )

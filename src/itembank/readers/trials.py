@@ -1,0 +1,88 @@
+"""Trials of agents: several at a task, some without a verdict, each with what it cost."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from itembank.errors import DataError, first_few, remedy
+from itembank.readers.json_files import Record
+from itembank.readers.long_table import rows_of_records
+from itembank.readers.reading_specs import COST_COLUMNS, ReadingSpec
+from itembank.readers.rows import ResponseRows
+from itembank.responses.prompts import PROMPT_SETTINGS, settings_text
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial of a model at an item."""
+
+    item_id: str
+    reward: float | None  # From 0 to 1; None where there is no verdict
+    error: str = ""  # What it ended in, where there is no verdict
+    name: str = ""  # By which it is told from the others
+    costs: Mapping[str, Any] = field(default_factory=dict)  # By unit; what is no number is not known
+    content: str | None = None  # Digest of the task
+
+
+def records_of_trials(model_id: str, scenario: str | None, trials: Sequence[Trial]) -> Iterator[Record]:
+    """Give records of a long table: trials of a task are counted where every reward is 0 or 1, else each is one."""
+    are_counts = all(one.reward in {None, 0.0, 1.0} for one in trials)
+    by_item: dict[str, list[Trial]] = {}
+    for one in trials:
+        by_item.setdefault(one.item_id, []).append(one)
+    for item_id, own in by_item.items():
+        for number, group in enumerate([own] if are_counts else [[one] for one in own]):
+            known = [one.reward for one in group if one.reward is not None]
+            failed = [one.error or "no verdict" for one in group if one.reward is None]
+            yield {
+                "model_id": model_id,
+                "item_id": item_id,
+                "scenario": scenario,
+                "response": sum(known) / len(known) if known else None,
+                "n_trials": len(known) or None,
+                "n_errors": len(failed),
+                "error": failed[0] if failed else None,
+                "epoch": None if are_counts else f"{group[0].name} {number}".strip(),
+                **{unit: _mean([one.costs.get(unit) for one in group]) for unit in COST_COLUMNS},
+                "content_hash": group[0].content,
+            }
+
+
+def rows_of_trials(
+    source: str,
+    about: Mapping[str, Any],  # The line of the model table
+    scenario: str | None,
+    trials: Sequence[Trial],
+    spec: ReadingSpec,
+    *,
+    settings: Mapping[str, Any],  # How it was asked, as `itembank.responses.prompts` names it
+) -> ResponseRows:
+    """Make rows of the trials of one model at the tasks of one scenario."""
+    records = [*records_of_trials(str(about["model_id"]), spec.scenario or scenario, trials)]
+    rows, text = rows_of_records(source, records, spec, models=[about]), settings_text(settings)
+    return rows if text is None else replace(rows, items=rows.items.with_columns(pl.lit(text).alias(PROMPT_SETTINGS)))
+
+
+def check_agents(agents: Sequence[tuple[str, str | None, Any]]) -> None:
+    """Refuse agents (name, arguments, place) of one name whose arguments differ: they are different models."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, arguments, place in agents:
+        found.setdefault(name, {}).setdefault(arguments or "none", place)
+    problems = [
+        f"{name!r} ran with {' and with '.join(f'{arguments} in {place}' for arguments, place in own.items())}"
+        for name, own in found.items()
+        if len(own) > 1
+    ]
+    if problems:
+        apart = remedy("read_responses(path, spec=ReadingSpec(model_id='...'))", "itembank import PATH --model-id NAME")
+        raise DataError(
+            f"an agent must have run with the same arguments in all its trials: {first_few(problems)}. Read such "
+            f"results apart, each under a name of its own: {apart}."
+        )
+
+
+def _mean(amounts: Sequence[Any]) -> float | None:
+    known = [float(one) for one in amounts if isinstance(one, int | float) and not isinstance(one, bool)]
+    return sum(known) / len(known) if known else None
