@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 from itembank.errors import DataError, DataWarning, first_few, remedy, shown, warn
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, named, own_files, read_each
+from itembank.readers.collecting import laid_out, own_files, read_each
 from itembank.readers.json_files import Record, listed, mapping
 from itembank.readers.reading_specs import ReadingSpec, how
-from itembank.readers.rows import ResponseRows, join_rows
+from itembank.readers.rows import ResponseRows, join_rows, joined_source
 from itembank.readers.trials import Trial, check_agents, rows_of_trials
 from itembank.responses.prompts import entries_text
 
@@ -63,7 +63,7 @@ def is_harbor(record: Record) -> bool:
 
 def harbor_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCallback = silent) -> ResponseRows:
     """Read the trials of jobs, or of folders of jobs; the `metric` names the reward where there are several."""
-    source = named(paths)
+    source = joined_source(paths)
     found = read_each(own_files(paths, "harbor", spec), _trial, progress, spec)
     trials = sorted((one for one in found if one is not None), key=lambda one: (one.job, one.started))
     if not trials:

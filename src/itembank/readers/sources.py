@@ -49,8 +49,6 @@ SOURCES: Mapping[str, Source] = {
     ),
     "harbor": Source(
         "jobs of Harbor",
-        _HERE + "harbor:is_harbor",
-        _HERE + "harbor:harbor_rows",
         files=("result.json",),
         hint="Harbor writes a folder a job into jobs/, with a folder a trial.",
         beside=(
@@ -62,8 +60,6 @@ SOURCES: Mapping[str, Source] = {
     ),
     "tau2": Source(
         "results of tau2-bench",
-        _HERE + "tau2:is_tau2",
-        _HERE + "tau2:tau2_rows",
         beside=("simulations/*.json",),
         takes=("max_response", "errors"),
         is_told_by_name=False,

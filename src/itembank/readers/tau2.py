@@ -12,11 +12,11 @@ from typing import Any
 from itembank.errors import DataError
 from itembank.files.documents import read_json
 from itembank.progress import ProgressCallback, silent
-from itembank.readers.collecting import laid_out, named, own_files, read_each
+from itembank.readers.collecting import laid_out, own_files, read_each
 from itembank.readers.json_files import Record, mapping
 from itembank.readers.logged import content_digest
 from itembank.readers.reading_specs import ReadingSpec
-from itembank.readers.rows import ResponseRows, join_rows
+from itembank.readers.rows import ResponseRows, join_rows, joined_source
 from itembank.readers.trials import Trial, check_agents, rows_of_trials
 from itembank.responses.prompts import entries_text
 
@@ -37,7 +37,7 @@ def tau2_rows(paths: Sequence[Path], spec: ReadingSpec, *, progress: ProgressCal
     found = read_each(own_files(paths, "tau2", spec), lambda path: _rows(path, spec), progress, spec)
     check_agents([(str(about["model_id"]), about["agent_args"], path) for path, about, _ in found])
     if not found:
-        raise DataError(f"{named(paths)}: must hold results of tau2-bench, got none.")
+        raise DataError(f"{joined_source(paths)}: must hold results of tau2-bench, got none.")
     return join_rows([rows for *_, rows in found], allow_mixed_prompts=spec.allow_mixed_prompts)
 
 
